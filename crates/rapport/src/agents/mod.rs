@@ -1,0 +1,2 @@
+//! The programs that do the work.
+pub mod rehearsal;

@@ -1,0 +1,2 @@
+//! Rapport, the parts behind the binary.
+pub mod agents;
