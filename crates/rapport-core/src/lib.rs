@@ -1,1 +1,29 @@
-//! The pure heart of Rapport.
+//! The pure heart of Rapport: questions, sessions, and the facts they are made of.
+//!
+//! Nothing here reads a file, a clock, a socket or the environment, and nothing here is random: what happened and when
+//! comes in as an argument, and what should be done goes out as data. Read [`Event`] first, then [`Session`].
+
+pub mod slug;
+
+mod answer;
+mod event;
+mod id;
+mod input;
+mod plan;
+mod prompt;
+mod question;
+mod refusal;
+mod session;
+mod view;
+mod want;
+
+pub use answer::{Answer, By, MAX_TEXT};
+pub use event::{Asker, Changes, Created, Ending, Entry, Event, FORMAT, FileChange, Terms, TurnKind, Usage};
+pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
+pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
+pub use plan::PlanFile;
+pub use question::{Choice, Purpose, Question, Reply};
+pub use refusal::Refusal;
+pub use session::{MAX_TASK, Session};
+pub use view::{AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, Status, View};
+pub use want::{CallReply, Order, Told, Want};

@@ -1,2 +1,6 @@
-//! Rapport, the parts behind the binary.
+//! The parts behind the `rapport` binary. `ARCHITECTURE.md` is the map.
+
 pub mod agents;
+pub mod channels;
+pub mod engine;
+pub mod stores;

@@ -1,2 +1,66 @@
-//! The programs that do the work.
+//! The programs that do the work, behind one trait. `tests/it/contract/agent.rs` tells every agent the same stories.
+
 pub mod rehearsal;
+
+use std::path::PathBuf;
+
+use rapport_core::{AgentDid, CallId, CallReply, Order, Progress};
+use tokio::sync::mpsc;
+
+/// A program that does the work.
+///
+/// What every driver holds to: it sends exactly one [`AgentDid::Leave`], as the last thing, whatever happens; when that
+/// is sent, no process of the agent is left; a call waits until it gets its reply, however long that takes; the
+/// process does not outlive this one, whatever ends it.
+pub trait Agent: Send + Sync {
+    /// Starts a turn, or goes on with one, in this directory. `run` comes back with everything it does.
+    fn start(&self, run: RunId, order: Order, directory: PathBuf, reports: mpsc::Sender<Report>) -> Controls;
+}
+
+/// One process of an agent, among all that this engine ever starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunId(pub u64);
+
+/// Something an agent did.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Which process.
+    pub run: RunId,
+    /// What.
+    pub what: Happened,
+}
+
+/// What is worth keeping, and what is worth a glance.
+#[derive(Clone, Debug)]
+pub enum Happened {
+    /// To be decided on and stored.
+    Did(AgentDid),
+    /// To be shown.
+    Progress(Progress),
+}
+
+/// How a running agent is told things. Telling it twice does no harm.
+#[derive(Clone, Debug)]
+pub struct Controls {
+    /// Where to.
+    pub commands: mpsc::UnboundedSender<Command>,
+}
+
+/// What a running agent can be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Give the waiting call its reply; if it does not wait yet, as soon as it does.
+    Reply {
+        /// Which call.
+        call: CallId,
+        /// With what.
+        reply: CallReply,
+    },
+    /// Put the waiting call away and end; ignored if it has its reply already.
+    Park {
+        /// Which call.
+        call: CallId,
+    },
+    /// End now, whatever it is doing.
+    Stop,
+}

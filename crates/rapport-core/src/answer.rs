@@ -1,0 +1,72 @@
+//! Answers, and who gave them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest text that is taken as an answer, in bytes.
+pub const MAX_TEXT: usize = 64 * 1024;
+
+/// What was answered: the values of chosen options, own words, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Values of the chosen options, in the order they were chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+    /// Words of one's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl Answer {
+    /// Whether exactly this option was chosen.
+    pub fn is(&self, value: &str) -> bool {
+        self.text.is_none() && self.values.len() == 1 && self.values[0] == value
+    }
+}
+
+/// Who gave an answer. There is no variant for "nobody": a timer, a default or a closed pipe cannot answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// A person, and where they were.
+    Person {
+        /// `terminal`, `telegram`, ...
+        channel: String,
+        /// Who they are there.
+        id: String,
+    },
+    /// The lead agent.
+    Lead {
+        /// What it is called.
+        name: String,
+    },
+    /// A model asked for this one answer.
+    Model {
+        /// What it is called.
+        name: String,
+    },
+    /// A rule somebody wrote down beforehand.
+    Rule {
+        /// Which rule.
+        name: String,
+    },
+}
+
+impl By {
+    /// A person at a terminal: whom an agent takes an answer to be from when it is told nothing else.
+    pub fn is_at_terminal(&self) -> bool {
+        matches!(self, By::Person { channel, .. } if channel == "terminal")
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            By::Person { channel, id } => write!(f, "{id} ({channel})"),
+            By::Lead { name } => write!(f, "the lead {name}"),
+            By::Model { name } => write!(f, "the model {name}"),
+            By::Rule { name } => write!(f, "the rule {name}"),
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! The facts. A session is nothing but the list of them: they are stored, and everything else is derived.
+//! Facts are past tense, are never edited, and say nothing that could be derived from the ones before.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::answer::{Answer, By};
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::question::Question;
+
+/// The format this program writes. What is newer is refused, not mangled.
+pub const FORMAT: u32 = 1;
+
+/// One step of a log: the facts that one input led to, stored together or not at all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its place in the log, from 1. Followers keep it as their cursor.
+    pub seq: u64,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// What became true.
+    pub facts: Vec<Event>,
+}
+
+impl Entry {
+    /// Reads an entry in one pass that borrows nothing twice. Only where that fails is it read again, fact by fact, so
+    /// that a fact of an unknown kind is kept; a fact of a known kind that cannot be read is an error.
+    pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(json).or_else(|error| Self::from_json_with_unknown(json, error))
+    }
+
+    fn from_json_with_unknown(json: &str, error: serde_json::Error) -> Result<Self, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Raw {
+            seq: u64,
+            at: Timestamp,
+            facts: Vec<Value>,
+        }
+        let Ok(raw) = serde_json::from_str::<Raw>(json) else {
+            return Err(error);
+        };
+        let facts = raw.facts.into_iter().map(Event::from_value).collect::<Result<_, _>>()?;
+        Ok(Self { seq: raw.seq, at: raw.at, facts })
+    }
+}
+
+/// One fact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// Somebody wants something done. Always the first fact, and only the first.
+    Created(Created),
+    /// A turn of the agent is to run.
+    TurnStarted {
+        /// Which one.
+        turn: TurnId,
+        /// What for.
+        kind: TurnKind,
+        /// What the agent is told.
+        prompt: String,
+    },
+    /// What the project looked like before the turn changed it.
+    Baselined {
+        /// Before which turn.
+        turn: TurnId,
+        /// A name by which the worker finds that state again, if it can.
+        baseline: Option<String>,
+    },
+    /// The agent's process is there and has said which conversation it is.
+    Connected {
+        /// In which turn.
+        turn: TurnId,
+        /// The conversation to resume.
+        conversation: ConversationId,
+        /// The model it runs.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
+    /// The agent said something.
+    Said {
+        /// In which turn.
+        turn: TurnId,
+        /// Its words.
+        text: String,
+    },
+    /// The agent used a tool.
+    Used {
+        /// In which turn.
+        turn: TurnId,
+        /// The tool.
+        tool: String,
+        /// On what: a path, a command.
+        what: String,
+    },
+    /// The agent printed a line that is not its protocol. Kept, so that it can be looked at.
+    Unreadable {
+        /// In which turn.
+        turn: TurnId,
+        /// The beginning of the line.
+        line: String,
+    },
+    /// A round of questions is open.
+    Asked {
+        /// Which one.
+        round: RoundId,
+        /// Who wants to know, and where the answer has to arrive.
+        asker: Asker,
+        /// The questions.
+        questions: Vec<Question>,
+    },
+    /// The agent asks the same again, after it was parked or cut off. Nobody else is asked twice.
+    AskedAgain {
+        /// The round it is about.
+        round: RoundId,
+        /// The call that waits now.
+        call: CallId,
+        /// Whether that call can be parked.
+        parkable: bool,
+    },
+    /// The agent was told that it gets no answer to this call.
+    Declined {
+        /// In which turn.
+        turn: TurnId,
+        /// Which call.
+        call: CallId,
+        /// What it was told.
+        reason: String,
+    },
+    /// Somebody answered.
+    Answered {
+        /// Which question.
+        question: QuestionId,
+        /// What.
+        answer: Answer,
+        /// Who.
+        by: By,
+    },
+    /// Somebody wants to answer this question anew (back, or edit).
+    Reopened {
+        /// Which question.
+        question: QuestionId,
+        /// Who.
+        by: By,
+    },
+    /// Somebody left a reopened question with the answer it had.
+    Kept {
+        /// Which question.
+        question: QuestionId,
+        /// Who.
+        by: By,
+    },
+    /// The agent has what this call was waiting for: it is in its conversation.
+    Taken {
+        /// Which call.
+        call: CallId,
+    },
+    /// A round ended without all its answers, for a reason that everybody can read.
+    Closed {
+        /// Which round.
+        round: RoundId,
+        /// How.
+        how: Ending,
+    },
+    /// The hot time is over: the process is to go, the question stays.
+    Cooled {
+        /// In which turn.
+        turn: TurnId,
+        /// The call that waits.
+        call: CallId,
+    },
+    /// The agent's process ended cleanly, with this call to be asked again.
+    Parked {
+        /// In which turn.
+        turn: TurnId,
+        /// The call that waits.
+        call: CallId,
+    },
+    /// The agent's process is gone in the middle of something.
+    CutOff {
+        /// In which turn.
+        turn: TurnId,
+        /// Why.
+        reason: String,
+    },
+    /// What a process used.
+    Spent {
+        /// In which turn.
+        turn: TurnId,
+        /// How much.
+        usage: Usage,
+    },
+    /// The agent proposed a plan.
+    PlanProposed {
+        /// The folder of the plan's file.
+        goal: String,
+        /// The name of the plan's file.
+        description: String,
+        /// The agent's own words.
+        text: String,
+    },
+    /// The plan is in its file.
+    PlanSaved {
+        /// Which state of the plan.
+        revision: u32,
+        /// Where, from the project's root.
+        path: String,
+    },
+    /// A turn came to its end.
+    TurnEnded {
+        /// Which one.
+        turn: TurnId,
+        /// The agent's last words.
+        result: String,
+    },
+    /// It cannot go on by itself. It can be restarted.
+    Failed {
+        /// Why, in words for a person.
+        reason: String,
+    },
+    /// Somebody wants it tried again.
+    Restarted {
+        /// Who.
+        by: By,
+    },
+    /// The work is done, and this is what it changed. Always the last fact of a completed session.
+    Reported {
+        /// What changed, if that can be told.
+        changes: Option<Changes>,
+    },
+    /// Somebody ended the session.
+    Cancelled {
+        /// Who.
+        by: By,
+        /// Why, if they said so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// A fact of a kind this program does not know. It is kept and means nothing here.
+    Unknown(Value),
+}
+
+impl Event {
+    fn from_value(fact: Value) -> Result<Self, serde_json::Error> {
+        let Some((kind, _)) = fact.as_object().and_then(|object| object.iter().next()) else {
+            return serde_json::from_value(fact);
+        };
+        if Self::is_known(kind) {
+            return serde_json::from_value(fact);
+        }
+        Ok(Event::Unknown(fact))
+    }
+
+    /// Serde itself knows which kinds there are: with no content at all, only an unknown kind is "unknown".
+    fn is_known(kind: &str) -> bool {
+        let empty = Value::Object([(kind.to_owned(), Value::Null)].into_iter().collect());
+        !matches!(serde_json::from_value::<Event>(empty), Err(e) if e.to_string().starts_with("unknown variant"))
+    }
+}
+
+/// What a session starts from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Created {
+    /// What somebody wants done, in their words.
+    pub task: String,
+    /// The project's directory.
+    pub project: String,
+    /// The conversation the agent is to use.
+    pub conversation: ConversationId,
+    /// Who wants it.
+    pub by: By,
+    /// What was agreed on before it began.
+    #[serde(default)]
+    pub terms: Terms,
+}
+
+/// What holds for a whole session, decided when it begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Terms {
+    /// How many rounds of questions the agent may ask before it has to make a plan.
+    pub max_rounds: u32,
+    /// How long a waiting agent's process is kept.
+    pub hot: SignedDuration,
+    /// How long a question stays open; forever where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expire: Option<SignedDuration>,
+    /// The git branch the project was on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { max_rounds: 5, hot: SignedDuration::from_mins(5), expire: None, branch: None }
+    }
+}
+
+/// What a turn is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnKind {
+    /// Ask, and make a plan; change nothing.
+    Plan,
+    /// Do it.
+    Work,
+}
+
+/// Who wants to know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asker {
+    /// Rapport itself (the confirmation of the plan).
+    Rapport,
+    /// The agent.
+    Agent {
+        /// In which turn.
+        turn: TurnId,
+        /// The tool call that waits for the answer.
+        call: CallId,
+        /// Whether the process can end cleanly while it waits.
+        parkable: bool,
+    },
+}
+
+/// How a round ended without all its answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The agent no longer wants to know, or nobody works on it any more.
+    Withdrawn(String),
+    /// Another round asks instead.
+    Superseded(RoundId),
+    /// Its time ran out. The agent is told so.
+    Expired,
+}
+
+impl std::fmt::Display for Ending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ending::Withdrawn(why) => write!(f, "it was withdrawn: {why}"),
+            Ending::Superseded(round) => write!(f, "round {round} asks instead"),
+            Ending::Expired => f.write_str("its time ran out"),
+        }
+    }
+}
+
+/// Tokens and money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Tokens put into the cache.
+    pub cache_write: u64,
+    /// Tokens read from the cache.
+    pub cache_read: u64,
+    /// Millionths of a US dollar.
+    pub cost_micros: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
+    }
+}
+
+/// What a turn changed in the project.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// File by file.
+    pub files: Vec<FileChange>,
+    /// The state after, by a name the worker finds again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+}
+
+/// What happened to one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// From the project's root.
+    pub path: String,
+    /// `added`, `modified`, `deleted` or `renamed`.
+    pub status: String,
+    /// Lines that are new; none for a binary file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    /// Lines that are gone; none for a binary file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u64>,
+}

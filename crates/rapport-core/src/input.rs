@@ -1,0 +1,209 @@
+//! What can come in. Each input is decided on against the facts so far; nothing else changes a session.
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::By;
+use crate::event::{Changes, Usage};
+use crate::id::{CallId, ConversationId, QuestionId, TurnId};
+use crate::question::{Choice, Reply};
+
+/// Something that came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Somebody did something. The door it came through has checked who.
+    Person {
+        /// Who.
+        by: By,
+        /// What.
+        act: Act,
+    },
+    /// The agent of a turn did something.
+    Agent {
+        /// Which turn it runs.
+        turn: TurnId,
+        /// What it did.
+        did: AgentDid,
+    },
+    /// Something Rapport itself brought about, or found out.
+    World(World),
+}
+
+/// What people (or those who answer for them) can do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    /// Answer a question; without a name, the only one that is open.
+    Answer {
+        /// Which one.
+        #[serde(default)]
+        question: Option<QuestionId>,
+        /// With what.
+        reply: Reply,
+    },
+    /// Go back to the question before, in a round that is not complete.
+    Back,
+    /// Open an answered question again, to change the answer (edit).
+    Reopen {
+        /// Which one.
+        question: QuestionId,
+    },
+    /// Leave a reopened question with the answer it had.
+    Keep {
+        /// Which one.
+        question: QuestionId,
+    },
+    /// Start the work with the plan as it stands.
+    Confirm,
+    /// End the session.
+    Cancel {
+        /// Why.
+        #[serde(default)]
+        reason: Option<String>,
+    },
+    /// Try again what failed, or let an agent go on that was cut off while it waited.
+    Restart,
+}
+
+/// What an agent does, whatever program it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentDid {
+    /// It is there, in this conversation.
+    Connect {
+        /// Which one.
+        conversation: ConversationId,
+        /// The model it runs.
+        model: Option<String>,
+    },
+    /// It said something.
+    Say {
+        /// Its words.
+        text: String,
+    },
+    /// It uses a tool.
+    Use {
+        /// The tool.
+        tool: String,
+        /// On what.
+        what: String,
+    },
+    /// It printed what is not its protocol.
+    Babble {
+        /// The beginning of it.
+        line: String,
+    },
+    /// It asks, and the call waits.
+    Ask {
+        /// Where the answer has to arrive.
+        call: CallId,
+        /// What it wants.
+        ask: Ask,
+        /// Whether its process could end cleanly now and be asked again later.
+        parkable: bool,
+    },
+    /// It no longer wants to know.
+    Withdraw {
+        /// Which call.
+        call: CallId,
+    },
+    /// The answer is in its conversation.
+    Take {
+        /// Which call.
+        call: CallId,
+    },
+    /// It used this much.
+    Spend {
+        /// How much.
+        usage: Usage,
+    },
+    /// Its process is gone.
+    Leave(Leave),
+}
+
+/// What an agent can want from somebody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Answers to these questions.
+    Questions(Vec<Draft>),
+    /// To use a tool.
+    Permission {
+        /// The tool.
+        tool: String,
+        /// What exactly would happen.
+        what: String,
+    },
+    /// To leave plan mode.
+    LeavePlanMode {
+        /// With this plan.
+        plan: String,
+    },
+}
+
+/// A question that has no name yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Draft {
+    /// What is asked.
+    pub text: String,
+    /// A word or two to recognise it by.
+    pub header: Option<String>,
+    /// What can be chosen.
+    pub options: Vec<Choice>,
+    /// Whether several may be chosen.
+    pub multi: bool,
+    /// Whether own words are an answer.
+    pub free_text: bool,
+}
+
+/// How an agent's process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// It came to an end and has a result.
+    Finished {
+        /// Its last words.
+        result: String,
+    },
+    /// It was parked: the call will be asked again.
+    Deferred {
+        /// Which call.
+        call: CallId,
+    },
+    /// It was stopped, because Rapport stops or nobody wants it to run.
+    Stopped,
+    /// It failed or died.
+    Failed {
+        /// Why, in words for a person.
+        reason: String,
+    },
+}
+
+/// What Rapport itself brings about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum World {
+    /// The session has just been read from its log: whatever ran then runs no more.
+    Lost,
+    /// Time has passed; `now` tells how much.
+    Tick,
+    /// The state before the turn is noted.
+    Baseline {
+        /// Before which turn.
+        turn: TurnId,
+        /// Its name, if there is one.
+        baseline: Option<String>,
+    },
+    /// The plan is in its file.
+    PlanSaved {
+        /// Which state of the plan.
+        revision: u32,
+        /// Where.
+        path: String,
+    },
+    /// The changes of the work are known.
+    Report {
+        /// They.
+        changes: Option<Changes>,
+    },
+    /// Something wanted could not be made true.
+    Failed {
+        /// Why, in words for a person.
+        reason: String,
+    },
+}

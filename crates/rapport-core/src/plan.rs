@@ -1,0 +1,86 @@
+//! The plan a person confirms, and the Markdown file it is kept in (`.claude/todos/{goal}/{description}.md`).
+
+use std::fmt::Write as _;
+
+use crate::session::Session;
+
+/// A plan: what the agent proposed. The answers it rests on are the session's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) goal: String,
+    pub(crate) description: String,
+    pub(crate) text: String,
+    /// Counts what changed it: a new proposal, an edited answer, the confirmation.
+    pub(crate) revision: u32,
+    /// The revision its file has.
+    pub(crate) saved: u32,
+    pub(crate) path: Option<String>,
+}
+
+/// The plan as a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanFile {
+    /// Which state of the plan it is.
+    pub revision: u32,
+    /// Where it goes, from the project's root.
+    pub path: String,
+    /// What is in it.
+    pub content: String,
+}
+
+/// The branch that is named where the project is on none.
+const NO_BRANCH: &str = "interactive_chat";
+
+pub(crate) fn file(session: &Session, plan: &Plan) -> PlanFile {
+    PlanFile {
+        revision: plan.revision,
+        path: format!(".claude/todos/{}/{}.md", plan.goal, plan.description),
+        content: markdown(session, plan),
+    }
+}
+
+fn markdown(session: &Session, plan: &Plan) -> String {
+    let created = &session.created;
+    let branch = created.terms.branch.as_deref().unwrap_or(NO_BRANCH);
+    let (mut requirements, mut context) = (String::new(), String::new());
+    for (question, given) in session.clarified() {
+        let answer = question.words(&given.answer);
+        let _ = write!(requirements, "**Q: {}**\nA: {answer}\n\n", one_line(&question.text));
+        let topic = question.header.as_deref().unwrap_or(&question.text);
+        let _ =
+            writeln!(context, "- {}: {}", one_line(topic).trim_end_matches(['?', ':']), one_line(&answer));
+    }
+    if requirements.is_empty() {
+        requirements.push_str("No questions were asked.\n\n");
+        context.push_str("- The task stands as it was given.\n");
+    }
+    let mut text = format!(
+        "# Plan: {title}\n\n**Created:** {at}\n**Session:** {id}\n**Branch:** {branch}\n\n## Task\n\n{task}\n\n\
+         ## Requirements (Q&A)\n\n{requirements}## Context for Implementation\n\n{context}\n",
+        title = one_line(&created.task),
+        at = session.created_at,
+        id = created.conversation,
+        task = created.task.trim(),
+    );
+    if !plan.text.is_empty() {
+        let _ = write!(text, "## Proposed Plan\n\n{}\n\n", demote(&plan.text));
+    }
+    text.push_str("## Next Steps\n\nOnce confirmed, the agent CLI is spawned with this context.\n");
+    text
+}
+
+/// The agent's headings go below ours, so that the file keeps one outline.
+fn demote(text: &str) -> String {
+    let mut fenced = false;
+    let lines = text.lines().map(|line| {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if !fenced && line.starts_with('#') { format!("##{line}") } else { line.to_owned() }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

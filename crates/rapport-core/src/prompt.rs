@@ -1,0 +1,65 @@
+//! What agents are told, word for word.
+
+use crate::question::Question;
+use crate::session::Given;
+
+/// To an agent that asked for leave to carry out the plan it was to make.
+pub(crate) const PLAN_NOTED: &str = "The plan is noted and goes to a person for confirmation. Stop here; \
+    you will be told when to start.";
+/// To an agent that called its question tool without a question.
+pub(crate) const NO_QUESTION: &str =
+    "There was no question in this call. Ask again with a question, or go on.";
+/// To an agent whose question nobody answered before its time ran out.
+pub(crate) const NOBODY_ANSWERED: &str = "Nobody answered in time. This is not an answer: do not take it as \
+    consent or as a choice. Do what can be done without it and say what is left open.";
+/// To an agent that may not use a tool.
+pub(crate) const DENIED: &str = "No. Do not do this; find another way, or ask.";
+
+/// The first turn: understand the task, ask, plan.
+pub(crate) fn plan(task: &str, max_rounds: u32) -> String {
+    format!(
+        "# Task\n\n{task}\n\n# What to do now\n\nUnderstand this task well enough to carry it out. Do not change \
+         anything yet.\n\nWhere something that matters is unclear, ask with AskUserQuestion: two to four questions at a \
+         time, all that you can think of together, at most {max_rounds} times. Do not ask what the project itself \
+         tells you, and do not ask for the sake of asking.\n\nThen answer with a plan in Markdown and nothing else: one \
+         heading of two or three words that names the goal (`# Dark mode`), then the steps."
+    )
+}
+
+/// Another turn of planning, after somebody asked for another plan.
+pub(crate) fn replan(wish: &str) -> String {
+    format!(
+        "The plan was not confirmed. This was said about it:\n\n{wish}\n\nMake the plan anew, in the same form."
+    )
+}
+
+/// The working turn: the task, every answer as it stands now, and the plan. The agent may have seen other answers
+/// before, so these are said to be the ones that count.
+pub(crate) fn work<'a>(
+    task: &str,
+    clarified: impl Iterator<Item = (&'a Question, &'a Given)>,
+    plan: &str,
+) -> String {
+    let answers: String = clarified
+        .map(|(question, given)| format!("Q: {}\nA: {}\n\n", question.text, question.words(&given.answer)))
+        .collect();
+    let requirements = if answers.is_empty() {
+        String::new()
+    } else {
+        format!("# Requirements\n\nThese answers count, also where earlier ones were different.\n\n{answers}")
+    };
+    let plan = if plan.is_empty() { String::new() } else { format!("# Plan\n\n{plan}\n\n") };
+    format!(
+        "# Task\n\n{task}\n\n{requirements}{plan}# What to do now\n\nThe plan is confirmed. Carry it out. If something \
+         that matters turns out to be unclear, ask with AskUserQuestion rather than guess. End with a short report of \
+         what you did."
+    )
+}
+
+/// To an agent that asked more often than agreed.
+pub(crate) fn no_more_rounds(max: u32) -> String {
+    format!(
+        "The {max} rounds of questions that were agreed on are used up. Go on with what you have and say what you \
+         assumed."
+    )
+}

@@ -1,0 +1,120 @@
+//! Why an input was not taken. A refusal changes nothing, and says what would have been taken.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::answer::By;
+use crate::id::QuestionId;
+
+/// Why an input was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// No question of that name was ever asked here.
+    #[error("there is no question {question} in this session")]
+    UnknownQuestion {
+        /// What was named.
+        question: QuestionId,
+    },
+    /// Somebody was faster.
+    #[error("{question} was already answered with \"{answer}\" by {by}")]
+    AlreadyAnswered {
+        /// Which question.
+        question: QuestionId,
+        /// What it was answered with, in words.
+        answer: String,
+        /// By whom.
+        by: By,
+    },
+    /// The question ended in another way.
+    #[error("{question} can no longer be answered: {how}")]
+    QuestionEnded {
+        /// Which question.
+        question: QuestionId,
+        /// How it ended.
+        how: String,
+    },
+    /// Nothing is open.
+    #[error("no question is open")]
+    NothingOpen,
+    /// Several are open and none was named.
+    #[error("{count} questions are open, name one of them: {}", list(.open))]
+    WhichQuestion {
+        /// How many are open.
+        count: usize,
+        /// Which ones.
+        open: Vec<QuestionId>,
+    },
+    /// Nothing is not an answer.
+    #[error("an empty answer to {question} is no answer")]
+    EmptyAnswer {
+        /// Which question.
+        question: QuestionId,
+    },
+    /// A number beyond the options.
+    #[error("{question} has {options} options, there is no option {number}")]
+    NoSuchOption {
+        /// Which question.
+        question: QuestionId,
+        /// The number given, from 1.
+        number: usize,
+        /// How many there are.
+        options: usize,
+    },
+    /// Own words where only options are taken.
+    #[error("{question} takes one of its options, not words of one's own")]
+    OptionsOnly {
+        /// Which question.
+        question: QuestionId,
+    },
+    /// Several choices where one is taken.
+    #[error("{question} takes one choice, not several")]
+    OneChoiceOnly {
+        /// Which question.
+        question: QuestionId,
+    },
+    /// More than is taken.
+    #[error("this {what} has {bytes} bytes, at most {limit} are taken")]
+    TooLong {
+        /// What is too long.
+        what: Cow<'static, str>,
+        /// How long it is.
+        bytes: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// There is no task in it.
+    #[error("an empty task is no task")]
+    EmptyTask,
+    /// There is nothing to go back to.
+    #[error("there is no earlier question to go back to in this round")]
+    NothingBefore,
+    /// The answer can no longer be changed.
+    #[error("the answer to {question} can no longer be changed: {why}")]
+    TooLateToChange {
+        /// Which question.
+        question: QuestionId,
+        /// Why.
+        why: String,
+    },
+    /// Not possible in this phase.
+    #[error("{what} is not possible now: {why}")]
+    NotNow {
+        /// What was wanted.
+        what: Cow<'static, str>,
+        /// Why it is not possible.
+        why: String,
+    },
+    /// An input about a turn or call that is not the current one.
+    #[error("{what} does not belong to anything that is going on")]
+    Stray {
+        /// What came in.
+        what: Cow<'static, str>,
+    },
+}
+
+fn list(open: &[QuestionId]) -> String {
+    open.iter().map(QuestionId::as_str).collect::<Vec<_>>().join(", ")
+}

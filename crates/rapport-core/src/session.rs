@@ -1,0 +1,339 @@
+//! One task from first word to result.
+//!
+//! Three functions are the whole of it: [`Session::decide`] says which facts follow from an input and changes nothing,
+//! [`Session::apply`] folds a fact in and cannot fail, [`Session::wants`] says what should be true of the world now.
+//! Whoever runs a session does, for every input: decide, store, apply, make the wants true. There is no recovery:
+//! after a crash the log is replayed, [`World::Lost`](crate::World) is put in, and the same loop goes on.
+
+mod agent;
+mod apply;
+mod people;
+mod wants;
+mod world;
+
+use jiff::Timestamp;
+
+use crate::answer::{Answer, By};
+use crate::event::{Asker, Changes, Created, Ending, Entry, Event, TurnKind, Usage};
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::input::Input;
+use crate::plan::Plan;
+use crate::question::{Purpose, Question};
+use crate::refusal::Refusal;
+use crate::{prompt, slug};
+
+/// The longest task that is taken, in bytes.
+pub const MAX_TASK: usize = 256 * 1024;
+
+/// A session: the state that follows from its facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    pub(crate) created: Created,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+    pub(crate) seq: u64,
+    pub(crate) phase: Phase,
+    pub(crate) conversation: ConversationId,
+    pub(crate) model: Option<String>,
+    pub(crate) rounds: Vec<Round>,
+    pub(crate) turns: Vec<Turn>,
+    pub(crate) plan: Option<Plan>,
+    pub(crate) usage: Usage,
+    pub(crate) changes: Option<Changes>,
+}
+
+/// Where a session stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The agent asks and makes a plan.
+    Clarifying,
+    /// The plan is there; somebody has to confirm it.
+    Confirming,
+    /// The agent does it.
+    Working,
+    /// The work is done; what it changed is being found out.
+    Reporting,
+    /// It cannot go on by itself.
+    Failed { reason: String, was: Box<Phase> },
+    /// Done.
+    Completed,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+impl Phase {
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self, Phase::Completed | Phase::Cancelled)
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Phase::Clarifying => "the agent is still clarifying the task",
+            Phase::Confirming => "the plan waits for confirmation",
+            Phase::Working => "the agent is working",
+            Phase::Reporting => "the work is being reported",
+            Phase::Failed { .. } => "the session has failed",
+            Phase::Completed => "the session is completed",
+            Phase::Cancelled => "the session is cancelled",
+        }
+    }
+}
+
+/// A batch of questions asked together, and answered into one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Round {
+    pub(crate) id: RoundId,
+    pub(crate) asker: Asker,
+    pub(crate) asked_at: Timestamp,
+    /// When the process that waits began to wait; later than `asked_at` if it asked again.
+    pub(crate) hot_since: Timestamp,
+    pub(crate) items: Vec<Item>,
+    /// The asker has the reply.
+    pub(crate) taken: bool,
+    /// The process that asked is gone.
+    pub(crate) orphaned: bool,
+    pub(crate) closed: Option<Ending>,
+}
+
+impl Round {
+    /// Whether somebody still has to answer something in it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.closed.is_none() && self.items.iter().any(|item| item.given().is_none())
+    }
+
+    /// Whether its asker still waits for something.
+    fn is_pending(&self) -> bool {
+        !self.taken && !matches!(self.closed, Some(Ending::Withdrawn(_) | Ending::Superseded(_)))
+    }
+
+    fn call(&self) -> Option<&CallId> {
+        match &self.asker {
+            Asker::Agent { call, .. } => Some(call),
+            Asker::Rapport => None,
+        }
+    }
+
+    fn is_of(&self, turn: TurnId) -> bool {
+        matches!(self.asker, Asker::Agent { turn: asking, .. } if asking == turn)
+    }
+
+    fn is_parkable(&self) -> bool {
+        matches!(self.asker, Asker::Agent { parkable: true, .. })
+    }
+
+    pub(crate) fn is_clarifying(&self) -> bool {
+        self.items.iter().all(|item| item.question.purpose == Purpose::Clarify)
+    }
+}
+
+/// A question and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) question: Question,
+    pub(crate) state: State,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nobody has answered, or somebody wants to answer anew.
+    Open { previous: Option<Given> },
+    /// Somebody has.
+    Answered(Given),
+}
+
+/// An answer, who gave it and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Given {
+    pub(crate) answer: Answer,
+    pub(crate) by: By,
+    pub(crate) at: Timestamp,
+}
+
+impl Item {
+    pub(crate) fn given(&self) -> Option<&Given> {
+        match &self.state {
+            State::Answered(given) => Some(given),
+            State::Open { .. } => None,
+        }
+    }
+
+    /// The answer in words, whether it stands or is being changed.
+    pub(crate) fn last_words(&self) -> Option<String> {
+        let given = match &self.state {
+            State::Answered(given) => given,
+            State::Open { previous } => previous.as_ref()?,
+        };
+        Some(self.question.words(&given.answer))
+    }
+}
+
+/// One turn of the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) id: TurnId,
+    pub(crate) kind: TurnKind,
+    pub(crate) prompt: String,
+    pub(crate) process: Process,
+    pub(crate) connected: bool,
+    /// `None` until it is noted; then the name of the state, if the worker has one.
+    pub(crate) baseline: Option<Option<String>>,
+    /// Calls that get no answer, and what the agent is told; until it has been told.
+    pub(crate) declined: Vec<(CallId, String)>,
+    /// Whether a plan was proposed in it.
+    pub(crate) proposed: bool,
+    pub(crate) doing: Option<String>,
+    pub(crate) result: Option<String>,
+}
+
+/// What is known about the agent's process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Process {
+    /// It should be there.
+    Running,
+    /// It should be there no longer, once it has put this call away.
+    Cooling(CallId),
+    /// It ended cleanly and will ask this call again.
+    Parked(CallId),
+    /// It is gone in the middle of something.
+    CutOff,
+    /// The turn is over.
+    Over,
+}
+
+impl Session {
+    /// The first facts of a session, or why there is no session in it.
+    pub fn begin(created: Created) -> Result<Vec<Event>, Refusal> {
+        if created.task.trim().is_empty() {
+            return Err(Refusal::EmptyTask);
+        }
+        if created.task.len() > MAX_TASK {
+            return Err(Refusal::TooLong { what: "task".into(), bytes: created.task.len(), limit: MAX_TASK });
+        }
+        let prompt = prompt::plan(&created.task, created.terms.max_rounds);
+        let turn = Event::TurnStarted { turn: TurnId(1), kind: TurnKind::Plan, prompt };
+        Ok(vec![Event::Created(created), turn])
+    }
+
+    /// A session from the first entry of its log; `None` if that does not create one.
+    pub fn open(first: &Entry) -> Option<Self> {
+        let Some(Event::Created(created)) = first.facts.first() else {
+            return None;
+        };
+        let mut session = Self {
+            conversation: created.conversation.clone(),
+            created: created.clone(),
+            created_at: first.at,
+            updated_at: first.at,
+            seq: 0,
+            phase: Phase::Clarifying,
+            model: None,
+            rounds: Vec::new(),
+            turns: Vec::new(),
+            plan: None,
+            usage: Usage::default(),
+            changes: None,
+        };
+        session.apply_entry(first);
+        Some(session)
+    }
+
+    /// A session from its whole log.
+    pub fn replay<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Option<Self> {
+        let mut entries = entries.into_iter();
+        let mut session = Self::open(entries.next()?)?;
+        for entry in entries {
+            session.apply_entry(entry);
+        }
+        Some(session)
+    }
+
+    /// Which facts follow from this input. Changes nothing.
+    pub fn decide(&self, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
+        match input {
+            Input::Person { by, act } => self.decide_person(by, act),
+            Input::Agent { turn, did } => self.decide_agent(*turn, did),
+            Input::World(world) => self.decide_world(world, now),
+        }
+    }
+
+    /// Folds the facts of an entry in.
+    pub fn apply_entry(&mut self, entry: &Entry) {
+        for fact in &entry.facts {
+            self.apply(fact, entry.at);
+        }
+        self.seq = entry.seq;
+        self.updated_at = entry.at;
+    }
+
+    /// How many entries of the log are in here.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The project's directory.
+    pub fn project(&self) -> &str {
+        &self.created.project
+    }
+
+    /// Whether nothing can happen here any more.
+    pub fn is_over(&self) -> bool {
+        self.phase.is_over()
+    }
+
+    /// Whether it waits for somebody to restart it.
+    pub fn is_failed(&self) -> bool {
+        matches!(self.phase, Phase::Failed { .. })
+    }
+
+    pub(crate) fn turn(&self) -> Option<&Turn> {
+        self.turns.last().filter(|turn| turn.process != Process::Over)
+    }
+
+    pub(crate) fn open_rounds(&self) -> impl Iterator<Item = &Round> {
+        self.rounds.iter().filter(|round| round.is_open())
+    }
+
+    fn open_rounds_of(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
+        self.open_rounds().filter(move |round| round.is_of(turn))
+    }
+
+    fn pending_rounds_of(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
+        self.rounds.iter().filter(move |round| round.is_of(turn) && round.is_pending())
+    }
+
+    fn round_of_call(&self, call: &CallId) -> Option<&Round> {
+        self.rounds.iter().rev().find(|round| round.call() == Some(call))
+    }
+
+    fn item(&self, question: &QuestionId) -> Option<(&Round, &Item)> {
+        self.rounds.iter().find_map(|round| {
+            round.items.iter().find(|i| i.question.id == *question).map(|item| (round, item))
+        })
+    }
+
+    fn next_round(&self) -> RoundId {
+        RoundId(self.rounds.len() as u32 + 1)
+    }
+
+    fn next_turn(&self) -> TurnId {
+        TurnId(self.turns.len() as u32 + 1)
+    }
+
+    /// Questions with what was answered, oldest first: what a plan is made of.
+    pub(crate) fn clarified(&self) -> impl Iterator<Item = (&Question, &Given)> {
+        self.rounds
+            .iter()
+            .flat_map(|round| &round.items)
+            .filter(|item| item.question.purpose == Purpose::Clarify)
+            .filter_map(|item| item.given().map(|given| (&item.question, given)))
+    }
+
+    /// The names of the plan's folder and file, from what the agent wrote and what was asked for.
+    fn plan_names(&self, text: &str) -> (String, String) {
+        let heading = text.lines().find_map(|line| line.trim().strip_prefix("# "));
+        let heading = heading.map(|title| title.trim_start_matches("Plan:").trim());
+        let first_words = || self.created.task.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+        let goal = heading.map_or_else(first_words, str::to_owned);
+        (slug::part(&goal), slug::part(&self.created.task))
+    }
+}

@@ -1,0 +1,254 @@
+//! What the agent does: ask, take answers, say, use tools, come and go.
+
+use super::{Item, Process, Round, Session, State, Turn, people};
+use crate::event::{Asker, Ending, Event, TurnKind};
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::input::{AgentDid, Ask, Draft, Leave};
+use crate::prompt;
+use crate::question::{Choice, Purpose, Question};
+use crate::refusal::Refusal;
+
+/// The values of a permission's options.
+pub(super) const ALLOW: &str = "allow";
+pub(super) const ALWAYS: &str = "always";
+pub(super) const DENY: &str = "deny";
+
+impl Session {
+    pub(super) fn decide_agent(&self, turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
+        let current = self.turn().filter(|current| current.id == turn && !self.phase.is_over());
+        let Some(current) = current else {
+            return Err(Refusal::Stray { what: "what the agent did".into() });
+        };
+        Ok(match did {
+            AgentDid::Connect { conversation, model } => {
+                self.connect(current, conversation, model.as_deref())
+            }
+            AgentDid::Say { text } => vec![Event::Said { turn, text: text.clone() }],
+            AgentDid::Use { tool, what } => {
+                vec![Event::Used { turn, tool: tool.clone(), what: what.clone() }]
+            }
+            AgentDid::Babble { line } => vec![Event::Unreadable { turn, line: line.clone() }],
+            AgentDid::Ask { call, ask, parkable } => self.ask(current, call, ask, *parkable),
+            AgentDid::Withdraw { call } => self.withdraw(call),
+            AgentDid::Take { call } => self.take(current, call),
+            AgentDid::Spend { usage } => vec![Event::Spent { turn, usage: *usage }],
+            AgentDid::Leave(leave) => self.leave(current, leave),
+        })
+    }
+
+    fn connect(&self, turn: &Turn, conversation: &ConversationId, model: Option<&str>) -> Vec<Event> {
+        let known = self.turns.iter().any(|turn| turn.connected);
+        if known && *conversation != self.conversation {
+            let reason = format!(
+                "the agent resumed another conversation: {} was asked for, {conversation} came",
+                self.conversation
+            );
+            return vec![Event::CutOff { turn: turn.id, reason: reason.clone() }, Event::Failed { reason }];
+        }
+        if turn.connected && turn.process == Process::Running {
+            return Vec::new();
+        }
+        let model = model.map(str::to_owned);
+        vec![Event::Connected { turn: turn.id, conversation: conversation.clone(), model }]
+    }
+
+    fn ask(&self, turn: &Turn, call: &CallId, ask: &Ask, parkable: bool) -> Vec<Event> {
+        if let Some(round) = self.round_of_call(call) {
+            return self.ask_again(turn, round, call, parkable);
+        }
+        if turn.declined.iter().any(|(declined, _)| declined == call) {
+            return Vec::new();
+        }
+        let questions = self.questions(ask);
+        if let Some(round) = self.left_open(turn.id, &questions) {
+            return vec![Event::AskedAgain { round: round.id, call: call.clone(), parkable }];
+        }
+        let decline = |reason: String| Event::Declined { turn: turn.id, call: call.clone(), reason };
+        if let (Ask::LeavePlanMode { plan }, TurnKind::Plan) = (ask, turn.kind) {
+            return vec![self.propose(plan), decline(prompt::PLAN_NOTED.into())];
+        }
+        if questions.is_empty() {
+            return vec![decline(prompt::NO_QUESTION.into())];
+        }
+        if turn.kind == TurnKind::Plan && matches!(ask, Ask::Questions(_)) && self.rounds_left() == 0 {
+            return vec![decline(prompt::no_more_rounds(self.created.terms.max_rounds))];
+        }
+        let round = self.next_round();
+        let mut facts = self.supersede_orphans(turn.id, round);
+        let asker = Asker::Agent { turn: turn.id, call: call.clone(), parkable };
+        facts.push(Event::Asked { round, asker, questions });
+        facts
+    }
+
+    fn ask_again(&self, turn: &Turn, round: &Round, call: &CallId, parkable: bool) -> Vec<Event> {
+        if round.taken || turn.process == Process::Running && !round.orphaned {
+            return Vec::new();
+        }
+        vec![Event::AskedAgain { round: round.id, call: call.clone(), parkable }]
+    }
+
+    /// The round that asked just this before the process was lost, so that nobody is asked twice.
+    fn left_open(&self, turn: TurnId, questions: &[Question]) -> Option<&Round> {
+        self.pending_rounds_of(turn).find(|round| {
+            round.orphaned
+                && round.items.len() == questions.len()
+                && round.items.iter().zip(questions).all(|(item, new)| item.question.same_as(new))
+        })
+    }
+
+    fn supersede_orphans(&self, turn: TurnId, by: RoundId) -> Vec<Event> {
+        let orphans = self.open_rounds_of(turn).filter(|round| round.orphaned);
+        orphans.map(|round| Event::Closed { round: round.id, how: Ending::Superseded(by) }).collect()
+    }
+
+    fn rounds_left(&self) -> u32 {
+        let asked = self.rounds.iter().filter(|round| round.call().is_some() && round.is_clarifying());
+        self.created.terms.max_rounds.saturating_sub(asked.count() as u32)
+    }
+
+    fn questions(&self, ask: &Ask) -> Vec<Question> {
+        let asked = self.rounds.iter().flat_map(|round| &round.items);
+        let asked = asked.filter(|item| item.question.purpose != Purpose::Confirm).count();
+        let id = |n: usize| QuestionId::new(format!("q{}", asked + n + 1));
+        match ask {
+            Ask::Questions(drafts) => {
+                let drafts = drafts.iter().filter(|draft| !draft.text.trim().is_empty());
+                drafts.enumerate().map(|(n, draft)| from_draft(id(n), draft)).collect()
+            }
+            Ask::Permission { tool, what } => vec![permission(id(0), tool, what)],
+            Ask::LeavePlanMode { plan } => vec![leave_plan_mode(id(0), plan)],
+        }
+    }
+
+    fn withdraw(&self, call: &CallId) -> Vec<Event> {
+        let round = self.round_of_call(call).filter(|round| round.closed.is_none() && !round.taken);
+        let how = Ending::Withdrawn("the agent no longer asks".into());
+        round.map(|round| Event::Closed { round: round.id, how }).into_iter().collect()
+    }
+
+    fn take(&self, turn: &Turn, call: &CallId) -> Vec<Event> {
+        // What was never answered cannot have been taken: then the agent went on without, and that is said.
+        if let Some(round) = self.round_of_call(call).filter(|round| !round.taken) {
+            if round.is_open() {
+                let how = Ending::Withdrawn("the agent went on without an answer".into());
+                return vec![Event::Closed { round: round.id, how }];
+            }
+            return vec![Event::Taken { call: call.clone() }];
+        }
+        let declined = turn.declined.iter().any(|(declined, _)| declined == call);
+        declined.then(|| Event::Taken { call: call.clone() }).into_iter().collect()
+    }
+
+    fn leave(&self, turn: &Turn, leave: &Leave) -> Vec<Event> {
+        let id = turn.id;
+        match leave {
+            Leave::Finished { result } => self.finish(turn, result),
+            Leave::Deferred { call } => vec![Event::Parked { turn: id, call: call.clone() }],
+            Leave::Stopped => vec![Event::CutOff { turn: id, reason: "it was stopped".into() }],
+            Leave::Failed { reason } => {
+                let cut_off = Event::CutOff { turn: id, reason: reason.clone() };
+                // With a question open there is something to wait for, and its answer resumes the agent.
+                if self.open_rounds_of(id).next().is_some() {
+                    return vec![cut_off];
+                }
+                vec![cut_off, Event::Failed { reason: reason.clone() }]
+            }
+        }
+    }
+
+    fn finish(&self, turn: &Turn, result: &str) -> Vec<Event> {
+        let mut facts = self.withdraw_open(|round| round.is_of(turn.id), "the agent finished without it");
+        facts.push(Event::TurnEnded { turn: turn.id, result: result.into() });
+        if turn.kind == TurnKind::Plan {
+            if !turn.proposed {
+                facts.push(self.propose(result));
+            }
+            facts.push(self.ask_for_confirmation());
+        }
+        facts
+    }
+
+    fn propose(&self, text: &str) -> Event {
+        let (goal, description) = match &self.plan {
+            // A plan that was changed stays in its file.
+            Some(plan) => (plan.goal.clone(), plan.description.clone()),
+            None => self.plan_names(text),
+        };
+        Event::PlanProposed { goal, description, text: text.trim().into() }
+    }
+
+    fn ask_for_confirmation(&self) -> Event {
+        let confirms = |item: &&Item| item.question.purpose == Purpose::Confirm;
+        let id = match self.rounds.iter().flat_map(|round| &round.items).filter(confirms).count() {
+            0 => QuestionId::new("confirm"),
+            earlier => QuestionId::new(format!("confirm-{}", earlier + 1)),
+        };
+        let question = Question {
+            id,
+            text: "Start the work with this plan?".into(),
+            header: Some("Plan".into()),
+            options: vec![
+                Choice::described(
+                    "Confirm & start",
+                    people::CONFIRM,
+                    "The agent works with exactly these answers",
+                ),
+                Choice::described("Cancel", people::CANCEL, "Nothing is changed; the plan's file stays"),
+            ],
+            multi: false,
+            free_text: true,
+            purpose: Purpose::Confirm,
+        };
+        Event::Asked { round: self.next_round(), asker: Asker::Rapport, questions: vec![question] }
+    }
+}
+
+fn from_draft(id: QuestionId, draft: &Draft) -> Question {
+    Question {
+        id,
+        text: draft.text.trim().into(),
+        header: draft.header.clone().filter(|header| !header.trim().is_empty()),
+        options: draft.options.iter().filter(|option| !option.label.trim().is_empty()).cloned().collect(),
+        multi: draft.multi,
+        // A question that offers nothing can only be answered in words.
+        free_text: draft.free_text || draft.options.iter().all(|option| option.label.trim().is_empty()),
+        purpose: Purpose::Clarify,
+    }
+}
+
+fn permission(id: QuestionId, tool: &str, what: &str) -> Question {
+    Question {
+        id,
+        text: format!("May the agent use {tool}: {what}?"),
+        header: Some("Permission".into()),
+        options: vec![
+            Choice::described("Allow once", ALLOW, "Just this time"),
+            Choice::described("Allow always", ALWAYS, "Now and whenever it asks for the like"),
+            Choice::described("Deny", DENY, "It is told no; words of your own tell it what to do instead"),
+        ],
+        multi: false,
+        free_text: true,
+        purpose: Purpose::Permission { tool: tool.into(), what: what.into() },
+    }
+}
+
+fn leave_plan_mode(id: QuestionId, plan: &str) -> Question {
+    Question {
+        id,
+        text: "The agent has made a plan of its own. May it go ahead?".into(),
+        header: Some("Plan".into()),
+        options: vec![
+            Choice::described("Go ahead", ALLOW, "It leaves plan mode and works"),
+            Choice::described("Not yet", DENY, "It keeps planning; words of your own tell it what to change"),
+        ],
+        multi: false,
+        free_text: true,
+        purpose: Purpose::LeavePlanMode { plan: plan.into() },
+    }
+}
+
+impl State {
+    pub(super) fn open() -> Self {
+        State::Open { previous: None }
+    }
+}

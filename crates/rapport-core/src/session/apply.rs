@@ -1,0 +1,238 @@
+//! How each fact changes the state. Nothing here can fail or refuse: a fact has happened.
+
+use jiff::Timestamp;
+
+use super::{Given, Item, Phase, Process, Round, Session, State, Turn};
+use crate::event::{Asker, Event, TurnKind};
+use crate::id::{CallId, QuestionId, RoundId, TurnId};
+use crate::plan::Plan;
+use crate::question::{Purpose, Question};
+
+impl Session {
+    pub(super) fn apply(&mut self, fact: &Event, at: Timestamp) {
+        match fact {
+            Event::Created(_) | Event::Unreadable { .. } | Event::Unknown(_) => {}
+            Event::TurnStarted { turn, kind, prompt } => self.start_turn(*turn, *kind, prompt),
+            Event::Baselined { turn, baseline } => {
+                self.with_turn(*turn, |t| t.baseline = Some(baseline.clone()))
+            }
+            Event::Connected { turn, conversation, model } => {
+                self.conversation = conversation.clone();
+                self.model = model.clone().or(self.model.take());
+                self.alive(*turn);
+                self.with_turn(*turn, |t| t.connected = true);
+            }
+            Event::Said { turn, text } => self.doing(*turn, first_line(text)),
+            Event::Used { turn, tool, what } => self.doing(*turn, format!("{tool} {}", first_line(what))),
+            Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
+            Event::AskedAgain { round, call, parkable } => self.reopen_round(*round, call, *parkable, at),
+            Event::Declined { turn, call, reason } => {
+                self.with_turn(*turn, |t| t.declined.push((call.clone(), reason.clone())));
+            }
+            Event::Answered { question, answer, by } => {
+                let given = Given { answer: answer.clone(), by: by.clone(), at };
+                self.with_item(question, |item| item.state = State::Answered(given));
+                self.answer_counts(question);
+            }
+            Event::Reopened { question, .. } => self.with_item(question, |item| {
+                if let State::Answered(given) = &item.state {
+                    item.state = State::Open { previous: Some(given.clone()) };
+                }
+            }),
+            Event::Kept { question, .. } => self.with_item(question, |item| {
+                if let State::Open { previous: Some(given) } = &item.state {
+                    item.state = State::Answered(given.clone());
+                }
+            }),
+            Event::Taken { call } => self.taken(call),
+            Event::Closed { round, how } => self.with_round(*round, |round| round.closed = Some(how.clone())),
+            Event::Cooled { turn, call } => self.process(*turn, Process::Cooling(call.clone())),
+            Event::Parked { turn, call } => self.gone(*turn, Process::Parked(call.clone())),
+            Event::CutOff { turn, .. } => self.gone(*turn, Process::CutOff),
+            Event::Spent { usage, .. } => self.usage += *usage,
+            Event::PlanProposed { goal, description, text } => self.propose_plan(goal, description, text),
+            Event::PlanSaved { revision, path } => {
+                if let Some(plan) = &mut self.plan {
+                    plan.saved = *revision;
+                    plan.path = Some(path.clone());
+                }
+            }
+            Event::TurnEnded { turn, result } => self.end_turn(*turn, result),
+            Event::Failed { reason } => {
+                let was = Box::new(std::mem::replace(&mut self.phase, Phase::Completed));
+                self.phase = Phase::Failed { reason: reason.clone(), was };
+            }
+            Event::Restarted { .. } => self.restart_turn(),
+            Event::Reported { changes } => {
+                self.changes = changes.clone();
+                self.phase = Phase::Completed;
+            }
+            Event::Cancelled { .. } => {
+                self.phase = Phase::Cancelled;
+                if let Some(turn) = self.turns.last_mut() {
+                    turn.process = Process::Over;
+                }
+            }
+        }
+    }
+
+    fn start_turn(&mut self, id: TurnId, kind: TurnKind, prompt: &str) {
+        self.phase = match kind {
+            TurnKind::Plan => Phase::Clarifying,
+            TurnKind::Work => Phase::Working,
+        };
+        self.turns.push(Turn {
+            id,
+            kind,
+            prompt: prompt.to_owned(),
+            process: Process::Running,
+            connected: false,
+            baseline: None,
+            declined: Vec::new(),
+            proposed: false,
+            doing: None,
+            result: None,
+        });
+    }
+
+    fn end_turn(&mut self, id: TurnId, result: &str) {
+        self.with_turn(id, |turn| {
+            turn.process = Process::Over;
+            turn.doing = None;
+            turn.result = Some(result.to_owned());
+        });
+        let kind = self.turns.iter().find(|turn| turn.id == id).map(|turn| turn.kind);
+        self.phase = match kind {
+            Some(TurnKind::Work) => Phase::Reporting,
+            Some(TurnKind::Plan) | None => Phase::Confirming,
+        };
+    }
+
+    fn restart_turn(&mut self) {
+        if let Phase::Failed { was, .. } = &self.phase {
+            self.phase = (**was).clone();
+        }
+        if let Some(turn) = self.turns.last_mut().filter(|turn| turn.process == Process::CutOff) {
+            turn.process = Process::Running;
+        }
+    }
+
+    fn open_round(&mut self, id: RoundId, asker: &Asker, questions: &[Question], at: Timestamp) {
+        if let Asker::Agent { turn, .. } = asker {
+            self.alive(*turn);
+        }
+        let item = |question: &Question| Item { question: question.clone(), state: State::open() };
+        self.rounds.push(Round {
+            id,
+            asker: asker.clone(),
+            asked_at: at,
+            hot_since: at,
+            items: questions.iter().map(item).collect(),
+            taken: false,
+            orphaned: false,
+            closed: None,
+        });
+    }
+
+    fn reopen_round(&mut self, id: RoundId, call: &CallId, parkable: bool, at: Timestamp) {
+        let turn = self.rounds.iter_mut().find(|round| round.id == id).and_then(|round| {
+            round.hot_since = at;
+            round.orphaned = false;
+            let Asker::Agent { turn, call: waiting, parkable: can_park } = &mut round.asker else {
+                return None;
+            };
+            *waiting = call.clone();
+            *can_park = parkable;
+            Some(*turn)
+        });
+        if let Some(turn) = turn {
+            self.alive(turn);
+        }
+    }
+
+    /// What an answer changes beside its question: a plan made of answers is another plan now.
+    fn answer_counts(&mut self, question: &QuestionId) {
+        let purpose = self.item(question).map(|(_, item)| item.question.purpose.clone());
+        let changes_plan = match purpose {
+            Some(Purpose::Clarify) => self.phase == Phase::Confirming,
+            Some(Purpose::Confirm) => true,
+            Some(Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }) | None => false,
+        };
+        if let Some(plan) = self.plan.as_mut().filter(|_| changes_plan) {
+            plan.revision += 1;
+        }
+    }
+
+    fn propose_plan(&mut self, goal: &str, description: &str, text: &str) {
+        let (revision, saved) = self.plan.as_ref().map_or((0, 0), |plan| (plan.revision, plan.saved));
+        self.plan = Some(Plan {
+            goal: goal.to_owned(),
+            description: description.to_owned(),
+            text: text.to_owned(),
+            revision: revision + 1,
+            saved,
+            path: None,
+        });
+        if let Some(turn) = self.turns.last_mut() {
+            turn.proposed = true;
+        }
+    }
+
+    fn taken(&mut self, call: &CallId) {
+        if let Some(round) = self.rounds.iter_mut().rev().find(|round| round.call() == Some(call)) {
+            round.taken = true;
+        }
+        if let Some(turn) = self.turns.last_mut() {
+            turn.declined.retain(|(declined, _)| declined != call);
+        }
+    }
+
+    fn doing(&mut self, turn: TurnId, what: String) {
+        self.alive(turn);
+        self.with_turn(turn, |turn| turn.doing = Some(what));
+    }
+
+    /// Whatever the agent does shows that its process is there. One that is cooling stays so until it left.
+    fn alive(&mut self, turn: TurnId) {
+        self.with_turn(turn, |turn| {
+            if matches!(turn.process, Process::Parked(_) | Process::CutOff) {
+                turn.process = Process::Running;
+            }
+        });
+    }
+
+    fn gone(&mut self, turn: TurnId, process: Process) {
+        self.process(turn, process);
+        self.with_turn(turn, |turn| turn.doing = None);
+        for round in self.rounds.iter_mut().filter(|round| round.is_of(turn) && !round.taken) {
+            round.orphaned = true;
+        }
+    }
+
+    fn process(&mut self, turn: TurnId, process: Process) {
+        self.with_turn(turn, |turn| turn.process = process);
+    }
+
+    fn with_turn(&mut self, id: TurnId, change: impl FnOnce(&mut Turn)) {
+        if let Some(turn) = self.turns.iter_mut().find(|turn| turn.id == id) {
+            change(turn);
+        }
+    }
+
+    fn with_round(&mut self, id: RoundId, change: impl FnOnce(&mut Round)) {
+        if let Some(round) = self.rounds.iter_mut().find(|round| round.id == id) {
+            change(round);
+        }
+    }
+
+    fn with_item(&mut self, id: &QuestionId, change: impl FnOnce(&mut Item)) {
+        let mut items = self.rounds.iter_mut().flat_map(|round| &mut round.items);
+        if let Some(item) = items.find(|item| item.question.id == *id) {
+            change(item);
+        }
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.trim().lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,119 @@
+//! What should be true of the world, given the facts.
+
+use super::{Item, Phase, Process, Round, Session, Turn, agent};
+use crate::event::{Ending, TurnKind};
+use crate::id::CallId;
+use crate::question::Purpose;
+use crate::want::{CallReply, Order, Told, Want};
+use crate::{plan, prompt};
+
+impl Session {
+    /// What should be true of the world now. Safe to make true twice.
+    pub fn wants(&self) -> Vec<Want> {
+        if self.phase.is_over() || self.is_failed() {
+            return Vec::new();
+        }
+        let mut wants = Vec::new();
+        if let Some(file) = self.plan.as_ref().filter(|plan| plan.saved < plan.revision) {
+            wants.push(Want::PlanSaved(plan::file(self, file)));
+        }
+        if self.phase == Phase::Reporting
+            && let Some(turn) = self.turns.last()
+        {
+            wants.push(Want::Report { turn: turn.id, baseline: turn.baseline.clone().flatten() });
+        }
+        if let Some(turn) = self.turn() {
+            self.turn_wants(turn, &mut wants);
+        }
+        wants
+    }
+
+    fn turn_wants(&self, turn: &Turn, wants: &mut Vec<Want>) {
+        if turn.kind == TurnKind::Work {
+            // Nothing is changed before the plan is on disk and the state before is noted.
+            if !wants.is_empty() {
+                return;
+            }
+            if turn.baseline.is_none() {
+                wants.push(Want::Baseline(turn.id));
+                return;
+            }
+        }
+        if !self.should_run(turn) {
+            return;
+        }
+        let replies = self.replies(turn);
+        wants.push(Want::AgentRunning(Order {
+            turn: turn.id,
+            kind: turn.kind,
+            conversation: self.conversation.clone(),
+            prompt: turn.prompt.clone(),
+            replies: replies.clone(),
+        }));
+        if let Process::Cooling(call) = &turn.process
+            && !replies.iter().any(|(replied, _)| replied == call)
+        {
+            wants.push(Want::AgentParked { turn: turn.id, call: call.clone() });
+        }
+        wants.extend(replies.into_iter().map(|(call, reply)| Want::Replied { turn: turn.id, call, reply }));
+    }
+
+    /// A process that is gone is wanted again once everything it asked is answered: waiting costs nothing.
+    fn should_run(&self, turn: &Turn) -> bool {
+        match turn.process {
+            Process::Running | Process::Cooling(_) => true,
+            Process::Parked(_) | Process::CutOff => self.open_rounds_of(turn.id).next().is_none(),
+            Process::Over => false,
+        }
+    }
+
+    fn replies(&self, turn: &Turn) -> Vec<(CallId, CallReply)> {
+        let declined = turn.declined.iter().map(|(call, reason)| {
+            let asked = "your question".to_owned();
+            (call.clone(), CallReply::Deny { asked, message: reason.clone() })
+        });
+        let rounds = self.pending_rounds_of(turn.id).filter(|round| !round.is_open());
+        let replied = rounds.filter_map(|round| Some((round.call()?.clone(), reply(round)?)));
+        declined.chain(replied).collect()
+    }
+}
+
+fn reply(round: &Round) -> Option<CallReply> {
+    let first = round.items.first()?;
+    match round.closed {
+        Some(Ending::Expired) => {
+            let message = prompt::NOBODY_ANSWERED.to_owned();
+            return Some(CallReply::Deny { asked: first.question.text.clone(), message });
+        }
+        Some(Ending::Withdrawn(_) | Ending::Superseded(_)) => return None,
+        None => {}
+    }
+    match first.question.purpose {
+        Purpose::Clarify => round.items.iter().map(told).collect::<Option<_>>().map(CallReply::Answers),
+        Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => decision(first),
+        Purpose::Confirm => None,
+    }
+}
+
+fn told(item: &Item) -> Option<Told> {
+    let given = item.given()?;
+    Some(Told {
+        question: item.question.text.clone(),
+        answer: item.question.words(&given.answer),
+        by: given.by.clone(),
+    })
+}
+
+fn decision(item: &Item) -> Option<CallReply> {
+    let given = item.given()?;
+    let asked = item.question.text.clone();
+    if given.answer.is(agent::ALLOW) || given.answer.is(agent::ALWAYS) {
+        return Some(CallReply::Allow { asked, always: given.answer.is(agent::ALWAYS) });
+    }
+    let told = told(item)?;
+    let message = match &given.answer.text {
+        Some(words) => Told { answer: words.clone(), ..told }.attributed(),
+        None => Told { answer: prompt::DENIED.into(), ..told }.attributed(),
+    };
+    Some(CallReply::Deny { asked, message })
+}

@@ -1,0 +1,323 @@
+//! A session as it is shown: on a screen, in a chat, as JSON. A public contract, so fields are only ever added.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::By;
+use crate::event::{Asker, Changes, TurnKind, Usage};
+use crate::id::{QuestionId, RoundId, SessionId};
+use crate::question::{Choice, Purpose, Question};
+use crate::session::{Item, Phase, Process, Round, Session, State};
+
+/// A session as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// Its name.
+    pub id: SessionId,
+    /// How it stands, in one word.
+    pub status: Status,
+    /// What it is at.
+    pub phase: PhaseView,
+    /// What somebody wants done.
+    pub task: String,
+    /// The project's directory.
+    pub project: String,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// When something last happened.
+    pub updated_at: Timestamp,
+    /// How many entries of the log this shows.
+    pub seq: u64,
+    /// What waits for an answer, oldest first.
+    pub questions: Vec<OpenQuestion>,
+    /// What was clarified so far, oldest first.
+    pub answers: Vec<Clarified>,
+    /// The plan, once there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanView>,
+    /// The agent.
+    pub agent: AgentView,
+    /// Tokens and money so far.
+    pub usage: Usage,
+    /// What the work changed, once that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
+    /// The agent's last words about the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// How a session stands, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Nothing was heard of its agent yet.
+    Started,
+    /// The agent does something.
+    Running,
+    /// Somebody has to answer.
+    NeedsInput,
+    /// Done.
+    Completed,
+    /// It cannot go on by itself.
+    Failed,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+impl Status {
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Started => "started",
+            Status::Running => "running",
+            Status::NeedsInput => "needs_input",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What a session is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseView {
+    /// The agent asks and plans.
+    Clarifying,
+    /// The plan waits for confirmation.
+    Confirming,
+    /// The agent works.
+    Working,
+    /// What it changed is being found out.
+    Reporting,
+    /// It is over, one way or another.
+    Ended,
+}
+
+/// A question that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenQuestion {
+    /// Its name.
+    pub id: QuestionId,
+    /// The round it belongs to.
+    pub round: RoundId,
+    /// Its place in the round, from 1.
+    pub number: usize,
+    /// How many the round has.
+    pub of: usize,
+    /// What is asked.
+    pub text: String,
+    /// A word or two to recognise it by.
+    pub header: Option<String>,
+    /// What can be chosen.
+    pub options: Vec<Choice>,
+    /// Whether several may be chosen.
+    pub multi: bool,
+    /// Whether own words are an answer.
+    pub free_text: bool,
+    /// What the answer decides.
+    pub purpose: Purpose,
+    /// Since when it waits.
+    pub asked_at: Timestamp,
+    /// The answer it had before it was opened again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous: Option<String>,
+}
+
+impl OpenQuestion {
+    /// The question itself, to match replies against.
+    pub fn question(&self) -> Question {
+        Question {
+            id: self.id.clone(),
+            text: self.text.clone(),
+            header: self.header.clone(),
+            options: self.options.clone(),
+            multi: self.multi,
+            free_text: self.free_text,
+            purpose: self.purpose.clone(),
+        }
+    }
+}
+
+/// A question with its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clarified {
+    /// The question's name.
+    pub id: QuestionId,
+    /// What was asked.
+    pub text: String,
+    /// The answer in words.
+    pub answer: String,
+    /// Who gave it.
+    pub by: By,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// The plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanView {
+    /// What the agent proposed.
+    pub text: String,
+    /// Its file, from the project's root, once it is saved.
+    pub path: Option<String>,
+    /// Whether the file has what is shown here.
+    pub saved: bool,
+}
+
+/// The agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentView {
+    /// What its process does.
+    pub state: AgentState,
+    /// The tool it uses or the words it said last.
+    pub doing: Option<String>,
+    /// Its model.
+    pub model: Option<String>,
+}
+
+/// What an agent's process does. People need not care; those who develop do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentState {
+    /// It works.
+    Working,
+    /// It waits, with its process kept.
+    Hot,
+    /// It waits, without a process.
+    Parked,
+    /// Its process is gone; it goes on when a host takes the session up and everything asked is answered.
+    CutOff,
+    /// No turn is going on.
+    Idle,
+}
+
+/// What an agent is at just now. Shown and forgotten, never stored: the facts come when something is finished.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The tool it uses or the words it says.
+    pub doing: Option<String>,
+    /// What this process used so far.
+    pub usage: Usage,
+}
+
+impl Session {
+    /// This session as it is shown.
+    pub fn view(&self, id: &SessionId) -> View {
+        View {
+            id: id.clone(),
+            status: self.status(),
+            phase: phase(&self.phase),
+            task: self.created.task.clone(),
+            project: self.created.project.clone(),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            seq: self.seq,
+            questions: self.open_questions(),
+            answers: self.answers(),
+            plan: self.plan.as_ref().map(|plan| PlanView {
+                text: plan.text.clone(),
+                path: plan.path.clone(),
+                saved: plan.saved == plan.revision,
+            }),
+            agent: self.agent_view(),
+            usage: self.usage,
+            changes: self.changes.clone(),
+            result: self.work_result(),
+            failure: match &self.phase {
+                Phase::Failed { reason, .. } => Some(reason.clone()),
+                _ => None,
+            },
+        }
+    }
+
+    /// How it stands, in one word.
+    pub fn status(&self) -> Status {
+        match &self.phase {
+            Phase::Completed => Status::Completed,
+            Phase::Cancelled => Status::Cancelled,
+            Phase::Failed { .. } => Status::Failed,
+            _ if self.open_rounds().next().is_some() => Status::NeedsInput,
+            _ if self.turns.iter().any(|turn| turn.connected) => Status::Running,
+            _ => Status::Started,
+        }
+    }
+
+    fn open_questions(&self) -> Vec<OpenQuestion> {
+        // The confirmation comes after what is being changed.
+        let (confirm, others): (Vec<_>, Vec<_>) =
+            self.open_rounds().partition(|round| matches!(round.asker, Asker::Rapport));
+        others.into_iter().chain(confirm).flat_map(open_in).collect()
+    }
+
+    fn answers(&self) -> Vec<Clarified> {
+        let clarified = self.clarified().map(|(question, given)| Clarified {
+            id: question.id.clone(),
+            text: question.text.clone(),
+            answer: question.words(&given.answer),
+            by: given.by.clone(),
+            at: given.at,
+        });
+        clarified.collect()
+    }
+
+    fn agent_view(&self) -> AgentView {
+        let turn = self.turn().filter(|_| !self.phase.is_over());
+        let waits = turn.is_some_and(|turn| self.open_rounds().any(|round| is_of(round, turn.id)));
+        let state = match turn.map(|turn| &turn.process) {
+            Some(Process::Running | Process::Cooling(_)) if waits => AgentState::Hot,
+            Some(Process::Running | Process::Cooling(_)) => AgentState::Working,
+            Some(Process::Parked(_)) => AgentState::Parked,
+            Some(Process::CutOff) => AgentState::CutOff,
+            Some(Process::Over) | None => AgentState::Idle,
+        };
+        AgentView { state, doing: turn.and_then(|turn| turn.doing.clone()), model: self.model.clone() }
+    }
+
+    fn work_result(&self) -> Option<String> {
+        let work = self.turns.iter().rev().find(|turn| turn.kind == TurnKind::Work)?;
+        work.result.clone()
+    }
+}
+
+fn is_of(round: &Round, turn: crate::id::TurnId) -> bool {
+    matches!(round.asker, Asker::Agent { turn: asking, .. } if asking == turn)
+}
+
+fn open_in(round: &Round) -> impl Iterator<Item = OpenQuestion> + '_ {
+    let open = |(place, item): (usize, &Item)| {
+        let State::Open { .. } = item.state else { return None };
+        let question = &item.question;
+        let previous = item.last_words();
+        Some(OpenQuestion {
+            id: question.id.clone(),
+            round: round.id,
+            number: place + 1,
+            of: round.items.len(),
+            text: question.text.clone(),
+            header: question.header.clone(),
+            options: question.options.clone(),
+            multi: question.multi,
+            free_text: question.free_text,
+            purpose: question.purpose.clone(),
+            asked_at: round.asked_at,
+            previous,
+        })
+    };
+    round.items.iter().enumerate().filter_map(open)
+}
+
+fn phase(phase: &Phase) -> PhaseView {
+    match phase {
+        Phase::Clarifying => PhaseView::Clarifying,
+        Phase::Confirming => PhaseView::Confirming,
+        Phase::Working => PhaseView::Working,
+        Phase::Reporting => PhaseView::Reporting,
+        Phase::Failed { was, .. } => self::phase(was),
+        Phase::Completed | Phase::Cancelled => PhaseView::Ended,
+    }
+}

@@ -1,0 +1,102 @@
+//! What should be true of the world now. Wants are states, not commands: making one true twice does no harm.
+
+use crate::answer::By;
+use crate::event::TurnKind;
+use crate::id::{CallId, ConversationId, TurnId};
+use crate::plan::PlanFile;
+
+/// Something that should be true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// The state of the project before this turn is noted.
+    Baseline(TurnId),
+    /// This turn's agent runs. No other turn's agent does.
+    AgentRunning(Order),
+    /// The waiting call has its reply.
+    Replied {
+        /// In which turn.
+        turn: TurnId,
+        /// Which call.
+        call: CallId,
+        /// With what.
+        reply: CallReply,
+    },
+    /// The agent's process has ended cleanly, with this call to be asked again.
+    AgentParked {
+        /// In which turn.
+        turn: TurnId,
+        /// Which call.
+        call: CallId,
+    },
+    /// The plan is in its file.
+    PlanSaved(PlanFile),
+    /// The changes since the baseline of this turn are known.
+    Report {
+        /// Which turn.
+        turn: TurnId,
+        /// Its baseline.
+        baseline: Option<String>,
+    },
+}
+
+/// What an agent has to be started with. Whether it starts afresh or is resumed, and which of this its conversation
+/// already knows, the driver finds out from the conversation itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Which turn.
+    pub turn: TurnId,
+    /// What for.
+    pub kind: TurnKind,
+    /// In which conversation.
+    pub conversation: ConversationId,
+    /// What the turn is about.
+    pub prompt: String,
+    /// What was answered since, and may not have arrived.
+    pub replies: Vec<(CallId, CallReply)>,
+}
+
+/// What a waiting call gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallReply {
+    /// Answers, question by question.
+    Answers(Vec<Told>),
+    /// The tool may be used.
+    Allow {
+        /// What was asked, in words.
+        asked: String,
+        /// Whether that holds from now on.
+        always: bool,
+    },
+    /// No. Or an honest "there is no answer".
+    Deny {
+        /// What was asked, in words.
+        asked: String,
+        /// What the agent is told.
+        message: String,
+    },
+}
+
+/// One question with its answer, as the agent is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The question's text.
+    pub question: String,
+    /// The answer in words.
+    pub answer: String,
+    /// Who gave it.
+    pub by: By,
+}
+
+impl Told {
+    /// The answer as the agent reads it. Who answered is said wherever it is not a person at the terminal, which is
+    /// what an agent takes an answer to be.
+    pub fn attributed(&self) -> String {
+        match &self.by {
+            by if by.is_at_terminal() => self.answer.clone(),
+            By::Person { channel, .. } => format!("{} (answered by a person in {channel})", self.answer),
+            by @ (By::Lead { .. } | By::Model { .. } | By::Rule { .. }) => {
+                format!("{} (answered by {by})", self.answer)
+            }
+        }
+    }
+}

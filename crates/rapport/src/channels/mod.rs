@@ -1,0 +1,3 @@
+//! Where people see and answer. A channel sees sessions as the core shows them, and acts through the gateway; nothing else.
+
+pub mod terminal;

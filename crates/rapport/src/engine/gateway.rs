@@ -1,0 +1,99 @@
+//! The door to the engine: everything a channel can do with a session.
+
+use rapport_core::{Act, By, Created, Entry, Progress, Refusal, SessionId, View};
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::stores::StoreError;
+
+/// The door. Cheap to clone; every clone leads to the same engine.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    requests: mpsc::Sender<Request>,
+}
+
+/// Something seen while following a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Facts, durable, in order, each exactly once.
+    Entry(Entry),
+    /// What the agent is at just now; some may be missed.
+    Progress(Progress),
+}
+
+/// A session being followed. It ends when the engine does.
+#[derive(Debug)]
+pub struct Follower {
+    pub(super) updates: mpsc::UnboundedReceiver<Update>,
+}
+
+impl Follower {
+    /// The next update; `None` when there will be none any more.
+    pub async fn next(&mut self) -> Option<Update> {
+        self.updates.recv().await
+    }
+}
+
+/// Why a request was not carried out.
+#[derive(Debug, Error)]
+pub enum GatewayError {
+    /// The session does not take it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It could not be stored, so it did not happen.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The engine does not run this session.
+    #[error("session {0} is not run here")]
+    NotHere(SessionId),
+    /// The engine has stopped.
+    #[error("Rapport is shutting down")]
+    Closed,
+}
+
+pub(super) type Answer<T> = oneshot::Sender<Result<T, GatewayError>>;
+
+pub(super) enum Request {
+    Create { created: Created, answer: Answer<SessionId> },
+    Adopt { session: SessionId, answer: Answer<()> },
+    Submit { session: SessionId, by: By, act: Act, answer: Answer<()> },
+    Follow { session: SessionId, after: u64, answer: Answer<Follower> },
+    View { session: SessionId, answer: Answer<View> },
+}
+
+impl Gateway {
+    pub(super) fn new(requests: mpsc::Sender<Request>) -> Self {
+        Self { requests }
+    }
+
+    /// Begins a session.
+    pub async fn create(&self, created: Created) -> Result<SessionId, GatewayError> {
+        self.ask(|answer| Request::Create { created, answer }).await
+    }
+
+    /// Takes up a session that no process runs.
+    pub async fn adopt(&self, session: &SessionId) -> Result<(), GatewayError> {
+        self.ask(|answer| Request::Adopt { session: session.clone(), answer }).await
+    }
+
+    /// Does something in a session. When this returns, it is durable.
+    pub async fn submit(&self, session: &SessionId, by: By, act: Act) -> Result<(), GatewayError> {
+        self.ask(|answer| Request::Submit { session: session.clone(), by, act, answer }).await
+    }
+
+    /// Follows a session from after this entry (0 for the beginning).
+    pub async fn follow(&self, session: &SessionId, after: u64) -> Result<Follower, GatewayError> {
+        self.ask(|answer| Request::Follow { session: session.clone(), after, answer }).await
+    }
+
+    /// A session as it stands.
+    pub async fn view(&self, session: &SessionId) -> Result<View, GatewayError> {
+        self.ask(|answer| Request::View { session: session.clone(), answer }).await
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(Answer<T>) -> Request) -> Result<T, GatewayError> {
+        let (answer, reply) = oneshot::channel();
+        self.requests.send(request(answer)).await.map_err(|_| GatewayError::Closed)?;
+        reply.await.map_err(|_| GatewayError::Closed)?
+    }
+}

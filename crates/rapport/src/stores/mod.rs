@@ -1,0 +1,109 @@
+//! Where logs live. A store keeps sessions as lists of entries, lets one writer at a time add to each, and promises
+//! that what was added is still there after a power cut. `tests/it/contract/store.rs` tells every store the same story.
+
+pub mod files;
+pub mod memory;
+
+use std::fmt;
+
+use jiff::Timestamp;
+use rapport_core::{Entry, Event, SessionId};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A place where logs live.
+pub trait Store: Send + Sync {
+    /// Makes a session from its first facts, called after the day and these words, and holds it for writing.
+    /// Two sessions made at once from the same words get different names.
+    fn create(
+        &self,
+        words: &str,
+        at: Timestamp,
+        facts: Vec<Event>,
+        holder: &Holder,
+    ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError>;
+
+    /// Holds a session for writing and gives what it has so far. While the log lives, nobody else can.
+    /// A holder that died holds nothing.
+    fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError>;
+
+    /// The entries after this one (0 for all), without holding anything. What a writer is just adding may be missing.
+    fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError>;
+
+    /// Every session there is, oldest first.
+    fn list(&self) -> Result<Vec<SessionId>, StoreError>;
+
+    /// Who holds a session for writing now, if anybody does.
+    fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError>;
+
+    /// Where a session's facts are, in words for a person.
+    fn whereabouts(&self, id: &SessionId) -> String;
+}
+
+/// A session held for writing. Dropping it lets go.
+pub trait Log: Send {
+    /// Adds one entry. When this returns, the entry is durable; when it fails, nothing was added.
+    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError>;
+}
+
+/// The process that holds a session, and how to talk to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// Where it listens, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.pid)
+    }
+}
+
+/// What can go wrong with a store.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// There is no such session.
+    #[error("there is no session {0}")]
+    NotFound(SessionId),
+    /// Somebody else writes.
+    #[error("session {id} is held by {holder}")]
+    Busy {
+        /// Which session.
+        id: SessionId,
+        /// By whom.
+        holder: Holder,
+    },
+    /// The log is not what was written.
+    #[error("{place} is damaged at line {line}: {what}")]
+    Damaged {
+        /// Which log.
+        place: String,
+        /// Where in it.
+        line: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// The log was written by a newer program.
+    #[error("{place} has format {found}, this program knows formats up to {known}")]
+    Newer {
+        /// Which log.
+        place: String,
+        /// What it has.
+        found: u32,
+        /// What is known.
+        known: u32,
+    },
+    /// The system said no.
+    #[error("cannot {what} {place}: {source}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// Where.
+        place: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
