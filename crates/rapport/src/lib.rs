@@ -2,5 +2,7 @@
 
 pub mod agents;
 pub mod channels;
+pub mod clock;
 pub mod engine;
 pub mod stores;
+pub mod workers;
