@@ -3,6 +3,8 @@
 pub mod agents;
 pub mod channels;
 pub mod clock;
+pub mod config;
 pub mod engine;
+pub mod error;
 pub mod stores;
 pub mod workers;
