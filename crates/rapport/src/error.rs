@@ -29,6 +29,8 @@ pub enum Code {
     Agent = 7,
     /// The session was cancelled.
     Cancelled = 8,
+    /// Nothing to say: whoever read our output has had enough.
+    Quiet = 141,
     /// Stopped before the end; the session waits and can be resumed.
     Interrupted = 130,
 }
@@ -62,6 +64,9 @@ impl Failure {
 
     /// Tells it on stderr, in words or as JSON.
     pub fn print(&self, as_json: bool) {
+        if self.code == Code::Quiet {
+            return;
+        }
         if as_json {
             eprintln!(
                 "{}",

@@ -1,1 +1,10 @@
-fn main() {}
+//! The `rapport` binary: reads the command line and does what it says.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use rapport::cli::Cli;
+
+fn main() -> ExitCode {
+    Cli::parse().execute()
+}
