@@ -16,7 +16,7 @@ use crate::config::{self, Layer, Settings};
 use crate::engine::socket::{self, Socket};
 use crate::engine::{Engine, Parts};
 use crate::error::{Code, Failure};
-use crate::stores::Holder;
+use crate::stores::{Holder, Store};
 use crate::stores::files::Files;
 use crate::workers::local::{self, Local};
 
@@ -107,7 +107,7 @@ impl Host {
             Failure::new(Code::Trouble, format!("cannot listen in {}: {error}", place.home.join("run").display()))
         })?;
         let engine = Engine::start(Parts {
-            store: place.store(),
+            store: trial(place.store()),
             agent: Arc::new(Claude::new(agent_config(place, settings)?)),
             worker: Arc::new(Local),
             clock: Clock::system(),
@@ -161,6 +161,14 @@ fn agent_env(home: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
         env.push(("CLAUDE_CONFIG_DIR".into(), home.join("rehearsal").into()));
     }
     env
+}
+
+/// In debug builds the crash test can have a store that dies on purpose.
+fn trial(store: Arc<Files>) -> Arc<dyn Store> {
+    #[cfg(debug_assertions)]
+    return crate::stores::trial::wrap(store);
+    #[cfg(not(debug_assertions))]
+    store
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -3,6 +3,8 @@
 
 pub mod files;
 pub mod memory;
+#[cfg(debug_assertions)]
+pub mod trial;
 
 use std::fmt;
 
