@@ -1,1 +1,9 @@
 //! One test binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on has failed; the lint knows only functions marked as tests"
+)]
+
+mod rehearsal;
+mod support;

@@ -65,7 +65,9 @@ fn parse(file: &str, text: &str) -> Result<Scenario, Problem> {
             .map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
         Problem::scenario(format!(
             "{file}{place}: not a valid scenario\n{}",
-            error.render()
+            error
+                .render()
+                .replace("--> <input>", &format!("--> {file}"))
         ))
     })
 }

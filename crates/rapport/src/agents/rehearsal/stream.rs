@@ -1,4 +1,4 @@
-//! The events the agent prints, in the shapes recorded from the real CLI (`tests/it/rehearsal/recorded/`).
+//! The events the agent prints, in the shapes recorded from the real CLI (`tests/it/support/recorded/`).
 //! They mirror what the driver parses: change both together.
 
 use std::path::Path;
