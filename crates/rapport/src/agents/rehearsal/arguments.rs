@@ -100,6 +100,10 @@ impl Arguments {
                 _ => arguments.message = Some(word.clone()),
             }
         }
+        if arguments.input == Input::Stream {
+            // A host that sends lines reads lines.
+            arguments.output = OutputFormat::Stream;
+        }
         arguments
     }
 }

@@ -203,6 +203,7 @@ impl Player {
     }
 
     fn show(&mut self, tool: &ToolCall) -> Result<(), Stop> {
+        self.pace()?;
         let id = self.respond()?;
         let usage = Totals::per_response(&self.turn.entry).usage;
         // Older CLIs, which denied questions, named the stop reason here; the live one does not.
@@ -214,7 +215,7 @@ impl Player {
         let block = tool_use_block(&tool.id, &tool.name, &tool.input);
         let message = message(&id, &self.session.model, usage, block, stop_reason);
         self.transcript.assistant(tool.place, message.clone())?;
-        self.emit(&Event::assistant(&self.session, message))
+        self.emit_at_once(&Event::assistant(&self.session, message))
     }
 
     /// Waits until every call is decided and done, then prints what came of them.

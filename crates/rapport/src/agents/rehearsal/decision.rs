@@ -135,6 +135,15 @@ pub(super) fn answers_in_message(message: &str, questions: &[String]) -> Vec<Ans
         .collect()
 }
 
+/// The questions that a message of answers repeats: `Q1: ...`, `Q2: ...`.
+pub(super) fn questions_in_message(message: &str) -> Vec<String> {
+    let lines = || message.lines().map(str::trim);
+    (1..)
+        .map(|n| lines().find_map(|line| line.strip_prefix(&format!("Q{n}:"))))
+        .map_while(|question| question.map(|text| text.trim().to_owned()))
+        .collect()
+}
+
 fn object(value: &Value) -> Option<Value> {
     value.is_object().then(|| value.clone())
 }
@@ -161,7 +170,9 @@ mod tests {
                 "JWT everywhere",
             ),
         ] {
-            let answers = answers_in_message(&format!("{head}{tail}"), &questions);
+            let message = format!("{head}{tail}");
+            assert_eq!(questions_in_message(&message), questions);
+            let answers = answers_in_message(&message, &questions);
             assert_eq!(
                 (answers[0].1.as_str(), answers[1].1.as_str()),
                 (first, second),

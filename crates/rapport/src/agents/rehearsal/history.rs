@@ -19,7 +19,7 @@ pub(super) struct Place {
 }
 
 /// A tool call without a result.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct OpenCall {
     pub(super) place: Place,
     pub(super) id: String,
@@ -140,6 +140,8 @@ impl History {
                 self.open.clear();
                 self.deferred = None;
                 self.finished_calls.retain(|done| done.entry != place.entry);
+                self.planned_edits
+                    .retain(|planned, _| planned.entry != place.entry);
             }
             Some("step_done") => self.step_done(place),
             Some("entry_ended") => {
@@ -169,9 +171,9 @@ impl History {
 
     fn step_done(&mut self, place: Place) {
         self.playing = Some((place.entry, place.step + 1));
+        self.deferred = self.deferred.take().filter(|call| !is_in_step(call, place));
         // What the step left open stays without a result: two deferred questions, one answered.
-        self.open
-            .retain(|call| (call.place.entry, call.place.step) != (place.entry, place.step));
+        self.open.retain(|call| !is_in_step(call, place));
     }
 
     fn close(&mut self, id: &str) {
@@ -181,6 +183,10 @@ impl History {
         self.finished_calls.insert(self.open.remove(index).place);
         self.deferred = self.deferred.take().filter(|call| call.id != id);
     }
+}
+
+fn is_in_step(call: &OpenCall, step: Place) -> bool {
+    (call.place.entry, call.place.step) == (step.entry, step.step)
 }
 
 fn place_in(value: &Value) -> Option<Place> {

@@ -29,7 +29,7 @@ fn take_up_deferred(player: &mut Player) -> Result<(), Stop> {
         player.pump(None)?;
     }
     player.host.taking_up = false;
-    if player.host.eof && !player.host.initialized {
+    if !player.host.initialized && player.host.messages.is_empty() {
         return Ok(());
     }
     player.resume_deferred()

@@ -19,6 +19,7 @@ mod placeholders;
 mod plain;
 mod play;
 pub mod prebuilt;
+mod reading;
 mod record;
 mod result;
 pub mod scenario;
@@ -82,7 +83,8 @@ fn rehearse(argv: &[String]) -> Result<u8, Problem> {
         return Ok(0);
     }
     let loaded = load::load(arguments.scenario.as_deref())?;
-    let recorder = Recorder::start(argv).map_err(|error| Problem::refused(error.to_string()))?;
+    let recorder = Recorder::start(argv)
+        .map_err(|error| Problem::refused(format!("cannot record this rehearsal: {error}")))?;
     let live = arguments.input == Input::Stream;
     let mut player = Player::start(arguments, loaded, recorder)?;
     let end = if live {

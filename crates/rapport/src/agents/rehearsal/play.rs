@@ -155,6 +155,11 @@ impl Player {
     /// Prints an event of the turn, in its pace.
     pub(super) fn emit(&mut self, event: &impl Serialize) -> Result<(), Stop> {
         self.pace()?;
+        self.emit_at_once(event)
+    }
+
+    /// Prints an event whose pause is over: nothing may come between writing it down and showing it.
+    pub(super) fn emit_at_once(&mut self, event: &impl Serialize) -> Result<(), Stop> {
         self.output.event(event)?;
         self.count_event()
     }

@@ -62,13 +62,14 @@ impl Player {
     }
 
     fn say_text(&mut self, text: &str) -> Result<(), Stop> {
+        self.pace()?;
         let text = fill(text, &self.transcript.history.answers);
         let id = self.respond()?;
         let usage = super::result::Totals::per_response(&self.turn.entry).usage;
         let message = message(&id, &self.session.model, usage, text_block(&text), None);
         self.transcript
             .assistant(self.turn.place, message.clone())?;
-        self.emit(&Event::assistant(&self.session, message))
+        self.emit_at_once(&Event::assistant(&self.session, message))
     }
 
     fn print(&mut self, text: &str) -> Result<(), Stop> {

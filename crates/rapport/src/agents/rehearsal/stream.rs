@@ -189,11 +189,6 @@ pub fn tool_use_block(id: &str, name: &str, input: &Value) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "input": input})
 }
 
-/// A question block as CLARIFY-23 has it.
-pub fn ask_block(id: &str, questions: &[&str]) -> Value {
-    tool_use_block(id, ASK_TOOL, &json!({"questions": questions}))
-}
-
 /// The request of a `PreToolUse` hook.
 pub fn hook_callback(
     session: &Session,

@@ -2,7 +2,7 @@
 //! Every line is written before the thing it tells of is seen, so that kill -9 at any instant loses nothing.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -45,8 +45,8 @@ impl Transcript {
 
     /// Copies a conversation under a new id; the original stays as it is.
     pub(super) fn fork(cwd: &Path, from: &str, to: &str) -> io::Result<()> {
-        let mut text = String::new();
-        File::open(path_of(cwd, from))?.read_to_string(&mut text)?;
+        let bytes = std::fs::read(path_of(cwd, from))?;
+        let text = String::from_utf8_lossy(&bytes);
         let mut copy = String::new();
         for mut line in lines(&text) {
             line["sessionId"] = json!(to);

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::decision::{ANSWERS_HEADER, answers_in_message, question_texts};
-use super::history::Place;
+use super::decision::{ANSWERS_HEADER, answers_in_message, question_texts, questions_in_message};
+use super::history::{OpenCall, Place};
 use super::placeholders::fill;
 use super::play::{Player, Stop};
 use super::result::{Ending, Sums, Totals, result_event};
@@ -56,11 +56,10 @@ impl Player {
             && self.transcript.history.playing.is_some();
         self.begin_turn(place);
         self.transcript.message(message)?;
-        if goes_on {
-            self.answer_by_message(message)?;
-        } else {
+        if !goes_on {
             self.start_entry(place)?;
         }
+        self.answer_by_message(message)?;
         self.emit(&Event::init(&self.session))?;
         self.play_from(place)
     }
@@ -139,10 +138,15 @@ impl Player {
         Ok(())
     }
 
-    /// Open questions count as answered when the message says it answers them (CLARIFY-11).
+    /// Questions count as answered when the message says it answers them (CLARIFY-11): the open ones, or, after a
+    /// turn in which nobody could answer, those that the message repeats.
     fn answer_by_message(&mut self, message: &str) -> Result<(), Stop> {
         if !message.contains(ANSWERS_HEADER) {
             return Ok(());
+        }
+        if self.transcript.history.open.is_empty() {
+            let answers = answers_in_message(message, &questions_in_message(message));
+            self.transcript.answered(&OpenCall::default(), &answers)?;
         }
         for call in self.transcript.history.open.clone() {
             if call.name == ASK_TOOL {
@@ -228,10 +232,10 @@ impl Player {
     }
 
     fn end(&mut self, ending: Ending) -> Result<(), Stop> {
+        self.pace()?;
         if !matches!(ending, Ending::Deferred(_)) {
             self.transcript.note("entry_ended", self.turn.place)?;
         }
-        self.pace()?;
         let sums = Sums {
             process: self.spent,
             conversation: self.transcript.history.totals,
