@@ -162,6 +162,14 @@ fn a_torn_last_line_is_tolerated_wherever_it_is_torn() {
         let request = live.until("control_request");
         live.answer(&request, json!({"Which db?": "PG"}));
         assert_eq!(live.until("result")["result"], "So PG.", "cut at {cut}");
+        let lines = crate::support::rehearsal::json_lines(&std::fs::read_to_string(&path).unwrap());
+        let heard = lines
+            .iter()
+            .any(|line| line["message"]["content"] == "go on");
+        assert!(
+            heard,
+            "what comes after the torn line is whole, cut at {cut}"
+        );
     }
     OpenOptions::new()
         .append(true)
@@ -231,4 +239,67 @@ fn the_totals_go_on_after_a_resume() {
     let result = events.last().unwrap();
     assert_eq!(result["usage"]["input_tokens"], 1000, "of this process");
     assert_eq!(result["total_cost_usd"], 0.01, "of the conversation");
+}
+
+/// Answers whatever is asked until the process ends; returns the last event.
+fn play_on(mut live: Live) -> Option<Value> {
+    let mut last = None;
+    while let Some(line) = live.line() {
+        let event: Value = serde_json::from_str(&line).unwrap();
+        match event["type"].as_str() {
+            Some("control_request") if event["request"]["tool_name"] == "AskUserQuestion" => {
+                live.answer(
+                    &event,
+                    json!({"Which db?": "PG", "Which storage?": "Local"}),
+                );
+            }
+            Some("control_request") => live.respond(&event, json!({"behavior": "allow"})),
+            Some("result") => live.close(),
+            _ => {}
+        }
+        last = Some(event);
+    }
+    last
+}
+
+#[test]
+fn killed_after_any_event_the_play_ends_the_same() {
+    let scenario = || {
+        Scenario::new("every event")
+            .respond_with_text("Start.")
+            .uses_bash("echo once >> log")
+            .with_permission()
+            .asks(which_db())
+            .uses_write("a.txt", "{{answer:1}}")
+            .uses_edit("a.txt", "PG", "PG PG")
+            .together(vec![
+                Call::Bash(bash("toolu_b", "echo beside > beside", "Log")),
+                Call::Ask(which_storage()),
+            ])
+            .respond_with_text("{{answer:Which db?}} {{answer:Which storage?}}")
+    };
+    // init, text, 5 single calls with results, 2 requests, the pair with its request, the last text
+    for n in 1..=18 {
+        let rehearsal = Rehearsal::of(scenario().entry(|entry| entry.crash_after_events = Some(n)));
+        let last = play_on(rehearsal.live_with(&["--session-id", "s"], Value::Null, "go"));
+        assert_ne!(last.unwrap()["type"], "result", "killed after {n}");
+        let last = play_on(resume(&rehearsal, "s", "go on")).unwrap();
+        assert_eq!(last["result"], "PG Local", "killed after {n}");
+        assert_eq!(
+            rehearsal.file("a.txt").as_deref(),
+            Some("PG PG"),
+            "killed after {n}"
+        );
+        assert_eq!(
+            rehearsal.file("log").as_deref(),
+            Some("once\n"),
+            "killed after {n}"
+        );
+        // Under way when the kill came, a command is run again: nobody can know how far it got.
+        assert_eq!(
+            rehearsal.file("beside").as_deref(),
+            Some("beside\n"),
+            "killed after {n}"
+        );
+    }
 }

@@ -132,3 +132,47 @@ fn a_deferred_answer_is_still_known_two_processes_later() {
     assert_eq!(third.until("result")["result"], "PG and Cookie");
     assert_eq!(outline(&rehearsal.stdout(3))[0], "command_lifecycle");
 }
+
+#[test]
+fn any_tool_can_be_deferred() {
+    let rehearsal = Rehearsal::of(
+        Scenario::new("bash")
+            .uses_bash("touch ran")
+            .respond_with_text("Done."),
+    );
+    let hooks = || json!({"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["h"]}]});
+    let mut live = rehearsal.live_with(&["--session-id", "s"], hooks(), "go");
+    let request = live.until("control_request");
+    live.respond(&request, hook("defer", Value::Null));
+    assert_eq!(live.until("result")["deferred_tool_use"]["name"], "Bash");
+    assert_eq!(rehearsal.file("ran"), None);
+    let mut live = rehearsal.live(&["--resume", "s"]);
+    live.initialize(hooks());
+    let request = live.until("control_request");
+    live.respond(&request, hook("allow", Value::Null));
+    assert_eq!(live.until("result")["result"], "Done.");
+    assert!(rehearsal.file("ran").is_some());
+}
+
+#[test]
+fn a_message_of_answers_takes_a_parked_question_up_in_plain_mode() {
+    let rehearsal = Rehearsal::of(
+        Scenario::new("plain")
+            .asks(which_db())
+            .respond_with_text("So {{answer:1}}."),
+    );
+    let session = park(&rehearsal);
+    let message = "Here are my answers to your questions:\n\nQ1: Which db?\n\nMy answers:\nPG";
+    let events = rehearsal.plain(&["--resume", &session, message]);
+    assert_eq!(
+        outline(&events),
+        ["system init", "says So PG.", "result success \"end_turn\""]
+    );
+    let again = rehearsal.run(&["-p", "--resume", &session]);
+    assert!(
+        String::from_utf8(again.stderr)
+            .unwrap()
+            .contains("No deferred tool marker"),
+        "taken up for good"
+    );
+}

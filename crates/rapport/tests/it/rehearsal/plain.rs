@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::story::{live_answer, outline};
 use crate::support::rehearsal::{PLAIN, Rehearsal, recorded};
 
+// CLARIFY-21, CLARIFY-23: subtype and session id only where they belong, and the stop reason of older CLIs.
 #[test]
 fn clarify_7_a_question_is_denied_and_the_agent_goes_on_guessing() {
     let rehearsal = Rehearsal::of(live_answer());
@@ -231,4 +232,18 @@ fn a_process_writes_down_what_it_heard_and_said() {
     assert_eq!(rehearsal.stdout(1).last().unwrap()["type"], "result");
     assert!(rehearsal.argv(1).contains(&"stream-json".to_owned()));
     assert_eq!(rehearsal.invocation_count(), 1);
+}
+
+#[test]
+fn clarify_11_answers_in_the_next_message_are_known_to_the_script() {
+    let scenario = Scenario::new("answers")
+        .asks_questions(&["What language?", "What database?"])
+        .next_invocation()
+        .respond_with_text("{{answer:What language?}} with {{answer:2}}");
+    let rehearsal = Rehearsal::counted(scenario.with_session_id("s"));
+    rehearsal.plain(&["go"]);
+    let message = "Here are my answers to your questions:\n\nQ1: What language?\nQ2: What database?\n\n\
+        My answers:\nRust\nSQLite";
+    let result = rehearsal.plain(&["--resume", "s", message]).pop().unwrap();
+    assert_eq!(result["result"], "Rust with SQLite");
 }

@@ -184,6 +184,7 @@ fn check(scenario: ScenarioBuilder, recordings: &[(&str, &[&str])]) -> Rehearsal
 fn replay(rehearsal: &Rehearsal, name: &str, flags: &[&str]) -> String {
     let mut live = rehearsal.live(&[&["--model", "claude-opus-5-5"], flags].concat());
     let mut requests = HashMap::new();
+    let mut messages = HashMap::new();
     let mut session = String::new();
     let project = rehearsal.project().to_string_lossy().into_owned();
     for line in recorded(name) {
@@ -193,6 +194,16 @@ fn replay(rehearsal: &Rehearsal, name: &str, flags: &[&str]) -> String {
         }
         let (real, ours) = (&line["line"], live.event());
         compare(name, &renamed(real, &requests, &project), &ours);
+        if let (Some(theirs), Some(own)) = (
+            real["message"]["id"].as_str(),
+            ours["message"]["id"].as_str(),
+        ) {
+            let known = messages.insert(theirs.to_owned(), own.to_owned());
+            assert!(
+                known.is_none_or(|known| known == own),
+                "{name}: one model response, one message id"
+            );
+        }
         if let (Some(theirs), Some(own)) =
             (real["request_id"].as_str(), ours["request_id"].as_str())
         {
@@ -202,6 +213,12 @@ fn replay(rehearsal: &Rehearsal, name: &str, flags: &[&str]) -> String {
             session = id.to_owned();
         }
     }
+    let distinct: BTreeSet<&String> = messages.values().collect();
+    assert_eq!(
+        distinct.len(),
+        messages.len(),
+        "{name}: another response, another message id"
+    );
     ended(live);
     session
 }

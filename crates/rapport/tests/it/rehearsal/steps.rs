@@ -230,7 +230,6 @@ fn tool_result(scenario: Scenario, prepare: impl FnOnce(&Rehearsal)) -> (String,
 
 #[test]
 fn tools_are_really_performed_and_tell_what_went_wrong() {
-    let nothing = |_: &Rehearsal| {};
     let link = |rehearsal: &Rehearsal| {
         std::os::unix::fs::symlink(rehearsal.home(), rehearsal.project().join("link")).unwrap();
         std::fs::create_dir(rehearsal.project().join("deep")).unwrap();
@@ -294,7 +293,6 @@ fn tools_are_really_performed_and_tell_what_went_wrong() {
         std::fs::write(rehearsal.project().join("a"), "other").unwrap()
     });
     assert!(content.contains("not found in file") && error);
-    let _ = nothing;
 }
 
 #[test]
