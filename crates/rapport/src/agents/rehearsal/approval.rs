@@ -1,5 +1,6 @@
 //! Whether a tool call may run: the hook first, then the permission request, then the tool itself.
 
+use std::path::Path;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -142,7 +143,10 @@ impl Player {
             return self.perform(tool, accepted("config"));
         }
         let request = new_uuid();
-        self.emit(&Event::control_request(&request, permission_request(tool)))?;
+        self.emit(&Event::control_request(
+            &request,
+            permission_request(&self.cwd, tool),
+        ))?;
         tool.stage = Stage::Permission { request };
         Ok(())
     }
@@ -304,7 +308,7 @@ fn answer(input: &Value) -> Done {
     )
 }
 
-fn permission_request(tool: &ToolCall) -> Value {
+fn permission_request(cwd: &Path, tool: &ToolCall) -> Value {
     let mut request = json!({
         "subtype": "can_use_tool", "tool_name": tool.name, "display_name": tool.name,
         "input": tool.input, "tool_use_id": tool.id,
@@ -317,8 +321,8 @@ fn permission_request(tool: &ToolCall) -> Value {
             request["input"] = json!({});
         }
         Kind::Write | Kind::Edit => {
-            let path = tool.text("file_path");
-            request["description"] = json!(path.rsplit('/').next());
+            let path = Path::new(tool.text("file_path"));
+            request["description"] = json!(path.strip_prefix(cwd).unwrap_or(path));
             request["permission_suggestions"] =
                 json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
         }

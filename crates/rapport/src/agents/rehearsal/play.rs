@@ -20,7 +20,7 @@ use super::record::Recorder;
 use super::result::Totals;
 use super::scenario::{Counter, Entry, Step};
 use super::stream::{Session, new_uuid};
-use super::transcript::{Transcript, in_use, not_found};
+use super::transcript::{Transcript, about, in_use, not_found};
 use super::turn::Turn;
 
 /// Why the play ends before its time.
@@ -239,7 +239,7 @@ fn session_id(
 
 fn count(loaded: &Loaded) -> io::Result<usize> {
     match &loaded.counter_path {
-        Some(path) => counter::next(path),
+        Some(path) => counter::next(path).map_err(|error| about(path, &error)),
         None => Ok(0),
     }
 }

@@ -146,13 +146,19 @@ impl Transcript {
 
     /// One write for one line: a kill leaves the whole line or a torn one at the very end, which readers skip.
     fn write(&mut self, line: Value) -> io::Result<()> {
+        let text = format!("{line}\n");
+        self.append(text.as_bytes())
+            .map_err(|error| about(&self.path, &error))?;
+        self.history.apply(&line);
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(open_for_append(&self.path)?),
         };
-        file.write_all(format!("{line}\n").as_bytes())?;
-        self.history.apply(&line);
-        Ok(())
+        file.write_all(bytes)
     }
 }
 
@@ -185,7 +191,7 @@ fn read(path: &Path) -> io::Result<History> {
     let text = match std::fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error),
+        Err(error) => return Err(about(path, &error)),
     };
     let mut history = History::default();
     lines(&text).for_each(|line| history.apply(&line));
@@ -197,6 +203,11 @@ fn lines(text: &str) -> impl Iterator<Item = Value> {
     text.lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter(Value::is_object)
+}
+
+/// The error with the file it is about.
+pub(super) fn about(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 fn open_for_append(path: &Path) -> io::Result<File> {
