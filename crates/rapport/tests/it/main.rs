@@ -7,3 +7,5 @@
 
 mod contract;
 mod faults;
+mod rehearsal;
+mod support;
