@@ -18,8 +18,8 @@ use rapport::stores::files::Files;
 use rapport::stores::{Holder, Store};
 use rapport::workers::local::Local;
 use rapport_core::{
-    Act, Asker, By, CallId, Choice, Created, Event, Order, Purpose, Question, QuestionId, Reply, RoundId, Session,
-    SessionId, Terms, TurnId,
+    Act, Asker, By, CallId, Choice, Created, Event, Order, Purpose, Question, QuestionId, Reply, RoundId,
+    Session, SessionId, Terms, TurnId,
 };
 use tokio::sync::mpsc;
 
@@ -67,7 +67,9 @@ fn start_up() -> Outcome {
         command.args(["-e", "0"]);
         command
     }) {
-        Ok(node) => row("  as a share of `node -e 0`", format!("{:.3}", ours / node), "(node: lower is better)"),
+        Ok(node) => {
+            row("  as a share of `node -e 0`", format!("{:.3}", ours / node), "(node: lower is better)")
+        }
         Err(error) => println!("  node is not here to compare with: {error}"),
     }
     Ok(())
@@ -101,10 +103,13 @@ fn replay() -> Outcome {
     for n in 0..PARKED {
         parked_session(&store, n)?;
     }
-    let size: u64 = store.list()?.iter().map(|id| std::fs::metadata(log_of(&store, id)).map_or(0, |m| m.len())).sum();
+    let size: u64 =
+        store.list()?.iter().map(|id| std::fs::metadata(log_of(&store, id)).map_or(0, |m| m.len())).sum();
     let began = Instant::now();
-    let output =
-        Command::new(std::env::current_exe()?).arg("--replay-child").arg(folder.path().join("sessions")).output()?;
+    let output = Command::new(std::env::current_exe()?)
+        .arg("--replay-child")
+        .arg(folder.path().join("sessions"))
+        .output()?;
     let wall = began.elapsed();
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
@@ -291,7 +296,11 @@ fn parsing() -> Outcome {
         lines.iter().for_each(|line| drop(black_box(serde_json::from_str::<serde_json::Value>(line))));
     });
     let rate = |seconds: f64| bytes as f64 / seconds / 1e6;
-    row("parsing recorded stream-json", format!("{:.0} MB/s", rate(typed)), &format!("(serde_json::Value: {:.0} MB/s)", rate(value)));
+    row(
+        "parsing recorded stream-json",
+        format!("{:.0} MB/s", rate(typed)),
+        &format!("(serde_json::Value: {:.0} MB/s)", rate(value)),
+    );
     row("  times serde_json::Value", format!("{:.2}", value / typed), "target: over 2.5");
     Ok(())
 }

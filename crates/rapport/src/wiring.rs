@@ -16,8 +16,8 @@ use crate::config::{self, Layer, Settings};
 use crate::engine::socket::{self, Socket};
 use crate::engine::{Engine, Parts};
 use crate::error::{Code, Failure};
-use crate::stores::{Holder, Store};
 use crate::stores::files::Files;
+use crate::stores::{Holder, Store};
 use crate::workers::local::{self, Local};
 
 /// How long an agent gets to end after it was asked to.
@@ -25,9 +25,28 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// Variables an agent gets: where it is, who it is, how it reaches the network, and what is meant for it.
 const AGENT_ENV: [&str; 22] = [
-    "HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "HTTP_PROXY", "HTTPS_PROXY",
-    "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy", "SSH_AUTH_SOCK",
-    "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS",
+    "HOME",
+    "PATH",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSH_AUTH_SOCK",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "SSL_CERT_FILE",
+    "NODE_EXTRA_CA_CERTS",
 ];
 const AGENT_ENV_PREFIXES: [&str; 4] = ["LC_", "ANTHROPIC_", "DISABLE_", "CLAUDE_CODE_DISABLE_"];
 /// And what the scripted agent of our own takes beside that.
@@ -51,11 +70,15 @@ impl Place {
         })?;
         let project = match &common.project {
             Some(directory) => directory.canonicalize().map_err(|error| {
-                Failure::new(Code::Usage, format!("cannot use {} as the project: {error}", directory.display()))
+                Failure::new(
+                    Code::Usage,
+                    format!("cannot use {} as the project: {error}", directory.display()),
+                )
             })?,
             None => {
-                let here = env::current_dir()
-                    .map_err(|error| Failure::new(Code::Usage, format!("the current directory is gone: {error}")))?;
+                let here = env::current_dir().map_err(|error| {
+                    Failure::new(Code::Usage, format!("the current directory is gone: {error}"))
+                })?;
                 config::project(&here, &home)
             }
         };
@@ -104,7 +127,10 @@ impl Host {
     /// Starts an engine for this place. Needs a runtime around it.
     pub fn start(place: &Place, settings: &Settings) -> Result<Self, Failure> {
         let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
-            Failure::new(Code::Trouble, format!("cannot listen in {}: {error}", place.home.join("run").display()))
+            Failure::new(
+                Code::Trouble,
+                format!("cannot listen in {}: {error}", place.home.join("run").display()),
+            )
         })?;
         let engine = Engine::start(Parts {
             store: trial(place.store()),

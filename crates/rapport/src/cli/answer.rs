@@ -66,7 +66,9 @@ fn act(args: &Args) -> Result<Act, Failure> {
     }
     let reply = match &args.text {
         Some(words) if words == "-" => Reply::Text(from_stdin()?),
-        Some(words) => Reply::Text(words.to_str().map(str::to_owned).ok_or_else(|| super::not_text("answer"))?),
+        Some(words) => {
+            Reply::Text(words.to_str().map(str::to_owned).ok_or_else(|| super::not_text("answer"))?)
+        }
         None => Reply::Words(text(&args.value, "answer")?),
     };
     Ok(Act::Answer { question: args.question.as_deref().map(QuestionId::new), reply })

@@ -85,10 +85,11 @@ fn play(common: &Common, place: &Place, args: &Args, answering: Answering) -> Ou
 
 /// Ends with what there is to look at: the diff, the plan, the log, and where they are.
 fn conclude(store: &dyn Store, place: &Place, view: &View) -> Outcome {
-    let baseline = store.read(&view.id, 0)?.into_iter().flat_map(|entry| entry.facts).find_map(|fact| match fact {
-        rapport_core::Event::Baselined { baseline, .. } => baseline,
-        _ => None,
-    });
+    let baseline =
+        store.read(&view.id, 0)?.into_iter().flat_map(|entry| entry.facts).find_map(|fact| match fact {
+            rapport_core::Event::Baselined { baseline, .. } => baseline,
+            _ => None,
+        });
     let result = view.changes.as_ref().and_then(|changes| changes.result.clone());
     if let (Some(from), Some(to)) = (baseline, result) {
         let diff = local::diff(&place.project, &from, &to)
@@ -111,7 +112,9 @@ fn introduce(project: &Path, answering: &Answering) -> Outcome {
     say(format_args!("  {}", project.display()))?;
     match answering {
         Answering::Person => say("You are asked; answer as you like.\n"),
-        Answering::Rule { .. } => say("There is nobody to ask here, so the demo answers itself, and says so.\n"),
+        Answering::Rule { .. } => {
+            say("There is nobody to ask here, so the demo answers itself, and says so.\n")
+        }
     }
 }
 
@@ -120,9 +123,10 @@ fn pick(question: &OpenQuestion) -> Reply {
     match (&question.purpose, question.options.len()) {
         (Purpose::Clarify, 0) => Reply::Text("as you think best".into()),
         (Purpose::Clarify, options) if question.multi => Reply::Choices((0..options.min(2)).collect()),
-        (Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Confirm, _) => {
-            Reply::Choices(vec![0])
-        }
+        (
+            Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Confirm,
+            _,
+        ) => Reply::Choices(vec![0]),
     }
 }
 
@@ -143,8 +147,11 @@ fn repository(project: &Path) -> Result<(), Failure> {
     std::fs::write(project.join("README.md"), "# A small app\n\nIt does nothing yet.\n")?;
     std::fs::write(project.join(".gitignore"), ".rapport/\n")?;
     let identity = ["-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
-    let steps: [&[&str]; 3] =
-        [&["init", "--quiet", "--initial-branch=main"], &["add", "--all"], &["commit", "--quiet", "-m", "An app"]];
+    let steps: [&[&str]; 3] = [
+        &["init", "--quiet", "--initial-branch=main"],
+        &["add", "--all"],
+        &["commit", "--quiet", "-m", "An app"],
+    ];
     for step in steps {
         let git = Command::new("git").args(identity).args(step).current_dir(project).output();
         let failed = match git {

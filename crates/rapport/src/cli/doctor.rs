@@ -90,7 +90,11 @@ fn agent(place: &Place) -> Check {
         }
         Ok(output) => bad(
             "agent",
-            format!("{} --version: {}", config.program.display(), String::from_utf8_lossy(&output.stderr).trim()),
+            format!(
+                "{} --version: {}",
+                config.program.display(),
+                String::from_utf8_lossy(&output.stderr).trim()
+            ),
             "Look at its own message.",
         ),
         Err(error) => Check {
@@ -131,7 +135,9 @@ fn git(place: &Place) -> Check {
 fn home(place: &Place) -> Check {
     match writable(&place.home) {
         Ok(()) => good("home", place.home.display().to_string()),
-        Err(error) => bad("home", format!("cannot write to {}: {error}", place.home.display()), "Set RAPPORT_HOME."),
+        Err(error) => {
+            bad("home", format!("cannot write to {}: {error}", place.home.display()), "Set RAPPORT_HOME.")
+        }
     }
 }
 
@@ -142,10 +148,15 @@ fn store(place: &Place) -> Check {
         Ok(all) => all,
         Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
     };
-    let damaged: Vec<_> =
-        all.iter().filter_map(|id| sessions::view(&*store, id).err()).map(|failure| failure.message).collect();
+    let damaged: Vec<_> = all
+        .iter()
+        .filter_map(|id| sessions::view(&*store, id).err())
+        .map(|failure| failure.message)
+        .collect();
     match damaged.first() {
-        Some(first) => bad("sessions", first.clone(), "Restore it from a backup, or move its directory away."),
+        Some(first) => {
+            bad("sessions", first.clone(), "Restore it from a backup, or move its directory away.")
+        }
         None => good("sessions", format!("{} in {}", all.len(), folder.display())),
     }
 }

@@ -44,7 +44,9 @@ fn words(fact: &Event) -> String {
         Event::Created(created) => format!("{} wants: {}", created.by, created.task),
         Event::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {kind:?}").to_lowercase(),
         Event::Baselined { .. } => "the state before the work is noted".into(),
-        Event::Connected { conversation, .. } => format!("the agent is there, in conversation {conversation}"),
+        Event::Connected { conversation, .. } => {
+            format!("the agent is there, in conversation {conversation}")
+        }
         Event::Said { text, .. } => format!("the agent says: {text}"),
         Event::Used { tool, what, .. } => format!("the agent uses {tool}: {what}"),
         Event::Unreadable { line, .. } => format!("the agent printed what cannot be read: {line}"),
@@ -78,7 +80,9 @@ fn words(fact: &Event) -> String {
         Event::TurnEnded { turn, result } => format!("turn {turn} ends: {result}"),
         Event::Failed { reason } => format!("failed: {reason}"),
         Event::Restarted { by } => format!("restarted by {by}"),
-        Event::Reported { changes: Some(changes) } => format!("completed; {} files changed", changes.files.len()),
+        Event::Reported { changes: Some(changes) } => {
+            format!("completed; {} files changed", changes.files.len())
+        }
         Event::Reported { changes: None } => "completed".into(),
         Event::Cancelled { by, reason } => match reason {
             Some(reason) => format!("cancelled by {by}: {reason}"),

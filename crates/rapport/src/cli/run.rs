@@ -67,7 +67,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
                 Start::New(task) => gateway.create(place.session(task, &settings)?).await?,
                 Start::Resume(id) => resume(&gateway, id).await?,
             };
-            if common.json { follow_json(&gateway, &id).await } else { screen::show(common, &gateway, &id, Answering::Person).await }
+            if common.json {
+                follow_json(&gateway, &id).await
+            } else {
+                screen::show(common, &gateway, &id, Answering::Person).await
+            }
         };
         let outcome = tokio::select! {
             outcome = outcome => outcome,

@@ -20,7 +20,12 @@ pub(super) enum Answering {
 }
 
 /// Shows a session until it ends or the person leaves.
-pub(super) async fn show(common: &Common, gateway: &Gateway, id: &SessionId, answering: Answering) -> Outcome {
+pub(super) async fn show(
+    common: &Common,
+    gateway: &Gateway,
+    id: &SessionId,
+    answering: Answering,
+) -> Outcome {
     let (_keep, shutdown) = watch::channel(false);
     let auto = match answering {
         Answering::Person => None,
@@ -68,8 +73,11 @@ pub(super) async fn stop_signal() -> Outcome {
 /// What the end of a session means for the exit code.
 pub(super) fn ended(view: &View) -> Outcome {
     match view.status {
-        Status::Failed => Err(Failure::new(Code::Agent, view.failure.clone().unwrap_or_else(|| "failed".into()))
-            .hint(format!("Everything up to here is kept. Try again with: rapport run --resume {}", view.id))),
+        Status::Failed => {
+            Err(Failure::new(Code::Agent, view.failure.clone().unwrap_or_else(|| "failed".into())).hint(
+                format!("Everything up to here is kept. Try again with: rapport run --resume {}", view.id),
+            ))
+        }
         Status::Cancelled => Err(Failure::new(Code::Cancelled, format!("{} was cancelled", view.id))),
         Status::Completed | Status::Started | Status::Running | Status::NeedsInput => Ok(()),
     }

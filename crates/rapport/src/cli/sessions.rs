@@ -84,7 +84,8 @@ pub(super) enum Reached {
 impl Reached {
     /// What to do so that it goes on.
     pub(super) fn next_step(self, id: &SessionId) -> Option<String> {
-        (self == Reached::Log).then(|| format!("No process runs it now. Go on with: rapport run --resume {id}"))
+        (self == Reached::Log)
+            .then(|| format!("No process runs it now. Go on with: rapport run --resume {id}"))
     }
 }
 

@@ -109,7 +109,13 @@ fn detail(store: &dyn Store, view: &View) -> Outcome {
         say(format_args!("  agent     {}", shorten(&safe(doing), 80)))?;
     }
     for answered in &view.answers {
-        say(format_args!("  {}  {} -> {} (by {})", answered.id, safe(&answered.text), safe(&answered.answer), answered.by))?;
+        say(format_args!(
+            "  {}  {} -> {} (by {})",
+            answered.id,
+            safe(&answered.text),
+            safe(&answered.answer),
+            answered.by
+        ))?;
     }
     for question in &view.questions {
         waiting(view, question)?;

@@ -47,13 +47,9 @@ impl Player {
     /// Plays the response to a message, or the rest of a response that was cut off.
     pub(super) fn play_message(&mut self, message: &str) -> Result<(), Stop> {
         let (entry, step) = self.next_place()?;
-        let place = Place {
-            entry,
-            step,
-            call: 0,
-        };
-        let goes_on = self.loaded.counter == Counter::Conversation
-            && self.transcript.history.playing.is_some();
+        let place = Place { entry, step, call: 0 };
+        let goes_on =
+            self.loaded.counter == Counter::Conversation && self.transcript.history.playing.is_some();
         self.begin_turn(place);
         self.transcript.message(message)?;
         if !goes_on {
@@ -74,18 +70,10 @@ impl Player {
             Flow::Next => {}
             other => return self.end_early(other),
         }
-        let mut place = Place {
-            step: deferred.place.step + 1,
-            call: 0,
-            ..deferred.place
-        };
+        let mut place = Place { step: deferred.place.step + 1, call: 0, ..deferred.place };
         if self.loaded.counter == Counter::Invocations {
             let (entry, step) = self.next_place()?;
-            place = Place {
-                entry,
-                step,
-                call: 0,
-            };
+            place = Place { entry, step, call: 0 };
             self.turn.entry = self.entry(entry);
             self.start_entry(place)?;
         }
@@ -160,10 +148,7 @@ impl Player {
     fn play_from(&mut self, from: Place) -> Result<(), Stop> {
         let steps = self.turn.entry.steps.clone();
         for (index, step) in steps.iter().enumerate().skip(from.step) {
-            self.turn.place = Place {
-                step: index,
-                ..from
-            };
+            self.turn.place = Place { step: index, ..from };
             let flow = if self.host.interrupted {
                 Flow::Interrupted { during_tool: false }
             } else {
@@ -187,19 +172,12 @@ impl Player {
             self.count_event()?;
         }
         let history = &self.transcript.history;
-        let text = entry.result.map_or_else(
-            || history.last_text.clone(),
-            |text| fill(&text, &history.answers),
-        );
+        let text =
+            entry.result.map_or_else(|| history.last_text.clone(), |text| fill(&text, &history.answers));
         let subtype = entry.subtype.unwrap_or_else(|| "success".to_owned());
         let is_error = entry.is_error.unwrap_or(subtype != "success");
         let stop_reason = entry.stop_reason.unwrap_or_else(|| "end_turn".to_owned());
-        self.end(Ending::Completed {
-            text,
-            stop_reason,
-            subtype,
-            is_error,
-        })?;
+        self.end(Ending::Completed { text, stop_reason, subtype, is_error })?;
         match entry.exit_code {
             Some(code) => Err(Stop::Exit(code)),
             None => Ok(()),
@@ -224,11 +202,7 @@ impl Player {
     fn note_interrupt(&mut self, text: &str) -> Result<(), Stop> {
         self.transcript.message(text)?;
         self.turn.user_events += 1;
-        self.emit(&Event::user(
-            &self.session,
-            json!([text_block(text)]),
-            json!({}),
-        ))
+        self.emit(&Event::user(&self.session, json!([text_block(text)]), json!({})))
     }
 
     fn end(&mut self, ending: Ending) -> Result<(), Stop> {
@@ -241,9 +215,10 @@ impl Player {
             conversation: self.transcript.history.totals,
             turn: self.turn.spent,
             num_turns: 1 + self.turn.user_events,
-            duration_ms: self.turn.started.map_or(0, |at| {
-                u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX)
-            }),
+            duration_ms: self
+                .turn
+                .started
+                .map_or(0, |at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX)),
             result_index: self.results,
             queued: self.host.messages.len(),
             permission_denials: std::mem::take(&mut self.turn.permission_denials),
@@ -251,8 +226,7 @@ impl Player {
         self.results += 1;
         self.turn.running = false;
         self.host.interrupted = false;
-        self.output
-            .result(&result_event(&self.session, ending, &sums))?;
+        self.output.result(&result_event(&self.session, ending, &sums))?;
         self.count_event()
     }
 }
