@@ -1,11 +1,16 @@
 //! The programs that do the work, behind one trait. `tests/it/contract/agent.rs` tells every agent the same stories.
 
+pub mod claude;
+pub mod keeper;
 pub mod rehearsal;
 
 use std::path::PathBuf;
 
 use rapport_core::{AgentDid, CallId, CallReply, Order, Progress};
 use tokio::sync::mpsc;
+
+/// What an agent is told that was cut off with nothing else to be told.
+pub const GO_ON: &str = "Go on with the task where you left off.";
 
 /// A program that does the work.
 ///

@@ -105,12 +105,29 @@ impl History {
     }
 
     fn apply_user(&mut self, line: &Value) {
-        let block = &line["message"]["content"][0];
-        let Some(id) = block["tool_use_id"].as_str() else {
+        let content = &line["message"]["content"];
+        if let Some(message) = content.as_str() {
+            self.agree(message);
+        }
+        let Some(id) = content[0]["tool_use_id"].as_str() else {
             return;
         };
         self.answers.extend(answers_in(&line["toolUseResult"]));
         self.close(id);
+    }
+
+    /// A message that repeats questions with their answers (`Q: ...`, `A: ...`) says which answers count now: a person
+    /// may have changed one since it was given.
+    fn agree(&mut self, message: &str) {
+        let lines: Vec<&str> = message.lines().collect();
+        for pair in lines.windows(2) {
+            let (Some(question), Some(answer)) = (pair[0].strip_prefix("Q: "), pair[1].strip_prefix("A: "))
+            else {
+                continue;
+            };
+            let known = self.answers.iter_mut().filter(|(asked, _)| asked == question);
+            known.for_each(|(_, given)| *given = answer.to_owned());
+        }
     }
 
     fn apply_note(&mut self, line: &Value) {

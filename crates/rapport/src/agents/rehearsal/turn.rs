@@ -11,6 +11,7 @@ use super::play::{Player, Stop};
 use super::result::{Ending, Sums, Totals, result_event};
 use super::scenario::{Counter, Entry};
 use super::stream::{ASK_TOOL, Event, new_uuid, text_block};
+use crate::agents::GO_ON;
 
 /// The turn being played.
 #[derive(Debug, Default)]
@@ -46,6 +47,11 @@ pub(super) enum Flow {
 impl Player {
     /// Plays the response to a message, or the rest of a response that was cut off.
     pub(super) fn play_message(&mut self, message: &str) -> Result<(), Stop> {
+        if message == GO_ON
+            && let Some(ended) = self.last_ended()
+        {
+            return self.say_result_again(ended, message);
+        }
         let (entry, step) = self.next_place()?;
         let place = Place { entry, step, call: 0 };
         let goes_on =
@@ -58,6 +64,22 @@ impl Player {
         self.answer_by_message(message)?;
         self.emit(&Event::init(&self.session))?;
         self.play_from(place)
+    }
+
+    /// The entry that ended, if nothing is being played: told to go on, there is nothing to go on with.
+    fn last_ended(&self) -> Option<Place> {
+        let history = &self.transcript.history;
+        let is_between = self.loaded.counter == Counter::Conversation && history.playing.is_none();
+        let entry = history.next_entry.checked_sub(1).filter(|_| is_between)?;
+        Some(Place { entry, step: self.entry(entry).steps.len(), call: 0 })
+    }
+
+    /// As a model does that is told to go on when it was done: its host may have missed the end.
+    fn say_result_again(&mut self, ended: Place, message: &str) -> Result<(), Stop> {
+        self.begin_turn(ended);
+        self.transcript.message(message)?;
+        self.emit(&Event::init(&self.session))?;
+        self.play_from(ended)
     }
 
     /// Asks a deferred tool call again, the very same one, and plays on.
