@@ -20,7 +20,9 @@ pub(super) struct Start {
 
 /// Finds out how to begin, from the order and what the conversation knows of it.
 pub(super) fn start(order: &Order, transcript: &Transcript) -> Start {
-    let calls = || order.replies.iter().map(|(call, _)| call.clone()).collect();
+    // A permission told by message is not used yet: the agent asks for it again, and gets it then.
+    let is_answer = |reply: &CallReply| matches!(reply, CallReply::Answers(_));
+    let calls = || order.replies.iter().filter(|(_, reply)| is_answer(reply)).map(|(call, _)| call.clone()).collect();
     if !transcript.exists() {
         let message = joined([Some(order.prompt.clone()), answers_message(&order.replies)]);
         return Start { opening: Opening::Fresh, message, told: calls() };
@@ -38,7 +40,11 @@ pub(super) fn start(order: &Order, transcript: &Transcript) -> Start {
 }
 
 fn untold_answers(order: &Order, transcript: &Transcript) -> Option<String> {
-    let untold = order.replies.iter().filter(|(call, _)| !transcript.answered(call));
+    // A call that was to be refused has its reply when it has failed.
+    let has_reply = |call: &CallId, reply: &CallReply| {
+        transcript.answered(call) || matches!(reply, CallReply::Deny { .. }) && transcript.failed(call)
+    };
+    let untold = order.replies.iter().filter(|(call, reply)| !has_reply(call, reply));
     let untold: Vec<_> = untold.cloned().collect();
     let (last, _) = untold.last()?;
     answers_message(&untold).filter(|message| !transcript.was_told_since(last, message))
