@@ -8,7 +8,7 @@ use rapport_core::{OpenQuestion, Purpose, Reply, View};
 use super::output::say;
 use super::screen::{self, Answering};
 use super::{Common, sessions};
-use crate::channels::terminal::safe::safe;
+use crate::channels::terminal::safe;
 use crate::config::{AgentLayer, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
@@ -72,10 +72,7 @@ fn play(common: &Common, place: &Place, args: &Args, answering: Answering) -> Ou
             screen::show(common, &gateway, &id, answering).await?;
             Ok::<_, Failure>(id)
         };
-        let outcome = tokio::select! {
-            outcome = story => outcome,
-            stopped = screen::stop_signal() => stopped.and_then(|()| Err(Failure::new(Code::Interrupted, "stopped"))),
-        };
+        let outcome = story.await;
         host.stop().await;
         outcome
     })?;
@@ -95,13 +92,13 @@ fn conclude(store: &dyn Store, place: &Place, view: &View) -> Outcome {
         let diff = local::diff(&place.project, &from, &to)
             .map_err(|error| Failure::new(Code::Trouble, error.to_string()))?;
         say("\nThe diff it made:\n")?;
-        diff.lines().try_for_each(|line| say(format_args!("  {}", safe(line))))?;
+        diff.lines().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
     }
     if let Some(path) = view.plan.as_ref().and_then(|plan| plan.path.as_ref()) {
         let path = place.project.join(path);
         say(format_args!("\nThe plan, {}:\n", path.display()))?;
         let plan = std::fs::read_to_string(&path)?;
-        plan.lines().try_for_each(|line| say(format_args!("  {}", safe(line))))?;
+        plan.lines().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
     }
     let facts = store.read(&view.id, 0)?;
     say(format_args!("\nThe log, {} entries in {}/log.jsonl", facts.len(), store.whereabouts(&view.id)))

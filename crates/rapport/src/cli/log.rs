@@ -4,8 +4,9 @@ use rapport_core::{Asker, Entry, Event};
 
 use super::output::{say, say_json};
 use super::{Common, sessions};
-use crate::channels::terminal::safe::safe;
+use crate::channels::terminal::safe;
 use crate::error::Outcome;
+use crate::stores::Store as _;
 use crate::wiring::Place;
 
 /// Print what happened in a session, fact by fact
@@ -34,7 +35,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 fn in_words(entry: &Entry) -> Outcome {
     let at = entry.at.strftime("%Y-%m-%d %H:%M:%S");
     for fact in &entry.facts {
-        say(format_args!("{at}  {}", safe(&words(fact))))?;
+        say(format_args!("{at}  {}", safe::line(&words(fact))))?;
     }
     Ok(())
 }

@@ -111,7 +111,7 @@ impl Cli {
             Command::Doctor(args) => doctor::execute(common, args),
             Command::Completions(args) => completions::execute(args),
             Command::Rehearse { args } => return rehearsal::run(args.into_iter()),
-            Command::Keep { args } => return keeper::run(args.into_iter()),
+            Command::Keep { args } => return keeper::run(args),
         };
         conclude(outcome, common.json)
     }

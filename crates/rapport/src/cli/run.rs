@@ -73,10 +73,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
                 screen::show(common, &gateway, &id, Answering::Person).await
             }
         };
-        let outcome = tokio::select! {
-            outcome = outcome => outcome,
-            stopped = screen::stop_signal() => stopped,
-        };
+        let outcome = outcome.await;
         host.stop().await;
         outcome
     })
@@ -115,7 +112,14 @@ fn task(args: &Args) -> Result<String, Failure> {
 /// Each entry as a line of JSON, and at the end the session as it stands.
 async fn follow_json(gateway: &Gateway, id: &SessionId) -> Outcome {
     let mut follower = gateway.follow(id, 0).await?;
-    while let Some(update) = follower.next().await {
+    let stop = screen::stop_signal();
+    tokio::pin!(stop);
+    loop {
+        let update = tokio::select! {
+            update = follower.next() => update,
+            signal = &mut stop => return signal.map_err(Failure::from).and_then(|()| Err(screen::stopped(id))),
+        };
+        let Some(update) = update else { break };
         let Update::Entry(entry) = update else { continue };
         say_json(&entry)?;
         let view = gateway.view(id).await?;

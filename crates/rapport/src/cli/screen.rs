@@ -1,6 +1,7 @@
 //! How a session is shown while a command runs it, and what its end means for the exit code.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
+use std::time::Duration;
 
 use rapport_core::{By, OpenQuestion, Reply, SessionId, Status, View};
 use tokio::signal::unix::{SignalKind, signal};
@@ -10,6 +11,9 @@ use super::{Common, When};
 use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal};
 use crate::engine::{Gateway, socket};
 use crate::error::{Code, Failure, Outcome};
+
+/// How long a question is looked at before a rule answers it.
+const LOOK: Duration = Duration::from_millis(400);
 
 /// Who answers at this screen.
 pub(super) enum Answering {
@@ -26,11 +30,18 @@ pub(super) async fn show(
     id: &SessionId,
     answering: Answering,
 ) -> Outcome {
-    let (_keep, shutdown) = watch::channel(false);
+    let (stop, shutdown) = watch::channel(false);
+    let signals = tokio::spawn(async move {
+        // The terminal has to be left as it was found; it is told to stop rather than cut off.
+        if stop_signal().await.is_ok() {
+            let _ = stop.send(true);
+        }
+        stop.closed().await;
+    });
     let auto = match answering {
         Answering::Person => None,
         Answering::Rule { name, pick } => {
-            Some(AutoAnswer { by: By::Rule { name: name.into() }, pick: Box::new(pick) })
+            Some(AutoAnswer { by: By::Rule { name: name.into() }, pause: LOOK, pick: Box::new(pick) })
         }
     };
     let config = Terminal {
@@ -40,7 +51,9 @@ pub(super) async fn show(
         answer_hint: format!("rapport answer {id}"),
         auto,
     };
-    match terminal::run(config, gateway.clone(), id.clone(), shutdown).await {
+    let outcome = terminal::run(config, gateway.clone(), id.clone(), shutdown).await;
+    signals.abort();
+    match outcome {
         Ok(terminal::Outcome::Ended(_)) => ended(&gateway.view(id).await?),
         Ok(terminal::Outcome::Detached) => Err(stopped(id)),
         Err(error) => {
@@ -58,7 +71,7 @@ pub(super) fn is_interactive() -> bool {
 }
 
 /// Waits until this process is told to stop.
-pub(super) async fn stop_signal() -> Outcome {
+pub(super) async fn stop_signal() -> io::Result<()> {
     let (mut term, mut int, mut hup) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?);
     tokio::select! {
@@ -66,8 +79,7 @@ pub(super) async fn stop_signal() -> Outcome {
         _ = int.recv() => {}
         _ = hup.recv() => {}
     }
-    Err(Failure::new(Code::Interrupted, "stopped; nothing is lost")
-        .hint("See what waits with: rapport status. Go on with: rapport run --resume SESSION."))
+    Ok(())
 }
 
 /// What the end of a session means for the exit code.
@@ -91,7 +103,8 @@ pub(super) fn is_over(status: Status) -> bool {
     }
 }
 
-fn stopped(id: &SessionId) -> Failure {
+/// How it is told that a session waits.
+pub(super) fn stopped(id: &SessionId) -> Failure {
     Failure::new(Code::Interrupted, format!("{id} waits; nothing is lost"))
         .hint(format!("Answer from anywhere with: rapport answer {id} VALUE"))
         .hint(format!("Go on with: rapport run --resume {id}"))

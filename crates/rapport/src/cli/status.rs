@@ -4,7 +4,7 @@ use rapport_core::{OpenQuestion, Status, View};
 
 use super::output::{ago, say, say_json};
 use super::{Common, sessions};
-use crate::channels::terminal::safe::safe;
+use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::Outcome;
 use crate::stores::Store;
@@ -86,34 +86,34 @@ fn overview(views: &[View], everything: bool) -> Outcome {
 fn brief(view: &View) -> Outcome {
     let when = ago(view.updated_at, Clock::system().now());
     let task = view.task.lines().next().unwrap_or_default();
-    say(format_args!("{}  {}  {when}  {}", view.id, word(view), shorten(&safe(task), 60)))
+    say(format_args!("{}  {}  {when}  {}", view.id, word(view), shorten(&safe::line(task), 60)))
 }
 
 fn waiting(view: &View, question: &OpenQuestion) -> Outcome {
-    say(format_args!("    {}  {}", question.id, safe(&question.text)))?;
+    say(format_args!("    {}  {}", question.id, safe::line(&question.text)))?;
     for (place, option) in question.options.iter().enumerate() {
-        say(format_args!("        {}. {}", place + 1, safe(&option.label)))?;
+        say(format_args!("        {}. {}", place + 1, safe::line(&option.label)))?;
     }
     say(format_args!("        rapport answer {} --question {} VALUE", view.id, question.id))
 }
 
 fn detail(store: &dyn Store, view: &View) -> Outcome {
     brief(view)?;
-    say(format_args!("  task      {}", shorten(&safe(&view.task), 400)))?;
-    say(format_args!("  project   {}", safe(&view.project)))?;
+    say(format_args!("  task      {}", shorten(&safe::line(&view.task), 400)))?;
+    say(format_args!("  project   {}", safe::line(&view.project)))?;
     say(format_args!("  files     {}", store.whereabouts(&view.id)))?;
     if let Some(plan) = &view.plan {
         say(format_args!("  plan      {}", plan.path.as_deref().unwrap_or("not saved yet")))?;
     }
     if let Some(doing) = &view.agent.doing {
-        say(format_args!("  agent     {}", shorten(&safe(doing), 80)))?;
+        say(format_args!("  agent     {}", shorten(&safe::line(doing), 80)))?;
     }
     for answered in &view.answers {
         say(format_args!(
             "  {}  {} -> {} (by {})",
             answered.id,
-            safe(&answered.text),
-            safe(&answered.answer),
+            safe::line(&answered.text),
+            safe::line(&answered.answer),
             answered.by
         ))?;
     }
@@ -121,11 +121,11 @@ fn detail(store: &dyn Store, view: &View) -> Outcome {
         waiting(view, question)?;
     }
     if let Some(failure) = &view.failure {
-        say(format_args!("  failed    {}", safe(failure)))?;
+        say(format_args!("  failed    {}", safe::line(failure)))?;
         say(format_args!("  try again rapport run --resume {}", view.id))?;
     }
     for file in view.changes.iter().flat_map(|changes| &changes.files) {
-        say(format_args!("  {:<9} {}", file.status, safe(&file.path)))?;
+        say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
     }
     Ok(())
 }

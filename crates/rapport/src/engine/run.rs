@@ -199,10 +199,15 @@ impl Loop {
             Done::Taken { id, session, log, answer } => {
                 self.sessions.insert(id.clone(), Hosted::new(*session, log));
                 match answer {
-                    Taken::Created(answer) => drop(answer.send(Ok(id.clone()))),
-                    Taken::Adopted(answer) => drop(answer.send(Ok(()))),
+                    Taken::Created(answer) => {
+                        let _ = answer.send(Ok(id.clone()));
+                        self.fulfil(&id);
+                    }
+                    Taken::Adopted(answer) => {
+                        let _ = answer.send(Ok(()));
+                        self.put(&id, Incoming::new(Input::World(World::Lost)));
+                    }
                 }
-                self.put(&id, Incoming::new(Input::World(World::Lost)));
             }
             Done::Stored { id, log, outcome, incoming } => self.stored(&id, log, outcome, incoming),
             Done::Errand { id, errand, world } => {

@@ -9,7 +9,7 @@ use super::git::{git, line};
 use super::{Worker, WorkerError};
 
 /// What Rapport itself writes is not the agent's work.
-const OURS: [&str; 3] = [".", ":(exclude).rapport", ":(exclude).teddy"];
+const OURS: [&str; 2] = [".rapport", ".teddy"];
 
 /// The directory itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,15 +52,15 @@ fn snapshot(directory: &Path) -> Result<String, WorkerError> {
     if real.exists() {
         std::fs::copy(&real, &index)?;
     }
-    let add = ["add", "--all", "--"];
-    git(directory, Some(&index), &[&add[..], &OURS[..]].concat())?;
+    git(directory, Some(&index), &["add", "--all", "--", "."])?;
+    let forget = ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"];
+    git(directory, Some(&index), &[&forget[..], &OURS[..]].concat())?;
     let tree = git(directory, Some(&index), &["write-tree"])?;
     Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
 }
 
 fn between(directory: &Path, from: &str, to: &str, what: &str) -> Result<Vec<String>, WorkerError> {
-    let args = ["diff-tree", "-r", "-z", "--no-renames", "--relative", what, from, to, "--"];
-    let args = [&args[..], &OURS[..]].concat();
+    let args = ["diff-tree", "-r", "-z", "--no-renames", "--relative", what, from, to];
     let out = git(directory, None, &args)?;
     Ok(out.split(|&byte| byte == 0).map(|field| String::from_utf8_lossy(field).into_owned()).collect())
 }

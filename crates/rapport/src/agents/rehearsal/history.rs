@@ -151,7 +151,7 @@ impl History {
             }
             Some("crashed") => drop(self.crashed.insert(place.entry)),
             Some("tool_allowed") => {
-                drop(self.allowed_tools.insert(line["tool"].as_str().unwrap_or_default().into()))
+                let _ = self.allowed_tools.insert(line["tool"].as_str().unwrap_or_default().into());
             }
             Some("edit_planned") => {
                 drop(self.planned_edits.insert(place, line["content"].as_str().unwrap_or_default().into()));

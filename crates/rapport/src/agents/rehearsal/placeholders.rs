@@ -35,6 +35,12 @@ pub(super) fn fill_value(value: &Value, answers: &[Answer]) -> Value {
     }
 }
 
+/// What was said, without who said it: a script uses the answer, as a model would.
+fn said(answer: &str) -> &str {
+    let attributed = answer.strip_suffix(')').and_then(|text| text.rsplit_once(" (answered by "));
+    attributed.map_or(answer, |(said, _)| said)
+}
+
 fn lookup(name: &str, answers: &[Answer]) -> String {
     let (name, for_shell) = match name.strip_suffix("|sh") {
         Some(name) => (name.trim(), true),
@@ -42,7 +48,7 @@ fn lookup(name: &str, answers: &[Answer]) -> String {
     };
     let by_number = name.parse::<usize>().ok().and_then(|n| answers.get(n.checked_sub(1)?));
     let answer = by_number.or_else(|| answers.iter().rev().find(|(question, _)| question == name));
-    let text = answer.map_or(NOTHING, |(_, text)| text);
+    let text = answer.map_or(NOTHING, |(_, text)| said(text));
     if for_shell { shell_word(text) } else { text.to_owned() }
 }
 

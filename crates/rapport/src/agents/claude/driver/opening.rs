@@ -22,7 +22,8 @@ pub(super) struct Start {
 pub(super) fn start(order: &Order, transcript: &Transcript) -> Start {
     // A permission told by message is not used yet: the agent asks for it again, and gets it then.
     let is_answer = |reply: &CallReply| matches!(reply, CallReply::Answers(_));
-    let calls = || order.replies.iter().filter(|(_, reply)| is_answer(reply)).map(|(call, _)| call.clone()).collect();
+    let calls =
+        || order.replies.iter().filter(|(_, reply)| is_answer(reply)).map(|(call, _)| call.clone()).collect();
     if !transcript.exists() {
         let message = joined([Some(order.prompt.clone()), answers_message(&order.replies)]);
         return Start { opening: Opening::Fresh, message, told: calls() };
