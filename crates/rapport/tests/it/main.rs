@@ -6,6 +6,7 @@
 )]
 
 mod contract;
+mod crash;
 mod faults;
 mod rehearsal;
 mod support;
