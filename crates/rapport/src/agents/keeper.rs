@@ -1,0 +1,150 @@
+//! The keeper: a small process between Rapport and an agent, so that the agent dies with its host, whatever kills the
+//! host, and takes along everything it started. An agent that outlives its host would go on without answers.
+//!
+//! `rapport keep -- PROGRAM ARGS...` runs the program with its own stdin, stdout and stderr, which it then lets go of.
+//! On descriptor 3 it has the reading end of a pipe whose other end only the host holds: a byte in it asks the program
+//! to end, its closing ends everything at once. When the program ends, whatever it left behind is ended too; the exit
+//! code is the program's.
+
+mod kin;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use command_fds::{CommandFdExt, FdMapping};
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+
+/// The descriptor on which the keeper notices that its host is gone.
+pub const LIFELINE: i32 = 3;
+/// What the host writes to ask the program to end.
+pub const PLEASE_END: &[u8] = b".";
+/// The exit code when the program could not be started; stderr then ends in a line that begins with [`CANNOT_START`].
+pub const NOT_STARTED: u8 = 127;
+/// How that line begins.
+pub const CANNOT_START: &str = "cannot start ";
+
+/// Keeps a program: runs it, and outlives everything it starts. `args` is what comes after `keep`.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut args = args.into_iter().skip_while(|arg| arg == "--");
+    let Some(program) = args.next() else {
+        return fail("usage: rapport keep -- PROGRAM ARGS...");
+    };
+    let mut command = Command::new(&program);
+    command.args(args);
+    match keep(command) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => fail(&format!("{CANNOT_START}{}: {error}", Path::new(&program).display())),
+    }
+}
+
+fn keep(mut command: Command) -> io::Result<u8> {
+    adopt_orphans()?;
+    survive_signals()?;
+    let lifeline = File::open(format!("/dev/fd/{LIFELINE}"))?;
+    let null = || File::options().read(true).write(true).open("/dev/null");
+    // The program gets no hold of the pipe.
+    let instead = FdMapping { parent_fd: null()?.into(), child_fd: LIFELINE };
+    command.fd_mappings(vec![instead]).map_err(io::Error::other)?;
+    let agent = pid_of(&command.spawn()?);
+    drop(command);
+    let_go_of_stdio(&null()?)?;
+    thread::Builder::new().name("lifeline".into()).spawn(move || watch(lifeline, agent))?;
+    let code = wait_for(agent)?;
+    end_the_rest();
+    Ok(code)
+}
+
+/// Waits on the pipe. A closed pipe, or one that cannot be read, is a host that is gone.
+fn watch(mut lifeline: File, agent: Pid) {
+    let mut byte = [0];
+    while let Ok(1..) = lifeline.read(&mut byte) {
+        let _ = kill(agent, Signal::SIGTERM);
+    }
+    // The agent at once, before it can make anything of its closed input. That wakes the other thread, which sees to
+    // the rest.
+    let _ = kill(agent, Signal::SIGKILL);
+}
+
+/// Waits for the program, burying every orphan on the way.
+fn wait_for(agent: Pid) -> nix::Result<u8> {
+    loop {
+        match waitpid(None, None) {
+            Ok(WaitStatus::Exited(pid, code)) if pid == agent => return Ok(code as u8),
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == agent => return Ok(128 + signal as u8),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Ends all descendants. What is started while this looks falls to us when its parent dies, and is found in the next
+/// round; without children there are no descendants.
+#[cfg(target_os = "linux")]
+fn end_the_rest() {
+    loop {
+        kin::kill_all();
+        match waitpid(None, None) {
+            Ok(_) => {
+                while matches!(waitpid(None, Some(WaitPidFlag::WNOHANG)), Ok(status) if status.pid().is_some())
+                {
+                }
+            }
+            Err(Errno::EINTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Ends what is left of the group. Here orphans do not fall to us, so there is nothing to wait for.
+#[cfg(not(target_os = "linux"))]
+fn end_the_rest() {
+    kin::kill_all();
+    while matches!(waitpid(None, Some(WaitPidFlag::WNOHANG)), Ok(status) if status.pid().is_some()) {}
+    kin::kill_all();
+}
+
+#[cfg(target_os = "linux")]
+fn adopt_orphans() -> nix::Result<()> {
+    nix::sys::prctl::set_child_subreaper(true)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn adopt_orphans() -> nix::Result<()> {
+    Ok(())
+}
+
+/// A signal to the whole group must not take the keeper before the rest. Signals are caught rather than blocked or
+/// ignored, for the program would inherit that.
+fn survive_signals() -> io::Result<()> {
+    let caught = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2] {
+        signal_hook::flag::register(signal, caught.clone())?;
+    }
+    Ok(())
+}
+
+/// As long as the keeper holds the pipes, neither side sees the other close them.
+fn let_go_of_stdio(null: &File) -> nix::Result<()> {
+    nix::unistd::dup2_stdin(null)?;
+    nix::unistd::dup2_stdout(null)?;
+    nix::unistd::dup2_stderr(null)
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_raw(child.id() as i32)
+}
+
+fn fail(message: &str) -> ExitCode {
+    let _ = writeln!(io::stderr(), "{message}");
+    ExitCode::from(NOT_STARTED)
+}
