@@ -1,5 +1,6 @@
 //! The programs that do the work, behind one trait. `tests/it/contract/agent.rs` tells every agent the same stories.
 
+pub mod claude;
 pub mod keeper;
 pub mod rehearsal;
 

@@ -1,0 +1,135 @@
+//! How a run ends: why, when it is ended by force, and what is said about it.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rapport_core::Leave;
+use tokio::time::{Instant, timeout};
+
+use super::process::Process;
+use crate::agents::keeper::{CANNOT_START, NOT_STARTED};
+
+/// The end of a run, as far as it has come. The first reason to end is the one that is told.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    why: Option<Why>,
+    /// When something is done about it, or when nothing more is waited for.
+    deadline: Option<Instant>,
+    /// When it is ended by force. Half the way there it is asked to end.
+    force_at: Option<Instant>,
+    /// Whether it had to be made to end.
+    was_made_to: bool,
+    exit: Option<Option<ExitStatus>>,
+}
+
+#[derive(Debug)]
+enum Why {
+    Known(Leave),
+    /// It closed its output; its exit may say why.
+    OutputClosed,
+}
+
+impl Ending {
+    /// It is to end, for this reason. Tells whether that is news.
+    pub(super) fn begin(&mut self, leave: Leave, grace: Duration) -> bool {
+        if matches!(self.why, Some(Why::Known(_))) {
+            return false;
+        }
+        self.why = Some(Why::Known(leave));
+        self.be_patient(grace);
+        true
+    }
+
+    /// It seems to have ended.
+    pub(super) fn begin_unexplained(&mut self, grace: Duration) {
+        if self.why.is_none() {
+            self.why = Some(Why::OutputClosed);
+            self.be_patient(grace);
+        }
+    }
+
+    fn be_patient(&mut self, grace: Duration) {
+        let now = Instant::now();
+        self.deadline = Some(now + grace / 2);
+        self.force_at = Some(now + grace);
+    }
+
+    /// Patience is at an end for now. Tells whether it is at an end for good: else it is asked to end, and gets the
+    /// rest of its time.
+    pub(super) fn out_of_patience(&mut self) -> bool {
+        self.was_made_to = true;
+        self.deadline = self.force_at.take();
+        self.deadline.is_none()
+    }
+
+    /// It was ended by force. That takes as long as it takes.
+    pub(super) fn killed(&mut self) {
+        self.was_made_to = true;
+        self.deadline = None;
+    }
+
+    /// No process is left; there may be something left to read.
+    pub(super) fn gone(&mut self, status: Option<ExitStatus>, grace: Duration) {
+        self.exit = Some(status);
+        self.deadline = Some(Instant::now() + grace);
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        matches!(self.why, Some(Why::Known(_)))
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        self.exit.is_some()
+    }
+
+    /// Whether no process is left and nothing more to read.
+    pub(super) fn is_over(&self, output_closed: bool) -> bool {
+        self.is_gone() && output_closed
+    }
+
+    /// When patience is at an end: none before the ending has begun, and then for some time or for ever.
+    pub(super) fn deadline(&self) -> Option<Option<Instant>> {
+        (self.why.is_some() || self.is_gone()).then_some(self.deadline)
+    }
+
+    /// Whether the agent closed its output and had to be ended.
+    fn closed_its_output(&self) -> bool {
+        matches!(self.why, Some(Why::OutputClosed)) && self.was_made_to
+    }
+
+    /// What is said about it.
+    pub(super) async fn leave(self, program: &Path, process: &mut Process, patience: Duration) -> Leave {
+        let program = program.display();
+        if self.closed_its_output() {
+            return Leave::Failed { reason: format!("{program} closed its output") };
+        }
+        if let Some(Why::Known(leave)) = self.why {
+            return leave;
+        }
+        let last_words = timeout(patience, process.last_words()).await.unwrap_or_default();
+        let status = self.exit.flatten();
+        let not_started = status.and_then(|status| status.code()) == Some(NOT_STARTED.into());
+        if let Some(line) = last_words.back().filter(|line| not_started && line.starts_with(CANNOT_START)) {
+            return Leave::Failed { reason: line.clone() };
+        }
+        Leave::Failed { reason: format!("{program} {}{}", exited(status), quoted(&last_words)) }
+    }
+}
+
+fn exited(status: Option<ExitStatus>) -> String {
+    match status.map(|status| (status, status.code())) {
+        // The keeper tells a signal as a shell does.
+        Some((_, Some(code @ 129..=192))) => {
+            format!("ended without a result (exit code {code}, signal {})", code - 128)
+        }
+        Some((_, Some(code))) => format!("ended without a result (exit code {code})"),
+        Some((status, None)) => format!("ended without a result ({status})"),
+        None => "ended without a result".into(),
+    }
+}
+
+fn quoted(lines: &VecDeque<String>) -> String {
+    lines.iter().map(|line| format!("\n{line}")).collect()
+}

@@ -1,0 +1,77 @@
+//! How a conversation is taken up: what it still has to be told.
+
+use std::borrow::Cow;
+
+use rapport_core::{CallId, CallReply, Order};
+
+use crate::agents::claude::command::Opening;
+use crate::agents::claude::transcript::{ANSWERS, Transcript};
+
+/// What an agent is told that has everything and only has to go on.
+pub(super) const GO_ON: &str = "Go on with the task where you left off.";
+
+/// How to begin.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Start {
+    pub(super) opening: Opening,
+    /// The first message; none where a call that was put away will be asked again.
+    pub(super) message: Option<String>,
+    /// Calls whose replies the conversation holds as soon as the agent says a word.
+    pub(super) told: Vec<CallId>,
+}
+
+/// Finds out how to begin, from the order and what the conversation knows of it.
+pub(super) fn start(order: &Order, transcript: &Transcript) -> Start {
+    let calls = || order.replies.iter().map(|(call, _)| call.clone()).collect();
+    if !transcript.exists() {
+        let message = joined([Some(order.prompt.clone()), answers_message(&order.replies)]);
+        return Start { opening: Opening::Fresh, message, told: calls() };
+    }
+    let opening = Opening::Resumed;
+    if order.replies.iter().any(|(call, _)| transcript.is_deferred(call)) {
+        return Start { opening, message: None, told: Vec::new() };
+    }
+    let prompt = (!transcript.was_told(&order.prompt)).then(|| order.prompt.clone());
+    let message = joined([prompt, untold_answers(order, transcript)]);
+    if message.is_none() && transcript.has_deferred() {
+        return Start { opening, message: None, told: Vec::new() };
+    }
+    Start { opening, message: Some(message.unwrap_or_else(|| GO_ON.into())), told: calls() }
+}
+
+fn untold_answers(order: &Order, transcript: &Transcript) -> Option<String> {
+    let untold = order.replies.iter().filter(|(call, _)| !transcript.answered(call));
+    let untold: Vec<_> = untold.cloned().collect();
+    let (last, _) = untold.last()?;
+    answers_message(&untold).filter(|message| !transcript.was_told_since(last, message))
+}
+
+fn joined(parts: [Option<String>; 2]) -> Option<String> {
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// Questions and answers in one message (CLARIFY-11), for a conversation whose calls no longer wait.
+pub fn answers_message(replies: &[(CallId, CallReply)]) -> Option<String> {
+    let pairs: Vec<_> = replies.iter().flat_map(|(_, reply)| in_words(reply)).collect();
+    if pairs.is_empty() {
+        return None;
+    }
+    let numbered = |label: &dyn Fn(usize) -> String, words: &dyn Fn(usize) -> String| {
+        (0..pairs.len()).map(|n| format!("{}{}\n", label(n + 1), words(n))).collect::<String>()
+    };
+    let questions = numbered(&|n| format!("Q{n}: "), &|n| pairs[n].0.to_string());
+    let answers = numbered(&|n| format!("{n}. "), &|n| pairs[n].1.to_string());
+    Some(format!("{ANSWERS}\n\n{questions}\nMy answers:\n{}", answers.trim_end()))
+}
+
+fn in_words(reply: &CallReply) -> Vec<(&str, Cow<'_, str>)> {
+    match reply {
+        CallReply::Answers(told) => {
+            told.iter().map(|told| (told.question.as_str(), told.attributed().into())).collect()
+        }
+        CallReply::Allow { asked, always: false } => vec![(asked, "Allow once".into())],
+        CallReply::Allow { asked, always: true } => vec![(asked, "Allow always".into())],
+        CallReply::Deny { asked, message } => vec![(asked, message.into())],
+    }
+}

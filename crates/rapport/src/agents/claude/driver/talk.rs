@@ -1,0 +1,269 @@
+//! The talk with one process: lines in, reports and lines out. Nothing here waits, reads or writes.
+
+use std::collections::{HashMap, VecDeque};
+
+use rapport_core::{AgentDid, Ask, CallId, CallReply, ConversationId, Leave, Progress};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::calls::{Calls, Channel, Waiting};
+use super::spending::{self, Spending};
+use super::words;
+use crate::agents::Happened;
+use crate::agents::claude::wire::{self, Block, Kind, Line, Message, Request};
+
+/// The state of the talk, and what is to go out.
+#[derive(Debug, Default)]
+pub(super) struct Talk {
+    /// For the engine, in order.
+    pub(super) reports: VecDeque<Happened>,
+    /// For the agent, in order.
+    pub(super) lines: VecDeque<String>,
+    calls: Calls,
+    /// Told by message; known to have arrived with the agent's first word.
+    told: Vec<CallId>,
+    /// Plans by the call that proposes them: the request itself may come without.
+    plans: HashMap<String, String>,
+    connected: bool,
+    spending: Spending,
+    spent: bool,
+}
+
+impl Talk {
+    /// Begins a talk with its first lines, and with replies whose calls may be asked again.
+    pub(super) fn new(
+        message: Option<&str>,
+        told: Vec<CallId>,
+        replies: impl IntoIterator<Item = (CallId, CallReply)>,
+    ) -> Self {
+        let message = message.map(wire::user_message);
+        Self {
+            lines: [wire::initialize()].into_iter().chain(message).collect(),
+            calls: Calls::with_replies(replies),
+            told,
+            ..Self::default()
+        }
+    }
+
+    /// Whether the agent waits for somebody.
+    pub(super) fn anyone_waits(&self) -> bool {
+        self.calls.anyone_waits()
+    }
+
+    /// A reply to a call is known.
+    pub(super) fn reply(&mut self, call: CallId, reply: CallReply) {
+        self.lines.extend(self.calls.reply(call, reply));
+    }
+
+    /// A call is to be put away.
+    pub(super) fn park(&mut self, call: &CallId) {
+        self.lines.extend(self.calls.park(call));
+    }
+
+    /// The agent printed a line. If that was its last, this is how it leaves.
+    pub(super) fn hear(&mut self, text: &str) -> Option<Leave> {
+        let Ok(line) = wire::parse(text) else {
+            self.babble(text);
+            return None;
+        };
+        match line.kind() {
+            Kind::Init => self.init(&line),
+            Kind::Assistant => self.assistant(&line),
+            Kind::User => self.user(&line),
+            Kind::Request => self.request(&line),
+            Kind::Cancel => {
+                let withdrawn = self.calls.cancel(&line.request_id);
+                self.reports.extend(withdrawn.map(|call| Happened::Did(AgentDid::Withdraw { call })));
+            }
+            Kind::Result => return Some(self.result(&line)),
+            Kind::Other => {}
+        }
+        None
+    }
+
+    /// The agent printed a line when it was leaving already: only what it used still counts.
+    pub(super) fn hear_out(&mut self, text: &str) {
+        if let Ok(line) = wire::parse(text)
+            && line.kind() == Kind::Result
+        {
+            self.spend(spending::of_result(&line));
+        }
+    }
+
+    /// The agent printed something that cannot be its protocol.
+    pub(super) fn babble(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            self.did(AgentDid::Babble { line: words::babble(text) });
+        }
+    }
+
+    /// The process is gone. If it told no sum, what its messages told is the best there is.
+    pub(super) fn end(&mut self) {
+        self.spend(self.spending.so_far());
+    }
+
+    fn init(&mut self, line: &Line<'_>) {
+        if self.connected || line.session_id.is_empty() {
+            return;
+        }
+        self.connected = true;
+        let conversation = ConversationId::new(&*line.session_id);
+        let model = Some(line.model.to_string()).filter(|model| !model.is_empty());
+        self.did(AgentDid::Connect { conversation, model });
+    }
+
+    fn assistant(&mut self, line: &Line<'_>) {
+        let Some(message) = line.message.as_ref() else {
+            return;
+        };
+        for call in std::mem::take(&mut self.told) {
+            self.did(AgentDid::Take { call });
+        }
+        self.spending.note(message);
+        let by_agent_itself = line.parent_tool_use_id.is_empty();
+        for text in message.texts().filter(|text| by_agent_itself && !text.trim().is_empty()) {
+            self.did(AgentDid::Say { text: text.to_owned() });
+            self.progress(words::glance(text));
+        }
+        for block in message.blocks().filter(|block| block.is_tool_use()) {
+            self.tool_use(block);
+        }
+    }
+
+    fn tool_use(&mut self, block: &Block<'_>) {
+        match &*block.name {
+            wire::ASK => self.progress("asks".into()),
+            wire::EXIT_PLAN_MODE => {
+                self.plans.extend(plan_in(block.input).map(|plan| (block.id.to_string(), plan)));
+            }
+            tool => {
+                let what = words::used_on(tool, block.input);
+                self.progress(words::glance(&format!("{tool}: {what}")));
+                self.did(AgentDid::Use { tool: tool.to_owned(), what });
+            }
+        }
+    }
+
+    fn user(&mut self, line: &Line<'_>) {
+        let blocks = line.message.iter().flat_map(Message::blocks);
+        for block in blocks.filter(|block| block.is_tool_result()) {
+            let call = CallId::new(&*block.tool_use_id);
+            if self.calls.settle(&call) {
+                self.told.retain(|told| *told != call);
+                self.did(AgentDid::Take { call });
+            }
+        }
+    }
+
+    fn request(&mut self, line: &Line<'_>) {
+        let id = &*line.request_id;
+        let Some(request) = line.request.as_ref() else {
+            return;
+        };
+        match &*request.subtype {
+            "can_use_tool" => self.permission(id, request),
+            "hook_callback" => self.hook(id, request),
+            subtype => self.lines.push_back(wire::unsupported(id, subtype)),
+        }
+    }
+
+    fn hook(&mut self, id: &str, request: &Request<'_>) {
+        let input = request.hook_input().filter(|input| &*input.tool_name == wire::ASK);
+        let Some(input) = input else {
+            self.lines.push_back(wire::unsupported(id, "this hook"));
+            return;
+        };
+        let call = if request.tool_use_id.is_empty() { &input.tool_use_id } else { &request.tool_use_id };
+        let ask = Ask::Questions(wire::drafts(input.tool_input));
+        self.ask(call, ask, waiting(id, Channel::Hook, input.tool_input, None));
+    }
+
+    fn permission(&mut self, id: &str, request: &Request<'_>) {
+        let call: &str = if request.tool_use_id.is_empty() { id } else { &request.tool_use_id };
+        let ask = match &*request.tool_name {
+            wire::ASK => Ask::Questions(wire::drafts(request.input)),
+            wire::EXIT_PLAN_MODE => {
+                let plan = plan_in(request.input).or_else(|| self.plans.get(call).cloned());
+                Ask::LeavePlanMode { plan: plan.unwrap_or_default() }
+            }
+            tool => Ask::Permission { tool: tool.to_owned(), what: words::what(tool, request.input) },
+        };
+        self.ask(call, ask, waiting(id, Channel::Permission, request.input, request.permission_suggestions));
+    }
+
+    fn ask(&mut self, call: &str, ask: Ask, waiting: Waiting) {
+        let call = CallId::new(call);
+        // What has its reply is not asked anew: the CLI only wants to hear it at another door.
+        if !self.calls.was_replied(&call) {
+            let parkable = waiting.channel == Channel::Hook;
+            self.did(AgentDid::Ask { call: call.clone(), ask, parkable });
+        }
+        self.lines.extend(self.calls.wait(call, waiting));
+    }
+
+    fn result(&mut self, line: &Line<'_>) -> Leave {
+        self.spend(spending::of_result(line));
+        if let Some(call) = line.deferred() {
+            let parked = self.calls.parked().cloned();
+            let call = Some(call).filter(|call| !call.is_empty()).map(CallId::new).or(parked);
+            return Leave::Deferred { call: call.unwrap_or_else(|| CallId::new("")) };
+        }
+        if let Some(call) = self.ask_denied(line) {
+            return Leave::Deferred { call };
+        }
+        if line.is_failure() {
+            return Leave::Failed { reason: line.failure() };
+        }
+        Leave::Finished { result: line.result.to_string() }
+    }
+
+    /// Questions that an older CLI refused without asking anybody. They are asked now; the answers go in a message.
+    fn ask_denied(&mut self, line: &Line<'_>) -> Option<CallId> {
+        let mut last = None;
+        for denial in line.permission_denials.iter().filter_map(|denial| denial.as_ref()) {
+            let call = CallId::new(&*denial.tool_use_id);
+            let questions = wire::drafts(denial.tool_input);
+            if &*denial.tool_name != wire::ASK || self.calls.was_asked(&call) || questions.is_empty() {
+                continue;
+            }
+            self.did(AgentDid::Ask { call: call.clone(), ask: Ask::Questions(questions), parkable: true });
+            last = Some(call);
+        }
+        last
+    }
+
+    fn spend(&mut self, usage: rapport_core::Usage) {
+        if !self.spent && usage != rapport_core::Usage::default() {
+            self.spent = true;
+            self.did(AgentDid::Spend { usage });
+        }
+    }
+
+    fn progress(&mut self, doing: String) {
+        let doing = Some(doing).filter(|doing| !doing.is_empty());
+        self.reports.push_back(Happened::Progress(Progress { doing, usage: self.spending.so_far() }));
+    }
+
+    fn did(&mut self, did: AgentDid) {
+        self.reports.push_back(Happened::Did(did));
+    }
+}
+
+fn waiting(id: &str, channel: Channel, input: Option<&RawValue>, suggestions: Option<&RawValue>) -> Waiting {
+    let empty = || RawValue::from_string("{}".into()).unwrap_or_default();
+    Waiting {
+        request: id.to_owned(),
+        channel,
+        input: input.map_or_else(empty, RawValue::to_owned),
+        suggestions: suggestions.map(RawValue::to_owned),
+    }
+}
+
+fn plan_in(input: Option<&RawValue>) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Input {
+        plan: String,
+    }
+    let input: Input = serde_json::from_str(input?.get()).ok()?;
+    Some(input.plan)
+}

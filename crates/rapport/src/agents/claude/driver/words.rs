@@ -1,0 +1,48 @@
+//! Lines and tool inputs in words for people: short, and safe to show.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The longest description of what a tool is used on, in characters.
+const LONG: usize = 2_000;
+/// The longest piece of a line that is not the protocol.
+const BABBLE: usize = 500;
+/// The longest description of what an agent is at.
+const GLANCE: usize = 200;
+
+/// What exactly a tool would do: the command, the file, or its whole input.
+pub(super) fn what(tool: &str, input: Option<&RawValue>) -> String {
+    let input: Value = input.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let key = match tool {
+        "Bash" => "command",
+        "Write" | "Edit" | "MultiEdit" | "Read" => "file_path",
+        "NotebookEdit" => "notebook_path",
+        _ => "",
+    };
+    match input.get(key).and_then(Value::as_str) {
+        Some(exactly) => exactly.to_owned(),
+        None => cut(&input.to_string(), LONG),
+    }
+}
+
+/// What a tool was used on, in a length to keep.
+pub(super) fn used_on(tool: &str, input: Option<&RawValue>) -> String {
+    cut(&what(tool, input), LONG)
+}
+
+/// The beginning of a line that is not the protocol. It may hold anything, so nothing in it can steer a terminal.
+pub(super) fn babble(line: &str) -> String {
+    line.trim_end().chars().take(BABBLE).map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
+}
+
+/// The first line of some words.
+pub(super) fn glance(words: &str) -> String {
+    cut(words.trim().lines().next().unwrap_or_default(), GLANCE)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,172 @@
+//! A conversation as the CLI keeps it on disk: what of an order it knows already.
+//!
+//! The file belongs to the CLI. It is only read; lines of unknown kinds and a torn last line are passed over.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use rapport_core::{CallId, ConversationId};
+
+use super::wire;
+
+/// What a conversation holds.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    exists: bool,
+    lines: usize,
+    calls: HashMap<String, usize>,
+    results: HashMap<String, ToolResult>,
+    told: Vec<(usize, String)>,
+    deferred: Vec<(usize, String)>,
+}
+
+#[derive(Debug)]
+struct ToolResult {
+    line: usize,
+    is_error: bool,
+}
+
+impl Transcript {
+    /// Reads the conversation of an agent with this environment in this directory.
+    pub fn find(
+        env: &[(OsString, OsString)],
+        directory: &Path,
+        conversation: &ConversationId,
+    ) -> io::Result<Self> {
+        match path(env, directory, conversation) {
+            Some(path) => Self::read(BufReader::new(File::open(path)?)),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// Reads a conversation, line by line.
+    pub fn read(mut reader: impl BufRead) -> io::Result<Self> {
+        let mut transcript = Self { exists: true, ..Self::default() };
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line)? > 0 {
+            if let Ok(text) = std::str::from_utf8(&line) {
+                transcript.note(text);
+            }
+            transcript.lines += 1;
+            line.clear();
+        }
+        Ok(transcript)
+    }
+
+    /// Whether there is such a conversation.
+    pub fn exists(&self) -> bool {
+        self.exists
+    }
+
+    /// Whether the call has its answer.
+    pub fn answered(&self, call: &CallId) -> bool {
+        self.results.get(call.as_str()).is_some_and(|result| !result.is_error)
+    }
+
+    /// Whether the call was cut off or refused.
+    pub fn failed(&self, call: &CallId) -> bool {
+        self.results.get(call.as_str()).is_some_and(|result| result.is_error)
+    }
+
+    /// Whether the agent was told just this, alone or in one message with other things.
+    pub fn was_told(&self, text: &str) -> bool {
+        self.told.iter().any(|(_, told)| told == text)
+    }
+
+    /// Whether the agent was told just this after it made this call.
+    pub fn was_told_since(&self, call: &CallId, text: &str) -> bool {
+        let since = self.calls.get(call.as_str()).copied().unwrap_or_default();
+        self.told.iter().any(|(line, told)| *line >= since && told == text)
+    }
+
+    /// Whether the call was put away and will be asked again when the conversation is resumed. It will not be once
+    /// the conversation went on, with the call's result or with a message.
+    pub fn is_deferred(&self, call: &CallId) -> bool {
+        let quoted = format!("\"{call}\"");
+        let noted = self.deferred.iter().rev().find(|(_, note)| note.contains(&quoted));
+        let result = self.results.get(call.as_str()).map(|result| result.line);
+        let message = self.told.last().map(|(line, _)| *line);
+        noted.is_some_and(|(noted, _)| result.max(message).is_none_or(|later| later < *noted))
+    }
+
+    /// Whether any call was put away and will be asked again.
+    pub fn has_deferred(&self) -> bool {
+        self.calls.keys().any(|call| self.is_deferred(&CallId::new(call)))
+    }
+
+    fn note(&mut self, text: &str) {
+        let Ok(line) = wire::parse(text) else {
+            return;
+        };
+        if line.is_deferred_note() {
+            self.deferred.push((self.lines, text.to_owned()));
+        }
+        let Some(message) = line.message.as_ref() else {
+            return;
+        };
+        match line.kind() {
+            wire::Kind::Assistant => {
+                let calls = message.blocks().filter(|block| block.is_tool_use());
+                self.calls.extend(calls.map(|call| (call.id.to_string(), self.lines)));
+            }
+            wire::Kind::User => self.note_user(message),
+            _ => {}
+        }
+    }
+
+    fn note_user(&mut self, message: &wire::Message<'_>) {
+        let line = self.lines;
+        for block in message.blocks().filter(|block| block.is_tool_result()) {
+            let result = ToolResult { line, is_error: block.is_error.0 };
+            self.results.insert(block.tool_use_id.to_string(), result);
+        }
+        for text in message.texts() {
+            self.told.extend(parts(text).map(|part| (line, part.to_owned())));
+        }
+    }
+}
+
+/// How a message that carries answers begins; two things in one message are joined before it.
+pub(super) const ANSWERS: &str = "Here are my answers to your questions:";
+
+/// A message, and what it was put together from.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let joint = format!("\n\n{ANSWERS}");
+    let split = text.rfind(&joint).map(|at| [&text[..at], &text[at + 2..]]);
+    [text].into_iter().chain(split.into_iter().flatten())
+}
+
+fn path(env: &[(OsString, OsString)], directory: &Path, conversation: &ConversationId) -> Option<PathBuf> {
+    let projects = home(env)?.join("projects");
+    let name = file_name(conversation)?;
+    let expected = projects.join(folder(directory)).join(&name);
+    if expected.is_file() {
+        return Some(expected);
+    }
+    let folders = fs::read_dir(projects).ok()?;
+    folders.flatten().map(|folder| folder.path().join(&name)).find(|path| path.is_file())
+}
+
+fn home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
+    let value = |name: &str| {
+        let mut values = env.iter().filter(|(key, _)| key.as_os_str() == OsStr::new(name));
+        values.next_back().map(|(_, value)| PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty())
+    };
+    value("CLAUDE_CONFIG_DIR").or_else(|| value("HOME").map(|home| home.join(".claude")))
+}
+
+/// The id is a name from outside: one that could lead elsewhere names no file.
+fn file_name(conversation: &ConversationId) -> Option<String> {
+    let id = conversation.as_str();
+    let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    (!id.is_empty() && id.chars().all(plain)).then(|| format!("{id}.jsonl"))
+}
+
+fn folder(directory: &Path) -> String {
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    directory.to_string_lossy().chars().map(plain).collect()
+}

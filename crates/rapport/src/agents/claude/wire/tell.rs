@@ -1,0 +1,143 @@
+//! What Claude Code is told, one line each, without the newline.
+
+use rapport_core::Told;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::ASK;
+
+/// How long the CLI lets our hook wait. A hook that runs out of time fails open: the model goes on without an answer.
+/// The CLI counts in milliseconds in 32 bits, so 24 days are the most it can wait; calls are put away long before.
+pub const HOOK_TIMEOUT_SECONDS: u64 = 20 * 24 * 60 * 60;
+
+/// The first line of all: questions are to come to us, before anything else decides on them.
+pub fn initialize() -> String {
+    let hook = json!({"matcher": ASK, "hookCallbackIds": ["ask"], "timeout": HOOK_TIMEOUT_SECONDS});
+    request("initialize", json!({"subtype": "initialize", "hooks": {"PreToolUse": [hook]}}))
+}
+
+/// Something for the model to read.
+pub fn user_message(text: &str) -> String {
+    let message = json!({"role": "user", "content": text});
+    json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": ""}).to_string()
+}
+
+/// Stop what you are doing.
+pub fn interrupt() -> String {
+    request("interrupt", json!({"subtype": "interrupt"}))
+}
+
+/// The tool may be used, with this input.
+pub fn allow(request_id: &str, input: &RawValue) -> String {
+    respond(request_id, &Allow { behavior: "allow", updated_input: input, updated_permissions: None })
+}
+
+/// The tool may be used, with this input, and what the CLI suggested is to be noted down.
+pub fn allow_always(request_id: &str, input: &RawValue, suggestions: &RawValue) -> String {
+    let updated_permissions = Some(suggestions);
+    respond(request_id, &Allow { behavior: "allow", updated_input: input, updated_permissions })
+}
+
+/// The tool may not be used.
+pub fn deny(request_id: &str, message: &str) -> String {
+    respond(request_id, &json!({"behavior": "deny", "message": message}))
+}
+
+/// The hook has seen the call, and changed its input to this.
+pub fn hook_allow(request_id: &str, input: &RawValue) -> String {
+    respond_to_hook(request_id, Decision { updated_input: Some(input), ..Decision::new("allow") })
+}
+
+/// The hook does not let the call pass.
+pub fn hook_deny(request_id: &str, reason: &str) -> String {
+    let permission_decision_reason = Some(reason);
+    respond_to_hook(request_id, Decision { permission_decision_reason, ..Decision::new("deny") })
+}
+
+/// The call is put away: the process ends and asks again when it is resumed.
+pub fn hook_defer(request_id: &str) -> String {
+    respond_to_hook(request_id, Decision::new("defer"))
+}
+
+/// A request nobody here understands. Without any response the agent would wait for one.
+pub fn unsupported(request_id: &str, subtype: &str) -> String {
+    let error = format!("{subtype} is not supported by this host");
+    let response = json!({"subtype": "error", "request_id": request_id, "error": error});
+    json!({"type": "control_response", "response": response}).to_string()
+}
+
+/// The question tool's input with the answers in it. They are keyed by the question's text as the agent wrote it.
+pub fn with_answers(input: &RawValue, told: &[Told]) -> Box<RawValue> {
+    let mut input: Map<String, Value> = serde_json::from_str(input.get()).unwrap_or_default();
+    let mut answers = Map::new();
+    for one in told {
+        answers.insert(as_written(&input, &one.question), one.attributed().into());
+    }
+    input.insert("answers".into(), answers.into());
+    // A map of values can always be written.
+    serde_json::value::to_raw_value(&input).unwrap_or_default()
+}
+
+fn as_written(input: &Map<String, Value>, question: &str) -> String {
+    let questions = input.get("questions").and_then(Value::as_array).into_iter().flatten();
+    let mut texts = questions.filter_map(|asked| asked.as_str().or_else(|| asked.get("question")?.as_str()));
+    texts.find(|text| text.trim() == question.trim()).unwrap_or(question).to_owned()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Allow<'a> {
+    behavior: &'static str,
+    updated_input: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_permissions: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Decision<'a> {
+    hook_event_name: &'static str,
+    permission_decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_input: Option<&'a RawValue>,
+}
+
+impl Decision<'_> {
+    fn new(permission_decision: &'static str) -> Self {
+        let hook_event_name = "PreToolUse";
+        Self { hook_event_name, permission_decision, permission_decision_reason: None, updated_input: None }
+    }
+}
+
+fn request(id: &str, request: Value) -> String {
+    json!({"type": "control_request", "request_id": format!("rapport-{id}"), "request": request}).to_string()
+}
+
+fn respond_to_hook(request_id: &str, decision: Decision<'_>) -> String {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Output<'a> {
+        hook_specific_output: Decision<'a>,
+    }
+    respond(request_id, &Output { hook_specific_output: decision })
+}
+
+fn respond<T: Serialize>(request_id: &str, response: &T) -> String {
+    #[derive(Serialize)]
+    struct Line<'a, T> {
+        r#type: &'static str,
+        response: Success<'a, T>,
+    }
+    #[derive(Serialize)]
+    struct Success<'a, T> {
+        subtype: &'static str,
+        request_id: &'a str,
+        response: &'a T,
+    }
+    let response = Success { subtype: "success", request_id, response };
+    // Nothing in these can fail to be written.
+    serde_json::to_string(&Line { r#type: "control_response", response }).unwrap_or_default()
+}
