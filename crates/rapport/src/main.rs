@@ -6,8 +6,9 @@ fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         Some(word) if word == "keep" => rapport::agents::keeper::run(args),
+        Some(word) if word == "rehearse" => rapport::agents::rehearsal::run(args),
         _ => {
-            eprintln!("usage: rapport keep -- PROGRAM ARGS...");
+            eprintln!("usage: rapport rehearse [--scenario FILE|NAME] [claude flags...]");
             ExitCode::from(2)
         }
     }

@@ -1,3 +1,10 @@
 //! One test binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on has failed; the lint knows only functions marked as tests"
+)]
 
 mod driver;
+mod rehearsal;
+mod support;

@@ -1,0 +1,182 @@
+//! The command line, read as leniently as a stand-in must: Claude Code's own flags are understood or passed over.
+
+/// What the command line asked for.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Arguments {
+    pub(super) scenario: Option<String>,
+    pub(super) version: bool,
+    pub(super) input: Input,
+    pub(super) output: OutputFormat,
+    pub(super) resume: Option<String>,
+    pub(super) session_id: Option<String>,
+    pub(super) fork: bool,
+    pub(super) permission_mode: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) allowed_tools: Vec<String>,
+    /// The last word that belongs to no flag.
+    pub(super) message: Option<String>,
+}
+
+/// Where messages come from.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Input {
+    /// The command line: plain mode.
+    #[default]
+    Text,
+    /// Lines of JSON on stdin: live mode.
+    Stream,
+}
+
+/// What is printed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputFormat {
+    /// The result's text.
+    #[default]
+    Text,
+    /// The result event.
+    Json,
+    /// Every event.
+    Stream,
+}
+
+/// Flags of the real CLI that take a value we have no use for.
+const PASSED_OVER: &[&str] = &[
+    "--permission-prompt-tool",
+    "--mcp-config",
+    "--append-system-prompt",
+    "--system-prompt",
+    "--disallowedTools",
+    "--disallowed-tools",
+    "--add-dir",
+    "--settings",
+    "--setting-sources",
+    "--max-turns",
+    "--fallback-model",
+    "--agents",
+    "--betas",
+    "--tools",
+    "--json-schema",
+    "--plugin-dir",
+    "--max-budget-usd",
+    "--effort",
+];
+
+impl Arguments {
+    /// Reads what follows `rapport rehearse`.
+    pub(super) fn parse(argv: &[String]) -> Self {
+        let mut arguments = Arguments::default();
+        let mut words = argv.iter();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                arguments.message = words.next_back().cloned().or(arguments.message);
+                break;
+            }
+            let (flag, joined) = match word.split_once('=') {
+                Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
+                _ => (word.as_str(), None),
+            };
+            let mut value = || joined.clone().or_else(|| words.next().cloned());
+            match flag {
+                "--scenario" => arguments.scenario = value(),
+                "--version" | "-v" => arguments.version = true,
+                "--input-format" if value().as_deref() == Some("stream-json") => {
+                    arguments.input = Input::Stream
+                }
+                "--input-format" => arguments.input = Input::Text,
+                "--output-format" => arguments.output = output_format(value().as_deref()),
+                "--resume" | "-r" => arguments.resume = value(),
+                "--session-id" => arguments.session_id = value(),
+                "--fork-session" => arguments.fork = true,
+                "--permission-mode" => arguments.permission_mode = value(),
+                "--dangerously-skip-permissions" => {
+                    arguments.permission_mode = Some("bypassPermissions".into())
+                }
+                "--model" => arguments.model = value(),
+                "--allowedTools" | "--allowed-tools" => {
+                    arguments.allowed_tools.extend(tool_names(value()))
+                }
+                other if PASSED_OVER.contains(&other) => drop(value()),
+                other if other.len() > 1 && other.starts_with('-') => {}
+                _ => arguments.message = Some(word.clone()),
+            }
+        }
+        if arguments.input == Input::Stream {
+            // A host that sends lines reads lines.
+            arguments.output = OutputFormat::Stream;
+        }
+        arguments
+    }
+}
+
+fn output_format(word: Option<&str>) -> OutputFormat {
+    match word {
+        Some("stream-json") => OutputFormat::Stream,
+        Some("json") => OutputFormat::Json,
+        _ => OutputFormat::Text,
+    }
+}
+
+fn tool_names(list: Option<String>) -> Vec<String> {
+    list.unwrap_or_default()
+        .split([',', ' '])
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &[&str]) -> Arguments {
+        Arguments::parse(
+            &line
+                .iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn the_live_command_line_of_the_driver() {
+        let arguments = parse(&[
+            "-p",
+            "--verbose",
+            "--input-format",
+            "stream-json",
+            "--output-format=stream-json",
+            "--permission-prompt-tool",
+            "stdio",
+            "--resume",
+            "abc",
+            "--fork-session",
+            "--permission-mode",
+            "plan",
+            "--allowedTools",
+            "Write,Bash Edit",
+            "--brand-new-flag",
+        ]);
+        assert_eq!(
+            (arguments.input, arguments.output),
+            (Input::Stream, OutputFormat::Stream)
+        );
+        assert_eq!(
+            (arguments.resume.as_deref(), arguments.fork),
+            (Some("abc"), true)
+        );
+        assert_eq!(arguments.permission_mode.as_deref(), Some("plan"));
+        assert_eq!(arguments.allowed_tools, ["Write", "Bash", "Edit"]);
+        assert_eq!(arguments.message, None);
+    }
+
+    #[test]
+    fn the_message_is_the_last_positional() {
+        for line in [
+            &["-p", "--append-system-prompt", "be kind", "add auth"][..],
+            &["-p", "--resume", "abc", "ignored", "add auth"],
+            &["-p", "--", "--scenario", "add auth"],
+        ] {
+            assert_eq!(parse(line).message.as_deref(), Some("add auth"), "{line:?}");
+        }
+    }
+}

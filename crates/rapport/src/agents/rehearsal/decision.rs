@@ -1,0 +1,183 @@
+//! What the host decided about a tool call, read from its control responses.
+
+use serde_json::Value;
+
+use super::placeholders::Answer;
+
+/// What a `PreToolUse` hook said.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum HookDecision {
+    /// Go on, with this input if it was changed.
+    Allow(Option<Value>),
+    /// No, and why.
+    Deny(String),
+    /// Not now: end here and ask again on resume.
+    Defer,
+    /// Nothing: the usual way.
+    Pass,
+}
+
+/// What `can_use_tool` was answered.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Permission {
+    /// Yes, with this input if it was changed, and from now on if there are updates.
+    Allow {
+        input: Option<Value>,
+        updates: Vec<Value>,
+    },
+    /// No, and why; the whole turn ends if it interrupts.
+    Deny { message: String, interrupt: bool },
+    /// The host could not decide.
+    Failed(String),
+}
+
+/// Reads the answer to a `hook_callback`.
+pub(super) fn hook_decision(response: &Value) -> HookDecision {
+    let output = &response["response"]["hookSpecificOutput"];
+    let reason = output["permissionDecisionReason"]
+        .as_str()
+        .unwrap_or("Denied by a hook");
+    match output["permissionDecision"].as_str() {
+        Some("allow") => HookDecision::Allow(object(&output["updatedInput"])),
+        Some("deny") => HookDecision::Deny(reason.to_owned()),
+        Some("defer") => HookDecision::Defer,
+        _ => HookDecision::Pass,
+    }
+}
+
+/// Reads the answer to `can_use_tool`.
+pub(super) fn permission(response: &Value) -> Permission {
+    if response["subtype"] == "error" {
+        return Permission::Failed(response["error"].as_str().unwrap_or("unknown").to_owned());
+    }
+    let body = &response["response"];
+    match body["behavior"].as_str() {
+        Some("allow") => Permission::Allow {
+            input: object(&body["updatedInput"]),
+            updates: body["updatedPermissions"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default(),
+        },
+        Some("deny") => Permission::Deny {
+            message: body["message"].as_str().unwrap_or("Denied").to_owned(),
+            interrupt: body["interrupt"] == true,
+        },
+        _ => Permission::Failed("neither allow nor deny".to_owned()),
+    }
+}
+
+/// The answers in the input of a question, in the order of its questions; empty when there are none.
+pub(super) fn answers_in(input: &Value) -> Vec<Answer> {
+    question_texts(input)
+        .into_iter()
+        .filter_map(|question| {
+            let answer = match &input["answers"][&question] {
+                Value::Null => return None,
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            Some((question, answer))
+        })
+        .collect()
+}
+
+/// The texts of the questions a tool input asks.
+pub(super) fn question_texts(input: &Value) -> Vec<String> {
+    let questions = input["questions"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    questions
+        .iter()
+        .filter_map(|question| question.as_str().or_else(|| question["question"].as_str()))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The first line of a message that answers questions (CLARIFY-11).
+pub(super) const ANSWERS_HEADER: &str = "Here are my answers to your questions:";
+
+/// What a message of answers says to each question: lines such as `A2: ...` or `2. ...`, else line by line, else the whole text.
+pub(super) fn answers_in_message(message: &str, questions: &[String]) -> Vec<Answer> {
+    let text = message
+        .split_once("My answers:")
+        .map_or(message, |(_, text)| text)
+        .trim();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    questions
+        .iter()
+        .enumerate()
+        .map(|(index, question)| {
+            let n = index + 1;
+            let labels = [
+                format!("A{n}:"),
+                format!("{n}."),
+                format!("{n})"),
+                format!("{n}:"),
+            ];
+            let labelled = labels
+                .iter()
+                .find_map(|l| lines.iter().find_map(|line| line.strip_prefix(l.as_str())));
+            let by_line = lines
+                .get(index)
+                .filter(|_| lines.len() == questions.len())
+                .copied();
+            (
+                question.clone(),
+                labelled.or(by_line).unwrap_or(text).trim().to_owned(),
+            )
+        })
+        .collect()
+}
+
+/// The questions that a message of answers repeats: `Q1: ...`, `Q2: ...`.
+pub(super) fn questions_in_message(message: &str) -> Vec<String> {
+    let lines = || message.lines().map(str::trim);
+    (1..)
+        .map(|n| lines().find_map(|line| line.strip_prefix(&format!("Q{n}:"))))
+        .map_while(|question| question.map(|text| text.trim().to_owned()))
+        .collect()
+}
+
+fn object(value: &Value) -> Option<Value> {
+    value.is_object().then(|| value.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clarify_11_answers_are_read_from_a_message() {
+        let questions = ["Which?".to_owned(), "Where?".to_owned()];
+        let head = "Here are my answers to your questions:\n\nQ1: Which?\nQ2: Where?\n\n";
+        for (tail, first, second) in [
+            ("My answers:\nJWT\nin a cookie", "JWT", "in a cookie"),
+            ("A1: JWT\nA2: in a cookie", "JWT", "in a cookie"),
+            (
+                "My answers:\n1. JWT\n2. in a cookie\nand that is all",
+                "JWT",
+                "in a cookie",
+            ),
+            (
+                "My answers:\nJWT everywhere",
+                "JWT everywhere",
+                "JWT everywhere",
+            ),
+        ] {
+            let message = format!("{head}{tail}");
+            assert_eq!(questions_in_message(&message), questions);
+            let answers = answers_in_message(&message, &questions);
+            assert_eq!(
+                (answers[0].1.as_str(), answers[1].1.as_str()),
+                (first, second),
+                "{tail}"
+            );
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Live mode: the host keeps stdin open, sends messages as lines and answers requests.
+
+use super::play::{Player, Stop};
+
+/// Plays until stdin ends or the script ends the process.
+pub(super) fn run(player: &mut Player) -> Result<(), Stop> {
+    if player.is_unconfigured() {
+        return Ok(());
+    }
+    player.inbox.read_stdin(player.stdin_record.take());
+    if player.arguments.resume.is_some() && player.transcript.history.deferred.is_some() {
+        take_up_deferred(player)?;
+    }
+    loop {
+        if let Some(message) = player.host.messages.pop_front() {
+            player.play_message(&message)?;
+        } else if player.host.eof {
+            return Ok(());
+        } else {
+            player.pump(None)?;
+        }
+    }
+}
+
+/// A deferred call is asked again before any message; the hooks must be known first.
+fn take_up_deferred(player: &mut Player) -> Result<(), Stop> {
+    player.host.taking_up = true;
+    while !player.host.initialized && !player.host.eof && player.host.messages.is_empty() {
+        player.pump(None)?;
+    }
+    player.host.taking_up = false;
+    if !player.host.initialized && player.host.messages.is_empty() {
+        return Ok(());
+    }
+    player.resume_deferred()
+}

@@ -1,0 +1,11 @@
+//! The rehearsal agent, as a host sees it: the real binary, its pipes, its files.
+mod approval;
+mod counter;
+mod cut_off;
+mod deferral;
+mod greeting;
+mod mistakes;
+mod plain;
+mod recordings;
+mod steps;
+mod story;

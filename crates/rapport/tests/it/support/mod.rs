@@ -1,0 +1,2 @@
+//! What the tests stand on.
+pub(crate) mod rehearsal;
