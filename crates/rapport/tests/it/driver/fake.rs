@@ -83,6 +83,16 @@ hear() {
         Self { config, home }
     }
 
+    /// With the rehearsal agent in the place of a script.
+    pub(super) fn rehearsing(scenario: &str) -> Self {
+        let mut world = Self::new(Script::default());
+        fs::write(world.path("scenario.yaml"), scenario).unwrap();
+        world.config.program = env!("CARGO_BIN_EXE_rapport").into();
+        let path = world.path("scenario.yaml").into_os_string();
+        world.config.leading_args = vec!["rehearse".into(), "--scenario".into(), path];
+        world
+    }
+
     /// Gives it a past.
     pub(super) fn with_transcript(self, lines: &[&str]) -> Self {
         let folder = self.home.path().join(".claude/projects/any");
@@ -95,6 +105,7 @@ hear() {
         self.start_with(order())
     }
 
+    /// Starts it again, with whatever it keeps on disk.
     pub(super) fn start_with(self, order: Order) -> Run {
         let (sender, reports) = mpsc::channel(1);
         let agent = Claude::new(self.config.clone());

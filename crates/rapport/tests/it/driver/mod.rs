@@ -5,6 +5,7 @@ mod dying;
 mod fake;
 mod keeper;
 mod recorded;
+mod rehearsed;
 mod resuming;
 mod transcript;
 mod wire;
