@@ -85,7 +85,8 @@ async fn what_a_conversation_is_told_when_it_is_taken_up() {
     let told = format!(r#"{{"type":"user","message":{{"content":{}}}}}"#, serde_json::json!(MESSAGE));
     let joined = format!("add auth\n\n{MESSAGE}");
     let go_on = "Go on with the task where you left off.";
-    let cases: [(Option<&[&str]>, Order, &[&str]); 9] = [
+    type Case<'a> = (Option<&'a [&'a str]>, Order, &'a [&'a str]);
+    let cases: [Case<'_>; 9] = [
         (None, order(), &["add auth"]),
         (None, answered(), &[&joined]),
         (Some(&[]), answered(), &[&joined]),
