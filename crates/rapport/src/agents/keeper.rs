@@ -67,8 +67,12 @@ fn keep(mut command: Command) -> io::Result<u8> {
 /// Waits on the pipe. A closed pipe, or one that cannot be read, is a host that is gone.
 fn watch(mut lifeline: File, agent: Pid) {
     let mut byte = [0];
-    while let Ok(1..) = lifeline.read(&mut byte) {
-        let _ = kill(agent, Signal::SIGTERM);
+    loop {
+        match lifeline.read(&mut byte) {
+            Ok(1..) => drop(kill(agent, Signal::SIGTERM)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => break,
+        }
     }
     // The agent at once, before it can make anything of its closed input. That wakes the other thread, which sees to
     // the rest.
@@ -88,20 +92,12 @@ fn wait_for(agent: Pid) -> nix::Result<u8> {
 }
 
 /// Ends all descendants. What is started while this looks falls to us when its parent dies, and is found in the next
-/// round; without children there are no descendants.
+/// round. What cannot be killed (it runs as somebody else) is not waited for.
 #[cfg(target_os = "linux")]
 fn end_the_rest() {
-    loop {
-        kin::kill_all();
-        match waitpid(None, None) {
-            Ok(_) => {
-                while matches!(waitpid(None, Some(WaitPidFlag::WNOHANG)), Ok(status) if status.pid().is_some())
-                {
-                }
-            }
-            Err(Errno::EINTR) => {}
-            Err(_) => return,
-        }
+    while kin::kill_all() > 0 {
+        let _ = waitpid(None, None);
+        bury_the_dead();
     }
 }
 
@@ -109,8 +105,12 @@ fn end_the_rest() {
 #[cfg(not(target_os = "linux"))]
 fn end_the_rest() {
     kin::kill_all();
-    while matches!(waitpid(None, Some(WaitPidFlag::WNOHANG)), Ok(status) if status.pid().is_some()) {}
+    bury_the_dead();
     kin::kill_all();
+}
+
+fn bury_the_dead() {
+    while matches!(waitpid(None, Some(WaitPidFlag::WNOHANG)), Ok(status) if status.pid().is_some()) {}
 }
 
 #[cfg(target_os = "linux")]
