@@ -4,7 +4,7 @@
 //! `rapport keep -- PROGRAM ARGS...` runs the program with its own stdin, stdout and stderr, which it then lets go of.
 //! On descriptor 3 it has the reading end of a pipe whose other end only the host holds: bytes in it ask for something,
 //! its closing ends everything at once. On descriptor 4 it holds the program's input open beside the host: the program
-//! must not see its input closed just because the host died, or it would take that for an answer before it is ended.
+//! must not see its input closed just because the host died, or it would go on without answers before it is ended.
 //! When the program ends, whatever it left behind is ended too; the exit code is the program's.
 
 mod kin;
@@ -14,13 +14,16 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use command_fds::{CommandFdExt, FdMapping};
 use nix::errno::Errno;
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 /// The descriptor on which the keeper notices that its host is gone.
 pub const LIFELINE: i32 = 3;
@@ -51,6 +54,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn keep(mut command: Command) -> io::Result<u8> {
     adopt_orphans()?;
+    survive_signals()?;
     let lifeline = File::open(format!("/dev/fd/{LIFELINE}"))?;
     let null = || File::options().read(true).write(true).open("/dev/null");
     // The program gets no hold of the pipes.
@@ -60,8 +64,6 @@ fn keep(mut command: Command) -> io::Result<u8> {
     let agent = pid_of(&command.spawn()?);
     drop(command);
     let_go_of_stdio(&null()?)?;
-    // Who ends first is decided here: a signal to the whole group must not take the keeper before the rest.
-    SigSet::all().thread_block()?;
     thread::Builder::new().name("lifeline".into()).spawn(move || watch(lifeline, agent))?;
     let code = wait_for(agent)?;
     end_the_rest();
@@ -71,14 +73,16 @@ fn keep(mut command: Command) -> io::Result<u8> {
 /// Waits on the pipe. A closed pipe, or one that cannot be read, is a host that is gone.
 fn watch(mut lifeline: File, agent: Pid) {
     let mut byte = [0];
-    while let Ok(1..) = lifeline.read(&mut byte) {
-        let _ = match byte.as_slice() {
-            CLOSE_INPUT => nix::unistd::close(INPUT),
-            _ => kill(agent, Signal::SIGTERM),
-        };
+    loop {
+        match lifeline.read(&mut byte) {
+            Ok(1..) if byte == CLOSE_INPUT => drop(nix::unistd::close(INPUT)),
+            Ok(1..) => drop(kill(agent, Signal::SIGTERM)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => break,
+        }
     }
     // The agent's end wakes the other thread, which sees to the rest.
-    kin::kill_all();
+    let _ = kill(agent, Signal::SIGKILL);
 }
 
 /// Waits for the program, burying every orphan on the way.
@@ -94,20 +98,12 @@ fn wait_for(agent: Pid) -> nix::Result<u8> {
 }
 
 /// Ends all descendants. What is started while this looks falls to us when its parent dies, and is found in the next
-/// round; without children there are no descendants.
+/// round. What cannot be killed (it runs as somebody else) is not waited for.
 #[cfg(target_os = "linux")]
 fn end_the_rest() {
-    loop {
-        kin::kill_all();
-        match waitpid(None, None) {
-            Ok(_) => {
-                while matches!(waitpid(None, Some(WaitPidFlag::WNOHANG)), Ok(status) if status.pid().is_some())
-                {
-                }
-            }
-            Err(Errno::EINTR) => {}
-            Err(_) => return,
-        }
+    while kin::kill_all() > 0 {
+        let _ = waitpid(None, None);
+        bury_the_dead();
     }
 }
 
@@ -115,8 +111,12 @@ fn end_the_rest() {
 #[cfg(not(target_os = "linux"))]
 fn end_the_rest() {
     kin::kill_all();
-    while matches!(waitpid(None, Some(WaitPidFlag::WNOHANG)), Ok(status) if status.pid().is_some()) {}
+    bury_the_dead();
     kin::kill_all();
+}
+
+fn bury_the_dead() {
+    while matches!(waitpid(None, Some(WaitPidFlag::WNOHANG)), Ok(status) if status.pid().is_some()) {}
 }
 
 #[cfg(target_os = "linux")]
@@ -126,6 +126,16 @@ fn adopt_orphans() -> nix::Result<()> {
 
 #[cfg(not(target_os = "linux"))]
 fn adopt_orphans() -> nix::Result<()> {
+    Ok(())
+}
+
+/// A signal to the whole group must not take the keeper before the rest. Signals are caught rather than blocked or
+/// ignored, for the program would inherit that.
+fn survive_signals() -> io::Result<()> {
+    let caught = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2] {
+        signal_hook::flag::register(signal, caught.clone())?;
+    }
     Ok(())
 }
 

@@ -7,6 +7,7 @@
 
 mod contract;
 mod crash;
+mod driver;
 mod faults;
 mod rehearsal;
 mod support;

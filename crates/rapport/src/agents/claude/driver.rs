@@ -191,7 +191,6 @@ impl<'a> Driver<'a> {
         }
         self.process.tell(wire::interrupt());
         self.process.close_input();
-        self.process.ask_to_end();
     }
 
     fn report(&mut self, permit: Permit<'_, Report>) {
@@ -240,8 +239,12 @@ impl<'a> Driver<'a> {
             let silence = self.config.silence;
             let reason = format!("{} was silent for {silence:?}", self.config.program.display());
             self.ending.begin(Leave::Failed { reason }, self.config.grace);
+            self.kill();
+        } else if self.ending.out_of_patience() {
+            self.kill();
+        } else {
+            self.process.ask_to_end();
         }
-        self.kill();
     }
 
     fn kill(&mut self) {

@@ -76,18 +76,22 @@ impl Transcript {
         self.told.iter().any(|(_, told)| told == text)
     }
 
-    /// Whether the agent was told just this after it made this call.
-    pub fn was_told_since(&self, call: &CallId, text: &str) -> bool {
+    /// Whether a message of answers that came after this call is about this question (CLARIFY-11).
+    pub fn was_answered_since(&self, call: &CallId, question: &str) -> bool {
         let since = self.calls.get(call.as_str()).copied().unwrap_or_default();
-        self.told.iter().any(|(line, told)| *line >= since && told == text)
+        let mut messages =
+            self.told.iter().filter(|(line, told)| *line >= since && told.starts_with(ANSWERS));
+        messages.any(|(_, told)| told.contains(&format!(": {question}\n")))
     }
 
-    /// Whether the call was put away and will be asked again when the conversation is resumed.
+    /// Whether the call was put away and will be asked again when the conversation is resumed. It will not be once
+    /// the conversation went on, with the call's result or with a message.
     pub fn is_deferred(&self, call: &CallId) -> bool {
         let quoted = format!("\"{call}\"");
         let noted = self.deferred.iter().rev().find(|(_, note)| note.contains(&quoted));
-        let result = self.results.get(call.as_str());
-        noted.is_some_and(|(noted, _)| result.is_none_or(|result| result.line < *noted))
+        let result = self.results.get(call.as_str()).map(|result| result.line);
+        let message = self.told.last().map(|(line, _)| *line);
+        noted.is_some_and(|(noted, _)| result.max(message).is_none_or(|later| later < *noted))
     }
 
     /// Whether any call was put away and will be asked again.

@@ -5,11 +5,10 @@ use std::collections::HashSet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Kills every descendant there is at this moment.
-pub(super) fn kill_all() {
-    for pid in descendants(&processes(), std::process::id()) {
-        let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
-    }
+/// Kills every descendant there is at this moment. Tells how many could be killed.
+pub(super) fn kill_all() -> usize {
+    let kin = descendants(&processes(), std::process::id());
+    kin.into_iter().filter(|pid| kill(Pid::from_raw(*pid as i32), Signal::SIGKILL).is_ok()).count()
 }
 
 /// One process of the machine.

@@ -58,7 +58,7 @@ fn killed_twice_it_comes_out_the_same() {
 #[test]
 fn a_store_that_acknowledges_too_early_is_caught() {
     let appends = appends_of_an_undisturbed_run();
-    let caught = (2..=appends).find_map(|n| failure(&[&format!("lag,kill-after:{n}")]));
+    let caught = (2..=appends).find_map(|n| failure(&[&format!("lag,kill-before:{n}")]));
     assert!(caught.is_some(), "acting before logging was not noticed");
 }
 

@@ -188,7 +188,8 @@ fn when_the_host_goes_away_the_agent_guesses() {
 fn the_totals_go_on_after_a_resume() {
     let rehearsal = Rehearsal::of(live_answer());
     let session = kill_at_question(&rehearsal);
-    let (events, _) = resume(&rehearsal, &session, ANSWERS).finish();
+    let answers = ANSWERS.replace("Which db?", "Which auth method?");
+    let (events, _) = resume(&rehearsal, &session, &answers).finish();
     let result = events.last().unwrap();
     assert_eq!(result["usage"]["input_tokens"], 1000, "of this process");
     assert_eq!(result["total_cost_usd"], 0.01, "of the conversation");

@@ -15,9 +15,12 @@ use crate::agents::keeper::{CANNOT_START, NOT_STARTED};
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     why: Option<Why>,
-    /// When it is ended by force, or when nothing more is waited for.
+    /// When something is done about it, or when nothing more is waited for.
     deadline: Option<Instant>,
-    was_killed: bool,
+    /// When it is ended by force. Half the way there it is asked to end.
+    force_at: Option<Instant>,
+    /// Whether it had to be made to end.
+    was_made_to: bool,
     exit: Option<Option<ExitStatus>>,
 }
 
@@ -35,7 +38,7 @@ impl Ending {
             return false;
         }
         self.why = Some(Why::Known(leave));
-        self.deadline = Some(Instant::now() + grace);
+        self.be_patient(grace);
         true
     }
 
@@ -43,13 +46,27 @@ impl Ending {
     pub(super) fn begin_unexplained(&mut self, grace: Duration) {
         if self.why.is_none() {
             self.why = Some(Why::OutputClosed);
-            self.deadline = Some(Instant::now() + grace);
+            self.be_patient(grace);
         }
+    }
+
+    fn be_patient(&mut self, grace: Duration) {
+        let now = Instant::now();
+        self.deadline = Some(now + grace / 2);
+        self.force_at = Some(now + grace);
+    }
+
+    /// Patience is at an end for now. Tells whether it is at an end for good: else it is asked to end, and gets the
+    /// rest of its time.
+    pub(super) fn out_of_patience(&mut self) -> bool {
+        self.was_made_to = true;
+        self.deadline = self.force_at.take();
+        self.deadline.is_none()
     }
 
     /// It was ended by force. That takes as long as it takes.
     pub(super) fn killed(&mut self) {
-        self.was_killed = true;
+        self.was_made_to = true;
         self.deadline = None;
     }
 
@@ -79,7 +96,7 @@ impl Ending {
 
     /// Whether the agent closed its output and had to be ended.
     fn closed_its_output(&self) -> bool {
-        matches!(self.why, Some(Why::OutputClosed)) && self.was_killed
+        matches!(self.why, Some(Why::OutputClosed)) && self.was_made_to
     }
 
     /// What is said about it.

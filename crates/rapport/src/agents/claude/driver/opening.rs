@@ -41,14 +41,18 @@ pub(super) fn start(order: &Order, transcript: &Transcript) -> Start {
 }
 
 fn untold_answers(order: &Order, transcript: &Transcript) -> Option<String> {
-    // A call that was to be refused has its reply when it has failed.
-    let has_reply = |call: &CallId, reply: &CallReply| {
-        transcript.answered(call) || matches!(reply, CallReply::Deny { .. }) && transcript.failed(call)
+    let untold = order.replies.iter().filter(|(call, reply)| !has_reply(transcript, call, reply));
+    answers_message(&untold.cloned().collect::<Vec<_>>())
+}
+
+/// Whether the conversation holds this reply: as the call's result, or in a message after it. A call that was to be
+/// refused has its reply when it has failed.
+fn has_reply(transcript: &Transcript, call: &CallId, reply: &CallReply) -> bool {
+    let by_result = match reply {
+        CallReply::Answers(_) | CallReply::Allow { .. } => transcript.answered(call),
+        CallReply::Deny { .. } => transcript.answered(call) || transcript.failed(call),
     };
-    let untold = order.replies.iter().filter(|(call, reply)| !has_reply(call, reply));
-    let untold: Vec<_> = untold.cloned().collect();
-    let (last, _) = untold.last()?;
-    answers_message(&untold).filter(|message| !transcript.was_told_since(last, message))
+    by_result || in_words(reply).iter().all(|(question, _)| transcript.was_answered_since(call, question))
 }
 
 fn joined(parts: [Option<String>; 2]) -> Option<String> {

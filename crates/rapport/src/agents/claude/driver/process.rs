@@ -32,10 +32,10 @@ const LAST_BYTES: usize = 4 * 1024;
 /// A running agent. Dropping it ends the agent with everything it started.
 #[derive(Debug)]
 pub(super) struct Process {
+    lifeline: Option<PipeWriter>,
+    stdin: Option<mpsc::UnboundedSender<String>>,
     child: Child,
     group: Option<Pid>,
-    stdin: Option<mpsc::UnboundedSender<String>>,
-    lifeline: Option<PipeWriter>,
     stderr: JoinHandle<VecDeque<String>>,
 }
 
@@ -123,9 +123,8 @@ impl Process {
         }
     }
 
-    /// Ends it, with everything it started.
+    /// Ends it, with everything it started. The keeper holds its input until it is gone, so that it sees nothing coming.
     pub(super) fn kill(&mut self) {
-        self.stdin = None;
         self.lifeline = None;
     }
 

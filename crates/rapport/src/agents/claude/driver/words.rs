@@ -32,7 +32,7 @@ pub(super) fn used_on(tool: &str, input: Option<&RawValue>) -> String {
 
 /// The beginning of a line that is not the protocol. It may hold anything, so nothing in it can steer a terminal.
 pub(super) fn babble(line: &str) -> String {
-    line.chars().take(BABBLE).map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
+    line.trim_end().chars().take(BABBLE).map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
 }
 
 /// The first line of some words.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::ASK;
 
 /// How long the CLI lets our hook wait. A hook that runs out of time fails open: the model goes on without an answer.
-/// The CLI counts in milliseconds in 32 bits, so 24 days are the most it can wait; calls are put away long before.
+/// Calls are put away long before; more than 24 days do not fit into a timer of the CLIs that run on Node.
 pub const HOOK_TIMEOUT_SECONDS: u64 = 20 * 24 * 60 * 60;
 
 /// The first line of all: questions are to come to us, before anything else decides on them.

@@ -1,0 +1,210 @@
+//! Live talk: questions, permissions, plans, parking.
+
+use rapport::agents::Command;
+use rapport_core::{AgentDid, Ask, CallId, CallReply, Leave, TurnKind, Usage};
+use serde_json::json;
+
+use super::fake::{Script, World, answers, order};
+use super::recorded::printed;
+
+/// CLARIFY-4, CLARIFY-5
+#[tokio::test]
+async fn a_question_is_answered_live() {
+    let lines = printed("live-answer");
+    let script =
+        Script::new().hear("add auth").say_all(&lines[..5]).hear("JWT").say_all(&lines[5..]).until_closed();
+    let mut run = World::new(script).start();
+
+    let (call, ask, parkable) = run.asked().await;
+    let Ask::Questions(drafts) = ask else { panic!("{ask:?}") };
+    assert_eq!((call.as_str(), parkable), ("toolu_ask1", false));
+    assert_eq!(drafts[0].text, "Which auth method?");
+    assert_eq!(drafts[0].options[0].description.as_deref(), Some("Stateless tokens"));
+    assert_eq!((drafts[0].multi, drafts[1].multi, drafts[1].free_text), (false, true, true));
+
+    run.reply("toolu_ask1", answers(&[("Which auth method?", "JWT"), ("Which providers?", "Google")]));
+    let (did, leave) = run.rest().await;
+    let usage = Usage { input: 2000, output: 100, cost_micros: 10_000, ..Usage::default() };
+    assert_eq!(
+        did,
+        [
+            AgentDid::Take { call },
+            AgentDid::Say { text: "Thanks. Done planning.".into() },
+            AgentDid::Spend { usage }
+        ]
+    );
+    assert_eq!(leave, Leave::Finished { result: "Thanks. Done planning.".into() });
+    assert_eq!(run.told()[0]["request"]["subtype"], "initialize");
+    assert_eq!(run.messages(), ["add auth"]);
+    let answered = &run.responses()[0]["updatedInput"]["answers"];
+    assert_eq!(*answered, json!({"Which auth method?": "JWT", "Which providers?": "Google"}));
+    assert_eq!(
+        run.args(),
+        "-p --verbose --input-format stream-json --output-format stream-json --permission-prompt-tool stdio \
+         --session-id 11111111-2222-4333-8444-555555555555 --permission-mode default"
+    );
+}
+
+#[tokio::test]
+async fn what_it_does_is_told_in_order() {
+    let script = Script::new().say_all(&printed("live-answer")).until_closed();
+    let mut run = World::new(script).start();
+    let (did, _) = run.rest().await;
+    let kinds: Vec<_> =
+        did.iter().map(|did| format!("{did:?}").split([' ', '{']).next().unwrap().to_owned()).collect();
+    assert_eq!(kinds, ["Connect", "Say", "Ask", "Take", "Say", "Spend"]);
+}
+
+#[tokio::test]
+async fn two_questions_at_once_are_answered_in_any_order() {
+    let lines = printed("two-questions-at-once");
+    let script =
+        Script::new().say_all(&lines[..6]).hear("Cookie").hear("PG").say_all(&lines[6..]).until_closed();
+    let mut run = World::new(script).start();
+    let (first, ..) = run.asked().await;
+    let (second, ..) = run.asked().await;
+    assert_eq!((first.as_str(), second.as_str()), ("toolu_ask0", "toolu_ask1"));
+    run.reply("toolu_ask1", answers(&[("Which storage?", "Cookie")]));
+    run.reply("toolu_ask0", answers(&[("Which db?", "PG")]));
+    let (did, leave) = run.rest().await;
+    let taken = did.iter().filter(|did| matches!(did, AgentDid::Take { .. })).count();
+    assert_eq!((taken, leave), (2, Leave::Finished { result: "Done.".into() }));
+}
+
+#[tokio::test]
+async fn a_question_at_the_hook_can_be_put_away() {
+    let lines = printed("question-deferred");
+    let script = Script::new().say_all(&lines[..5]).hear("defer").say_all(&lines[5..]).until_closed();
+    let mut run = World::new(script).start();
+    let (call, _, parkable) = run.asked().await;
+    assert!(parkable);
+    run.send(Command::Park { call: call.clone() });
+    run.send(Command::Park { call: call.clone() });
+    let (did, leave) = run.rest().await;
+    assert!(matches!(did[..], [AgentDid::Spend { .. }]), "{did:?}");
+    assert_eq!(leave, Leave::Deferred { call });
+    assert_eq!(run.responses().len(), 1);
+}
+
+#[tokio::test]
+async fn a_question_at_the_hook_can_be_answered_or_refused_and_then_is_not_put_away() {
+    let lines = printed("question-deferred");
+    for (reply, decision) in [
+        (answers(&[("Which auth method?", "JWT")]), "allow"),
+        (CallReply::Deny { asked: "?".into(), message: "Nobody answered".into() }, "deny"),
+    ] {
+        let script =
+            Script::new().say_all(&lines[..5]).hear("control_response").say_all(&printed("live-answer")[7..]);
+        let mut run = World::new(script.until_closed()).start();
+        let (call, ..) = run.asked().await;
+        run.send(Command::Reply { call: call.clone(), reply: reply.clone() });
+        run.send(Command::Reply { call: call.clone(), reply });
+        run.send(Command::Park { call });
+        assert!(matches!(run.leave().await, Leave::Finished { .. }));
+        let responses = run.responses();
+        assert_eq!(responses.len(), 1);
+        assert_eq!(responses[0]["hookSpecificOutput"]["permissionDecision"], decision);
+    }
+}
+
+#[tokio::test]
+async fn a_question_answered_at_the_hook_and_asked_once_more_gets_the_same_answer_without_a_report() {
+    let hook = &printed("question-deferred")[4];
+    let asked = &printed("live-answer")[4];
+    let script =
+        Script::new().say(hook).hear("JWT").say(asked).hear("JWT").say_all(&printed("live-answer")[7..]);
+    let mut run = World::new(script.until_closed()).start();
+    run.asked().await;
+    run.reply("toolu_ask1", answers(&[("Which auth method?", "JWT")]));
+    let (did, leave) = run.rest().await;
+    assert!(!did.iter().any(|did| matches!(did, AgentDid::Ask { .. })));
+    assert!(matches!(leave, Leave::Finished { .. }));
+    assert_eq!(run.responses()[1]["behavior"], "allow");
+}
+
+#[tokio::test]
+async fn other_tools_ask_for_permission() {
+    let lines = printed("tool-permission");
+    let script = Script::new().say_all(&lines[..5]).hear("control_response").say_all(&lines[5..8]);
+    let mut run = World::new(script.hear("control_response").say_all(&lines[8..]).until_closed()).start();
+    let (call, ask, parkable) = run.asked().await;
+    assert_eq!(ask, Ask::Permission { tool: "Write".into(), what: "/home/dev/app/hello.txt".into() });
+    assert!(!parkable);
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: true });
+    let (call, ask, _) = run.asked().await;
+    assert_eq!(ask, Ask::Permission { tool: "Bash".into(), what: "touch x && rm -rf build".into() });
+    run.reply(call.as_str(), CallReply::Deny { asked: "?".into(), message: "No".into() });
+    let (did, _) = run.rest().await;
+    assert!(did.contains(&AgentDid::Take { call }));
+
+    let responses = run.responses();
+    let mode = json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
+    assert_eq!(responses[0]["updatedPermissions"], mode);
+    assert_eq!(
+        responses[0]["updatedInput"],
+        json!({"file_path": "/home/dev/app/hello.txt", "content": "hi\n"})
+    );
+    assert_eq!(responses[1], json!({"behavior": "deny", "message": "No"}));
+}
+
+#[tokio::test]
+async fn allowing_once_notes_nothing_down() {
+    let script = Script::new().say(&printed("tool-permission")[4]).hear("control_response").until_closed();
+    let mut run = World::new(script).start();
+    let (call, ..) = run.asked().await;
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: false });
+    run.send(Command::Stop);
+    assert_eq!(run.leave().await, Leave::Stopped);
+    assert_eq!(run.responses()[0].get("updatedPermissions"), None);
+}
+
+#[tokio::test]
+async fn leaving_plan_mode_brings_the_plan_of_the_call() {
+    let lines = printed("plan-mode");
+    let script =
+        Script::new().say_all(&lines[4..7]).hear("control_response").say_all(&lines[7..]).until_closed();
+    let mut run = World::new(script).start_with(rapport_core::Order { kind: TurnKind::Plan, ..order() });
+    let (call, ask, _) = run.asked().await;
+    assert_eq!(ask, Ask::LeavePlanMode { plan: "# Plan\n1. Add JWT\n2. Tests".into() });
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: false });
+    assert_eq!(run.leave().await, Leave::Finished { result: "Executing.".into() });
+    assert_eq!(run.responses()[0], json!({"behavior": "allow", "updatedInput": {}}));
+    assert!(run.args().ends_with("--permission-mode plan"));
+}
+
+#[tokio::test]
+async fn a_question_that_is_taken_back_is_withdrawn() {
+    let asked = &printed("live-answer")[4];
+    let cancel = r#"{"type":"control_cancel_request","request_id":"9089f8cc-0edf-4d9c-8007-c9a148191076"}"#;
+    let script = Script::new().say(asked).say(cancel).say(cancel).say_all(&printed("live-answer")[6..]);
+    let mut run = World::new(script.until_closed()).start();
+    let (call, ..) = run.asked().await;
+    assert_eq!(run.did().await, Some(AgentDid::Withdraw { call }));
+    assert!(!run.rest().await.0.iter().any(|did| matches!(did, AgentDid::Withdraw { .. })));
+}
+
+#[tokio::test]
+async fn a_request_nobody_understands_is_refused_rather_than_left_waiting() {
+    let request = r#"{"type":"control_request","request_id":"r1","request":{"subtype":"juggle"}}"#;
+    let script =
+        Script::new().say(request).hear("juggle is not supported").say_all(&printed("live-answer")[7..]);
+    let mut run = World::new(script.until_closed()).start();
+    assert!(matches!(run.leave().await, Leave::Finished { .. }));
+}
+
+/// CLARIFY-5: what an older CLI refused is asked after all, and the answer comes with the next start.
+#[tokio::test]
+async fn questions_among_the_denials_are_asked() {
+    let mut result: serde_json::Value = serde_json::from_str(&printed("live-answer")[7]).unwrap();
+    let input = json!({"questions": ["Which db?"]});
+    result["permission_denials"] = json!([
+        {"tool_name": "AskUserQuestion", "tool_use_id": "toolu_9", "tool_input": input},
+        {"tool_name": "Bash", "tool_use_id": "toolu_8", "tool_input": {"command": "ls"}},
+    ]);
+    let mut run = World::new(Script::new().say(&result.to_string()).until_closed()).start();
+    let (call, ask, _) = run.asked().await;
+    let Ask::Questions(drafts) = ask else { panic!("{ask:?}") };
+    assert_eq!(drafts[0].text, "Which db?");
+    assert_eq!(run.leave().await, Leave::Deferred { call: CallId::new("toolu_9") });
+    assert_eq!(call.as_str(), "toolu_9");
+}

@@ -1,0 +1,216 @@
+//! Everything that goes wrong: garbage, death, silence, and being stopped.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rapport::agents::Command;
+use rapport_core::{AgentDid, Leave, Usage};
+
+use super::fake::{Script, World, failure};
+use super::keeper::{gone, wait_for_file};
+use super::recorded::printed;
+
+/// CLARIFY-31
+#[tokio::test]
+async fn lines_that_are_not_the_protocol_are_kept_and_change_nothing() {
+    let long = "x".repeat(600);
+    let script = Script::new()
+        .say("npm warn \u{1b}[31mold\u{7}")
+        .say("")
+        .say(&long)
+        .say(r#"{"type":"brand_new","with":["things"]}"#)
+        .sh(r"printf 'bad \377 bytes\n'")
+        .say_all(&printed("live-answer")[7..])
+        .until_closed();
+    let mut run = World::new(script).start();
+    let (did, leave) = run.rest().await;
+    let babble = |line: &str| AgentDid::Babble { line: line.into() };
+    let expected =
+        [babble("npm warn \u{FFFD}[31mold\u{FFFD}"), babble(&long[..500]), babble("bad \u{FFFD} bytes")];
+    assert_eq!(did[..3], expected);
+    assert!(matches!(did[3..], [AgentDid::Spend { .. }]));
+    assert!(matches!(leave, Leave::Finished { .. }));
+}
+
+#[tokio::test]
+async fn a_death_is_told_with_its_exit_code_and_last_words() {
+    let script = Script::new().say_all(&printed("live-answer")[1..4]).sh("echo out of memory >&2; exit 3");
+    let mut run = World::new(script).start();
+    let (did, leave) = run.rest().await;
+    assert_eq!(failure(leave), "/bin/sh ended without a result (exit code 3)\nout of memory");
+    // It told no sum, but its messages told something.
+    let usage = Usage { input: 1000, output: 1, ..Usage::default() };
+    assert_eq!(did.last(), Some(&AgentDid::Spend { usage }));
+}
+
+#[tokio::test]
+async fn a_violent_death_in_the_middle_of_a_line() {
+    let script = Script::new().sh(r#"printf '{"type":"assista'; kill -9 $$"#);
+    let mut run = World::new(script).start();
+    assert_eq!(run.did().await, Some(AgentDid::Babble { line: r#"{"type":"assista"#.into() }));
+    assert_eq!(failure(run.leave().await), "/bin/sh ended without a result (exit code 137, signal 9)");
+}
+
+#[tokio::test]
+async fn a_result_right_before_death_counts() {
+    let script = Script::new().say_all(&printed("live-answer")[7..]).sh("exit 1");
+    assert!(matches!(World::new(script).start().leave().await, Leave::Finished { .. }));
+}
+
+#[tokio::test]
+async fn a_failed_turn_tells_why() {
+    let script = Script::new().say_all(&printed("interrupt")[4..]).until_closed();
+    let reason = failure(World::new(script).start().leave().await);
+    assert!(reason.starts_with("[ede_diagnostic]"), "{reason}");
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_be_started() {
+    let mut world = World::new(Script::new());
+    world.config.program = "/no/such/agent".into();
+    let reason = failure(world.start().leave().await);
+    assert!(reason.starts_with("cannot start /no/such/agent: No such file"), "{reason}");
+
+    let mut world = World::new(Script::new());
+    world.config.keeper = "/no/such/keeper".into();
+    let reason = failure(world.start().leave().await);
+    assert!(reason.starts_with("cannot start /bin/sh in "), "{reason}");
+}
+
+#[tokio::test]
+async fn an_agent_that_closes_its_output_and_stays_is_ended() {
+    let mut world = World::new(Script::new().sh("echo $$ > pid; exec >&- 2>&-; sleep 1000"));
+    world.config.grace = Duration::from_millis(200);
+    let mut run = world.start();
+    assert_eq!(failure(run.leave().await), "/bin/sh closed its output");
+    assert!(gone(&run.path("pid")));
+}
+
+#[tokio::test]
+async fn an_agent_that_says_nothing_is_ended() {
+    let mut world = World::new(Script::new().sh("echo $$ > pid; sleep 1000"));
+    world.config.silence = Duration::from_millis(300);
+    let mut run = world.start();
+    assert_eq!(failure(run.leave().await), "/bin/sh was silent for 300ms");
+    assert!(gone(&run.path("pid")));
+}
+
+#[tokio::test]
+async fn who_waits_for_an_answer_may_be_silent() {
+    let lines = printed("live-answer");
+    let script = Script::new().say(&lines[4]).hear("JWT").say_all(&lines[5..]).until_closed();
+    let mut world = World::new(script);
+    world.config.silence = Duration::from_millis(600);
+    let mut run = world.start();
+    let (call, ..) = run.asked().await;
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    run.reply(call.as_str(), super::fake::answers(&[("Which auth method?", "JWT")]));
+    assert!(matches!(run.leave().await, Leave::Finished { .. }));
+}
+
+#[tokio::test]
+async fn a_line_of_twenty_megabytes_is_read() {
+    let script = Script::new()
+        .sh(r#"printf '{"type":"assistant","message":{"content":[{"type":"text","text":"'"#)
+        .sh("head -c 20000000 /dev/zero | tr '\\0' x")
+        .sh(r#"printf '"}]}}\n'"#)
+        .say_all(&printed("live-answer")[7..])
+        .until_closed();
+    let (did, leave) = World::new(script).start().rest().await;
+    assert!(matches!(&did[0], AgentDid::Say { text } if text.len() == 20_000_000));
+    assert!(matches!(leave, Leave::Finished { .. }));
+}
+
+#[tokio::test]
+async fn a_line_without_end_is_skipped() {
+    let script = Script::new()
+        .sh("head -c 70000000 /dev/zero | tr '\\0' x; echo")
+        .say_all(&printed("live-answer")[7..])
+        .until_closed();
+    let (did, leave) = World::new(script).start().rest().await;
+    assert!(matches!(&did[..], [AgentDid::Babble { line }, AgentDid::Spend { .. }] if line.len() == 500));
+    assert!(matches!(leave, Leave::Finished { .. }));
+}
+
+#[tokio::test]
+async fn a_flood_on_stderr_does_not_stop_it() {
+    let script =
+        Script::new().sh("head -c 3000000 /dev/zero | tr '\\0' e >&2").say_all(&printed("live-answer")[7..]);
+    assert!(matches!(World::new(script).start().leave().await, Leave::Finished { .. }));
+}
+
+#[tokio::test]
+async fn stopping_interrupts_and_closes_the_input() {
+    let lines = printed("interrupt");
+    let script = Script::new().say_all(&lines[1..4]).hear("interrupt").say_all(&lines[4..]).until_closed();
+    let mut run = World::new(script.sh("echo > ended")).start();
+    while !matches!(run.did().await, Some(AgentDid::Use { .. })) {}
+    run.send(Command::Stop);
+    run.send(Command::Stop);
+    let (did, leave) = run.rest().await;
+    assert!(matches!(did[..], [AgentDid::Spend { .. }]), "{did:?}");
+    assert_eq!(leave, Leave::Stopped);
+    assert!(run.path("ended").exists());
+}
+
+#[tokio::test]
+async fn who_does_not_stop_is_asked_to_end() {
+    let script = Script::new()
+        .sh("trap 'echo > terminated; exit 0' TERM; echo > trapped; while :; do sleep 0.05; done");
+    let mut world = World::new(script);
+    world.config.grace = Duration::from_secs(2);
+    let mut run = world.start();
+    wait_for_file(&run.path("trapped")).await;
+    run.send(Command::Stop);
+    assert_eq!(run.leave().await, Leave::Stopped);
+    assert!(run.path("terminated").exists());
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_want_to_stop_is_ended() {
+    let mut world = World::new(Script::new().sh("trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"));
+    world.config.grace = Duration::from_millis(300);
+    let mut run = world.start();
+    wait_for_file(&run.path("pid")).await;
+    run.send(Command::Stop);
+    assert_eq!(run.leave().await, Leave::Stopped);
+    assert!(gone(&run.path("pid")));
+}
+
+#[tokio::test]
+async fn an_agent_with_an_open_question_is_stopped_without_a_chance_to_guess() {
+    let script = Script::new()
+        .say(&printed("live-answer")[4])
+        .sh("echo $$ > pid")
+        .until_closed()
+        .sh("echo > guessed; sleep 5");
+    let mut run = World::new(script).start();
+    run.asked().await;
+    wait_for_file(&run.path("pid")).await;
+    run.send(Command::Stop);
+    let (did, leave) = run.rest().await;
+    assert_eq!((did, leave), (vec![], Leave::Stopped));
+    assert!(gone(&run.path("pid")) && !run.path("guessed").exists());
+}
+
+#[tokio::test]
+async fn without_an_engine_it_ends() {
+    let script = Script::new().sh("echo $$ > pid; while :; do echo still here; sleep 0.05; done");
+    let run = World::new(script).start();
+    wait_for_file(&run.path("pid")).await;
+    let world = run.abandon();
+    super::keeper::wait_until_gone(&world.path("pid")).await;
+}
+
+#[tokio::test]
+async fn what_it_left_running_is_gone_when_it_has_left() {
+    let script = Script::new()
+        .sh("setsid sh -c 'echo $$ > pid; sleep 1000' > /dev/null 2>&1 &")
+        .sh("while [ ! -s pid ]; do sleep 0.02; done")
+        .say_all(&printed("live-answer")[7..])
+        .until_closed();
+    let mut run = World::new(script).start();
+    assert!(matches!(run.leave().await, Leave::Finished { .. }));
+    let pid: &Path = &run.path("pid");
+    assert!(gone(pid));
+}

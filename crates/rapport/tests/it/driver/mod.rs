@@ -1,0 +1,11 @@
+//! The driver for Claude Code: its language, its keeper, and whole runs against small fake agents.
+
+mod asking;
+mod dying;
+mod fake;
+mod keeper;
+mod recorded;
+mod rehearsed;
+mod resuming;
+mod transcript;
+mod wire;

@@ -1,0 +1,109 @@
+//! What a conversation on disk knows, whatever else its file holds.
+
+use std::ffi::OsString;
+use std::fs;
+
+use rapport::agents::claude::transcript::Transcript;
+use rapport_core::{CallId, ConversationId};
+
+const CALL: &str = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":"AskUserQuestion","input":{}}]}}"#;
+const ANSWER: &str = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"JWT"}]}}"#;
+const ERROR: &str = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_1","is_error":true,"content":"x"}]}}"#;
+const DEFERRED: &str = r#"{"type":"deferred_tool_use","tool_use_id":"toolu_1"}"#;
+
+#[test]
+fn a_call_is_answered_failed_or_put_away() {
+    let attached =
+        r#"{"type":"attachment","attachment":{"type":"hook_deferred_tool","toolUseID":"toolu_1"}}"#;
+    let noted = r#"{"type":"system","subtype":"tool_deferred","toolUseID":"toolu_1"}"#;
+    let another = r#"{"type":"deferred_tool_use","tool_use_id":"toolu_12"}"#;
+    let tools = r#"{"type":"attachment","attachment":{"type":"deferred_tools_delta","names":["WebFetch"]}}"#;
+    let message = r#"{"type":"user","message":{"content":"Here you are"}}"#;
+    // lines -> answered, failed, put away
+    let cases: [(&[&str], [bool; 3]); 12] = [
+        (&[], [false, false, false]),
+        (&[CALL], [false, false, false]),
+        (&[CALL, ANSWER], [true, false, false]),
+        (&[CALL, ERROR], [false, true, false]),
+        (&[CALL, DEFERRED], [false, false, true]),
+        (&[CALL, attached], [false, false, true]),
+        (&[CALL, noted], [false, false, true]),
+        (&[CALL, DEFERRED, ANSWER], [true, false, false]),
+        (&[CALL, DEFERRED, message], [false, false, false]),
+        (&[CALL, ERROR, DEFERRED], [false, true, true]),
+        (&[CALL, another, tools], [false, false, false]),
+        (&["", "garbage", "{\"type\":7}", CALL, "\u{0}", ANSWER, &ERROR[..40]], [true, false, false]),
+    ];
+    for (lines, expected) in cases {
+        let transcript = read(lines);
+        let call = CallId::new("toolu_1");
+        let found = [transcript.answered(&call), transcript.failed(&call), transcript.is_deferred(&call)];
+        assert_eq!(found, expected, "{lines:#?}");
+        assert_eq!(transcript.has_deferred(), expected[2], "{lines:#?}");
+    }
+}
+
+#[test]
+fn what_was_told_is_found_in_every_form_and_only_whole() {
+    let plain = r#"{"type":"user","message":{"role":"user","content":"Do it"}}"#;
+    let blocks = r#"{"type":"user","message":{"content":[{"type":"text","text":"Do it"},{"type":"text","text":"now"}]}}"#;
+    let joined =
+        r#"{"type":"user","message":{"content":"Do it\n\nHere are my answers to your questions:\n\nQ1: ?"}}"#;
+    let said = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Do it"}]}}"#;
+    let longer = r#"{"type":"user","message":{"content":"Do it again"}}"#;
+    for (line, expected) in [(plain, true), (blocks, true), (joined, true), (said, false), (longer, false)] {
+        assert_eq!(read(&[line]).was_told("Do it"), expected, "{line}");
+    }
+    assert!(read(&[joined]).was_told("Here are my answers to your questions:\n\nQ1: ?"));
+}
+
+#[test]
+fn a_message_answers_the_questions_it_repeats_if_it_came_after_the_call() {
+    let answers = r#"{"type":"user","message":{"content":"Here are my answers to your questions:\n\nQ1: Which?\nQ2: Where?\n\nMy answers:\n1. A\n2. B"}}"#;
+    let other = r#"{"type":"user","message":{"content":"Q1: Which?\n"}}"#;
+    let call = CallId::new("toolu_1");
+    for (lines, question, expected) in [
+        (&[CALL, answers][..], "Where?", true),
+        (&[CALL, answers], "When?", false),
+        (&[answers, CALL], "Where?", false),
+        (&[CALL, other], "Which?", false),
+    ] {
+        assert_eq!(read(lines).was_answered_since(&call, question), expected, "{question} in {lines:#?}");
+    }
+}
+
+#[test]
+fn the_file_is_found_where_the_cli_keeps_it() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("my_app.v2");
+    fs::create_dir(&project).unwrap();
+    let folder: String =
+        project.canonicalize().unwrap().to_str().unwrap().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let env =
+        |name: &str, value: &str| vec![(OsString::from(name), home.path().join(value).into_os_string())];
+    let exists = |env: &[(OsString, OsString)], id: &str| {
+        Transcript::find(env, &project, &ConversationId::new(id)).unwrap().exists()
+    };
+    let write = |path: String| {
+        let path = home.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, CALL).unwrap();
+    };
+    write(format!(".claude/projects/{folder}/usual.jsonl"));
+    write(".claude/projects/elsewhere/moved.jsonl".into());
+    write(format!("config/projects/{folder}/configured.jsonl"));
+    write(".claude/secret.jsonl".into());
+
+    assert!(exists(&env("HOME", ""), "usual"));
+    assert!(exists(&env("HOME", ""), "moved"));
+    assert!(!exists(&env("HOME", ""), "configured"));
+    assert!(!exists(&env("HOME", ""), "../../secret"));
+    assert!(!exists(&env("HOME", ""), ""));
+    assert!(exists(&[env("HOME", ""), env("CLAUDE_CONFIG_DIR", "config")].concat(), "configured"));
+    assert!(!exists(&[env("HOME", ""), env("CLAUDE_CONFIG_DIR", "config")].concat(), "usual"));
+    assert!(!exists(&[], "usual"));
+}
+
+fn read(lines: &[&str]) -> Transcript {
+    Transcript::read(lines.join("\n").as_bytes()).unwrap()
+}
