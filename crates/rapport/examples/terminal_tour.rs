@@ -1,6 +1,7 @@
 //! A tour of the terminal channel: a canned session, played through the real thing. No engine, no agent, no files.
 //!
 //! `cargo run --example terminal_tour` to answer yourself, `-- demo` to watch it answer, `-- plain` without a terminal.
+//! `TOUR_PACE=10` makes it ten times as fast.
 
 #![expect(missing_docs, clippy::expect_used, reason = "an example")]
 
@@ -46,6 +47,10 @@ async fn main() {
     }
 }
 
+fn pace() -> u64 {
+    std::env::var("TOUR_PACE").ok().and_then(|pace| pace.parse().ok()).unwrap_or(1).max(1)
+}
+
 fn demo() -> AutoAnswer {
     let pick = |question: &OpenQuestion| match &question.purpose {
         Purpose::Confirm => Reply::Words(vec!["confirm".into()]),
@@ -54,7 +59,7 @@ fn demo() -> AutoAnswer {
     };
     AutoAnswer {
         by: By::Rule { name: "demo".into() },
-        pause: Duration::from_millis(1500),
+        pause: Duration::from_millis(1500 / pace()),
         pick: Box::new(pick),
     }
 }
@@ -159,7 +164,7 @@ impl Play {
     }
 
     async fn rest(&self, milliseconds: u64) {
-        tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+        tokio::time::sleep(Duration::from_millis(milliseconds / pace())).await;
     }
 }
 
@@ -178,6 +183,9 @@ impl Link for TourLink {
         async move {
             let entry = play.stage.lock().expect("a stage").person(by, act)?;
             play.tell(entry);
+            if play.view().plan.is_some_and(|plan| !plan.saved) {
+                play.act(Stage::save_plan);
+            }
             Ok(())
         }
     }

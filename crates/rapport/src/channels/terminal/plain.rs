@@ -56,7 +56,7 @@ impl<W: Write> Plain<W> {
             self.note(fact);
         }
         lines.extend(self.questions(now));
-        lines.extend(self.plan_saved());
+        lines.extend(self.plan_saved().into_iter().flatten());
         let mut effects = vec![Effect::Print(lines)];
         effects.extend(self.story.ended().map(|status| Effect::Leave(Outcome::Ended(status))));
         effects
@@ -122,7 +122,7 @@ impl<W: Write> Plain<W> {
         lines
     }
 
-    fn plan_saved(&mut self) -> Option<Line> {
+    fn plan_saved(&mut self) -> Option<[Line; 2]> {
         let plan = self.story.view()?.plan.as_ref().filter(|plan| plan.saved)?;
         let path = plan.path.clone().filter(|path| self.path_told.as_ref() != Some(path))?;
         self.path_told = Some(path.clone());
