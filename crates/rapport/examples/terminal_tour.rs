@@ -1,6 +1,7 @@
 //! A tour of the terminal channel: a canned session, played through the real thing. No engine, no agent, no files.
 //!
 //! `cargo run --example terminal_tour` to answer yourself, `-- demo` to watch it answer, `-- plain` without a terminal.
+//! `-- panic` and `-- die` let the agent's part or the answering itself panic.
 //! `TOUR_PACE=10` makes it ten times as fast.
 
 #![expect(missing_docs, clippy::expect_used, reason = "an example")]
@@ -35,7 +36,11 @@ async fn main() {
         interactive: mode != "plain" && std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
         colour: ColourChoice::Auto,
         answer_hint: format!("rapport answer {}", stage::id()),
-        auto: matches!(mode.as_str(), "demo" | "plain").then(demo),
+        auto: match mode.as_str() {
+            "demo" | "plain" => Some(demo()),
+            "die" => Some(AutoAnswer { pick: Box::new(|_| panic!("as wished")), ..demo() }),
+            _ => None,
+        },
     };
     let (_shutdown, stop) = watch::channel(false);
     let link = TourLink { play, updates };
@@ -73,6 +78,7 @@ async fn agent(play: Play) {
         play.use_tool("Read", file).await;
     }
     play.act(|stage| stage.ask(Ask::Questions(vec![auth(), tests(), language()])));
+    assert!(std::env::args().all(|arg| arg != "panic"), "as wished");
     play.until(|view| view.questions.is_empty()).await;
     play.rest(1200).await;
     loop {

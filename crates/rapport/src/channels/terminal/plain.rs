@@ -64,8 +64,14 @@ impl<W: Write> Plain<W> {
 
     fn note(&mut self, fact: &Event) {
         match fact {
-            // A changed answer makes another summary, which is printed again.
-            Event::Answered { .. } | Event::Kept { .. } => self.printed.clear(),
+            Event::Answered { question, .. } => {
+                // A changed answer makes another summary, which is printed again.
+                let open = |id: &QuestionId| {
+                    self.story.open(id).map(|question| question.purpose != Purpose::Confirm)
+                };
+                self.printed.retain(|(id, _)| id != question && open(id).unwrap_or(false));
+            }
+            Event::Kept { question, .. } => self.printed.retain(|(id, _)| id != question),
             Event::Used { tool, what, .. } => self.doing = Some(format!("{tool} {what}")),
             _ => {}
         }

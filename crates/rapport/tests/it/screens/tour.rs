@@ -102,6 +102,28 @@ fn a_signal_gives_the_terminal_back() {
 }
 
 #[test]
+fn a_panic_gives_the_terminal_back() {
+    let mut pty = tour("die", &[], 80, 24);
+    pty.wait_for("as wished");
+    assert!(pty.wait_end().success());
+    assert!(pty.text().ends_with("left 101\nicanon\necho"), "{}", pty.text());
+    assert!(!pty.is_cursor_hidden());
+}
+
+#[test]
+fn a_panic_elsewhere_does_not_end_it() {
+    let mut pty = tour("panic", &[("RUST_BACKTRACE", "0")], 80, 30);
+    pty.wait_for("as wished");
+    pty.wait_for("enter answer");
+    pty.send("\x1b[B");
+    pty.wait_for("❯ 2.");
+    pty.send("\r");
+    pty.wait_for("✓ Auth method → Session cookies");
+    pty.send("\x03");
+    assert_given_back(&mut pty);
+}
+
+#[test]
 fn another_size_is_drawn_anew() {
     let mut pty = tour("", &[], 100, 40);
     pty.wait_for("enter answer");

@@ -35,9 +35,8 @@ pub(crate) fn keys(card: &AskCard) -> Vec<&'static str> {
         return vec!["enter answer", "alt-enter new line", esc];
     }
     let toggle = question.multi.then_some("space toggle");
-    let own = question.free_text.then_some("o own words");
     let back = (question.number > 1).then_some("← back");
-    let optional = toggle.into_iter().chain(["enter answer"]).chain(own).chain(back);
+    let optional = toggle.into_iter().chain(["enter answer"]).chain(back);
     ["↑↓ move"].into_iter().chain(optional).chain([leave, "? help"]).collect()
 }
 
@@ -154,15 +153,15 @@ fn own_words(card: &AskCard, columns: usize, block: &mut Block) {
     if card.question.multi {
         line = tick(line, !card.own.is_blank());
     }
-    let typed = card.own.text();
+    let digits = place.to_string().len();
+    line = line.and(Tone::Dim, &format!("{:>digits$}. ", "o"));
     let invites = match card.question.purpose {
-        Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => "✎ tell it what to do instead",
-        Purpose::Clarify | Purpose::Confirm => "✎ type your own",
+        Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => "tell it what to do instead …",
+        Purpose::Clarify | Purpose::Confirm => "type your own …",
     };
-    let line = if card.own.is_blank() {
-        line.and(Tone::Dim, invites)
-    } else {
-        line.and(Tone::Text, "✎ ").and_giving(Tone::Text, &typed)
+    let line = match card.own.is_blank() {
+        true => line.and(Tone::Dim, invites),
+        false => line.and_giving(Tone::Text, &card.own.text()),
     };
     if place == card.cursor { block.push_focus(&line, columns) } else { block.push(&line, columns) }
 }
