@@ -1,6 +1,8 @@
 //! A tour of the terminal channel: a canned session, played through the real thing. No engine, no agent, no files.
 //!
 //! `cargo run --example terminal_tour` to answer yourself, `-- demo` to watch it answer, `-- plain` without a terminal.
+//! `-- panic` and `-- die` let the agent's part or the answering itself panic.
+//! `TOUR_PACE=10` makes it ten times as fast.
 
 #![expect(missing_docs, clippy::expect_used, reason = "an example")]
 
@@ -34,7 +36,11 @@ async fn main() {
         interactive: mode != "plain" && std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
         colour: ColourChoice::Auto,
         answer_hint: format!("rapport answer {}", stage::id()),
-        auto: matches!(mode.as_str(), "demo" | "plain").then(demo),
+        auto: match mode.as_str() {
+            "demo" | "plain" => Some(demo()),
+            "die" => Some(AutoAnswer { pick: Box::new(|_| panic!("as wished")), ..demo() }),
+            _ => None,
+        },
     };
     let (_shutdown, stop) = watch::channel(false);
     let link = TourLink { play, updates };
@@ -46,6 +52,10 @@ async fn main() {
     }
 }
 
+fn pace() -> u64 {
+    std::env::var("TOUR_PACE").ok().and_then(|pace| pace.parse().ok()).unwrap_or(1).max(1)
+}
+
 fn demo() -> AutoAnswer {
     let pick = |question: &OpenQuestion| match &question.purpose {
         Purpose::Confirm => Reply::Words(vec!["confirm".into()]),
@@ -54,7 +64,7 @@ fn demo() -> AutoAnswer {
     };
     AutoAnswer {
         by: By::Rule { name: "demo".into() },
-        pause: Duration::from_millis(1500),
+        pause: Duration::from_millis(1500 / pace()),
         pick: Box::new(pick),
     }
 }
@@ -68,6 +78,7 @@ async fn agent(play: Play) {
         play.use_tool("Read", file).await;
     }
     play.act(|stage| stage.ask(Ask::Questions(vec![auth(), tests(), language()])));
+    assert!(std::env::args().all(|arg| arg != "panic"), "as wished");
     play.until(|view| view.questions.is_empty()).await;
     play.rest(1200).await;
     loop {
@@ -159,7 +170,7 @@ impl Play {
     }
 
     async fn rest(&self, milliseconds: u64) {
-        tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+        tokio::time::sleep(Duration::from_millis(milliseconds / pace())).await;
     }
 }
 
@@ -178,6 +189,9 @@ impl Link for TourLink {
         async move {
             let entry = play.stage.lock().expect("a stage").person(by, act)?;
             play.tell(entry);
+            if play.view().plan.is_some_and(|plan| !plan.saved) {
+                play.act(Stage::save_plan);
+            }
             Ok(())
         }
     }

@@ -10,4 +10,5 @@ mod crash;
 mod driver;
 mod faults;
 mod rehearsal;
+mod screens;
 mod support;

@@ -93,22 +93,24 @@ impl AskCard {
     }
 
     fn key_typing(&mut self, key: KeyEvent) -> Intent {
-        let has_options = !self.question.options.is_empty();
         if key.code == KeyCode::Enter && key.modifiers.is_empty() {
             return self.answer();
         }
         if self.own.key(key) == Typed::Taken {
             return Intent::Nothing;
         }
-        match key.code {
-            KeyCode::Esc if !has_options => return self.leave(),
-            KeyCode::Left | KeyCode::Backspace if !has_options && self.own.is_empty() => return Intent::Back,
-            KeyCode::Up if has_options => self.cursor = self.question.options.len() - 1,
-            KeyCode::Esc => {}
-            KeyCode::Left | KeyCode::Backspace if has_options && self.own.is_empty() => {}
-            _ => return Intent::Nothing,
+        let goes_back = matches!(key.code, KeyCode::Left | KeyCode::Backspace) && self.own.is_empty();
+        let Some(last) = self.question.options.len().checked_sub(1) else {
+            return match key.code {
+                KeyCode::Esc => self.leave(),
+                _ if goes_back => Intent::Back,
+                _ => Intent::Nothing,
+            };
+        };
+        if goes_back || matches!(key.code, KeyCode::Esc | KeyCode::Up) {
+            self.cursor = last;
+            self.typing = false;
         }
-        self.typing = !has_options;
         Intent::Nothing
     }
 

@@ -40,6 +40,11 @@ impl Front for Live {
     }
 
     fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()> {
+        // A panic elsewhere in the program gave the terminal back; here it goes on.
+        if !IS_RAW.load(Ordering::SeqCst) {
+            switch_to_raw()?;
+            self.region.begin_anew();
+        }
         self.region.show(lines, self.screen.frame(now), self.screen.size())
     }
 }
@@ -77,12 +82,8 @@ static HOOK: Once = Once::new();
 impl Raw {
     fn enter() -> io::Result<Self> {
         HOOK.call_once(restore_on_panic);
-        IS_RAW.store(true, Ordering::SeqCst);
         let raw = Self;
-        terminal::enable_raw_mode()?;
-        // Bracketed paste, so that a pasted line break is not taken for Enter.
-        io::stdout().write_all(b"\x1b[?2004h")?;
-        io::stdout().flush()?;
+        switch_to_raw()?;
         Ok(raw)
     }
 }
@@ -91,6 +92,14 @@ impl Drop for Raw {
     fn drop(&mut self) {
         restore();
     }
+}
+
+fn switch_to_raw() -> io::Result<()> {
+    IS_RAW.store(true, Ordering::SeqCst);
+    terminal::enable_raw_mode()?;
+    // Bracketed paste, so that a pasted line break is not taken for Enter.
+    io::stdout().write_all(b"\x1b[?2004h")?;
+    io::stdout().flush()
 }
 
 fn restore() {
@@ -104,6 +113,9 @@ fn restore() {
 fn restore_on_panic() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        if IS_RAW.load(Ordering::SeqCst) {
+            let _ = io::stdout().write_all(b"\r\n\x1b[J");
+        }
         restore();
         before(panic);
     }));

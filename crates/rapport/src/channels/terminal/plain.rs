@@ -56,7 +56,7 @@ impl<W: Write> Plain<W> {
             self.note(fact);
         }
         lines.extend(self.questions(now));
-        lines.extend(self.plan_saved());
+        lines.extend(self.plan_saved().into_iter().flatten());
         let mut effects = vec![Effect::Print(lines)];
         effects.extend(self.story.ended().map(|status| Effect::Leave(Outcome::Ended(status))));
         effects
@@ -64,8 +64,14 @@ impl<W: Write> Plain<W> {
 
     fn note(&mut self, fact: &Event) {
         match fact {
-            // A changed answer makes another summary, which is printed again.
-            Event::Answered { .. } | Event::Kept { .. } => self.printed.clear(),
+            Event::Answered { question, .. } => {
+                // A changed answer makes another summary, which is printed again.
+                let open = |id: &QuestionId| {
+                    self.story.open(id).map(|question| question.purpose != Purpose::Confirm)
+                };
+                self.printed.retain(|(id, _)| id != question && open(id).unwrap_or(false));
+            }
+            Event::Kept { question, .. } => self.printed.retain(|(id, _)| id != question),
             Event::Used { tool, what, .. } => self.doing = Some(format!("{tool} {what}")),
             _ => {}
         }
@@ -122,7 +128,7 @@ impl<W: Write> Plain<W> {
         lines
     }
 
-    fn plan_saved(&mut self) -> Option<Line> {
+    fn plan_saved(&mut self) -> Option<[Line; 2]> {
         let plan = self.story.view()?.plan.as_ref().filter(|plan| plan.saved)?;
         let path = plan.path.clone().filter(|path| self.path_told.as_ref() != Some(path))?;
         self.path_told = Some(path.clone());

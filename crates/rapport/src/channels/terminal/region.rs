@@ -49,6 +49,11 @@ impl<W: Write> Region<W> {
         Ok(())
     }
 
+    /// Begins again where the cursor is, because something else has written meanwhile.
+    pub fn begin_anew(&mut self) {
+        self.drawn = Block::default();
+    }
+
     /// What has been written to, for looking at it.
     pub fn out(&mut self) -> &mut W {
         &mut self.out

@@ -120,7 +120,7 @@ impl Screen {
         let mut lines = self.story.take(entry);
         entry.facts.iter().for_each(|fact| self.work.fact(fact, now));
         lines.extend(self.settle(entry, now));
-        lines.extend(self.plan_saved());
+        lines.extend(self.plan_saved().into_iter().flatten());
         let mut effects = vec![Effect::Print(lines)];
         if let Some(status) = self.story.ended() {
             self.left = true;
@@ -154,7 +154,7 @@ impl Screen {
         let Some((view, shown)) = self.story.view().zip(self.deck.shown_mut()) else { return Vec::new() };
         if let Card::Confirm(_) = shown.card {
             let path = view.plan.as_ref().filter(|plan| plan.saved).and_then(|plan| plan.path.clone());
-            let saved = path.iter().map(|path| summary::saved(path));
+            let saved = path.iter().flat_map(|path| summary::saved(path));
             let lines = summary::lines(view).into_iter().chain(saved).collect();
             self.path_told = path;
             return lines;
@@ -163,7 +163,7 @@ impl Screen {
         let mut lines = summary::preface(question);
         if lines.is_empty() && !self.rounds_told.contains(&question.round) {
             self.rounds_told.push(question.round);
-            lines.push(summary::round(question.of));
+            lines.extend(summary::round(question.of));
         }
         shown.long = frame::is_long(question, self.size);
         if shown.long {
@@ -172,7 +172,7 @@ impl Screen {
         lines
     }
 
-    fn plan_saved(&mut self) -> Option<Line> {
+    fn plan_saved(&mut self) -> Option<[Line; 2]> {
         let waits = matches!(self.deck.shown()?.card, Card::Confirm(_));
         let path = self.story.view()?.plan.as_ref().filter(|plan| plan.saved && waits)?.path.clone()?;
         if self.path_told.as_ref() == Some(&path) {
@@ -296,11 +296,12 @@ impl Screen {
         let open = self.story.view().map_or(0, |view| view.questions.len());
         let stays = match open {
             0 => return vec![Effect::Leave(Outcome::Detached)],
-            1 => "The question stays open. Answer from anywhere with: ",
-            _ => "The questions stay open. Answer from anywhere with: ",
+            1 => "The question stays open. Answer from anywhere with:",
+            _ => "The questions stay open. Answer from anywhere with:",
         };
-        let line = Line::new(Tone::Text, stays).and(Tone::Strong, &self.answer_hint).hanging(2);
-        vec![Effect::Print(vec![Line::empty(), line]), Effect::Leave(Outcome::Detached)]
+        let command = Line::new(Tone::Strong, &self.answer_hint).indented(2);
+        let lines = vec![Line::empty(), Line::new(Tone::Text, stays), command];
+        vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)]
     }
 }
 

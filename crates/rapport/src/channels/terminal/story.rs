@@ -133,11 +133,12 @@ impl Story {
             }
             Event::Answered { question, answer, by } => self.answered(question, answer, by),
             Event::Reopened { question, by } if *by != self.me => {
+                let given =
+                    self.view.iter().flat_map(|view| &view.answers).find(|given| given.id == *question);
+                let question =
+                    given.map_or_else(|| question.to_string(), |given| text::clip(&given.text, TITLE));
                 let who = words::somebody(by);
-                vec![
-                    Line::new(Tone::Dim, "· ")
-                        .and(Tone::Dim, &format!("{who} wants to answer {question} anew")),
-                ]
+                vec![Line::new(Tone::Dim, "· ").and(Tone::Dim, &format!("{who} answers anew: {question}"))]
             }
             Event::Kept { question, by } => self.kept(question, by),
             Event::Closed { round, how } => self.closed(*round, how),

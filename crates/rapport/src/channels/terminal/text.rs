@@ -233,7 +233,8 @@ fn break_at(cells: &[Cell], columns: usize) -> (usize, usize) {
     };
     let end = (1..=fitting).rev().find(may_break).unwrap_or(fitting);
     let blanks = cells[end..].iter().take_while(|cell| cell.c == ' ').count();
-    (end, end + blanks)
+    let text = cells[..end].iter().rposition(|cell| cell.c != ' ').map_or(end, |last| last + 1);
+    (text, end + blanks)
 }
 
 #[cfg(test)]
@@ -271,7 +272,7 @@ mod tests {
         let line = || {
             Line::new(Tone::Dim, "· ").and_giving(Tone::Text, "src/very/long/path.rs").and(Tone::Dim, " 0:12")
         };
-        check(line(), 20, &["· src/ve…path.rs 0:12"]);
+        check(line(), 20, &["· src/ve…ath.rs 0:12"]);
         check(line(), 40, &["· src/very/long/path.rs 0:12"]);
         check(line(), 4, &["· … "]);
     }

@@ -27,29 +27,17 @@ pub(crate) fn block(card: &AskCard, waiting: usize, long: bool, columns: usize) 
 }
 
 /// The keys of the card, in words.
-pub(crate) fn footer(card: &AskCard) -> Line {
+pub(crate) fn keys(card: &AskCard) -> Vec<&'static str> {
     let question = &card.question;
-    let has_options = !question.options.is_empty();
     let leave = if question.previous.is_some() { "esc keep the answer" } else { "esc cancel" };
-    let mut keys = Vec::new();
     if card.typing {
-        keys.extend(["enter answer", "alt-enter new line"]);
-        keys.push(if has_options { "esc options" } else { leave });
-    } else {
-        keys.push("↑↓ move");
-        if question.multi {
-            keys.push("space toggle");
-        }
-        keys.push("enter answer");
-        if question.free_text {
-            keys.push("o own words");
-        }
-        if question.number > 1 {
-            keys.push("← back");
-        }
-        keys.extend([leave, "? help"]);
+        let esc = if question.options.is_empty() { leave } else { "esc options" };
+        return vec!["enter answer", "alt-enter new line", esc];
     }
-    Line::new(Tone::Dim, &keys.join(" · "))
+    let toggle = question.multi.then_some("space toggle");
+    let back = (question.number > 1).then_some("← back");
+    let optional = toggle.into_iter().chain(["enter answer"]).chain(back);
+    ["↑↓ move"].into_iter().chain(optional).chain([leave, "? help"]).collect()
 }
 
 /// Words being typed, behind a sign.
@@ -77,7 +65,8 @@ fn head(question: &OpenQuestion, waiting: usize) -> Option<Line> {
         line = line.and(Tone::Strong, &format!("Q{} of {}", question.number, question.of));
         line = line.and(Tone::Here, &format!("  {bar}")).and(Tone::Dim, &format!(" {percent}%"));
     }
-    if let Some(header) = question.header.as_deref() {
+    let is_permission = matches!(question.purpose, Purpose::Permission { .. });
+    if let Some(header) = question.header.as_deref().filter(|_| !is_permission) {
         let gap = if line.spans.is_empty() { "" } else { "  " };
         line = line.and(Tone::Text, gap).and(Tone::Strong, header);
     }
@@ -90,7 +79,7 @@ fn head(question: &OpenQuestion, waiting: usize) -> Option<Line> {
 
 fn text(question: &OpenQuestion, long: bool) -> Vec<Line> {
     if let Purpose::Permission { tool, .. } = &question.purpose {
-        return vec![Line::new(Tone::Text, &format!("May the agent use {tool} for this?"))];
+        return vec![Line::new(Tone::Strong, &format!("May the agent use {tool} for this?"))];
     }
     let mut lines: Vec<Line> = if long {
         vec![
@@ -164,11 +153,15 @@ fn own_words(card: &AskCard, columns: usize, block: &mut Block) {
     if card.question.multi {
         line = tick(line, !card.own.is_blank());
     }
-    let typed = card.own.text();
-    let line = if card.own.is_blank() {
-        line.and(Tone::Dim, "✎ type your own")
-    } else {
-        line.and(Tone::Text, "✎ ").and_giving(Tone::Text, &typed)
+    let digits = place.to_string().len();
+    line = line.and(Tone::Dim, &format!("{:>digits$}. ", "o"));
+    let invites = match card.question.purpose {
+        Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => "tell it what to do instead …",
+        Purpose::Clarify | Purpose::Confirm => "type your own …",
+    };
+    let line = match card.own.is_blank() {
+        true => line.and(Tone::Dim, invites),
+        false => line.and_giving(Tone::Text, &card.own.text()),
     };
     if place == card.cursor { block.push_focus(&line, columns) } else { block.push(&line, columns) }
 }

@@ -23,14 +23,15 @@ pub(crate) fn block(card: &ConfirmCard, view: &View, columns: usize) -> Block {
 }
 
 /// The keys of the card, in words.
-pub(crate) fn footer(card: &ConfirmCard) -> Line {
-    let keys = match card.mode {
-        Mode::Choosing if card.answers.is_empty() => "enter or c confirm · t tell · q cancel · ? help",
-        Mode::Choosing => "enter or c confirm · e edit · t tell · q cancel · ? help",
-        Mode::Picking => "↑↓ move · enter change this answer · esc back",
-        Mode::Telling => "enter send · alt-enter new line · esc back",
-    };
-    Line::new(Tone::Dim, keys)
+pub(crate) fn keys(card: &ConfirmCard) -> Vec<&'static str> {
+    match card.mode {
+        Mode::Choosing if card.answers.is_empty() => {
+            vec!["enter or c confirm", "t tell", "q cancel", "? help"]
+        }
+        Mode::Choosing => vec!["enter or c confirm", "e edit", "t tell", "q cancel", "? help"],
+        Mode::Picking => vec!["↑↓ move", "enter change this answer", "esc back"],
+        Mode::Telling => vec!["enter send", "alt-enter new line", "esc back"],
+    }
 }
 
 fn choices(card: &ConfirmCard, columns: usize, block: &mut Block) {

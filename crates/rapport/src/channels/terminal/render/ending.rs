@@ -45,7 +45,9 @@ fn failed(view: &View, rounds: usize) -> Vec<Line> {
     lines.extend(prose::lines(reason, Tone::Text).into_iter().map(|line| line.indented(2)));
     lines.push(Line::empty());
     let command = format!("rapport run --resume {}", view.id);
-    lines.push(Line::new(Tone::Text, "Nothing is lost. Go on with: ").and(Tone::Strong, &command).hanging(2));
+    lines.push(Line::new(Tone::Text, "Nothing is lost. Go on with:"));
+    lines.push(Line::new(Tone::Strong, &command).indented(2));
+    lines.push(Line::empty());
     lines.push(totals(view, rounds));
     lines
 }

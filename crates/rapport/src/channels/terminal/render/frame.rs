@@ -7,7 +7,7 @@ use rapport_core::{By, OpenQuestion, Purpose, View};
 use super::super::Size;
 use super::super::deck::{Card, Shown};
 use super::super::screen::{Over, Screen};
-use super::super::text::{Line, MEASURE, Tone};
+use super::super::text::{Line, MEASURE, Tone, width};
 use super::block::Block;
 use super::{ask, confirm, prose};
 
@@ -92,7 +92,7 @@ fn foot(screen: &Screen, columns: usize, now: Duration) -> Block {
         Over::Help => block.push(&Line::new(Tone::Dim, "any key goes back"), columns),
         Over::Nothing => {
             if let Some(shown) = shown {
-                block.push(&keys(screen, shown, now), columns);
+                phrases(&keys(screen, shown, now), columns).iter().for_each(|row| block.push(row, columns));
             }
         }
     }
@@ -100,23 +100,35 @@ fn foot(screen: &Screen, columns: usize, now: Duration) -> Block {
 }
 
 /// The keys of the card; nothing yet while it takes none, so that what is shown is what works.
-fn keys(screen: &Screen, shown: &Shown, now: Duration) -> Line {
+fn keys(screen: &Screen, shown: &Shown, now: Duration) -> Vec<String> {
     if screen.sending {
-        return Line::new(Tone::Dim, "saving …");
+        return vec!["saving …".into()];
     }
     if shown.armed_at() > now {
-        return Line::empty();
+        return vec![String::new()];
     }
     let keys = match &shown.card {
-        Card::Ask(card) => ask::footer(card),
-        Card::Confirm(card) => confirm::footer(card),
+        Card::Ask(card) => ask::keys(card),
+        Card::Confirm(card) => confirm::keys(card),
     };
-    match (screen.auto_due(), screen.auto.as_ref().map(|auto| &auto.by)) {
-        (Some(_), Some(By::Rule { name })) => {
-            Line::new(Tone::Care, &format!("the {name} answers this itself · ")).then(keys)
+    let auto = screen.auto.as_ref().filter(|_| screen.auto_due().is_some());
+    let itself = auto.map(|auto| match &auto.by {
+        By::Rule { name } => format!("the {name} answers this itself"),
+        by => format!("{by} answers this"),
+    });
+    itself.into_iter().chain(keys.into_iter().map(str::to_owned)).collect()
+}
+
+/// Short phrases in as few rows as they need, none of them broken.
+fn phrases(phrases: &[String], columns: usize) -> Vec<Line> {
+    let mut rows: Vec<String> = Vec::new();
+    for phrase in phrases {
+        match rows.last_mut().filter(|row| width(row) + 3 + width(phrase) <= columns) {
+            Some(row) => row.push_str(&format!(" · {phrase}")),
+            None => rows.push(phrase.clone()),
         }
-        _ => keys,
     }
+    rows.iter().map(|row| Line::new(Tone::Dim, row)).collect()
 }
 
 fn help(columns: usize, block: &mut Block) {

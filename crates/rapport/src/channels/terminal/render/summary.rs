@@ -27,13 +27,12 @@ pub(crate) fn lines(view: &View) -> Vec<Line> {
         lines.push(Line::empty());
         lines.extend(prose::clipped(&plan.text, Tone::Text, PLAN_LINES));
     }
-    lines.push(Line::empty());
     lines
 }
 
 /// Where the plan is.
-pub(crate) fn saved(path: &str) -> Line {
-    Line::new(Tone::Dim, "Saved to: ").and(Tone::Text, path).hanging(10)
+pub(crate) fn saved(path: &str) -> [Line; 2] {
+    [Line::empty(), Line::new(Tone::Dim, "Saved to: ").and(Tone::Text, path).hanging(10)]
 }
 
 /// What is shown in full before a question is asked: what would run, the plan to leave plan mode with.
@@ -44,19 +43,19 @@ pub(crate) fn preface(question: &OpenQuestion) -> Vec<Line> {
                 Line::new(Tone::Care, "! ").and(Tone::Strong, &format!("The agent wants to use {tool}"));
             let what = super::super::safe::lines(what);
             let what = what.iter().map(|line| Line::new(Tone::Text, line).indented(4));
-            [Line::empty(), first].into_iter().chain(what).chain([Line::empty()]).collect()
+            [Line::empty(), first].into_iter().chain(what).collect()
         }
         Purpose::LeavePlanMode { plan } => {
             let first = Line::new(Tone::Care, "! ").and(Tone::Strong, "The agent has made a plan of its own");
             let plan = prose::lines(plan, Tone::Text);
-            [Line::empty(), first, Line::empty()].into_iter().chain(plan).chain([Line::empty()]).collect()
+            [Line::empty(), first, Line::empty()].into_iter().chain(plan).collect()
         }
         Purpose::Clarify | Purpose::Confirm => Vec::new(),
     }
 }
 
 /// That a round of questions begins.
-pub(crate) fn round(count: usize) -> Line {
+pub(crate) fn round(count: usize) -> [Line; 2] {
     let what = if count == 1 { "a question".into() } else { words::count(count, "question") };
-    Line::new(Tone::Dim, &format!("The agent asks {what}"))
+    [Line::empty(), Line::new(Tone::Dim, &format!("The agent asks {what}"))]
 }

@@ -1,0 +1,234 @@
+//! How one thing follows another: answers, going back, changing, answers from elsewhere, refusals, leaving.
+
+use std::time::Duration;
+
+use rapport::channels::terminal::screen::Screen;
+use rapport::channels::terminal::{AutoAnswer, Effect, Happening, Outcome, Size, Terminal};
+use rapport::engine::Update;
+use rapport_core::{Act, AgentDid, Ask, By, Leave, QuestionId, Reply, Status, World};
+
+use super::{Sitting, config, key};
+use crate::support::stage::{self, Stage, anna};
+
+fn answer(question: &str, place: usize) -> Act {
+    Act::Answer { question: Some(QuestionId::new(question)), reply: Reply::Choices(vec![place]) }
+}
+
+#[test]
+fn answers_collapse_into_history() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::auth(), stage::tests(), stage::language()]);
+    sitting.press("1");
+    assert_eq!(sitting.last(), "✓ Auth method → JWT");
+    sitting.press("1 2 enter");
+    assert_eq!(sitting.last(), "✓ Tests → Unit, Integration");
+    sitting.press("1");
+    assert!(sitting.frame().contains("Checking for follow-up questions"), "{}", sitting.frame());
+}
+
+#[test]
+fn going_back_and_keeping() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::auth(), stage::language()]);
+    sitting.press("left");
+    assert!(sitting.frame().contains("! there is no earlier question to go back to"), "{}", sitting.frame());
+    sitting.press("2 b");
+    assert!(sitting.frame().contains("Q1 of 2"));
+    assert!(sitting.frame().contains("❯ 2. Session cookies"), "{}", sitting.frame());
+    sitting.press("esc");
+    assert_eq!(sitting.last(), "✓ Auth method → Session cookies (as before)");
+    assert!(sitting.frame().contains("Q2 of 2"));
+}
+
+#[test]
+fn changing_an_answer_shows_the_summary_again() {
+    let mut sitting = Sitting::planned(80, 40);
+    sitting.history.clear();
+    sitting.press("e 1 3");
+    assert!(sitting.history().contains("✓ Auth method → OAuth only"));
+    assert!(sitting.history().contains("1. Which authentication method should the API use? → OAuth only"));
+    assert!(sitting.frame().contains("Start the work with this plan?"));
+    sitting.act(Stage::save_plan);
+    assert!(sitting.last().starts_with("Saved to: "));
+}
+
+#[test]
+fn an_answer_from_elsewhere_collapses_the_card_at_once() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::auth(), stage::language()]);
+    sitting.press("o");
+    sitting.type_in("half a sent");
+    sitting.elsewhere(anna(), answer("q1", 0));
+    assert_eq!(sitting.last(), "✓ Auth method → JWT (answered by anna in telegram)");
+    assert!(sitting.frame().contains("Q2 of 2"));
+    sitting.press("1");
+    assert_eq!(sitting.submitted, [], "the next card came by itself, and takes no keys at first");
+    sitting.pass(300);
+    sitting.press("1");
+    assert_eq!(sitting.submitted, [answer("q2", 0)]);
+}
+
+#[test]
+fn who_is_too_late_is_told() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::language()]);
+    let entry = sitting.stage.person(anna(), answer("q1", 1)).expect("she may");
+    sitting.press("1");
+    assert!(sitting.frame().contains("! q1 was already answered with \"German\" by anna (telegram)"));
+    sitting.see(entry);
+    assert_eq!(sitting.last(), "✓ Language → German (answered by anna in telegram)");
+}
+
+#[test]
+fn a_refusal_loses_nothing() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::auth()]);
+    sitting.press("o");
+    sitting.paste(&"long ".repeat(20_000));
+    sitting.press("enter");
+    assert!(sitting.frame().contains("! this answer has"), "{}", sitting.frame());
+    assert!(sitting.frame().contains("long long"));
+}
+
+#[test]
+fn a_summary_that_changed_elsewhere_is_shown_again_and_guarded() {
+    let mut sitting = Sitting::planned(80, 40);
+    sitting.elsewhere(anna(), Act::Reopen { question: QuestionId::new("q1") });
+    sitting.press("c");
+    assert!(sitting.frame().contains("q1 is being changed"), "{}", sitting.frame());
+    sitting.history.clear();
+    sitting.elsewhere(anna(), answer("q1", 2));
+    sitting.press("c");
+    assert!(sitting.history().contains("Plan ready"));
+    assert_eq!(
+        sitting.stage.view().status,
+        Status::NeedsInput,
+        "what was typed was not meant for the new summary"
+    );
+    sitting.pass(300);
+    sitting.press("c");
+    assert!(sitting.history().contains("Starting the work"));
+}
+
+#[test]
+fn several_rounds_come_one_after_the_other() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::language()]);
+    sitting.act(|stage| stage.ask(Ask::Questions(vec![stage::auth()])));
+    assert!(sitting.frame().contains("Language  1 of 2 waiting"), "{}", sitting.frame());
+    sitting.press("1");
+    assert!(sitting.frame().contains("Auth method\n"), "{}", sitting.frame());
+}
+
+#[test]
+fn what_was_typed_is_there_when_a_card_comes_up_again() {
+    let mut sitting = Sitting::planned(80, 40);
+    sitting.press("t");
+    sitting.type_in("smaller steps");
+    sitting.press("esc e 1 esc");
+    sitting.pass(300);
+    sitting.press("t");
+    assert!(sitting.frame().contains("❯ smaller steps"), "{}", sitting.frame());
+}
+
+#[test]
+fn questions_that_end_say_so() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::auth(), stage::language()]);
+    sitting.press("1");
+    sitting.act(Stage::withdraw);
+    assert_eq!(sitting.last(), "– Language: it was withdrawn: the agent no longer asks");
+    assert!(!sitting.frame().contains("Language"));
+}
+
+#[test]
+fn cancelling() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::auth()]);
+    sitting.press("q enter n");
+    assert_eq!(sitting.submitted, []);
+    sitting.press("esc y");
+    assert_eq!(sitting.outcome, Some(Outcome::Ended(Status::Cancelled)));
+    assert!(sitting.history().contains("✗ Cancelled"));
+    let mut working = Sitting::new(80, 40);
+    working.press("q y");
+    assert_eq!(working.outcome, Some(Outcome::Ended(Status::Cancelled)));
+}
+
+#[test]
+fn leaving_keeps_everything_open() {
+    for keys in ["d", "ctrl-c", "o x ctrl-c", "q ctrl-c", "? ctrl-c"] {
+        let mut sitting = Sitting::asked(80, 40, vec![stage::auth()]);
+        sitting.press(keys);
+        assert_eq!(sitting.outcome, Some(Outcome::Detached), "{keys}");
+        let said =
+            "The question stays open. Answer from anywhere with:\n  rapport answer 20260124-add-user-auth";
+        assert!(sitting.history().ends_with(said), "{}", sitting.history());
+        assert_eq!(sitting.frame(), "");
+        assert_eq!(sitting.submitted, []);
+    }
+    let mut working = Sitting::new(80, 40);
+    working.step(Happening::Stopped);
+    assert_eq!(working.outcome, Some(Outcome::Detached));
+}
+
+#[test]
+fn a_session_that_is_taken_up_is_told_in_brief() {
+    let (mut stage, first) = Stage::new("Add user authentication");
+    let mut entries = vec![first, stage.connect()];
+    entries.push(stage.agent(AgentDid::Use { tool: "Read".into(), what: "src/main.rs".into() }));
+    entries.push(stage.ask(Ask::Questions(vec![stage::auth(), stage::language()])));
+    entries.push(stage.person(anna(), answer("q1", 0)).expect("she may"));
+    entries.push(stage.agent(AgentDid::Leave(Leave::Stopped)));
+    let size = Size { columns: 80, rows: 40 };
+    let mut screen = Screen::new(config(), stage::id(), entries.len() as u64, size);
+    let now = Duration::ZERO;
+    let effects: Vec<Effect> = entries
+        .into_iter()
+        .flat_map(|entry| screen.step(Happening::Update(Update::Entry(entry)), now))
+        .collect();
+    let lines = effects.iter().flat_map(|effect| match effect {
+        Effect::Print(lines) => lines.clone(),
+        Effect::Submit { .. } | Effect::Leave(_) => panic!("nothing to do"),
+    });
+    insta::assert_snapshot!("taken-up", super::picture(&lines.collect::<Vec<_>>()));
+    assert!(super::picture(&screen.frame(now).rows).contains("Q2 of 2"));
+}
+
+#[test]
+fn what_answers_by_itself_says_so_and_only_after_the_question_was_shown() {
+    let by = By::Rule { name: "demo".into() };
+    let pick = Box::new(|_: &rapport_core::OpenQuestion| Reply::Choices(vec![1]));
+    let auto = AutoAnswer { by, pause: Duration::from_secs(2), pick };
+    let mut sitting = Sitting::new(80, 40);
+    let size = Size { columns: 80, rows: 40 };
+    sitting.screen = Screen::new(Terminal { auto: Some(auto), ..config() }, stage::id(), 0, size);
+    let (stage, first) = Stage::new("Add user authentication");
+    sitting.stage = stage;
+    sitting.see(first);
+    sitting.act(|stage| stage.ask(Ask::Questions(vec![stage::language()])));
+    sitting.pass(1999);
+    assert!(sitting.frame().contains("the demo answers this itself · ↑↓ move"), "{}", sitting.frame());
+    assert_eq!(sitting.screen.wake(sitting.now), Some(Duration::from_secs(2)));
+    sitting.pass(1);
+    assert_eq!(sitting.last(), "✓ Language → German (answered by the demo itself)");
+}
+
+#[test]
+fn waiting_costs_nothing() {
+    let sitting = Sitting::asked(80, 40, vec![stage::auth()]);
+    assert_eq!(sitting.screen.wake(sitting.now), None);
+    let working = Sitting::new(80, 40);
+    assert!(working.screen.wake(working.now).is_some(), "the spinner turns");
+}
+
+#[test]
+fn one_act_at_a_time() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::auth(), stage::language()]);
+    let now = sitting.now;
+    assert_eq!(sitting.screen.step(Happening::Key(key("1")), now).len(), 1);
+    assert_eq!(sitting.screen.step(Happening::Key(key("2")), now), []);
+    assert!(sitting.frame().contains("saving …"));
+}
+
+#[test]
+fn failing_at_the_end_says_how_to_go_on() {
+    let mut sitting = Sitting::planned(80, 40);
+    sitting.press("c");
+    sitting.act(|stage| stage.world(World::Failed { reason: "git is not installed".into() }));
+    assert!(sitting.history().contains("✗ Failed while the agent was working\n  git is not installed"));
+    assert!(sitting.history().contains("rapport run --resume 20260124-add-user-auth"));
+    assert_eq!(sitting.outcome, Some(Outcome::Ended(Status::Failed)));
+}

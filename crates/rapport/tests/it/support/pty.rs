@@ -1,0 +1,167 @@
+//! A program in a terminal of its own: type keys, wait for what the screen shows, look at it as text.
+
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+
+/// How long anything may take to appear.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A program in a terminal.
+pub struct Pty {
+    master: Box<dyn MasterPty + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    keys: Box<dyn Write + Send>,
+    output: Receiver<Vec<u8>>,
+    screen: vt100::Parser,
+    raw: Vec<u8>,
+}
+
+impl Pty {
+    /// Starts a program (by absolute path) with these arguments and variables in a terminal of so many columns and rows.
+    pub fn spawn(program: &str, args: &[&str], env: &[(&str, &str)], columns: u16, rows: u16) -> Self {
+        let pair = native_pty_system().openpty(size(columns, rows)).expect("a pty");
+        let mut command = CommandBuilder::new(program);
+        command.args(args);
+        command.cwd(std::env::temp_dir());
+        command.env("TERM", "xterm-256color");
+        command.env_remove("NO_COLOR");
+        env.iter().for_each(|(name, value)| command.env(name, value));
+        let child = pair.slave.spawn_command(command).expect("the program starts");
+        let output = reader(pair.master.try_clone_reader().expect("a reader"));
+        let keys = pair.master.take_writer().expect("a writer");
+        let screen = vt100::Parser::new(at_least_one(rows), at_least_one(columns), 1000);
+        Self { master: pair.master, child, keys, output, screen, raw: Vec::new() }
+    }
+
+    /// Types these characters. `\r` is Enter, `\x1b[A` the up arrow, `\x03` Ctrl-C.
+    pub fn send(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("the program reads");
+        self.keys.flush().expect("the program reads");
+    }
+
+    /// Waits until the screen contains this text.
+    #[track_caller]
+    pub fn wait_for(&mut self, text: &str) {
+        self.wait_until(text, |screen| screen.contains(text));
+    }
+
+    /// Waits until the screen no longer contains this text.
+    #[track_caller]
+    pub fn wait_gone(&mut self, text: &str) {
+        self.wait_until(text, |screen| !screen.contains(text));
+    }
+
+    /// Waits until the screen is as wanted; fails, with the screen, if it never is.
+    #[track_caller]
+    pub fn wait_until(&mut self, what: &str, is: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is(&self.text()) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.take(&bytes),
+                Err(RecvTimeoutError::Timeout) => panic!("waited in vain for {what:?} on:\n{}", self.text()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("it ended before {what:?} was on:\n{}", self.text())
+                }
+            }
+        }
+    }
+
+    /// The screen as text, without blanks at the ends of rows and of the screen.
+    pub fn text(&self) -> String {
+        let (_, columns) = self.screen.screen().size();
+        let rows: Vec<String> =
+            self.screen.screen().rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect();
+        rows.join("\n").trim_end().to_owned()
+    }
+
+    /// Every byte the program wrote.
+    pub fn raw(&self) -> &[u8] {
+        &self.raw
+    }
+
+    /// Whether the cursor is hidden.
+    pub fn is_cursor_hidden(&self) -> bool {
+        self.screen.screen().hide_cursor()
+    }
+
+    /// Gives the terminal another size.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        self.master.resize(size(columns, rows)).expect("the terminal has another size");
+        self.screen.screen_mut().set_size(at_least_one(rows), at_least_one(columns));
+    }
+
+    /// Sends a signal by its name.
+    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+        let id = self.child.process_id().expect("it runs");
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(id as i32), signal).expect("it runs");
+    }
+
+    /// Waits until the program has ended, and takes in the rest of what it wrote.
+    #[track_caller]
+    pub fn wait_end(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.take(&bytes),
+                Err(RecvTimeoutError::Disconnected) => return self.child.wait().expect("it has ended"),
+                Err(RecvTimeoutError::Timeout) => panic!("it did not end:\n{}", self.text()),
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.raw.extend_from_slice(bytes);
+        self.screen.process(bytes);
+    }
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn at_least_one(cells: u16) -> NonZero<u16> {
+    NonZero::new(cells).expect("a terminal has at least one row and column")
+}
+
+fn size(columns: u16, rows: u16) -> PtySize {
+    PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }
+}
+
+fn reader(mut from: Box<dyn Read + Send>) -> Receiver<Vec<u8>> {
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(length @ 1..) = from.read(&mut buffer) {
+            if send.send(buffer[..length].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    receive
+}
+
+#[test]
+fn shows_what_a_program_writes_and_takes_keys_to_it() {
+    let script = "printf 'name? '; read name; printf 'hello %s\\n' \"$name\"; exit 3";
+    let mut pty = Pty::spawn("/bin/sh", &["-c", script], &[], 40, 10);
+    pty.wait_for("name?");
+    pty.send("anna\n");
+    pty.wait_for("hello anna");
+    assert_eq!(pty.wait_end().exit_code(), 3);
+    assert_eq!(pty.text(), "name? anna\nhello anna");
+}
+
+#[test]
+fn a_program_sees_the_size_and_the_environment() {
+    let mut pty = Pty::spawn("/bin/sh", &["-c", "stty size; echo $COLOUR"], &[("COLOUR", "blue")], 50, 12);
+    assert!(pty.wait_end().success());
+    assert_eq!(pty.text(), "12 50\nblue");
+}
