@@ -3,4 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
 mod names;
+mod plan_file;
 mod questions;
+mod story;
+mod support;
