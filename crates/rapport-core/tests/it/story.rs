@@ -2,6 +2,7 @@
 
 mod confirming;
 mod failing;
+mod log;
 mod rounds;
 mod waiting;
 mod working;
