@@ -2,7 +2,7 @@
 //! Facts are past tense, are never edited, and say nothing that could be derived from the ones before.
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::answer::{Answer, By};
@@ -20,12 +20,13 @@ pub struct Entry {
     /// When it was decided.
     pub at: Timestamp,
     /// What became true.
+    #[serde(serialize_with = "as_they_were")]
     pub facts: Vec<Event>,
 }
 
 impl Entry {
-    /// Reads an entry in one pass that borrows nothing twice. Only where that fails is it read again, fact by fact, so
-    /// that a fact of an unknown kind is kept; a fact of a known kind that cannot be read is an error.
+    /// Reads an entry in one pass. Only where that fails is it read again, fact by fact, so that a fact of an unknown
+    /// kind is kept; a fact of a known kind that cannot be read is an error.
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(json).or_else(|error| Self::from_json_with_unknown(json, error))
     }
@@ -43,6 +44,20 @@ impl Entry {
         let facts = raw.facts.into_iter().map(Event::from_value).collect::<Result<_, _>>()?;
         Ok(Self { seq: raw.seq, at: raw.at, facts })
     }
+}
+
+/// What is not known here is known elsewhere: it is written as it was read.
+fn as_they_were<S: Serializer>(facts: &[Event], serializer: S) -> Result<S::Ok, S::Error> {
+    struct Fact<'a>(&'a Event);
+    impl Serialize for Fact<'_> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            match self.0 {
+                Event::Unknown(fact) => fact.serialize(serializer),
+                known => known.serialize(serializer),
+            }
+        }
+    }
+    serializer.collect_seq(facts.iter().map(Fact))
 }
 
 /// One fact.
@@ -236,19 +251,22 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// A fact of a kind this program does not know. It is kept and means nothing here.
+    /// A fact of a kind this program does not know. It is kept as it is and means nothing here.
+    #[serde(skip_deserializing)]
     Unknown(Value),
 }
 
 impl Event {
     fn from_value(fact: Value) -> Result<Self, serde_json::Error> {
-        let Some((kind, _)) = fact.as_object().and_then(|object| object.iter().next()) else {
-            return serde_json::from_value(fact);
+        let kind = match &fact {
+            Value::String(kind) => Some(kind),
+            Value::Object(object) if object.len() == 1 => object.keys().next(),
+            _ => None,
         };
-        if Self::is_known(kind) {
-            return serde_json::from_value(fact);
+        match kind {
+            Some(kind) if !Self::is_known(kind) => Ok(Event::Unknown(fact)),
+            Some(_) | None => serde_json::from_value(fact),
         }
-        Ok(Event::Unknown(fact))
     }
 
     /// Serde itself knows which kinds there are: with no content at all, only an unknown kind is "unknown".

@@ -45,7 +45,7 @@ fn markdown(session: &Session, plan: &Plan) -> String {
     let (mut requirements, mut context) = (String::new(), String::new());
     for (question, given) in session.clarified() {
         let answer = question.words(&given.answer);
-        let _ = write!(requirements, "**Q: {}**\nA: {answer}\n\n", one_line(&question.text));
+        let _ = write!(requirements, "**Q: {}**\nA: {}\n\n", one_line(&question.text), indent(&answer));
         let topic = question.header.as_deref().unwrap_or(&question.text);
         let _ =
             writeln!(context, "- {}: {}", one_line(topic).trim_end_matches(['?', ':']), one_line(&answer));
@@ -60,7 +60,7 @@ fn markdown(session: &Session, plan: &Plan) -> String {
         title = one_line(&created.task),
         at = session.created_at,
         id = created.conversation,
-        task = created.task.trim(),
+        task = demote(created.task.trim()),
     );
     if !plan.text.is_empty() {
         let _ = write!(text, "## Proposed Plan\n\n{}\n\n", demote(&plan.text));
@@ -69,16 +69,22 @@ fn markdown(session: &Session, plan: &Plan) -> String {
     text
 }
 
-/// The agent's headings go below ours, so that the file keeps one outline.
+/// Headings from elsewhere go below ours, so that the file keeps one outline.
 fn demote(text: &str) -> String {
     let mut fenced = false;
     let lines = text.lines().map(|line| {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
         }
-        if !fenced && line.starts_with('#') { format!("##{line}") } else { line.to_owned() }
+        let heading = line.starts_with('#') && line.trim_start_matches('#').starts_with(' ');
+        if !fenced && heading { format!("##{line}") } else { line.to_owned() }
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Further lines of an answer belong to it: indented this far they cannot be a heading or another question.
+fn indent(answer: &str) -> String {
+    answer.lines().collect::<Vec<_>>().join("\n    ")
 }
 
 fn one_line(text: &str) -> String {

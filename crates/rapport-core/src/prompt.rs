@@ -2,6 +2,7 @@
 
 use crate::question::Question;
 use crate::session::Given;
+use crate::want::Told;
 
 /// To an agent that asked for leave to carry out the plan it was to make.
 pub(crate) const PLAN_NOTED: &str = "The plan is noted and goes to a person for confirmation. Stop here; \
@@ -9,9 +10,6 @@ pub(crate) const PLAN_NOTED: &str = "The plan is noted and goes to a person for 
 /// To an agent that called its question tool without a question.
 pub(crate) const NO_QUESTION: &str =
     "There was no question in this call. Ask again with a question, or go on.";
-/// To an agent whose question nobody answered before its time ran out.
-pub(crate) const NOBODY_ANSWERED: &str = "Nobody answered in time. This is not an answer: do not take it as \
-    consent or as a choice. Do what can be done without it and say what is left open.";
 /// To an agent that may not use a tool.
 pub(crate) const DENIED: &str = "No. Do not do this; find another way, or ask.";
 
@@ -54,6 +52,15 @@ pub(crate) fn work<'a>(
          that matters turns out to be unclear, ask with AskUserQuestion rather than guess. End with a short report of \
          what you did."
     )
+}
+
+/// To an agent whose questions nobody answered before their time ran out, or not all of them.
+pub(crate) fn nobody_answered(answered: &[Told]) -> String {
+    const NOBODY: &str = "Nobody answered in time. This is not an answer: do not take it as consent or as a choice. \
+        Do what can be done without it and say what is left open.";
+    let answered: String =
+        answered.iter().map(|told| format!("\n\nQ: {}\nA: {}", told.question, told.attributed())).collect();
+    if answered.is_empty() { NOBODY.to_owned() } else { format!("{NOBODY} These were answered:{answered}") }
 }
 
 /// To an agent that asked more often than agreed.

@@ -99,13 +99,15 @@ pub enum Reply {
 
 impl Question {
     /// Matches a reply to this question. Nothing is guessed: what fits no option is free text where that is allowed,
-    /// and refused where it is not.
+    /// and refused where it is not. A mere number is always meant for an option, and refused where there is none.
     pub fn resolve(&self, reply: &Reply) -> Result<Answer, Refusal> {
+        let numbers =
+            |places: &[usize]| places.iter().map(|place| place.saturating_add(1)).collect::<Vec<_>>();
         let answer = match reply {
-            Reply::Choices(places) => Answer { values: self.values(places)?, text: None },
+            Reply::Choices(places) => Answer { values: self.values(numbers(places))?, text: None },
             Reply::Text(text) => Answer { values: Vec::new(), text: Some(self.own_words(text)?) },
             Reply::Both(places, text) => {
-                Answer { values: self.values(places)?, text: Some(self.own_words(text)?) }
+                Answer { values: self.values(numbers(places))?, text: Some(self.own_words(text)?) }
             }
             Reply::Words(words) => self.match_words(words)?,
         };
@@ -134,10 +136,12 @@ impl Question {
         self.options.iter().find(|o| o.value == value).map_or(value, |o| &o.label)
     }
 
-    fn values(&self, places: &[usize]) -> Result<Vec<String>, Refusal> {
-        let mut values: Vec<String> = Vec::with_capacity(places.len());
-        for &place in places {
-            let option = self.options.get(place).ok_or_else(|| self.no_such_option(place + 1))?;
+    /// The values of the options with these numbers, each once.
+    fn values(&self, numbers: impl IntoIterator<Item = usize>) -> Result<Vec<String>, Refusal> {
+        let mut values = Vec::new();
+        for number in numbers {
+            let option = number.checked_sub(1).and_then(|place| self.options.get(place));
+            let option = option.ok_or_else(|| self.no_such_option(number))?;
             if !values.contains(&option.value) {
                 values.push(option.value.clone());
             }
@@ -152,40 +156,42 @@ impl Question {
         if text.len() > MAX_TEXT {
             return Err(Refusal::TooLong { what: "answer".into(), bytes: text.len(), limit: MAX_TEXT });
         }
-        let text = text.trim();
-        if text.is_empty() {
+        if text.chars().all(|c| c.is_whitespace() || c.is_control()) {
             return Err(Refusal::EmptyAnswer { question: self.id.clone() });
         }
-        Ok(text.to_owned())
+        Ok(text.trim().to_owned())
     }
 
     fn match_words(&self, words: &[String]) -> Result<Answer, Refusal> {
-        // Several words that are not all options are one sentence typed without quotes.
-        let mut places = Vec::new();
-        for word in words {
-            match self.place(word)? {
-                Some(place) => places.push(place),
-                None => {
-                    return Ok(Answer { values: Vec::new(), text: Some(self.own_words(&words.join(" "))?) });
-                }
-            }
+        let sentence = words.join(" ");
+        // A label of several words may be typed without quotes, and so may a sentence.
+        let numbers = match self.named(&sentence) {
+            Some(number) => Some(vec![number]),
+            None => words.iter().map(|word| self.named(word).or_else(|| self.counted(word))).collect(),
+        };
+        match numbers {
+            Some(numbers) => Ok(Answer { values: self.values(numbers)?, text: None }),
+            None => Ok(Answer { values: Vec::new(), text: Some(self.own_words(&sentence)?) }),
         }
-        Ok(Answer { values: self.values(&places)?, text: None })
     }
 
-    fn place(&self, word: &str) -> Result<Option<usize>, Refusal> {
+    /// The number of the option with this label or value; as it is written, if there is one, else in any case.
+    fn named(&self, word: &str) -> Option<usize> {
         let word = word.trim();
-        let is = |test: &dyn Fn(&Choice) -> bool| self.options.iter().position(test);
-        let exact = is(&|o| o.value == word || o.label == word);
-        let found = exact.or_else(|| is(&|o| o.label.to_lowercase() == word.to_lowercase()));
-        if found.is_some() || self.options.is_empty() {
-            return Ok(found);
-        }
-        match word.parse::<usize>() {
-            Ok(number) if (1..=self.options.len()).contains(&number) => Ok(Some(number - 1)),
-            Ok(number) => Err(self.no_such_option(number)),
-            Err(_) => Ok(None),
-        }
+        let find = |is: &dyn Fn(&str) -> bool| {
+            let found =
+                self.options.iter().position(|option| is(option.label.trim()) || is(option.value.trim()));
+            found.filter(|_| !word.is_empty()).map(|place| place + 1)
+        };
+        let lower = word.to_lowercase();
+        find(&|name| name == word).or_else(|| find(&|name| name.to_lowercase() == lower))
+    }
+
+    /// A number, where options can be counted. Whether there are so many is another matter.
+    fn counted(&self, word: &str) -> Option<usize> {
+        let word = word.trim();
+        let digits = !self.options.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        word.parse().ok().filter(|_| digits)
     }
 
     fn no_such_option(&self, number: usize) -> Refusal {

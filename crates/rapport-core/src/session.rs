@@ -90,7 +90,7 @@ pub(crate) struct Round {
     pub(crate) items: Vec<Item>,
     /// The asker has the reply.
     pub(crate) taken: bool,
-    /// The process that asked is gone.
+    /// The process that asked is gone. If it had the reply, that may be gone with it.
     pub(crate) orphaned: bool,
     pub(crate) closed: Option<Ending>,
 }
@@ -103,7 +103,12 @@ impl Round {
 
     /// Whether its asker still waits for something.
     fn is_pending(&self) -> bool {
-        !self.taken && !matches!(self.closed, Some(Ending::Withdrawn(_) | Ending::Superseded(_)))
+        !self.taken && !self.is_dropped()
+    }
+
+    /// Whether it ended in a way that leaves nothing to reply.
+    fn is_dropped(&self) -> bool {
+        matches!(self.closed, Some(Ending::Withdrawn(_) | Ending::Superseded(_)))
     }
 
     fn call(&self) -> Option<&CallId> {
@@ -113,7 +118,12 @@ impl Round {
         }
     }
 
-    fn is_of(&self, turn: TurnId) -> bool {
+    /// Whether this call waits for it, or had its reply.
+    fn is_called(&self, call: &CallId) -> bool {
+        self.call() == Some(call) && !self.is_dropped()
+    }
+
+    pub(crate) fn is_of(&self, turn: TurnId) -> bool {
         matches!(self.asker, Asker::Agent { turn: asking, .. } if asking == turn)
     }
 
@@ -301,8 +311,9 @@ impl Session {
         self.rounds.iter().filter(move |round| round.is_of(turn) && round.is_pending())
     }
 
-    fn round_of_call(&self, call: &CallId) -> Option<&Round> {
-        self.rounds.iter().rev().find(|round| round.call() == Some(call))
+    /// The round that is replied to by this call of this turn.
+    fn round_of_call(&self, turn: TurnId, call: &CallId) -> Option<&Round> {
+        self.rounds.iter().find(|round| round.is_of(turn) && round.is_called(call))
     }
 
     fn item(&self, question: &QuestionId) -> Option<(&Round, &Item)> {
@@ -331,7 +342,8 @@ impl Session {
     /// The names of the plan's folder and file, from what the agent wrote and what was asked for.
     fn plan_names(&self, text: &str) -> (String, String) {
         let heading = text.lines().find_map(|line| line.trim().strip_prefix("# "));
-        let heading = heading.map(|title| title.trim_start_matches("Plan:").trim());
+        let heading =
+            heading.map(|title| title.trim_start_matches("Plan:").trim()).filter(|title| !title.is_empty());
         let first_words = || self.created.task.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
         let goal = heading.map_or_else(first_words, str::to_owned);
         (slug::part(&goal), slug::part(&self.created.task))

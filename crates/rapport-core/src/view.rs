@@ -267,7 +267,7 @@ impl Session {
 
     fn agent_view(&self) -> AgentView {
         let turn = self.turn().filter(|_| !self.phase.is_over());
-        let waits = turn.is_some_and(|turn| self.open_rounds().any(|round| is_of(round, turn.id)));
+        let waits = turn.is_some_and(|turn| self.open_rounds().any(|round| round.is_of(turn.id)));
         let state = match turn.map(|turn| &turn.process) {
             Some(Process::Running | Process::Cooling(_)) if waits => AgentState::Hot,
             Some(Process::Running | Process::Cooling(_)) => AgentState::Working,
@@ -282,10 +282,6 @@ impl Session {
         let work = self.turns.iter().rev().find(|turn| turn.kind == TurnKind::Work)?;
         work.result.clone()
     }
-}
-
-fn is_of(round: &Round, turn: crate::id::TurnId) -> bool {
-    matches!(round.asker, Asker::Agent { turn: asking, .. } if asking == turn)
 }
 
 fn open_in(round: &Round) -> impl Iterator<Item = OpenQuestion> + '_ {

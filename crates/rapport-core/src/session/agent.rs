@@ -13,12 +13,18 @@ pub(super) const ALLOW: &str = "allow";
 pub(super) const ALWAYS: &str = "always";
 pub(super) const DENY: &str = "deny";
 
+/// How many options a question may have; more are cut off.
+const MAX_OPTIONS: usize = 4;
+
 impl Session {
     pub(super) fn decide_agent(&self, turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         let current = self.turn().filter(|current| current.id == turn && !self.phase.is_over());
         let Some(current) = current else {
-            return Err(Refusal::Stray { what: "what the agent did".into() });
+            return Err(stray());
         };
+        if self.is_failed() {
+            return after_failure(turn, did);
+        }
         Ok(match did {
             AgentDid::Connect { conversation, model } => {
                 self.connect(current, conversation, model.as_deref())
@@ -29,7 +35,7 @@ impl Session {
             }
             AgentDid::Babble { line } => vec![Event::Unreadable { turn, line: line.clone() }],
             AgentDid::Ask { call, ask, parkable } => self.ask(current, call, ask, *parkable),
-            AgentDid::Withdraw { call } => self.withdraw(call),
+            AgentDid::Withdraw { call } => self.withdraw(current, call),
             AgentDid::Take { call } => self.take(current, call),
             AgentDid::Spend { usage } => vec![Event::Spent { turn, usage: *usage }],
             AgentDid::Leave(leave) => self.leave(current, leave),
@@ -53,15 +59,17 @@ impl Session {
     }
 
     fn ask(&self, turn: &Turn, call: &CallId, ask: &Ask, parkable: bool) -> Vec<Event> {
-        if let Some(round) = self.round_of_call(call) {
-            return self.ask_again(turn, round, call, parkable);
+        let asked_again = |round: &Round| Event::AskedAgain { round: round.id, call: call.clone(), parkable };
+        if let Some(round) = self.round_of_call(turn.id, call) {
+            // From the process that asked before, it is only an echo.
+            return round.orphaned.then(|| asked_again(round)).into_iter().collect();
         }
         if turn.declined.iter().any(|(declined, _)| declined == call) {
             return Vec::new();
         }
         let questions = self.questions(ask);
         if let Some(round) = self.left_open(turn.id, &questions) {
-            return vec![Event::AskedAgain { round: round.id, call: call.clone(), parkable }];
+            return vec![asked_again(round)];
         }
         let decline = |reason: String| Event::Declined { turn: turn.id, call: call.clone(), reason };
         if let (Ask::LeavePlanMode { plan }, TurnKind::Plan) = (ask, turn.kind) {
@@ -78,13 +86,6 @@ impl Session {
         let asker = Asker::Agent { turn: turn.id, call: call.clone(), parkable };
         facts.push(Event::Asked { round, asker, questions });
         facts
-    }
-
-    fn ask_again(&self, turn: &Turn, round: &Round, call: &CallId, parkable: bool) -> Vec<Event> {
-        if round.taken || turn.process == Process::Running && !round.orphaned {
-            return Vec::new();
-        }
-        vec![Event::AskedAgain { round: round.id, call: call.clone(), parkable }]
     }
 
     /// The round that asked just this before the process was lost, so that nobody is asked twice.
@@ -120,15 +121,15 @@ impl Session {
         }
     }
 
-    fn withdraw(&self, call: &CallId) -> Vec<Event> {
-        let round = self.round_of_call(call).filter(|round| round.closed.is_none() && !round.taken);
+    fn withdraw(&self, turn: &Turn, call: &CallId) -> Vec<Event> {
+        let round = self.round_of_call(turn.id, call).filter(|round| round.closed.is_none() && !round.taken);
         let how = Ending::Withdrawn("the agent no longer asks".into());
         round.map(|round| Event::Closed { round: round.id, how }).into_iter().collect()
     }
 
     fn take(&self, turn: &Turn, call: &CallId) -> Vec<Event> {
         // What was never answered cannot have been taken: then the agent went on without, and that is said.
-        if let Some(round) = self.round_of_call(call).filter(|round| !round.taken) {
+        if let Some(round) = self.round_of_call(turn.id, call).filter(|round| !round.taken) {
             if round.is_open() {
                 let how = Ending::Withdrawn("the agent went on without an answer".into());
                 return vec![Event::Closed { round: round.id, how }];
@@ -203,17 +204,43 @@ impl Session {
     }
 }
 
+/// An agent that failed is to be stopped. What it still does counts for nothing: it may be in another conversation.
+fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
+    match did {
+        AgentDid::Spend { usage } => Ok(vec![Event::Spent { turn, usage: *usage }]),
+        AgentDid::Leave(_) => {
+            Ok(vec![Event::CutOff { turn, reason: "it was stopped after a failure".into() }])
+        }
+        AgentDid::Connect { .. } | AgentDid::Say { .. } | AgentDid::Use { .. } | AgentDid::Babble { .. } => {
+            Err(stray())
+        }
+        AgentDid::Ask { .. } | AgentDid::Withdraw { .. } | AgentDid::Take { .. } => Err(stray()),
+    }
+}
+
+fn stray() -> Refusal {
+    Refusal::Stray { what: "what the agent did".into() }
+}
+
 fn from_draft(id: QuestionId, draft: &Draft) -> Question {
+    let named = draft.options.iter().filter(|option| !option.label.trim().is_empty());
+    let options: Vec<_> = named.take(MAX_OPTIONS).map(with_value).collect();
     Question {
         id,
         text: draft.text.trim().into(),
         header: draft.header.clone().filter(|header| !header.trim().is_empty()),
-        options: draft.options.iter().filter(|option| !option.label.trim().is_empty()).cloned().collect(),
         multi: draft.multi,
         // A question that offers nothing can only be answered in words.
-        free_text: draft.free_text || draft.options.iter().all(|option| option.label.trim().is_empty()),
+        free_text: draft.free_text || options.is_empty(),
+        options,
         purpose: Purpose::Clarify,
     }
+}
+
+/// An option without a value stands for its label: an empty text is no answer.
+fn with_value(option: &Choice) -> Choice {
+    let value = if option.value.trim().is_empty() { &option.label } else { &option.value };
+    Choice { value: value.clone(), ..option.clone() }
 }
 
 fn permission(id: QuestionId, tool: &str, what: &str) -> Question {

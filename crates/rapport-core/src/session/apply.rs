@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Given, Item, Phase, Process, Round, Session, State, Turn};
-use crate::event::{Asker, Event, TurnKind};
+use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::plan::Plan;
 use crate::question::{Purpose, Question};
@@ -31,21 +31,20 @@ impl Session {
             }
             Event::Answered { question, answer, by } => {
                 let given = Given { answer: answer.clone(), by: by.clone(), at };
-                self.with_item(question, |item| item.state = State::Answered(given));
-                self.answer_counts(question);
+                self.change_answer(question, |item| item.state = State::Answered(given));
             }
-            Event::Reopened { question, .. } => self.with_item(question, |item| {
+            Event::Reopened { question, .. } => self.change_answer(question, |item| {
                 if let State::Answered(given) = &item.state {
                     item.state = State::Open { previous: Some(given.clone()) };
                 }
             }),
-            Event::Kept { question, .. } => self.with_item(question, |item| {
+            Event::Kept { question, .. } => self.change_answer(question, |item| {
                 if let State::Open { previous: Some(given) } = &item.state {
                     item.state = State::Answered(given.clone());
                 }
             }),
             Event::Taken { call } => self.taken(call),
-            Event::Closed { round, how } => self.with_round(*round, |round| round.closed = Some(how.clone())),
+            Event::Closed { round, how } => self.close(*round, how),
             Event::Cooled { turn, call } => self.process(*turn, Process::Cooling(call.clone())),
             Event::Parked { turn, call } => self.gone(*turn, Process::Parked(call.clone())),
             Event::CutOff { turn, .. } => self.gone(*turn, Process::CutOff),
@@ -138,6 +137,7 @@ impl Session {
         let turn = self.rounds.iter_mut().find(|round| round.id == id).and_then(|round| {
             round.hot_since = at;
             round.orphaned = false;
+            round.taken = false;
             let Asker::Agent { turn, call: waiting, parkable: can_park } = &mut round.asker else {
                 return None;
             };
@@ -150,16 +150,26 @@ impl Session {
         }
     }
 
-    /// What an answer changes beside its question: a plan made of answers is another plan now.
-    fn answer_counts(&mut self, question: &QuestionId) {
-        let purpose = self.item(question).map(|(_, item)| item.question.purpose.clone());
-        let changes_plan = match purpose {
-            Some(Purpose::Clarify) => self.phase == Phase::Confirming,
-            Some(Purpose::Confirm) => true,
-            Some(Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }) | None => false,
+    /// Until work begins, a plan made of answers is another plan when one of them changes.
+    fn change_answer(&mut self, id: &QuestionId, change: impl FnOnce(&mut Item)) {
+        let planning = self.turns.last().is_some_and(|turn| turn.kind == TurnKind::Plan);
+        let mut items = self.rounds.iter_mut().flat_map(|round| &mut round.items);
+        let Some(item) = items.find(|item| item.question.id == *id) else { return };
+        change(item);
+        let in_plan = match item.question.purpose {
+            Purpose::Clarify | Purpose::Confirm => planning,
+            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => false,
         };
-        if let Some(plan) = self.plan.as_mut().filter(|_| changes_plan) {
+        if let Some(plan) = self.plan.as_mut().filter(|_| in_plan) {
             plan.revision += 1;
+        }
+    }
+
+    fn close(&mut self, id: RoundId, how: &Ending) {
+        let Some(round) = self.rounds.iter_mut().find(|round| round.id == id) else { return };
+        round.closed = Some(how.clone());
+        if let Some(call) = round.call().cloned() {
+            self.warm(&call);
         }
     }
 
@@ -179,11 +189,21 @@ impl Session {
     }
 
     fn taken(&mut self, call: &CallId) {
-        if let Some(round) = self.rounds.iter_mut().rev().find(|round| round.call() == Some(call)) {
+        if let Some(round) = self.rounds.iter_mut().rev().find(|round| round.is_called(call)) {
             round.taken = true;
         }
         if let Some(turn) = self.turns.last_mut() {
             turn.declined.retain(|(declined, _)| declined != call);
+        }
+        self.warm(call);
+    }
+
+    /// A process that was to be put away with this call has no reason to go any more.
+    fn warm(&mut self, call: &CallId) {
+        if let Some(turn) =
+            self.turns.last_mut().filter(|turn| turn.process == Process::Cooling(call.clone()))
+        {
+            turn.process = Process::Running;
         }
     }
 
@@ -204,7 +224,7 @@ impl Session {
     fn gone(&mut self, turn: TurnId, process: Process) {
         self.process(turn, process);
         self.with_turn(turn, |turn| turn.doing = None);
-        for round in self.rounds.iter_mut().filter(|round| round.is_of(turn) && !round.taken) {
+        for round in self.rounds.iter_mut().filter(|round| round.is_of(turn)) {
             round.orphaned = true;
         }
     }
@@ -216,19 +236,6 @@ impl Session {
     fn with_turn(&mut self, id: TurnId, change: impl FnOnce(&mut Turn)) {
         if let Some(turn) = self.turns.iter_mut().find(|turn| turn.id == id) {
             change(turn);
-        }
-    }
-
-    fn with_round(&mut self, id: RoundId, change: impl FnOnce(&mut Round)) {
-        if let Some(round) = self.rounds.iter_mut().find(|round| round.id == id) {
-            change(round);
-        }
-    }
-
-    fn with_item(&mut self, id: &QuestionId, change: impl FnOnce(&mut Item)) {
-        let mut items = self.rounds.iter_mut().flat_map(|round| &mut round.items);
-        if let Some(item) = items.find(|item| item.question.id == *id) {
-            change(item);
         }
     }
 }

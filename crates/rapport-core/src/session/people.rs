@@ -36,9 +36,7 @@ impl Session {
             let answer = item.question.words(&given.answer);
             return Err(Refusal::AlreadyAnswered { question: id.clone(), answer, by: given.by.clone() });
         }
-        if let Some(how) = &round.closed {
-            return Err(Refusal::QuestionEnded { question: id.clone(), how: how.to_string() });
-        }
+        not_ended(round, id)?;
         let answer = item.question.resolve(reply)?;
         let consequence = match item.question.purpose {
             Purpose::Confirm => self.after_confirmation(&answer, by)?,
@@ -70,7 +68,7 @@ impl Session {
 
     fn after_confirmation(&self, answer: &Answer, by: &By) -> Result<Vec<Event>, Refusal> {
         if answer.is(CANCEL) {
-            return self.cancel(by, None);
+            return Ok(self.end(|round| round.call().is_some(), by, None));
         }
         let being_changed = self.open_rounds().find(|round| round.is_clarifying());
         if let Some(item) = being_changed.and_then(|round| round.items.iter().find(|i| i.given().is_none())) {
@@ -125,8 +123,9 @@ impl Session {
     }
 
     fn keep(&self, question: &QuestionId, by: &By) -> Result<Vec<Event>, Refusal> {
-        let (_, item) =
+        let (round, item) =
             self.item(question).ok_or_else(|| Refusal::UnknownQuestion { question: question.clone() })?;
+        not_ended(round, question)?;
         match &item.state {
             State::Open { previous: Some(_) } => {
                 Ok(vec![Event::Kept { question: question.clone(), by: by.clone() }])
@@ -142,9 +141,13 @@ impl Session {
         if self.phase.is_over() {
             return Err(self.not_now("cancelling"));
         }
-        let mut facts = self.withdraw_open(|_| true, "the session was cancelled");
+        Ok(self.end(|_| true, by, reason))
+    }
+
+    fn end(&self, unanswered: impl Fn(&Round) -> bool, by: &By, reason: Option<String>) -> Vec<Event> {
+        let mut facts = self.withdraw_open(unanswered, "the session was cancelled");
         facts.push(Event::Cancelled { by: by.clone(), reason });
-        Ok(facts)
+        facts
     }
 
     fn restart(&self, by: &By) -> Result<Vec<Event>, Refusal> {
@@ -162,5 +165,12 @@ impl Session {
 
     fn not_now(&self, what: &'static str) -> Refusal {
         Refusal::NotNow { what: what.into(), why: self.phase.name().into() }
+    }
+}
+
+fn not_ended(round: &Round, question: &QuestionId) -> Result<(), Refusal> {
+    match &round.closed {
+        Some(how) => Err(Refusal::QuestionEnded { question: question.clone(), how: how.to_string() }),
+        None => Ok(()),
     }
 }

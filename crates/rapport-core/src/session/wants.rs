@@ -51,7 +51,7 @@ impl Session {
             replies: replies.clone(),
         }));
         if let Process::Cooling(call) = &turn.process
-            && !replies.iter().any(|(replied, _)| replied == call)
+            && self.only_waiting(turn).is_some_and(|round| round.call() == Some(call))
         {
             wants.push(Want::AgentParked { turn: turn.id, call: call.clone() });
         }
@@ -81,10 +81,7 @@ impl Session {
 fn reply(round: &Round) -> Option<CallReply> {
     let first = round.items.first()?;
     match round.closed {
-        Some(Ending::Expired) => {
-            let message = prompt::NOBODY_ANSWERED.to_owned();
-            return Some(CallReply::Deny { asked: first.question.text.clone(), message });
-        }
+        Some(Ending::Expired) => return Some(expired(round)),
         Some(Ending::Withdrawn(_) | Ending::Superseded(_)) => return None,
         None => {}
     }
@@ -93,6 +90,14 @@ fn reply(round: &Round) -> Option<CallReply> {
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => decision(first),
         Purpose::Confirm => None,
     }
+}
+
+/// Nobody answered in time; but what somebody did answer is not kept back.
+fn expired(round: &Round) -> CallReply {
+    let answered: Vec<_> = round.items.iter().filter_map(told).collect();
+    let open = round.items.iter().filter(|item| item.given().is_none());
+    let asked = open.map(|item| item.question.text.as_str()).collect::<Vec<_>>().join(" ");
+    CallReply::Deny { asked, message: prompt::nobody_answered(&answered) }
 }
 
 fn told(item: &Item) -> Option<Told> {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Phase, Process, Round, Session};
+use super::{Phase, Process, Round, Session, Turn};
 use crate::event::{Ending, Event};
 use crate::id::CallId;
 use crate::input::World;
@@ -21,9 +21,8 @@ impl Session {
                     .collect()
             }
             World::PlanSaved { revision, path } => {
-                let unsaved =
-                    self.plan.as_ref().filter(|plan| plan.saved < *revision && *revision <= plan.revision);
-                unsaved
+                let plan = self.plan.as_ref().filter(|_| !self.phase.is_over());
+                plan.filter(|plan| plan.saved < *revision && *revision <= plan.revision)
                     .map(|_| Event::PlanSaved { revision: *revision, path: path.clone() })
                     .into_iter()
                     .collect()
@@ -61,7 +60,6 @@ impl Session {
 
     fn lost(&self) -> Vec<Event> {
         let turn = self.turn().filter(|turn| matches!(turn.process, Process::Running | Process::Cooling(_)));
-        let turn = turn.filter(|_| !self.phase.is_over() && !self.is_failed());
         let reason = "Rapport was stopped";
         turn.map(|turn| Event::CutOff { turn: turn.id, reason: reason.into() }).into_iter().collect()
     }
@@ -86,17 +84,22 @@ impl Session {
     }
 
     fn expiry(&self, round: &Round) -> Option<Timestamp> {
-        let agent_waits = round.call().is_some() && !round.taken;
+        let agent_waits = !round.taken && self.turn().is_some_and(|turn| round.is_of(turn.id));
         let expire = self.created.terms.expire.filter(|_| agent_waits)?;
         round.asked_at.checked_add(expire).ok()
     }
 
-    /// The one round a running process waits for. With another beside it the process must stay: of two calls put away,
-    /// an agent asks only the last again.
+    /// The round that a process waits for which could go meanwhile.
     fn coolable(&self) -> Option<&Round> {
         let turn = self.turn().filter(|turn| turn.process == Process::Running)?;
+        self.only_waiting(turn).filter(|round| round.is_parkable() && !round.orphaned)
+    }
+
+    /// The open round that is all a turn waits for. With another call beside it the process must stay: of two calls
+    /// put away, an agent asks only the last again.
+    pub(super) fn only_waiting(&self, turn: &Turn) -> Option<&Round> {
         let mut pending = self.pending_rounds_of(turn.id);
-        let only = pending.next()?;
-        (pending.next().is_none() && only.is_open() && only.is_parkable() && !only.orphaned).then_some(only)
+        let only = pending.next().filter(|round| round.is_open())?;
+        (pending.next().is_none() && turn.declined.is_empty()).then_some(only)
     }
 }

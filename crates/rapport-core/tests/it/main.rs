@@ -1,0 +1,10 @@
+//! What the core promises: tables, stories told through the public functions, and properties of any story at all.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
+
+mod names;
+mod plan_file;
+mod property;
+mod questions;
+mod story;
+mod support;

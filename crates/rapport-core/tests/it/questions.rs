@@ -1,0 +1,212 @@
+//! How what somebody gave becomes an answer (CHAT-16, CHAT-25, CHAT-26), or why it does not.
+
+use rapport_core::{Choice, MAX_TEXT, Purpose, Question, QuestionId, Reply};
+
+/// A question with these options; "2 Two" has the value `2` and the label `Two`, "Two" is both.
+fn question(options: &[&str], multi: bool, free_text: bool) -> Question {
+    let option = |option: &&str| match option.split_once('|') {
+        Some((value, label)) => Choice { label: label.into(), value: value.into(), description: None },
+        None => Choice::plain(*option),
+    };
+    Question {
+        id: QuestionId::new("q1"),
+        text: "Which?".into(),
+        header: None,
+        options: options.iter().map(option).collect(),
+        multi,
+        free_text,
+        purpose: Purpose::Clarify,
+    }
+}
+
+/// The answer as `value, value "own words"`, or the refusal.
+#[track_caller]
+fn check(question: &Question, reply: Reply, expected: &str) {
+    let got = match question.resolve(&reply) {
+        Ok(answer) => {
+            let text = answer.text.map(|text| format!("\"{text}\""));
+            answer.values.into_iter().chain(text).collect::<Vec<_>>().join(", ")
+        }
+        Err(refusal) => format!("refused: {refusal}"),
+    };
+    let shown = format!("{reply:?}").chars().take(200).collect::<String>();
+    assert_eq!(got, expected, "{shown}");
+}
+
+fn words(words: &[&str]) -> Reply {
+    Reply::Words(words.iter().map(|word| (*word).into()).collect())
+}
+
+const WAYS: [&str; 3] = ["passkey|Passkeys", "pw|Passwords", "link|Magic link"];
+
+#[test]
+fn chat_16_words_are_matched_to_labels_values_and_numbers() {
+    let one = question(&WAYS, false, false);
+    let no_option = "refused: q1 takes one of its options, not words of one's own";
+    for (typed, expected) in [
+        ("Passkeys", "passkey"),
+        ("passKEYS", "passkey"),
+        ("passkey", "passkey"),
+        ("PW", "pw"),
+        ("  pw\n", "pw"),
+        ("Magic link", "link"),
+        ("1", "passkey"),
+        ("3", "link"),
+        ("03", "link"),
+        ("0", "refused: q1 has 3 options, there is no option 0"),
+        ("4", "refused: q1 has 3 options, there is no option 4"),
+        ("18446744073709551615", "refused: q1 has 3 options, there is no option 18446744073709551615"),
+        ("18446744073709551616", no_option),
+        ("-1", no_option),
+        ("+1", no_option),
+        ("1.0", no_option),
+        ("", no_option),
+        ("Pass", no_option),
+        ("Passkeys\0", no_option),
+        ("１", no_option),
+    ] {
+        check(&one, words(&[typed]), expected);
+    }
+}
+
+#[test]
+fn what_is_written_on_an_option_counts_before_its_number() {
+    let numbered = question(&["3", "2", "1", "10"], false, true);
+    for (typed, expected) in [("1", "1"), ("3", "3"), ("10", "10"), ("4", "10")] {
+        check(&numbered, words(&[typed]), expected);
+    }
+    // As it is written before in any case, and the first of two that are the same.
+    let similar = question(&["low|a", "high|A", "other|A"], false, false);
+    for (typed, expected) in [("a", "low"), ("A", "high"), ("HIGH", "high"), ("3", "other")] {
+        check(&similar, words(&[typed]), expected);
+    }
+}
+
+#[test]
+fn several_words_are_choices_a_label_or_a_sentence() {
+    let one = question(&WAYS, false, true);
+    let many = question(&WAYS, true, true);
+    let one_only = "refused: q1 takes one choice, not several";
+    for (typed, in_one, in_many) in [
+        (vec!["magic", "link"], "link", "link"),
+        (vec!["1", "1"], "passkey", "passkey"),
+        (vec!["1", "3"], one_only, "passkey, link"),
+        (vec!["3", "Passkeys", "link"], one_only, "link, passkey"),
+        (vec!["1", "and", "3"], "\"1 and 3\"", "\"1 and 3\""),
+        (vec!["9", "replicas"], "\"9 replicas\"", "\"9 replicas\""),
+        (
+            vec!["1", "9"],
+            "refused: q1 has 3 options, there is no option 9",
+            "refused: q1 has 3 options, there is no option 9",
+        ),
+        (vec!["none", "of", "these"], "\"none of these\"", "\"none of these\""),
+        (
+            vec![],
+            "refused: an empty answer to q1 is no answer",
+            "refused: an empty answer to q1 is no answer",
+        ),
+    ] {
+        check(&one, words(&typed), in_one);
+        check(&many, words(&typed), in_many);
+    }
+}
+
+#[test]
+fn choices_are_places() {
+    let (one, many) = (question(&WAYS, false, false), question(&WAYS, true, true));
+    check(&one, Reply::Choices(vec![1]), "pw");
+    check(&one, Reply::Choices(vec![1, 1]), "pw");
+    check(&one, Reply::Choices(vec![1, 2]), "refused: q1 takes one choice, not several");
+    check(&one, Reply::Choices(vec![]), "refused: an empty answer to q1 is no answer");
+    check(&one, Reply::Choices(vec![3]), "refused: q1 has 3 options, there is no option 4");
+    check(
+        &one,
+        Reply::Choices(vec![usize::MAX]),
+        "refused: q1 has 3 options, there is no option 18446744073709551615",
+    );
+    check(
+        &one,
+        Reply::Both(vec![0], "x".into()),
+        "refused: q1 takes one of its options, not words of one's own",
+    );
+    check(&many, Reply::Choices(vec![2, 0, 2]), "link, passkey");
+    check(&many, Reply::Both(vec![2], "and more".into()), "link, \"and more\"");
+    check(&many, Reply::Both(vec![], "only this".into()), "\"only this\"");
+    check(&many, Reply::Both(vec![0], " ".into()), "refused: an empty answer to q1 is no answer");
+    check(
+        &question(&[], false, true),
+        Reply::Choices(vec![0]),
+        "refused: q1 has 0 options, there is no option 1",
+    );
+}
+
+#[test]
+fn chat_25_own_words_are_taken_as_they_are() {
+    let free = question(&WAYS, false, true);
+    let empty = "refused: an empty answer to q1 is no answer";
+    for (text, expected) in [
+        ("OAuth", "\"OAuth\""),
+        ("  two\nlines \n", "\"two\nlines\""),
+        ("1", "\"1\""),
+        ("Passkeys", "\"Passkeys\""),
+        ("$(rm -rf /) `x` \u{1b}[31m", "\"$(rm -rf /) `x` \u{1b}[31m\""),
+        ("", empty),
+        (" \t\r\n\u{a0}\u{3000}", empty),
+        ("\0", empty),
+        ("\u{1b}\u{7}\n", empty),
+    ] {
+        check(&free, Reply::Text(text.into()), expected);
+    }
+}
+
+#[test]
+fn chat_26_own_words_are_refused_where_only_options_count() {
+    let closed = question(&WAYS, false, false);
+    let refused = "refused: q1 takes one of its options, not words of one's own";
+    for text in ["OAuth", "Passkeys", "", "\0"] {
+        check(&closed, Reply::Text(text.into()), refused);
+    }
+}
+
+#[test]
+fn a_question_without_options_takes_numbers_as_words() {
+    let open = question(&[], false, true);
+    check(&open, words(&["8080"]), "\"8080\"");
+    check(&open, words(&["0"]), "\"0\"");
+    check(&open, words(&["a", "b"]), "\"a b\"");
+    check(&open, words(&[""]), "refused: an empty answer to q1 is no answer");
+    check(&open, words(&[" ", "\t"]), "refused: an empty answer to q1 is no answer");
+}
+
+/// No empty text ever becomes an answer, not even where an option's value is empty.
+#[test]
+fn nothing_is_not_the_option_without_a_value() {
+    let odd = question(&["|None", "x|Some"], false, true);
+    check(&odd, words(&[""]), "refused: an empty answer to q1 is no answer");
+    check(&odd, words(&["none"]), "");
+    check(&odd, words(&[" "]), "refused: an empty answer to q1 is no answer");
+}
+
+#[test]
+fn what_is_too_long_is_refused_with_its_length() {
+    let free = question(&WAYS, false, true);
+    let most = "x".repeat(MAX_TEXT);
+    check(&free, Reply::Text(most.clone()), &format!("\"{most}\""));
+    let more = "refused: this answer has 1048576 bytes, at most 65536 are taken";
+    let huge = "x".repeat(1024 * 1024);
+    check(&free, Reply::Text(huge.clone()), more);
+    check(&free, words(&[&huge]), more);
+    check(&question(&WAYS, true, true), Reply::Both(vec![0], huge.clone()), more);
+    check(
+        &question(&WAYS, false, false),
+        Reply::Text(huge),
+        "refused: q1 takes one of its options, not words of one's own",
+    );
+}
+
+#[test]
+fn an_answer_reads_as_its_labels_and_own_words() {
+    let many = question(&WAYS, true, true);
+    let answer = many.resolve(&Reply::Both(vec![2, 0], "and more".into())).unwrap();
+    assert_eq!(many.words(&answer), "Magic link, Passkeys, and more");
+}

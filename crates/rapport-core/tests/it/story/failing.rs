@@ -1,0 +1,140 @@
+//! What goes wrong: agents that die, other conversations, things that cannot be done. All of it can be restarted.
+
+use rapport_core::{Act, AgentDid, AgentState, ConversationId, Leave, Status, Terms, Usage, World};
+
+use super::{way, working};
+use crate::support::{Story, call};
+
+fn connect(conversation: &str) -> AgentDid {
+    AgentDid::Connect { conversation: ConversationId::new(conversation), model: None }
+}
+
+#[test]
+fn an_agent_that_dies_with_nothing_open_fails_and_can_be_restarted() {
+    let mut story = Story::of("Add login");
+    story
+        .connects()
+        .leaves(
+            Leave::Failed { reason: "exit status 1".into() },
+            "cut off: exit status 1; failed: exit status 1",
+        )
+        .wants(&[]);
+    assert_eq!(story.play.view().status, Status::Failed);
+    assert_eq!(story.play.view().failure.as_deref(), Some("exit status 1"));
+    story
+        .crash("")
+        .act(Act::Restart, "restarted by ann (terminal)")
+        .wants(&["turn 1 running to plan []"])
+        .connects_again()
+        .act(Act::Restart, "refused: restarting is not possible now: the agent is still clarifying the task");
+    assert_eq!(story.play.view().status, Status::Running);
+}
+
+#[test]
+fn an_agent_that_dies_with_a_question_open_leaves_the_question() {
+    let mut story = working();
+    story
+        .asks("c2", &[way()], "c2 asked round 3: q3")
+        .leaves(Leave::Failed { reason: "killed".into() }, "cut off: killed")
+        .wants(&[])
+        .open(&["q3"]);
+    assert_eq!(story.play.view().agent.state, AgentState::CutOff);
+    // Somebody may also let it go on without.
+    story
+        .act(Act::Restart, "restarted by ann (terminal)")
+        .wants(&["turn 2 running to work []"])
+        .open(&["q3"]);
+}
+
+#[test]
+fn an_agent_that_was_stopped_is_wanted_again() {
+    working()
+        .leaves(Leave::Stopped, "cut off: it was stopped")
+        .wants(&["turn 2 running to work []"])
+        .connects();
+}
+
+/// What the wrong conversation still says before it is stopped counts for nothing, least of all as a result.
+#[test]
+fn another_conversation_after_resume_fails() {
+    let stray = "refused: what the agent did does not belong to anything that is going on";
+    let reason = "the agent resumed another conversation: 4f1c was asked for, beef came";
+    let mut story = Story::of("Add login");
+    story
+        .connects()
+        .crash("cut off: Rapport was stopped")
+        .did(connect("beef"), &format!("cut off: {reason}; failed: {reason}"))
+        .wants(&[])
+        .did(AgentDid::Say { text: "All done".into() }, stray)
+        .asks("c1", &[way()], stray)
+        .did(AgentDid::Take { call: call("c1") }, stray)
+        .did(connect("beef"), stray)
+        .did(AgentDid::Spend { usage: Usage { output: 5, ..Usage::default() } }, "spent 5")
+        .finishes("All done", "cut off: it was stopped after a failure")
+        .open(&[]);
+    assert_eq!(story.play.view().failure.as_deref(), Some(reason));
+    story.act(Act::Restart, "restarted by ann (terminal)").wants(&["turn 1 running to plan []"]);
+    assert_eq!(story.order().conversation.as_str(), "4f1c");
+}
+
+/// The first time, an agent may name its conversation itself.
+#[test]
+fn an_agent_may_begin_a_conversation_of_its_own() {
+    let mut story = Story::of("Add login");
+    story.did(connect("beef"), "turn 1 connected to beef").did(connect("beef"), "");
+    assert_eq!(story.order().conversation.as_str(), "beef");
+}
+
+/// One failure is one failure, however the agent leaves afterwards: one restart is enough.
+#[test]
+fn a_failure_within_a_failure_is_still_one() {
+    let mut story = working();
+    story
+        .world(World::Failed { reason: "the disk is full".into() }, "failed: the disk is full")
+        .leaves(Leave::Failed { reason: "killed".into() }, "cut off: it was stopped after a failure")
+        .world(
+            World::Failed { reason: "x".into() },
+            "refused: a failure does not belong to anything that is going on",
+        );
+    assert_eq!(story.play.view().failure.as_deref(), Some("the disk is full"));
+    story
+        .act(Act::Restart, "restarted by ann (terminal)")
+        .wants(&["turn 2 running to work []"])
+        .finishes("Done.", "turn 2 ended");
+}
+
+/// After a crash the process is gone also for a session that had failed: what it asked is not asked twice.
+#[test]
+fn a_crash_after_a_failure_asks_nobody_twice() {
+    working()
+        .asks("c2", &[way()], "c2 asked round 3: q3")
+        .world(World::Failed { reason: "the disk is full".into() }, "failed: the disk is full")
+        .crash("cut off: Rapport was stopped")
+        .act(Act::Restart, "restarted by ann (terminal)")
+        .asks("c5", &[way()], "c5 asked round 3 again")
+        .open(&["q3"]);
+}
+
+#[test]
+fn nothing_is_due_in_a_session_that_failed() {
+    let terms = Terms { expire: Some(jiff::SignedDuration::from_hours(1)), ..Terms::default() };
+    let mut story = Story::with("Add login", terms);
+    story.connects().asks("c1", &[way()], "c1 asked round 1: q1");
+    story.world(World::Failed { reason: "x".into() }, "failed: x");
+    assert_eq!(story.play.session.deadline(), None);
+    story.play.pass(jiff::SignedDuration::from_hours(9));
+    story.world(World::Tick, "").open(&["q1"]);
+}
+
+#[test]
+fn a_report_that_failed_is_wanted_again() {
+    working()
+        .finishes("Done.", "turn 2 ended")
+        .world(World::Failed { reason: "git is gone".into() }, "failed: git is gone")
+        .world(
+            World::Report { changes: None },
+            "refused: a report does not belong to anything that is going on",
+        )
+        .act(Act::Restart, "restarted by ann (terminal)")
+        .wants(&["report of turn 2 since b1"]);
+}

@@ -1,0 +1,213 @@
+//! Hot, cooled, parked, cut off: how an agent waits and how it gets its answer. Nobody is asked twice.
+
+use jiff::SignedDuration;
+use rapport_core::{Act, AgentDid, Ask, Leave, Terms, World};
+
+use super::{length, way};
+use crate::support::{Story, call};
+
+#[test]
+fn hot_then_cooled_then_parked_then_answered_at_the_same_call() {
+    Story::of("Add login")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .wants(&["turn 1 running to plan []"])
+        .due("5m", "c1 cooled")
+        .wants(&["turn 1 running to plan []", "parked at c1"])
+        .world(World::Tick, "")
+        .leaves(Leave::Deferred { call: call("c1") }, "parked at c1")
+        .wants(&[])
+        .open(&["q1"])
+        .crash("")
+        .answer("q1", "1", "q1 answered passkeys by ann (terminal)")
+        .wants(&["turn 1 running to plan [c1]", "c1 replied: Which way? Passkeys"])
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1 again")
+        .wants(&["turn 1 running to plan [c1]", "c1 replied: Which way? Passkeys"])
+        .takes("c1")
+        .wants(&["turn 1 running to plan []"]);
+}
+
+#[test]
+fn an_answer_while_it_cools_keeps_the_process() {
+    Story::of("Add login")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .due("5m", "c1 cooled")
+        .answer("q1", "1", "q1 answered passkeys by ann (terminal)")
+        .wants(&["turn 1 running to plan [c1]", "c1 replied: Which way? Passkeys"])
+        .takes("c1")
+        // The next question has its own hot time.
+        .asks("c2", &[length()], "c2 asked round 2: q2")
+        .due("5m", "c2 cooled")
+        .wants(&["turn 1 running to plan []", "parked at c2"]);
+}
+
+#[test]
+fn a_call_withdrawn_while_it_cools_parks_nothing() {
+    Story::of("Add login")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .due("5m", "c1 cooled")
+        .did(
+            AgentDid::Withdraw { call: call("c1") },
+            "round 1 closed: it was withdrawn: the agent no longer asks",
+        )
+        .wants(&["turn 1 running to plan []"])
+        .answer(
+            "q1",
+            "1",
+            "refused: q1 can no longer be answered: it was withdrawn: the agent no longer asks",
+        )
+        .did(AgentDid::Take { call: call("c1") }, "")
+        .asks("c1", &[way()], "c1 asked round 2: q2")
+        .open(&["q2"]);
+}
+
+/// Of two calls put away an agent asks only the last again, so it is never put away with two.
+#[test]
+fn a_second_question_while_the_first_cools_keeps_the_process() {
+    Story::of("Add login")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .due("5m", "c1 cooled")
+        .asks("c2", &[length()], "c2 asked round 2: q2")
+        .wants(&["turn 1 running to plan []"])
+        .answer("q2", "1", "q2 answered a-day by ann (terminal)")
+        .wants(&["turn 1 running to plan [c2]", "c2 replied: How long? A day"])
+        .takes("c2")
+        .wants(&["turn 1 running to plan []", "parked at c1"]);
+}
+
+#[test]
+fn cut_off_with_a_question_open_waits_for_the_answer_and_brings_it() {
+    Story::of("Add login")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .leaves(Leave::Failed { reason: "killed".into() }, "cut off: killed")
+        .wants(&[])
+        .open(&["q1"])
+        .answer("q1", "1", "q1 answered passkeys by ann (terminal)")
+        .wants(&["turn 1 running to plan [c1]", "c1 replied: Which way? Passkeys"])
+        .told("c1", "Which way? Passkeys")
+        .connects()
+        .takes("c1")
+        .wants(&["turn 1 running to plan []"]);
+}
+
+/// After a cut-off the agent asks in a new call; the answer that was given to the old one is given to it.
+#[test]
+fn the_same_question_under_a_new_call_is_not_asked_again() {
+    Story::of("Add login")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .crash("cut off: Rapport was stopped")
+        .answer("q1", "1", "q1 answered passkeys by ann (terminal)")
+        .connects()
+        .asks("c7", &[way()], "c7 asked round 1 again")
+        .open(&[])
+        .wants(&["turn 1 running to plan [c7]", "c7 replied: Which way? Passkeys"])
+        .takes("c7")
+        .wants(&["turn 1 running to plan []"])
+        // Once it has the answer, asking again is asking anew.
+        .asks("c8", &[way()], "c8 asked round 2: q2");
+}
+
+#[test]
+fn the_same_question_still_open_under_a_new_call_is_not_asked_again() {
+    Story::of("Add login")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .crash("cut off: Rapport was stopped")
+        .act(Act::Restart, "restarted by ann (terminal)")
+        .wants(&["turn 1 running to plan []"])
+        .connects_again()
+        .asks("c7", &[way()], "c7 asked round 1 again")
+        .open(&["q1"])
+        .answer("q1", "2", "q1 answered passwords by ann (terminal)")
+        .wants(&["turn 1 running to plan [c7]", "c7 replied: Which way? Passwords"]);
+}
+
+#[test]
+fn another_question_after_a_cut_off_supersedes_the_one_that_was_open() {
+    Story::of("Add login")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .crash("cut off: Rapport was stopped")
+        .act(Act::Restart, "restarted by ann (terminal)")
+        .asks("c7", &[length()], "round 1 closed: round 2 asks instead; c7 asked round 2: q2")
+        .answer("q1", "1", "refused: q1 can no longer be answered: round 2 asks instead")
+        .open(&["q2"])
+        .asks("c1", &[way()], "c1 asked round 3: q3");
+}
+
+/// The transcript is written a moment after the answer arrived. Killed in between, the agent asks the very same call
+/// again, though it said that it had the answer.
+#[test]
+fn an_answer_that_was_taken_and_lost_with_the_process_is_given_again() {
+    Story::of("Add login")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .due("5m", "c1 cooled")
+        .leaves(Leave::Deferred { call: call("c1") }, "parked at c1")
+        .answer("q1", "1", "q1 answered passkeys by ann (terminal)")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1 again")
+        .takes("c1")
+        .crash("cut off: Rapport was stopped")
+        .wants(&["turn 1 running to plan []"])
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1 again")
+        .wants(&["turn 1 running to plan [c1]", "c1 replied: Which way? Passkeys"])
+        .takes("c1")
+        .asks("c1", &[way()], "");
+}
+
+#[test]
+fn a_question_that_cannot_be_parked_stays_hot() {
+    let mut story = Story::of("Add login");
+    let ask = Ask::Questions(vec![way()]);
+    story.connects().did(AgentDid::Ask { call: call("c1"), ask, parkable: false }, "c1 asked round 1: q1");
+    assert_eq!(story.play.session.deadline(), None);
+    assert_eq!(story.play.session.parkable_call(), None);
+}
+
+#[test]
+fn expiry_tells_the_agent_honestly() {
+    let terms = Terms { expire: Some(SignedDuration::from_hours(1)), ..Terms::default() };
+    Story::with("Add login", terms)
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .due("5m", "c1 cooled")
+        .leaves(Leave::Deferred { call: call("c1") }, "parked at c1")
+        .due("55m", "round 1 closed: its time ran out")
+        .open(&[])
+        .told(
+            "c1",
+            "Which way? denied: Nobody answered in time. This is not an answer: do not take it as consent or as a \
+             choice. Do what can be done without it and say what is left open.",
+        )
+        .answer("q1", "1", "refused: q1 can no longer be answered: its time ran out")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1 again")
+        .takes("c1")
+        .wants(&["turn 1 running to plan []"]);
+}
+
+/// What somebody answered in time reaches the agent, also where the rest of the round did not.
+#[test]
+fn expiry_keeps_no_answer_back() {
+    let terms = Terms { expire: Some(SignedDuration::from_hours(1)), ..Terms::default() };
+    Story::with("Add login", terms)
+        .connects()
+        .asks("c1", &[way(), length()], "c1 asked round 1: q1, q2")
+        .answer("q1", "1", "q1 answered passkeys by ann (terminal)")
+        .due("5m", "c1 cooled")
+        .due("55m", "round 1 closed: its time ran out")
+        .told(
+            "c1",
+            "How long? denied: Nobody answered in time. This is not an answer: do not take it as consent or as a \
+             choice. Do what can be done without it and say what is left open. These were answered:\n\n\
+             Q: Which way?\nA: Passkeys",
+        );
+}

@@ -1,0 +1,354 @@
+//! A session played the way the engine plays it, and facts and wants in words, so that a story reads as text.
+
+use jiff::{SignedDuration, Timestamp};
+use rapport_core::{
+    Act, AgentDid, Ask, Asker, By, CallId, CallReply, Choice, ConversationId, Created, Draft, Entry, Event,
+    Input, Leave, Order, Question, QuestionId, Refusal, Reply, Session, SessionId, Terms, Told, TurnId, View,
+    Want, World,
+};
+
+/// The conversation every session here begins with.
+pub(crate) const CONVERSATION: &str = "4f1c";
+
+/// A session with its log and a clock that moves only when told.
+pub(crate) struct Play {
+    pub(crate) session: Session,
+    pub(crate) log: Vec<Entry>,
+    pub(crate) now: Timestamp,
+}
+
+impl Play {
+    pub(crate) fn begin(task: &str) -> Self {
+        Self::begin_with(task, Terms::default())
+    }
+
+    pub(crate) fn begin_with(task: &str, terms: Terms) -> Self {
+        let now: Timestamp = "2026-01-24T09:00:00Z".parse().unwrap();
+        let facts = Session::begin(created(task, terms)).unwrap();
+        let first = Entry { seq: 1, at: now, facts };
+        let session = Session::open(&first).unwrap();
+        Self { session, log: vec![first], now }
+    }
+
+    /// What the engine does with an input: decide, store, apply.
+    pub(crate) fn put(&mut self, input: &Input) -> Result<Vec<Event>, Refusal> {
+        let facts = self.session.decide(input, self.now)?;
+        if !facts.is_empty() {
+            let seq = self.session.seq() + 1;
+            let entry = Entry { seq, at: self.now, facts: facts.clone() };
+            self.session.apply_entry(&entry);
+            self.log.push(entry);
+        }
+        Ok(facts)
+    }
+
+    /// What is left after kill -9: the log.
+    pub(crate) fn replay(&mut self) {
+        self.session = Session::replay(&self.log).unwrap();
+    }
+
+    pub(crate) fn view(&self) -> View {
+        self.session.view(&SessionId::new("20260124-story"))
+    }
+
+    pub(crate) fn pass(&mut self, time: SignedDuration) {
+        self.now = self.now.checked_add(time).unwrap();
+    }
+}
+
+pub(crate) fn created(task: &str, terms: Terms) -> Created {
+    Created {
+        task: task.into(),
+        project: "/home/ann/shop".into(),
+        conversation: ConversationId::new(CONVERSATION),
+        by: ann(),
+        terms,
+    }
+}
+
+pub(crate) fn ann() -> By {
+    By::Person { channel: "terminal".into(), id: "ann".into() }
+}
+
+pub(crate) fn bob() -> By {
+    By::Person { channel: "telegram".into(), id: "bob".into() }
+}
+
+pub(crate) fn call(id: &str) -> CallId {
+    CallId::new(id)
+}
+
+pub(crate) fn question(id: &str) -> QuestionId {
+    QuestionId::new(id)
+}
+
+pub(crate) fn person(by: By, act: Act) -> Input {
+    Input::Person { by, act }
+}
+
+pub(crate) fn agent(turn: u32, did: AgentDid) -> Input {
+    Input::Agent { turn: TurnId(turn), did }
+}
+
+pub(crate) fn options(labels: &[&str]) -> Vec<Choice> {
+    labels
+        .iter()
+        .map(|label| Choice {
+            label: (*label).into(),
+            value: label.to_lowercase().replace(' ', "-"),
+            description: None,
+        })
+        .collect()
+}
+
+/// A question with one choice among these, or own words.
+pub(crate) fn draft(text: &str, labels: &[&str]) -> Draft {
+    Draft { text: text.into(), header: None, options: options(labels), multi: false, free_text: true }
+}
+
+/// A story: each step says what comes in, and what has to come of it.
+pub(crate) struct Story {
+    pub(crate) play: Play,
+    turn: u32,
+}
+
+impl Story {
+    pub(crate) fn of(task: &str) -> Self {
+        Self::with(task, Terms::default())
+    }
+
+    pub(crate) fn with(task: &str, terms: Terms) -> Self {
+        Self { play: Play::begin_with(task, terms), turn: 1 }
+    }
+
+    /// What comes of an input: its facts in words, joined by "; ", or why it is refused.
+    pub(crate) fn put(&mut self, input: &Input) -> String {
+        match self.play.put(input) {
+            Ok(facts) => {
+                for fact in &facts {
+                    if let Event::TurnStarted { turn, .. } = fact {
+                        self.turn = turn.0;
+                    }
+                }
+                facts.iter().map(fact_in_words).collect::<Vec<_>>().join("; ")
+            }
+            Err(refusal) => format!("refused: {refusal}"),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn check(&mut self, input: &Input, expected: &str) -> &mut Self {
+        let got = self.put(input);
+        assert_eq!(got, expected, "after {input:?}");
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn did(&mut self, did: AgentDid, expected: &str) -> &mut Self {
+        let turn = self.turn;
+        self.check(&agent(turn, did), expected)
+    }
+
+    #[track_caller]
+    pub(crate) fn connects(&mut self) -> &mut Self {
+        let expected = format!("turn {} connected to {CONVERSATION}", self.turn);
+        self.did(
+            AgentDid::Connect { conversation: ConversationId::new(CONVERSATION), model: None },
+            &expected,
+        )
+    }
+
+    /// In a turn whose process was taken to be there already.
+    #[track_caller]
+    pub(crate) fn connects_again(&mut self) -> &mut Self {
+        let conversation = ConversationId::new(CONVERSATION);
+        self.did(AgentDid::Connect { conversation, model: None }, "")
+    }
+
+    #[track_caller]
+    pub(crate) fn asks(&mut self, id: &str, drafts: &[Draft], expected: &str) -> &mut Self {
+        let ask = Ask::Questions(drafts.to_vec());
+        self.did(AgentDid::Ask { call: call(id), ask, parkable: true }, expected)
+    }
+
+    #[track_caller]
+    pub(crate) fn takes(&mut self, id: &str) -> &mut Self {
+        self.did(AgentDid::Take { call: call(id) }, &format!("{id} taken"))
+    }
+
+    #[track_caller]
+    pub(crate) fn leaves(&mut self, leave: Leave, expected: &str) -> &mut Self {
+        self.did(AgentDid::Leave(leave), expected)
+    }
+
+    #[track_caller]
+    pub(crate) fn finishes(&mut self, result: &str, expected: &str) -> &mut Self {
+        self.leaves(Leave::Finished { result: result.into() }, expected)
+    }
+
+    #[track_caller]
+    pub(crate) fn act(&mut self, act: Act, expected: &str) -> &mut Self {
+        self.check(&person(ann(), act), expected)
+    }
+
+    #[track_caller]
+    pub(crate) fn answer(&mut self, id: &str, words: &str, expected: &str) -> &mut Self {
+        let reply = Reply::Words(vec![words.into()]);
+        self.act(Act::Answer { question: Some(question(id)), reply }, expected)
+    }
+
+    #[track_caller]
+    pub(crate) fn world(&mut self, world: World, expected: &str) -> &mut Self {
+        self.check(&Input::World(world), expected)
+    }
+
+    #[track_caller]
+    pub(crate) fn crash(&mut self, expected: &str) -> &mut Self {
+        self.play.replay();
+        self.world(World::Lost, expected)
+    }
+
+    /// Time passes until something is due, and that happens.
+    #[track_caller]
+    pub(crate) fn due(&mut self, after: &str, expected: &str) -> &mut Self {
+        let deadline = self.play.session.deadline().expect("something is due");
+        let wait = deadline.duration_since(self.play.now);
+        assert_eq!(format!("{wait:#}"), after);
+        self.play.now = deadline;
+        self.world(World::Tick, expected)
+    }
+
+    #[track_caller]
+    pub(crate) fn wants(&mut self, expected: &[&str]) -> &mut Self {
+        let wants: Vec<_> = self.play.session.wants().iter().map(want_in_words).collect();
+        assert_eq!(wants, expected);
+        self
+    }
+
+    /// The open questions, by their names.
+    #[track_caller]
+    pub(crate) fn open(&mut self, expected: &[&str]) -> &mut Self {
+        let view = self.play.view();
+        let open: Vec<_> = view.questions.iter().map(|question| question.id.as_str()).collect();
+        assert_eq!(open, expected);
+        self
+    }
+
+    /// What the agent has to be started with.
+    #[track_caller]
+    pub(crate) fn order(&self) -> Order {
+        let wants = self.play.session.wants().into_iter();
+        let mut orders =
+            wants.filter_map(|want| if let Want::AgentRunning(order) = want { Some(order) } else { None });
+        orders.next().expect("an agent is wanted")
+    }
+
+    /// What the agent is told about a call.
+    #[track_caller]
+    pub(crate) fn told(&mut self, id: &str, expected: &str) -> &mut Self {
+        let order = self.order();
+        let reply = order.replies.iter().find(|(replied, _)| replied.as_str() == id);
+        assert_eq!(reply_in_words(&reply.expect("the call has a reply").1), expected);
+        self
+    }
+
+    /// The plan is saved and, if there is work, the state before it noted.
+    #[track_caller]
+    pub(crate) fn saved(&mut self) -> &mut Self {
+        for want in self.play.session.wants() {
+            if let Want::PlanSaved(file) = want {
+                let expected = format!("plan {} saved", file.revision);
+                self.world(World::PlanSaved { revision: file.revision, path: file.path }, &expected);
+            }
+        }
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn baseline(&mut self) -> &mut Self {
+        let turn = self.turn;
+        let world = World::Baseline { turn: TurnId(turn), baseline: Some("b1".into()) };
+        self.world(world, &format!("turn {turn} baselined at b1"))
+    }
+}
+
+pub(crate) fn fact_in_words(fact: &Event) -> String {
+    match fact {
+        Event::Created(created) => format!("created: {}", created.task),
+        Event::TurnStarted { turn, kind, .. } => format!("turn {turn} started to {kind:?}").to_lowercase(),
+        Event::Baselined { turn, baseline } => {
+            format!("turn {turn} baselined at {}", baseline.as_deref().unwrap_or("nothing"))
+        }
+        Event::Connected { turn, conversation, .. } => format!("turn {turn} connected to {conversation}"),
+        Event::Said { text, .. } => format!("said {text}"),
+        Event::Used { tool, what, .. } => format!("used {tool} {what}"),
+        Event::Unreadable { line, .. } => format!("unreadable: {line}"),
+        Event::Asked { round, asker, questions } => {
+            let asker = match asker {
+                Asker::Rapport => "Rapport".to_owned(),
+                Asker::Agent { call, .. } => call.to_string(),
+            };
+            format!("{asker} asked round {round}: {}", names(questions))
+        }
+        Event::AskedAgain { round, call, .. } => format!("{call} asked round {round} again"),
+        Event::Declined { call, reason, .. } => {
+            format!("{call} declined: {}", reason.split('.').next().unwrap_or_default())
+        }
+        Event::Answered { question, answer, by } => {
+            let text = answer.text.iter().map(|text| format!("\"{text}\""));
+            let words: Vec<_> = answer.values.iter().cloned().chain(text).collect();
+            format!("{question} answered {} by {by}", words.join(", "))
+        }
+        Event::Reopened { question, by } => format!("{question} reopened by {by}"),
+        Event::Kept { question, by } => format!("{question} kept by {by}"),
+        Event::Taken { call } => format!("{call} taken"),
+        Event::Closed { round, how } => format!("round {round} closed: {how}"),
+        Event::Cooled { call, .. } => format!("{call} cooled"),
+        Event::Parked { call, .. } => format!("parked at {call}"),
+        Event::CutOff { reason, .. } => format!("cut off: {reason}"),
+        Event::Spent { usage, .. } => format!("spent {}", usage.output),
+        Event::PlanProposed { goal, description, .. } => format!("plan proposed: {goal}/{description}"),
+        Event::PlanSaved { revision, .. } => format!("plan {revision} saved"),
+        Event::TurnEnded { turn, .. } => format!("turn {turn} ended"),
+        Event::Failed { reason } => format!("failed: {reason}"),
+        Event::Restarted { by } => format!("restarted by {by}"),
+        Event::Reported { .. } => "reported".into(),
+        Event::Cancelled { by, .. } => format!("cancelled by {by}"),
+        Event::Unknown(fact) => format!("unknown: {fact}"),
+    }
+}
+
+fn names(questions: &[Question]) -> String {
+    questions.iter().map(|question| question.id.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn want_in_words(want: &Want) -> String {
+    match want {
+        Want::Baseline(turn) => format!("baseline of turn {turn}"),
+        Want::AgentRunning(order) => {
+            let replies: Vec<_> = order.replies.iter().map(|(call, _)| call.as_str()).collect();
+            let kind = format!("{:?}", order.kind).to_lowercase();
+            format!("turn {} running to {kind} [{}]", order.turn, replies.join(", "))
+        }
+        Want::Replied { call, reply, .. } => format!("{call} replied: {}", reply_in_words(reply)),
+        Want::AgentParked { call, .. } => format!("parked at {call}"),
+        Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),
+        Want::Report { turn, baseline } => {
+            format!("report of turn {turn} since {}", baseline.as_deref().unwrap_or("nothing"))
+        }
+    }
+}
+
+fn reply_in_words(reply: &CallReply) -> String {
+    match reply {
+        CallReply::Answers(told) => {
+            let told: Vec<_> =
+                told.iter().map(|t: &Told| format!("{} {}", t.question, t.attributed())).collect();
+            told.join(", ")
+        }
+        CallReply::Allow { asked, always } => {
+            format!("{asked} allowed{}", if *always { " always" } else { "" })
+        }
+        CallReply::Deny { asked, message } => format!("{asked} denied: {message}"),
+    }
+}
