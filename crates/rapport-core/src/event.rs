@@ -2,7 +2,7 @@
 //! Facts are past tense, are never edited, and say nothing that could be derived from the ones before.
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::answer::{Answer, By};
@@ -20,7 +20,6 @@ pub struct Entry {
     /// When it was decided.
     pub at: Timestamp,
     /// What became true.
-    #[serde(serialize_with = "as_they_were")]
     pub facts: Vec<Event>,
 }
 
@@ -46,23 +45,9 @@ impl Entry {
     }
 }
 
-/// What is not known here is known elsewhere: it is written as it was read.
-fn as_they_were<S: Serializer>(facts: &[Event], serializer: S) -> Result<S::Ok, S::Error> {
-    struct Fact<'a>(&'a Event);
-    impl Serialize for Fact<'_> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            match self.0 {
-                Event::Unknown(fact) => fact.serialize(serializer),
-                known => known.serialize(serializer),
-            }
-        }
-    }
-    serializer.collect_seq(facts.iter().map(Fact))
-}
-
 /// One fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", remote = "Self")]
 pub enum Event {
     /// Somebody wants something done. Always the first fact, and only the first.
     Created(Created),
@@ -273,6 +258,23 @@ impl Event {
     fn is_known(kind: &str) -> bool {
         let empty = Value::Object([(kind.to_owned(), Value::Null)].into_iter().collect());
         !matches!(serde_json::from_value::<Event>(empty), Err(e) if e.to_string().starts_with("unknown variant"))
+    }
+}
+
+// `remote = "Self"` puts what is derived beside the traits, as functions of the same names.
+impl Serialize for Event {
+    /// What is not known here is known elsewhere: it is written as it was read.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Event::Unknown(fact) => fact.serialize(serializer),
+            known => Event::serialize(known, serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Event::deserialize(deserializer)
     }
 }
 
