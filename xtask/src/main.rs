@@ -1,1 +1,33 @@
-fn main() {}
+//! What contributors run: `cargo xtask test` checks everything, `cargo xtask bench` measures.
+
+mod bench;
+mod shell;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test          install what the tests need, then format, lints, docs, tests, demo
+cargo xtask test --quick  the same without what takes long (fewer random cases, no demo)
+cargo xtask bench         measure, as ratios within one run";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match args.as_slice() {
+        ["test"] => test::run(test::Extent::Everything),
+        ["test", "--quick"] => test::run(test::Extent::Quick),
+        ["bench", rest @ ..] => bench::run(rest),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("\nxtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

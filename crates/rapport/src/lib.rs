@@ -2,5 +2,11 @@
 
 pub mod agents;
 pub mod channels;
+pub mod cli;
+pub mod clock;
+pub mod config;
 pub mod engine;
+pub mod error;
 pub mod stores;
+pub mod wiring;
+pub mod workers;

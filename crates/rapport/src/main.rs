@@ -1,15 +1,10 @@
-//! The binary: looks at the first word and calls the part that knows what to do.
+//! The `rapport` binary: reads the command line and does what it says.
 
 use std::process::ExitCode;
 
+use clap::Parser as _;
+use rapport::cli::Cli;
+
 fn main() -> ExitCode {
-    let mut args = std::env::args_os().skip(1);
-    match args.next() {
-        Some(word) if word == "keep" => rapport::agents::keeper::run(args),
-        Some(word) if word == "rehearse" => rapport::agents::rehearsal::run(args),
-        _ => {
-            eprintln!("usage: rapport rehearse [--scenario FILE|NAME] [claude flags...]");
-            ExitCode::from(2)
-        }
-    }
+    Cli::parse().execute()
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::{Phase, Process, Round, Session};
 use crate::event::{Ending, Event};
+use crate::id::CallId;
 use crate::input::World;
 use crate::refusal::Refusal;
 
@@ -51,6 +52,11 @@ impl Session {
             self.coolable().and_then(|round| round.hot_since.checked_add(self.created.terms.hot).ok());
         let expiring = self.open_rounds().filter_map(|round| self.expiry(round));
         expiring.chain(cooling).min()
+    }
+
+    /// The call a process could put away right now, and end.
+    pub fn parkable_call(&self) -> Option<CallId> {
+        self.coolable()?.call().cloned()
     }
 
     fn lost(&self) -> Vec<Event> {

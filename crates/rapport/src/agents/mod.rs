@@ -9,6 +9,9 @@ use std::path::PathBuf;
 use rapport_core::{AgentDid, CallId, CallReply, Order, Progress};
 use tokio::sync::mpsc;
 
+/// What an agent is told that was cut off with nothing else to be told.
+pub const GO_ON: &str = "Go on with the task where you left off.";
+
 /// A program that does the work.
 ///
 /// What every driver holds to: it sends exactly one [`AgentDid::Leave`], as the last thing, whatever happens; when that

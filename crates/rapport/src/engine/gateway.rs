@@ -43,6 +43,9 @@ pub enum GatewayError {
     /// It could not be stored, so it did not happen.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The session can no longer be stored, so nothing more is done in it here.
+    #[error("{0}")]
+    Broken(std::sync::Arc<StoreError>),
     /// The engine does not run this session.
     #[error("session {0} is not run here")]
     NotHere(SessionId),

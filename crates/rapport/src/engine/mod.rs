@@ -1,5 +1,68 @@
-//! One loop owns all sessions and makes their wants true.
+//! One loop owns all sessions of this process and makes their wants true.
+//!
+//! For every input: decide, store (durable), apply, tell followers, make the wants true. Writing happens off the loop,
+//! one entry at a time per session and many sessions side by side; until an entry is stored nobody sees it and
+//! nothing is done about it. A session is taken up by replaying its log and putting in [`World::Lost`]: the same loop
+//! then brings back whatever should be running.
 
+mod errands;
 mod gateway;
+mod hosted;
+mod run;
+pub mod socket;
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::agents::Agent;
+use crate::clock::Clock;
+use crate::stores::{Holder, Store};
+use crate::workers::Worker;
 
 pub use gateway::{Follower, Gateway, GatewayError, Update};
+
+/// What an engine is put together from.
+#[derive(Clone)]
+pub struct Parts {
+    /// Where logs live.
+    pub store: Arc<dyn Store>,
+    /// Who does the work.
+    pub agent: Arc<dyn Agent>,
+    /// Where it is done.
+    pub worker: Arc<dyn Worker>,
+    /// What time it is.
+    pub clock: Clock,
+    /// How others find this process.
+    pub holder: Holder,
+}
+
+/// A running engine. It stops when this is dropped; [`Engine::stop`] also waits until it has.
+#[derive(Debug)]
+pub struct Engine {
+    gateway: Gateway,
+    stop: oneshot::Sender<()>,
+    done: JoinHandle<()>,
+}
+
+impl Engine {
+    /// Starts the loop.
+    pub fn start(parts: Parts) -> Self {
+        let (requests, incoming) = mpsc::channel(64);
+        let (stop, stopped) = oneshot::channel();
+        let done = tokio::spawn(run::Loop::new(parts, incoming).run(stopped));
+        Self { gateway: Gateway::new(requests), stop, done }
+    }
+
+    /// The door to it.
+    pub fn gateway(&self) -> Gateway {
+        self.gateway.clone()
+    }
+
+    /// Stops: agents that only wait are parked, others are stopped, and every session is let go. Nothing is lost.
+    pub async fn stop(self) {
+        let _ = self.stop.send(());
+        let _ = self.done.await;
+    }
+}

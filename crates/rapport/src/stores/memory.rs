@@ -1,1 +1,134 @@
-//! Sessions in memory, for tests.
+//! Sessions in memory, for tests: the same promises as on disk, as far as memory can keep them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use rapport_core::{Entry, Event, SessionId};
+
+use super::{Holder, Log, Store, StoreError};
+
+/// Sessions that last as long as any clone of this.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    sessions: BTreeMap<SessionId, Kept>,
+    failing: bool,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    entries: Vec<Entry>,
+    holder: Option<Holder>,
+}
+
+impl Memory {
+    /// No sessions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes the next append to any session fail, as on a full disk. The one after that works again.
+    pub fn fail_next_append(&self) {
+        self.lock().failing = true;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log(&self, id: &SessionId) -> Box<dyn Log> {
+        Box::new(MemoryLog { store: self.clone(), id: id.clone() })
+    }
+}
+
+impl Shared {
+    fn kept(&mut self, id: &SessionId) -> Result<&mut Kept, StoreError> {
+        self.sessions.get_mut(id).ok_or_else(|| StoreError::NotFound(id.clone()))
+    }
+}
+
+impl Store for Memory {
+    fn create(
+        &self,
+        words: &str,
+        at: Timestamp,
+        facts: Vec<Event>,
+        holder: &Holder,
+    ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError> {
+        let mut shared = self.lock();
+        let mut names = super::names(words, at).map(SessionId::new);
+        let free = names.find(|id| !shared.sessions.contains_key(id));
+        let id = free.ok_or_else(|| full("find a free name in", "memory".to_owned()))?;
+        let entry = Entry { seq: 1, at, facts };
+        let kept = Kept { entries: vec![entry.clone()], holder: Some(holder.clone()) };
+        shared.sessions.insert(id.clone(), kept);
+        let log = self.log(&id);
+        Ok((id, entry, log))
+    }
+
+    fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
+        let mut shared = self.lock();
+        let kept = shared.kept(id)?;
+        if let Some(holder) = &kept.holder {
+            return Err(StoreError::Busy { id: id.clone(), holder: holder.clone() });
+        }
+        kept.holder = Some(holder.clone());
+        Ok((kept.entries.clone(), self.log(id)))
+    }
+
+    fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
+        let mut shared = self.lock();
+        let entries = shared.kept(id)?.entries.iter();
+        Ok(entries.filter(|entry| entry.seq > after).cloned().collect())
+    }
+
+    fn list(&self) -> Result<Vec<SessionId>, StoreError> {
+        Ok(self.lock().sessions.keys().cloned().collect())
+    }
+
+    fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
+        Ok(self.lock().kept(id)?.holder.clone())
+    }
+
+    fn whereabouts(&self, id: &SessionId) -> String {
+        format!("{id} in memory")
+    }
+}
+
+/// A session held for writing.
+#[derive(Debug)]
+struct MemoryLog {
+    store: Memory,
+    id: SessionId,
+}
+
+impl Log for MemoryLog {
+    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
+        let mut shared = self.store.lock();
+        if std::mem::take(&mut shared.failing) {
+            return Err(full("write to", self.store.whereabouts(&self.id)));
+        }
+        let entries = &mut shared.kept(&self.id)?.entries;
+        let entry = Entry { seq: entries.len() as u64 + 1, at, facts };
+        entries.push(entry.clone());
+        Ok(entry)
+    }
+}
+
+impl Drop for MemoryLog {
+    fn drop(&mut self) {
+        if let Ok(kept) = self.store.lock().kept(&self.id) {
+            kept.holder = None;
+        }
+    }
+}
+
+fn full(what: &'static str, place: String) -> StoreError {
+    StoreError::Io { what, place, source: io::ErrorKind::StorageFull.into() }
+}

@@ -3,11 +3,13 @@
 
 pub mod files;
 pub mod memory;
+#[cfg(debug_assertions)]
+pub mod trial;
 
 use std::fmt;
 
 use jiff::Timestamp;
-use rapport_core::{Entry, Event, SessionId};
+use rapport_core::{Entry, Event, SessionId, slug};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -30,7 +32,7 @@ pub trait Store: Send + Sync {
     /// The entries after this one (0 for all), without holding anything. What a writer is just adding may be missing.
     fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError>;
 
-    /// Every session there is, oldest first.
+    /// Every session there is, sorted by name. Names begin with the day, so the oldest come first.
     fn list(&self) -> Result<Vec<SessionId>, StoreError>;
 
     /// Who holds a session for writing now, if anybody does.
@@ -49,16 +51,24 @@ pub trait Log: Send {
 /// The process that holds a session, and how to talk to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Its process id.
+    /// Its process id; 0 where nothing is known but that there is one.
     pub pid: u32,
     /// Where it listens, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
 }
 
+impl Holder {
+    /// Somebody who holds a session and has not said who it is.
+    pub const UNKNOWN: Holder = Holder { pid: 0, address: None };
+}
+
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {}", self.pid)
+        match self.pid {
+            0 => f.write_str("another process"),
+            pid => write!(f, "process {pid}"),
+        }
     }
 }
 
@@ -106,4 +116,11 @@ pub enum StoreError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+/// What a session made from these words may be called, best first: the day and the words, then with a number.
+fn names(words: &str, at: Timestamp) -> impl Iterator<Item = String> {
+    let name = format!("{}-{}", at.strftime("%Y%m%d"), slug::part(words));
+    let numbered = name.clone();
+    std::iter::once(name).chain((2_u32..).map(move |number| format!("{numbered}-{number}")))
 }

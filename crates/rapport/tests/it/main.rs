@@ -5,6 +5,8 @@
     reason = "a test that cannot go on has failed; the lint knows only functions marked as tests"
 )]
 
+mod contract;
 mod driver;
+mod faults;
 mod rehearsal;
 mod support;

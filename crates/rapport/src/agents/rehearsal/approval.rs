@@ -27,15 +27,9 @@ impl Player {
         if self.session.permission_mode == "plan"
             && matches!(tool.kind, Kind::Write | Kind::Edit | Kind::Bash)
         {
-            let why = format!(
-                "Plan mode is active: {} is not available until the plan is approved.",
-                tool.name
-            );
-            return self.finish(
-                tool,
-                Done::error(why),
-                json!({"non_execution_kind": "permission-rule"}),
-            );
+            let why =
+                format!("Plan mode is active: {} is not available until the plan is approved.", tool.name);
+            return self.finish(tool, Done::error(why), json!({"non_execution_kind": "permission-rule"}));
         }
         if !self.is_live() {
             return self.begin_plain(tool);
@@ -45,17 +39,10 @@ impl Player {
         };
         let request = new_uuid();
         let shown = (tool.name.as_str(), &tool.input, tool.id.as_str());
-        let body = hook_callback(
-            &self.session,
-            &self.transcript.path,
-            &hook.callback,
-            &self.turn.prompt_id,
-            shown,
-        );
+        let body =
+            hook_callback(&self.session, &self.transcript.path, &hook.callback, &self.turn.prompt_id, shown);
         self.emit(&Event::control_request(&request, body))?;
-        let deadline = hook
-            .timeout
-            .and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = hook.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         tool.stage = Stage::Hook { request, deadline };
         Ok(())
     }
@@ -73,11 +60,7 @@ impl Player {
                     let why = format!("Hook for {} timed out before it answered", tool.name);
                     return self.finish(tool, Done::error(why), rejected("hook"));
                 }
-                if self.host.eof {
-                    self.host_gone(tool)
-                } else {
-                    Ok(())
-                }
+                if self.host.eof { self.host_gone(tool) } else { Ok(()) }
             }
             Stage::Permission { request } => {
                 let request = request.clone();
@@ -106,10 +89,7 @@ impl Player {
         let why = match tool.kind {
             Kind::Ask => NO_ASKING.to_owned(),
             Kind::Write | Kind::Edit | Kind::Bash | Kind::ExitPlan | Kind::Pretended(_) => {
-                format!(
-                    "Claude requested permissions to use {}, but you haven't granted it yet.",
-                    tool.name
-                )
+                format!("Claude requested permissions to use {}, but you haven't granted it yet.", tool.name)
             }
         };
         self.finish(tool, Done::error(why), rejected("config"))
@@ -143,10 +123,7 @@ impl Player {
             return self.perform(tool, accepted("config"));
         }
         let request = new_uuid();
-        self.emit(&Event::control_request(
-            &request,
-            permission_request(&self.cwd, tool),
-        ))?;
+        self.emit(&Event::control_request(&request, permission_request(&self.cwd, tool)))?;
         tool.stage = Stage::Permission { request };
         Ok(())
     }
@@ -155,9 +132,8 @@ impl Player {
         match answer {
             Permission::Allow { input, updates } => {
                 self.remember(tool, &updates)?;
-                tool.input = input
-                    .filter(|_| tool.kind != Kind::ExitPlan)
-                    .unwrap_or_else(|| tool.input.clone());
+                tool.input =
+                    input.filter(|_| tool.kind != Kind::ExitPlan).unwrap_or_else(|| tool.input.clone());
                 self.perform(tool, accepted("user_temporary"))
             }
             Permission::Deny { message, interrupt } => {
@@ -240,25 +216,12 @@ impl Player {
 
     fn start_command(&mut self, tool: &mut ToolCall, decision: Value) -> Result<(), Stop> {
         self.runs += 1;
-        match tools::start_bash(
-            &self.cwd,
-            &tool.input,
-            self.runs,
-            self.inbox.reports.clone(),
-        ) {
+        match tools::start_bash(&self.cwd, &tool.input, self.runs, self.inbox.reports.clone()) {
             Ok(pid) => {
-                tool.stage = Stage::Running {
-                    run: self.runs,
-                    pid,
-                    decision,
-                };
+                tool.stage = Stage::Running { run: self.runs, pid, decision };
                 Ok(())
             }
-            Err(error) => self.finish(
-                tool,
-                Done::error(format!("cannot start a shell: {error}")),
-                decision,
-            ),
+            Err(error) => self.finish(tool, Done::error(format!("cannot start a shell: {error}")), decision),
         }
     }
 
@@ -267,11 +230,7 @@ impl Player {
             self.session.permission_mode = "default".to_owned();
         }
         let said = "User has approved exiting plan mode. You can now proceed.";
-        self.finish(
-            tool,
-            Done::ok(said, json!({"plan": null, "isAgent": false})),
-            decision,
-        )?;
+        self.finish(tool, Done::ok(said, json!({"plan": null, "isAgent": false})), decision)?;
         self.emit(&Event::status(&self.session))
     }
 
@@ -294,18 +253,13 @@ fn answer(input: &Value) -> Done {
     if answers.is_empty() {
         return Done::error(NO_ANSWERS);
     }
-    let pairs: Vec<String> = answers
-        .iter()
-        .map(|(question, answer)| format!("\"{question}\"=\"{answer}\""))
-        .collect();
+    let pairs: Vec<String> =
+        answers.iter().map(|(question, answer)| format!("\"{question}\"=\"{answer}\"")).collect();
     let said = format!(
         "Your questions have been answered: {}. You can now continue with these answers in mind.",
         pairs.join(", ")
     );
-    Done::ok(
-        said,
-        json!({"questions": input["questions"], "answers": input["answers"]}),
-    )
+    Done::ok(said, json!({"questions": input["questions"], "answers": input["answers"]}))
 }
 
 fn permission_request(cwd: &Path, tool: &ToolCall) -> Value {

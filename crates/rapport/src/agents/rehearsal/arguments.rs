@@ -92,9 +92,7 @@ impl Arguments {
                     arguments.permission_mode = Some("bypassPermissions".into())
                 }
                 "--model" => arguments.model = value(),
-                "--allowedTools" | "--allowed-tools" => {
-                    arguments.allowed_tools.extend(tool_names(value()))
-                }
+                "--allowedTools" | "--allowed-tools" => arguments.allowed_tools.extend(tool_names(value())),
                 other if PASSED_OVER.contains(&other) => drop(value()),
                 other if other.len() > 1 && other.starts_with('-') => {}
                 _ => arguments.message = Some(word.clone()),
@@ -117,11 +115,7 @@ fn output_format(word: Option<&str>) -> OutputFormat {
 }
 
 fn tool_names(list: Option<String>) -> Vec<String> {
-    list.unwrap_or_default()
-        .split([',', ' '])
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .collect()
+    list.unwrap_or_default().split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -129,12 +123,7 @@ mod tests {
     use super::*;
 
     fn parse(line: &[&str]) -> Arguments {
-        Arguments::parse(
-            &line
-                .iter()
-                .map(|word| (*word).to_owned())
-                .collect::<Vec<_>>(),
-        )
+        Arguments::parse(&line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
@@ -156,14 +145,8 @@ mod tests {
             "Write,Bash Edit",
             "--brand-new-flag",
         ]);
-        assert_eq!(
-            (arguments.input, arguments.output),
-            (Input::Stream, OutputFormat::Stream)
-        );
-        assert_eq!(
-            (arguments.resume.as_deref(), arguments.fork),
-            (Some("abc"), true)
-        );
+        assert_eq!((arguments.input, arguments.output), (Input::Stream, OutputFormat::Stream));
+        assert_eq!((arguments.resume.as_deref(), arguments.fork), (Some("abc"), true));
         assert_eq!(arguments.permission_mode.as_deref(), Some("plan"));
         assert_eq!(arguments.allowed_tools, ["Write", "Bash", "Edit"]);
         assert_eq!(arguments.message, None);

@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::scenario::{
-    Ask, Bash, Call, Counter, EditFile, Entry, FORMAT_VERSION, FullQuestion, Question,
-    QuestionOption, Scenario, Step, Usage, WriteFile,
+    Ask, Bash, Call, Counter, EditFile, Entry, FORMAT_VERSION, FullQuestion, Question, QuestionOption,
+    Scenario, Step, Usage, WriteFile,
 };
 
 /// A scenario in the making; what is added goes to the latest invocation.
@@ -17,10 +17,7 @@ pub struct ScenarioBuilder {
 
 impl Scenario {
     /// Begins a scenario.
-    #[expect(
-        clippy::new_ret_no_self,
-        reason = "reads as the sentence it begins; `build` gives the scenario"
-    )]
+    #[expect(clippy::new_ret_no_self, reason = "reads as the sentence it begins; `build` gives the scenario")]
     pub fn new(name: &str) -> ScenarioBuilder {
         let scenario = Scenario {
             version: FORMAT_VERSION,
@@ -29,10 +26,7 @@ impl Scenario {
             counter: None,
             invocations: Vec::new(),
         };
-        ScenarioBuilder {
-            scenario,
-            entry: Entry::default(),
-        }
+        ScenarioBuilder { scenario, entry: Entry::default() }
     }
 }
 
@@ -51,14 +45,8 @@ impl ScenarioBuilder {
 
     /// Asks questions that are only text.
     pub fn asks_questions(self, questions: &[&str]) -> Self {
-        let questions = questions
-            .iter()
-            .map(|text| Question::Plain((*text).to_owned()))
-            .collect();
-        self.asks(Ask {
-            questions,
-            id: None,
-        })
+        let questions = questions.iter().map(|text| Question::Plain((*text).to_owned())).collect();
+        self.asks(Ask { questions, id: None })
     }
 
     /// Asks a round of questions.
@@ -83,20 +71,12 @@ impl ScenarioBuilder {
     /// Replaces a text in a file.
     pub fn uses_edit(self, path: &str, find: &str, replace: &str) -> Self {
         let (path, find, replace) = (path.to_owned(), find.to_owned(), replace.to_owned());
-        self.step(Step::Edit(EditFile {
-            path,
-            find,
-            replace,
-            ..EditFile::default()
-        }))
+        self.step(Step::Edit(EditFile { path, find, replace, ..EditFile::default() }))
     }
 
     /// Runs a command.
     pub fn uses_bash(self, command: &str) -> Self {
-        self.step(Step::Bash(Bash {
-            command: command.to_owned(),
-            ..Bash::default()
-        }))
+        self.step(Step::Bash(Bash { command: command.to_owned(), ..Bash::default() }))
     }
 
     /// The tool of the last step asks for permission first.
@@ -141,9 +121,7 @@ impl ScenarioBuilder {
 
     /// What follows answers the next message.
     pub fn next_invocation(mut self) -> Self {
-        self.scenario
-            .invocations
-            .push(std::mem::take(&mut self.entry));
+        self.scenario.invocations.push(std::mem::take(&mut self.entry));
         self
     }
 
@@ -162,11 +140,7 @@ impl ScenarioBuilder {
 impl Scenario {
     /// Writes the scenario into a directory, under a name made from its own.
     pub fn write_into(&self, dir: &Path) -> io::Result<PathBuf> {
-        let stem: String = self
-            .name
-            .chars()
-            .map(|c| if c.is_alphanumeric() { c } else { '-' })
-            .collect();
+        let stem: String = self.name.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
         let path = dir.join(format!("{stem}.yaml"));
         // JSON is YAML, and needs no thought about quoting.
         std::fs::write(&path, serde_json::to_string_pretty(self)?)?;
@@ -177,10 +151,7 @@ impl Scenario {
 impl Ask {
     /// A round with one question.
     pub fn one(question: FullQuestion) -> Self {
-        Ask {
-            questions: vec![Question::Full(question)],
-            id: None,
-        }
+        Ask { questions: vec![Question::Full(question)], id: None }
     }
 
     /// The same round with another question.

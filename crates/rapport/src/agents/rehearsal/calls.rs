@@ -77,10 +77,7 @@ impl Player {
     pub(super) fn play_calls(&mut self, calls: &[Call]) -> Result<Flow, Stop> {
         let mut batch = Vec::new();
         for (index, call) in calls.iter().enumerate() {
-            let place = Place {
-                call: index,
-                ..self.turn.place
-            };
+            let place = Place { call: index, ..self.turn.place };
             if self.transcript.history.is_finished(place) {
                 continue;
             }
@@ -94,38 +91,14 @@ impl Player {
 
     /// Makes a deferred call again: same id, not shown again.
     pub(super) fn take_up(&mut self, call: OpenCall) -> Result<Flow, Stop> {
-        let scripted = self
-            .entry(call.place.entry)
-            .steps
-            .get(call.place.step)
-            .and_then(|step| step.calls());
+        let scripted = self.entry(call.place.entry).steps.get(call.place.step).and_then(|step| step.calls());
         let scripted = scripted.and_then(|calls| calls.get(call.place.call).cloned());
         let (kind, permission) = match &scripted {
             Some(scripted) => (kind_of(scripted), wants_permission(scripted)),
-            None => (
-                if call.name == ASK_TOOL {
-                    Kind::Ask
-                } else {
-                    Kind::Pretended(String::new())
-                },
-                false,
-            ),
+            None => (if call.name == ASK_TOOL { Kind::Ask } else { Kind::Pretended(String::new()) }, false),
         };
-        let OpenCall {
-            place,
-            id,
-            name,
-            input,
-        } = call;
-        let mut tool = ToolCall {
-            place,
-            id,
-            name,
-            input,
-            kind,
-            permission,
-            stage: Stage::Fresh,
-        };
+        let OpenCall { place, id, name, input } = call;
+        let mut tool = ToolCall { place, id, name, input, kind, permission, stage: Stage::Fresh };
         self.begin(&mut tool)?;
         let flow = self.settle(vec![tool])?;
         if flow == Flow::Next {
@@ -135,14 +108,8 @@ impl Player {
     }
 
     /// Puts a result on disk; it is printed when all calls of the message have theirs.
-    pub(super) fn finish(
-        &mut self,
-        tool: &mut ToolCall,
-        done: Done,
-        mut meta: Value,
-    ) -> Result<(), Stop> {
-        let mut block =
-            json!({"type": "tool_result", "tool_use_id": tool.id, "content": done.content});
+    pub(super) fn finish(&mut self, tool: &mut ToolCall, done: Done, mut meta: Value) -> Result<(), Stop> {
+        let mut block = json!({"type": "tool_result", "tool_use_id": tool.id, "content": done.content});
         if done.is_error || tool.kind == Kind::Bash {
             block["is_error"] = json!(done.is_error);
         }
@@ -172,29 +139,19 @@ impl Player {
         let path = |path: &str| tools::absolute(&self.cwd, path);
         let (name, input, id) = match call {
             Call::Ask(ask) => (ASK_TOOL, json!({"questions": ask.questions}), &ask.id),
-            Call::Write(write) => (
-                "Write",
-                json!({"file_path": path(&write.path), "content": write.content}),
-                &write.id,
-            ),
+            Call::Write(write) => {
+                ("Write", json!({"file_path": path(&write.path), "content": write.content}), &write.id)
+            }
             Call::Edit(edit) => {
                 let input = json!({"file_path": path(&edit.path), "old_string": edit.find, "new_string": edit.replace});
                 ("Edit", input, &edit.id)
             }
             Call::Bash(bash) => {
                 let description = bash.description.as_deref().unwrap_or(&bash.command);
-                (
-                    "Bash",
-                    json!({"command": bash.command, "description": description}),
-                    &bash.id,
-                )
+                ("Bash", json!({"command": bash.command, "description": description}), &bash.id)
             }
             Call::Tool(tool) => {
-                let input = if tool.input.is_null() {
-                    json!({})
-                } else {
-                    tool.input.clone()
-                };
+                let input = if tool.input.is_null() { json!({}) } else { tool.input.clone() };
                 (tool.name.as_str(), input, &tool.id)
             }
             Call::ExitPlan(plan) => ("ExitPlanMode", json!({"plan": plan.plan}), &plan.id),
@@ -207,11 +164,7 @@ impl Player {
         let id = self.respond()?;
         let usage = Totals::per_response(&self.turn.entry).usage;
         // Older CLIs, which denied questions, named the stop reason here; the live one does not.
-        let stop_reason = if self.is_live() {
-            None
-        } else {
-            Some("tool_use")
-        };
+        let stop_reason = if self.is_live() { None } else { Some("tool_use") };
         let block = tool_use_block(&tool.id, &tool.name, &tool.input);
         let message = message(&id, &self.session.model, usage, block, stop_reason);
         self.transcript.assistant(tool.place, message.clone())?;
@@ -232,18 +185,13 @@ impl Player {
             }
             self.pump(batch.iter().filter_map(ToolCall::deadline).min())?;
         }
-        let deferred = batch
-            .iter()
-            .rfind(|tool| matches!(tool.stage, Stage::Deferred))
-            .map(ToolCall::open);
+        let deferred = batch.iter().rfind(|tool| matches!(tool.stage, Stage::Deferred)).map(ToolCall::open);
         if let Some(call) = &deferred {
             self.transcript.deferred(call)?;
         }
         self.print_results(batch)?;
         Ok(match deferred {
-            Some(call) => {
-                Flow::Deferred(json!({"id": call.id, "name": call.name, "input": call.input}))
-            }
+            Some(call) => Flow::Deferred(json!({"id": call.id, "name": call.name, "input": call.input})),
             None => Flow::Next,
         })
     }
@@ -263,11 +211,7 @@ impl Player {
                 }
                 Stage::Fresh => REJECTED.to_owned(),
             };
-            let done = Done {
-                content: said,
-                is_error: true,
-                result: json!("User rejected tool use"),
-            };
+            let done = Done { content: said, is_error: true, result: json!("User rejected tool use") };
             self.finish(tool, done, json!({"non_execution_kind": "user-rejected"}))?;
         }
         self.print_results(batch)?;
@@ -345,9 +289,6 @@ fn scripted_id(place: Place, of: usize) -> String {
 fn stop_command(pid: u32) {
     if let Ok(pid) = i32::try_from(pid) {
         // It may have ended by itself in the meantime.
-        let _ = nix::sys::signal::kill(
-            nix::unistd::Pid::from_raw(pid),
-            nix::sys::signal::Signal::SIGKILL,
-        );
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
     }
 }

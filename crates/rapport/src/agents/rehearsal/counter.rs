@@ -6,12 +6,7 @@ use std::path::Path;
 
 /// Counts one more invocation and returns how many there were before.
 pub(super) fn next(path: &Path) -> io::Result<usize> {
-    let mut file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(path)?;
+    let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
     file.lock()?;
     let mut text = String::new();
     file.read_to_string(&mut text)?;

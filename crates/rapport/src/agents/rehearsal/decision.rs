@@ -21,10 +21,7 @@ pub(super) enum HookDecision {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Permission {
     /// Yes, with this input if it was changed, and from now on if there are updates.
-    Allow {
-        input: Option<Value>,
-        updates: Vec<Value>,
-    },
+    Allow { input: Option<Value>, updates: Vec<Value> },
     /// No, and why; the whole turn ends if it interrupts.
     Deny { message: String, interrupt: bool },
     /// The host could not decide.
@@ -34,9 +31,7 @@ pub(super) enum Permission {
 /// Reads the answer to a `hook_callback`.
 pub(super) fn hook_decision(response: &Value) -> HookDecision {
     let output = &response["response"]["hookSpecificOutput"];
-    let reason = output["permissionDecisionReason"]
-        .as_str()
-        .unwrap_or("Denied by a hook");
+    let reason = output["permissionDecisionReason"].as_str().unwrap_or("Denied by a hook");
     match output["permissionDecision"].as_str() {
         Some("allow") => HookDecision::Allow(object(&output["updatedInput"])),
         Some("deny") => HookDecision::Deny(reason.to_owned()),
@@ -54,10 +49,7 @@ pub(super) fn permission(response: &Value) -> Permission {
     match body["behavior"].as_str() {
         Some("allow") => Permission::Allow {
             input: object(&body["updatedInput"]),
-            updates: body["updatedPermissions"]
-                .as_array()
-                .cloned()
-                .unwrap_or_default(),
+            updates: body["updatedPermissions"].as_array().cloned().unwrap_or_default(),
         },
         Some("deny") => Permission::Deny {
             message: body["message"].as_str().unwrap_or("Denied").to_owned(),
@@ -84,10 +76,7 @@ pub(super) fn answers_in(input: &Value) -> Vec<Answer> {
 
 /// The texts of the questions a tool input asks.
 pub(super) fn question_texts(input: &Value) -> Vec<String> {
-    let questions = input["questions"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let questions = input["questions"].as_array().map(Vec::as_slice).unwrap_or_default();
     questions
         .iter()
         .filter_map(|question| question.as_str().or_else(|| question["question"].as_str()))
@@ -100,37 +89,18 @@ pub(super) const ANSWERS_HEADER: &str = "Here are my answers to your questions:"
 
 /// What a message of answers says to each question: lines such as `A2: ...` or `2. ...`, else line by line, else the whole text.
 pub(super) fn answers_in_message(message: &str, questions: &[String]) -> Vec<Answer> {
-    let text = message
-        .split_once("My answers:")
-        .map_or(message, |(_, text)| text)
-        .trim();
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
+    let text = message.split_once("My answers:").map_or(message, |(_, text)| text).trim();
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     questions
         .iter()
         .enumerate()
         .map(|(index, question)| {
             let n = index + 1;
-            let labels = [
-                format!("A{n}:"),
-                format!("{n}."),
-                format!("{n})"),
-                format!("{n}:"),
-            ];
-            let labelled = labels
-                .iter()
-                .find_map(|l| lines.iter().find_map(|line| line.strip_prefix(l.as_str())));
-            let by_line = lines
-                .get(index)
-                .filter(|_| lines.len() == questions.len())
-                .copied();
-            (
-                question.clone(),
-                labelled.or(by_line).unwrap_or(text).trim().to_owned(),
-            )
+            let labels = [format!("A{n}:"), format!("{n}."), format!("{n})"), format!("{n}:")];
+            let labelled =
+                labels.iter().find_map(|l| lines.iter().find_map(|line| line.strip_prefix(l.as_str())));
+            let by_line = lines.get(index).filter(|_| lines.len() == questions.len()).copied();
+            (question.clone(), labelled.or(by_line).unwrap_or(text).trim().to_owned())
         })
         .collect()
 }
@@ -159,25 +129,13 @@ mod tests {
         for (tail, first, second) in [
             ("My answers:\nJWT\nin a cookie", "JWT", "in a cookie"),
             ("A1: JWT\nA2: in a cookie", "JWT", "in a cookie"),
-            (
-                "My answers:\n1. JWT\n2. in a cookie\nand that is all",
-                "JWT",
-                "in a cookie",
-            ),
-            (
-                "My answers:\nJWT everywhere",
-                "JWT everywhere",
-                "JWT everywhere",
-            ),
+            ("My answers:\n1. JWT\n2. in a cookie\nand that is all", "JWT", "in a cookie"),
+            ("My answers:\nJWT everywhere", "JWT everywhere", "JWT everywhere"),
         ] {
             let message = format!("{head}{tail}");
             assert_eq!(questions_in_message(&message), questions);
             let answers = answers_in_message(&message, &questions);
-            assert_eq!(
-                (answers[0].1.as_str(), answers[1].1.as_str()),
-                (first, second),
-                "{tail}"
-            );
+            assert_eq!((answers[0].1.as_str(), answers[1].1.as_str()), (first, second), "{tail}");
         }
     }
 }

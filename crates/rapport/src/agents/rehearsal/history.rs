@@ -62,11 +62,7 @@ impl History {
             Some("user") => self.apply_user(line),
             Some("deferred_tool_use") => {
                 let id = line["tool_use_id"].as_str();
-                self.deferred = self
-                    .open
-                    .iter()
-                    .find(|call| Some(call.id.as_str()) == id)
-                    .cloned();
+                self.deferred = self.open.iter().find(|call| Some(call.id.as_str()) == id).cloned();
             }
             Some("rehearsal") => self.apply_note(line),
             // Real transcripts have many kinds of lines that say nothing about the script.
@@ -89,10 +85,7 @@ impl History {
         if !self.used_ids.contains(base) {
             return base.to_owned();
         }
-        (2..)
-            .map(|n| format!("{base}_{n}"))
-            .find(|id| !self.used_ids.contains(id))
-            .unwrap_or_default()
+        (2..).map(|n| format!("{base}_{n}")).find(|id| !self.used_ids.contains(id)).unwrap_or_default()
     }
 
     fn apply_assistant(&mut self, line: &Value) {
@@ -108,31 +101,40 @@ impl History {
         let id = block["id"].as_str().unwrap_or_default().to_owned();
         let name = block["name"].as_str().unwrap_or_default().to_owned();
         self.used_ids.insert(id.clone());
-        self.open.push(OpenCall {
-            place,
-            id,
-            name,
-            input: block["input"].clone(),
-        });
+        self.open.push(OpenCall { place, id, name, input: block["input"].clone() });
     }
 
     fn apply_user(&mut self, line: &Value) {
-        let block = &line["message"]["content"][0];
-        let Some(id) = block["tool_use_id"].as_str() else {
+        let content = &line["message"]["content"];
+        if let Some(message) = content.as_str() {
+            self.agree(message);
+        }
+        let Some(id) = content[0]["tool_use_id"].as_str() else {
             return;
         };
         self.answers.extend(answers_in(&line["toolUseResult"]));
         self.close(id);
     }
 
+    /// A message that repeats questions with their answers (`Q: ...`, `A: ...`) says which answers count now: a person
+    /// may have changed one since it was given.
+    fn agree(&mut self, message: &str) {
+        let lines: Vec<&str> = message.lines().collect();
+        for pair in lines.windows(2) {
+            let (Some(question), Some(answer)) = (pair[0].strip_prefix("Q: "), pair[1].strip_prefix("A: "))
+            else {
+                continue;
+            };
+            let known = self.answers.iter_mut().filter(|(asked, _)| asked == question);
+            known.for_each(|(_, given)| *given = answer.to_owned());
+        }
+    }
+
     fn apply_note(&mut self, line: &Value) {
         let place = place_in(line).unwrap_or_default();
         match line["event"].as_str() {
             Some("new_conversation") => {
-                *self = History {
-                    last_uuid: self.last_uuid.take(),
-                    ..History::default()
-                }
+                *self = History { last_uuid: self.last_uuid.take(), ..History::default() }
             }
             Some("entry_started") => {
                 self.playing = Some((place.entry, 0));
@@ -140,8 +142,7 @@ impl History {
                 self.open.clear();
                 self.deferred = None;
                 self.finished_calls.retain(|done| done.entry != place.entry);
-                self.planned_edits
-                    .retain(|planned, _| planned.entry != place.entry);
+                self.planned_edits.retain(|planned, _| planned.entry != place.entry);
             }
             Some("step_done") => self.step_done(place),
             Some("entry_ended") => {
@@ -149,15 +150,11 @@ impl History {
                 self.next_entry = place.entry + 1;
             }
             Some("crashed") => drop(self.crashed.insert(place.entry)),
-            Some("tool_allowed") => drop(
-                self.allowed_tools
-                    .insert(line["tool"].as_str().unwrap_or_default().into()),
-            ),
+            Some("tool_allowed") => {
+                let _ = self.allowed_tools.insert(line["tool"].as_str().unwrap_or_default().into());
+            }
             Some("edit_planned") => {
-                drop(
-                    self.planned_edits
-                        .insert(place, line["content"].as_str().unwrap_or_default().into()),
-                );
+                drop(self.planned_edits.insert(place, line["content"].as_str().unwrap_or_default().into()));
             }
             Some("answered") => {
                 self.answers.extend(noted_answers(&line["answers"]));
@@ -201,16 +198,10 @@ fn place_in(value: &Value) -> Option<Place> {
 fn noted_answers(list: &Value) -> Vec<Answer> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
-    items
-        .iter()
-        .map(|item| (text(&item["question"]), text(&item["answer"])))
-        .collect()
+    items.iter().map(|item| (text(&item["question"]), text(&item["answer"]))).collect()
 }
 
 fn noted_totals(line: &Value) -> Totals {
     let usage = serde_json::from_value::<Usage>(line["usage"].clone()).unwrap_or_default();
-    Totals {
-        usage,
-        cost_usd: line["cost_usd"].as_f64().unwrap_or_default(),
-    }
+    Totals { usage, cost_usd: line["cost_usd"].as_f64().unwrap_or_default() }
 }

@@ -56,8 +56,7 @@ impl Host {
 
 impl Hook {
     fn matches(&self, tool: &str) -> bool {
-        matches!(self.matcher.as_str(), "" | "*")
-            || self.matcher.split('|').any(|name| name.trim() == tool)
+        matches!(self.matcher.as_str(), "" | "*") || self.matcher.split('|').any(|name| name.trim() == tool)
     }
 }
 
@@ -65,15 +64,8 @@ impl Player {
     /// Waits for one thing to happen, or until the deadline.
     pub(super) fn pump(&mut self, deadline: Option<Instant>) -> Result<(), Stop> {
         let happened = match deadline {
-            None => self
-                .inbox
-                .happened
-                .recv()
-                .map_err(|_| RecvTimeoutError::Disconnected),
-            Some(at) => self
-                .inbox
-                .happened
-                .recv_timeout(at.saturating_duration_since(Instant::now())),
+            None => self.inbox.happened.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(at) => self.inbox.happened.recv_timeout(at.saturating_duration_since(Instant::now())),
         };
         match happened {
             Ok(happened) => self.handle(happened),
@@ -102,17 +94,11 @@ impl Player {
 
     fn hear(&mut self, line: &Value) -> Result<(), Stop> {
         match line["type"].as_str() {
-            Some("user") => self
-                .host
-                .messages
-                .push_back(message_text(&line["message"]["content"])),
+            Some("user") => self.host.messages.push_back(message_text(&line["message"]["content"])),
             Some("control_request") => self.control(&line["request_id"], &line["request"])?,
             Some("control_response") => {
                 let response = line["response"].clone();
-                let id = response["request_id"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned();
+                let id = response["request_id"].as_str().unwrap_or_default().to_owned();
                 self.host.responses.push((id, response));
             }
             // Hosts may send more than we know.
@@ -126,16 +112,11 @@ impl Player {
             "initialize" => self.initialize(id, request),
             "interrupt" => {
                 self.host.interrupted = self.turn.running;
-                self.output
-                    .event(&Event::control_success(id, json!({"still_queued": []})))
+                self.output.event(&Event::control_success(id, json!({"still_queued": []})))
             }
             "set_permission_mode" => {
-                self.session.permission_mode =
-                    request["mode"].as_str().unwrap_or("default").to_owned();
-                self.output.event(&Event::control_success(
-                    id,
-                    json!({"mode": self.session.permission_mode}),
-                ))
+                self.session.permission_mode = request["mode"].as_str().unwrap_or("default").to_owned();
+                self.output.event(&Event::control_success(id, json!({"mode": self.session.permission_mode})))
             }
             "set_model" => self.output.event(&Event::control_success(id, json!({}))),
             other => {
@@ -148,18 +129,12 @@ impl Player {
     fn initialize(&mut self, id: &Value, request: &Value) -> Result<(), Stop> {
         self.host.initialized = true;
         self.host.hooks = hooks(&request["hooks"]["PreToolUse"]);
-        let state = if self.host.taking_up {
-            "running"
-        } else {
-            "idle"
-        };
+        let state = if self.host.taking_up { "running" } else { "idle" };
         if self.host.taking_up {
-            self.output
-                .event(&Event::command_lifecycle(&self.session))?;
+            self.output.event(&Event::command_lifecycle(&self.session))?;
         }
         let with_hooks = request["hooks"].is_object();
-        self.output
-            .event(&Event::initialized(id, &self.session, with_hooks, state))
+        self.output.event(&Event::initialized(id, &self.session, with_hooks, state))
     }
 }
 
@@ -185,9 +160,5 @@ fn message_text(content: &Value) -> String {
         return text.to_owned();
     }
     let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
-    blocks
-        .iter()
-        .filter_map(|block| block["text"].as_str())
-        .collect::<Vec<_>>()
-        .join("\n")
+    blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
 }

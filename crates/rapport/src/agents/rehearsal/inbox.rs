@@ -39,10 +39,7 @@ impl Inbox {
         thread::spawn(move || {
             let mut stdin = std::io::stdin().lock();
             let mut line = Vec::new();
-            while stdin
-                .read_until(b'\n', &mut line)
-                .is_ok_and(|read| read > 0)
-            {
+            while stdin.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
                 if let Some(record) = &mut record {
                     // A lost record must not stop the play; the test that reads it will tell.
                     let _ = record.write_all(&line);

@@ -36,38 +36,25 @@ fn load_named(name: &str) -> Result<Loaded, Problem> {
         )));
     };
     let scenario = parse(&format!("<built-in {name}>"), text)?;
-    Ok(Loaded {
-        scenario,
-        counter: Counter::Conversation,
-        counter_path: None,
-    })
+    Ok(Loaded { scenario, counter: Counter::Conversation, counter_path: None })
 }
 
 fn load_file(path: &Path, default: Counter) -> Result<Loaded, Problem> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Problem::scenario(format!("cannot read scenario {}: {error}", path.display()))
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Problem::scenario(format!("cannot read scenario {}: {error}", path.display())))?;
     let scenario = parse(&path.display().to_string(), &text)?;
     let counter = scenario.counter.unwrap_or(default);
     let mut counter_path = path.as_os_str().to_owned();
     counter_path.push(".counter");
-    Ok(Loaded {
-        scenario,
-        counter,
-        counter_path: Some(counter_path.into()),
-    })
+    Ok(Loaded { scenario, counter, counter_path: Some(counter_path.into()) })
 }
 
 fn parse(file: &str, text: &str) -> Result<Scenario, Problem> {
     serde_saphyr::from_str(text).map_err(|error| {
-        let place = error
-            .location()
-            .map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
+        let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
         Problem::scenario(format!(
             "{file}{place}: not a valid scenario\n{}",
-            error
-                .render()
-                .replace("--> <input>", &format!("--> {file}"))
+            error.render().replace("--> <input>", &format!("--> {file}"))
         ))
     })
 }

@@ -62,17 +62,11 @@ struct Problem {
 
 impl Problem {
     fn refused(message: impl Into<String>) -> Self {
-        Self {
-            code: 1,
-            message: message.into(),
-        }
+        Self { code: 1, message: message.into() }
     }
 
     fn scenario(message: impl Into<String>) -> Self {
-        Self {
-            code: 2,
-            message: message.into(),
-        }
+        Self { code: 2, message: message.into() }
     }
 }
 
@@ -87,11 +81,7 @@ fn rehearse(argv: &[String]) -> Result<u8, Problem> {
         .map_err(|error| Problem::refused(format!("cannot record this rehearsal: {error}")))?;
     let live = arguments.input == Input::Stream;
     let mut player = Player::start(arguments, loaded, recorder)?;
-    let end = if live {
-        live::run(&mut player)
-    } else {
-        plain::run(&mut player)
-    };
+    let end = if live { live::run(&mut player) } else { plain::run(&mut player) };
     match end {
         Ok(()) | Err(Stop::OutputClosed) => Ok(0),
         Err(Stop::Exit(code)) => Ok(code),

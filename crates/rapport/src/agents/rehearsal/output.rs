@@ -31,10 +31,7 @@ impl Output {
     pub(super) fn result(&mut self, event: &serde_json::Value) -> Result<(), Stop> {
         match self.format {
             OutputFormat::Stream | OutputFormat::Json => self.json(event),
-            OutputFormat::Text => self.raw(&format!(
-                "{}\n",
-                event["result"].as_str().unwrap_or_default()
-            )),
+            OutputFormat::Text => self.raw(&format!("{}\n", event["result"].as_str().unwrap_or_default())),
         }
     }
 
@@ -45,16 +42,12 @@ impl Output {
 
     /// Lets the reader see the end of stdout, while this process goes on.
     pub(super) fn close(&mut self) -> Result<(), Stop> {
-        let nowhere = OpenOptions::new()
-            .write(true)
-            .open("/dev/null")
-            .map_err(|_| Stop::OutputClosed)?;
+        let nowhere = OpenOptions::new().write(true).open("/dev/null").map_err(|_| Stop::OutputClosed)?;
         nix::unistd::dup2_stdout(&nowhere).map_err(|_| Stop::OutputClosed)
     }
 
     fn json(&mut self, event: &impl Serialize) -> Result<(), Stop> {
-        let mut line =
-            serde_json::to_string(event).map_err(|error| Stop::Failed(error.to_string()))?;
+        let mut line = serde_json::to_string(event).map_err(|error| Stop::Failed(error.to_string()))?;
         line.push('\n');
         self.raw(&line)
     }

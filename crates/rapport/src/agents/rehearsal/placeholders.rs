@@ -17,10 +17,7 @@ pub(super) fn fill(text: &str, answers: &[Answer]) -> String {
             break;
         };
         filled.push_str(&rest[..start]);
-        filled.push_str(&lookup(
-            &rest[start + "{{answer:".len()..start + length],
-            answers,
-        ));
+        filled.push_str(&lookup(&rest[start + "{{answer:".len()..start + length], answers));
         rest = &rest[start + length + "}}".len()..];
     }
     filled + rest
@@ -31,13 +28,17 @@ pub(super) fn fill_value(value: &Value, answers: &[Answer]) -> Value {
     match value {
         Value::String(text) => Value::String(fill(text, answers)),
         Value::Array(items) => items.iter().map(|item| fill_value(item, answers)).collect(),
-        Value::Object(map) => Value::Object(
-            map.iter()
-                .map(|(key, item)| (key.clone(), fill_value(item, answers)))
-                .collect(),
-        ),
+        Value::Object(map) => {
+            Value::Object(map.iter().map(|(key, item)| (key.clone(), fill_value(item, answers))).collect())
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
+}
+
+/// What was said, without who said it: a script uses the answer, as a model would.
+fn said(answer: &str) -> &str {
+    let attributed = answer.strip_suffix(')').and_then(|text| text.rsplit_once(" (answered by "));
+    attributed.map_or(answer, |(said, _)| said)
 }
 
 fn lookup(name: &str, answers: &[Answer]) -> String {
@@ -45,17 +46,10 @@ fn lookup(name: &str, answers: &[Answer]) -> String {
         Some(name) => (name.trim(), true),
         None => (name.trim(), false),
     };
-    let by_number = name
-        .parse::<usize>()
-        .ok()
-        .and_then(|n| answers.get(n.checked_sub(1)?));
+    let by_number = name.parse::<usize>().ok().and_then(|n| answers.get(n.checked_sub(1)?));
     let answer = by_number.or_else(|| answers.iter().rev().find(|(question, _)| question == name));
-    let text = answer.map_or(NOTHING, |(_, text)| text);
-    if for_shell {
-        shell_word(text)
-    } else {
-        text.to_owned()
-    }
+    let text = answer.map_or(NOTHING, |(_, text)| said(text));
+    if for_shell { shell_word(text) } else { text.to_owned() }
 }
 
 /// Quoted so that a shell takes it as one word, whatever somebody typed.
@@ -69,10 +63,8 @@ mod tests {
 
     #[test]
     fn answers_are_found_by_question_and_by_number() {
-        let answers = [
-            ("Which?".to_owned(), "JWT".to_owned()),
-            ("Where?".to_owned(), "it's $HOME".to_owned()),
-        ];
+        let answers =
+            [("Which?".to_owned(), "JWT".to_owned()), ("Where?".to_owned(), "it's $HOME".to_owned())];
         for (text, expected) in [
             ("use {{answer:Which?}}.", "use JWT."),
             ("{{answer:1}}/{{answer:2}}", "JWT/it's $HOME"),

@@ -17,7 +17,8 @@ pub(super) fn run(player: &mut Player) -> Result<(), Stop> {
         return player.play_message(&message);
     }
     if player.arguments.resume.is_none() {
-        let why = "Error: Input must be provided either through stdin or as a prompt argument when using --print";
+        let why =
+            "Error: Input must be provided either through stdin or as a prompt argument when using --print";
         return Err(Stop::Failed(why.to_owned()));
     }
     if player.transcript.history.deferred.is_none() {

@@ -65,11 +65,7 @@ pub(super) struct Player {
 
 impl Player {
     /// Finds or begins the conversation the command line names.
-    pub(super) fn start(
-        arguments: Arguments,
-        loaded: Loaded,
-        recorder: Recorder,
-    ) -> Result<Self, Problem> {
+    pub(super) fn start(arguments: Arguments, loaded: Loaded, recorder: Recorder) -> Result<Self, Problem> {
         let outside = |error: io::Error| Problem::refused(error.to_string());
         let cwd = std::env::current_dir().map_err(outside)?;
         let id = session_id(&arguments, &loaded, &cwd)?;
@@ -81,14 +77,8 @@ impl Player {
         let session = Session {
             id,
             cwd: cwd.to_string_lossy().into_owned(),
-            model: arguments
-                .model
-                .clone()
-                .unwrap_or_else(|| "claude-rehearsal-1".to_owned()),
-            permission_mode: arguments
-                .permission_mode
-                .clone()
-                .unwrap_or_else(|| "default".to_owned()),
+            model: arguments.model.clone().unwrap_or_else(|| "claude-rehearsal-1".to_owned()),
+            permission_mode: arguments.permission_mode.clone().unwrap_or_else(|| "default".to_owned()),
         };
         Ok(Self {
             starts_again: arguments.resume.is_none() && transcript.history.last_uuid.is_some(),
@@ -118,8 +108,7 @@ impl Player {
     pub(super) fn next_place(&mut self) -> Result<(usize, usize), Stop> {
         if self.starts_again {
             self.starts_again = false;
-            self.transcript
-                .note("new_conversation", Default::default())?;
+            self.transcript.note("new_conversation", Default::default())?;
         }
         if self.loaded.counter == Counter::Conversation {
             let history = &self.transcript.history;
@@ -139,17 +128,14 @@ impl Player {
     pub(super) fn entry(&self, index: usize) -> Entry {
         let scripted = self.loaded.scenario.invocations.get(index).cloned();
         scripted.unwrap_or_else(|| Entry {
-            steps: vec![Step::Text(
-                "The script of this rehearsal ends here.".to_owned(),
-            )],
+            steps: vec![Step::Text("The script of this rehearsal ends here.".to_owned())],
             ..Entry::default()
         })
     }
 
     /// Whether this process has nothing to play: more invocations than the script has.
     pub(super) fn is_unconfigured(&self) -> bool {
-        self.invocation
-            .is_some_and(|number| number >= self.loaded.scenario.invocations.len())
+        self.invocation.is_some_and(|number| number >= self.loaded.scenario.invocations.len())
     }
 
     /// Prints an event of the turn, in its pace.
@@ -167,11 +153,7 @@ impl Player {
     /// Waits as long as the entry wants between events.
     pub(super) fn pace(&mut self) -> Result<(), Stop> {
         let entry = &self.turn.entry;
-        self.pause(if self.turn.events == 0 {
-            entry.initial_delay_ms
-        } else {
-            entry.delay_ms
-        })
+        self.pause(if self.turn.events == 0 { entry.initial_delay_ms } else { entry.delay_ms })
     }
 
     /// Counts a line of output, and dies if it was the last one scripted.
@@ -205,20 +187,14 @@ pub(super) fn crash() -> ! {
     std::process::abort()
 }
 
-fn session_id(
-    arguments: &Arguments,
-    loaded: &Loaded,
-    cwd: &std::path::Path,
-) -> Result<String, Problem> {
+fn session_id(arguments: &Arguments, loaded: &Loaded, cwd: &std::path::Path) -> Result<String, Problem> {
     let wanted = arguments.session_id.clone();
     let taken = |id: &String| Transcript::exists(cwd, id);
     if let Some(id) = wanted.as_ref().filter(|id| taken(id)) {
         return Err(in_use(id));
     }
     let Some(resumed) = &arguments.resume else {
-        return Ok(wanted
-            .or(loaded.scenario.session_id.clone())
-            .unwrap_or_else(new_uuid));
+        return Ok(wanted.or(loaded.scenario.session_id.clone()).unwrap_or_else(new_uuid));
     };
     if !taken(resumed) {
         // Counted invocations need no conversation to go on from (CLARIFY-25).

@@ -7,15 +7,11 @@ use super::scenario::Scenario;
 pub const DEFAULT: &str = "greeting";
 
 /// The scenarios inside the binary, by name.
-pub const BUILT_IN: [(&str, &str); 1] =
-    [(DEFAULT, include_str!("../../../scenarios/greeting.yaml"))];
+pub const BUILT_IN: [(&str, &str); 1] = [(DEFAULT, include_str!("../../../scenarios/greeting.yaml"))];
 
 /// The text of a built-in scenario.
 pub fn built_in(name: &str) -> Option<&'static str> {
-    BUILT_IN
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, text)| *text)
+    BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 /// Asks two questions, then answers with a progress file, in one session.

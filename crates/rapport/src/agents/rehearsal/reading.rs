@@ -12,7 +12,9 @@ impl<'de> Deserialize<'de> for Question {
             type Value = Question;
 
             fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str("a question: its text, or a map with `question`, `header`, `options`, `multiSelect`")
+                f.write_str(
+                    "a question: its text, or a map with `question`, `header`, `options`, `multiSelect`",
+                )
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Question, E> {
@@ -47,11 +49,7 @@ impl<'de> Deserialize<'de> for Hang {
             }
 
             fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Hang, E> {
-                if value {
-                    Ok(Hang::Forever)
-                } else {
-                    Err(E::custom("expected `true` or `until_eof`"))
-                }
+                if value { Ok(Hang::Forever) } else { Err(E::custom("expected `true` or `until_eof`")) }
             }
 
             fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Hang, E> {
@@ -71,14 +69,10 @@ pub(super) fn known_version<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
     if version == FORMAT_VERSION {
         return Ok(version);
     }
-    Err(D::Error::custom(format!(
-        "version {version} is not known here, expected {FORMAT_VERSION}"
-    )))
+    Err(D::Error::custom(format!("version {version} is not known here, expected {FORMAT_VERSION}")))
 }
 
-pub(super) fn some_questions<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<Question>, D::Error> {
+pub(super) fn some_questions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Question>, D::Error> {
     let questions = Vec::deserialize(deserializer)?;
     if questions.is_empty() {
         return Err(D::Error::custom("expected at least one question"));
@@ -86,9 +80,7 @@ pub(super) fn some_questions<'de, D: Deserializer<'de>>(
     Ok(questions)
 }
 
-pub(super) fn some_calls<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<Call>, D::Error> {
+pub(super) fn some_calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Call>, D::Error> {
     let calls = Vec::deserialize(deserializer)?;
     if calls.is_empty() {
         return Err(D::Error::custom("expected at least one tool call"));
@@ -100,7 +92,5 @@ pub(super) fn only_true<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bo
     if bool::deserialize(deserializer)? {
         return Ok(true);
     }
-    Err(D::Error::custom(
-        "expected `true`; leave the step out instead",
-    ))
+    Err(D::Error::custom("expected `true`; leave the step out instead"))
 }

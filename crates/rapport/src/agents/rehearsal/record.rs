@@ -25,15 +25,11 @@ impl Recorder {
 
     fn start_in(dir: &Path, argv: &[String]) -> io::Result<Self> {
         std::fs::create_dir_all(dir)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(dir.join(".lock"))?;
+        let lock = OpenOptions::new().create(true).append(true).open(dir.join(".lock"))?;
         lock.lock()?;
         let stem = dir.join(format!("{:04}-{}", next_number(dir)?, std::process::id()));
-        let mut names: Vec<_> = std::env::vars_os()
-            .map(|(name, _)| name.to_string_lossy().into_owned())
-            .collect();
+        let mut names: Vec<_> =
+            std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
         names.sort();
         let start = json!({"argv": argv, "cwd": std::env::current_dir()?, "env": names});
         append(&stem, "argv.json")?.write_all(format!("{start}\n").as_bytes())?;
@@ -56,8 +52,5 @@ fn append(stem: &Path, ending: &str) -> io::Result<File> {
     let mut path = stem.as_os_str().to_owned();
     path.push(".");
     path.push(ending);
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(PathBuf::from(path))
+    OpenOptions::new().create(true).append(true).open(PathBuf::from(path))
 }

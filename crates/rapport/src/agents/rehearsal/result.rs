@@ -15,15 +15,9 @@ pub(super) struct Totals {
 impl Totals {
     /// What one model response of this entry costs; the defaults are those of the recordings.
     pub(super) fn per_response(entry: &Entry) -> Self {
-        let usage = entry.usage.unwrap_or(Usage {
-            input_tokens: 1000,
-            output_tokens: 50,
-            ..Usage::default()
-        });
-        Self {
-            usage,
-            cost_usd: entry.cost_usd.unwrap_or(0.005),
-        }
+        let usage =
+            entry.usage.unwrap_or(Usage { input_tokens: 1000, output_tokens: 50, ..Usage::default() });
+        Self { usage, cost_usd: entry.cost_usd.unwrap_or(0.005) }
     }
 
     pub(super) fn add(&mut self, other: Totals) {
@@ -40,12 +34,7 @@ impl Totals {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Ending {
     /// The script was played to its end.
-    Completed {
-        text: String,
-        stop_reason: String,
-        subtype: String,
-        is_error: bool,
-    },
+    Completed { text: String, stop_reason: String, subtype: String, is_error: bool },
     /// A tool call was deferred: `deferred_tool_use`.
     Deferred(Value),
     /// The host interrupted; while a tool was at work, or not.
@@ -88,12 +77,7 @@ pub(super) fn result_event(session: &Session, ending: Ending, sums: &Sums) -> Va
 
 fn ending_fields(ending: Ending) -> Vec<(&'static str, Value)> {
     match ending {
-        Ending::Completed {
-            text,
-            stop_reason,
-            subtype,
-            is_error,
-        } => {
+        Ending::Completed { text, stop_reason, subtype, is_error } => {
             let words = if subtype.starts_with("error") {
                 ("errors", json!([text]))
             } else {
@@ -119,26 +103,10 @@ fn ending_fields(ending: Ending) -> Vec<(&'static str, Value)> {
         Ending::Interrupted { during_tool } => vec![
             (
                 "errors",
-                json!([
-                    "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=tool_use"
-                ]),
+                json!(["[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=tool_use"]),
             ),
-            (
-                "stop_reason",
-                if during_tool {
-                    json!("tool_use")
-                } else {
-                    Value::Null
-                },
-            ),
-            (
-                "terminal_reason",
-                json!(if during_tool {
-                    "aborted_tools"
-                } else {
-                    "aborted_streaming"
-                }),
-            ),
+            ("stop_reason", if during_tool { json!("tool_use") } else { Value::Null }),
+            ("terminal_reason", json!(if during_tool { "aborted_tools" } else { "aborted_streaming" })),
             ("subtype", json!("error_during_execution")),
             ("is_error", json!(true)),
         ],

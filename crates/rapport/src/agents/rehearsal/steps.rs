@@ -67,8 +67,7 @@ impl Player {
         let id = self.respond()?;
         let usage = super::result::Totals::per_response(&self.turn.entry).usage;
         let message = message(&id, &self.session.model, usage, text_block(&text), None);
-        self.transcript
-            .assistant(self.turn.place, message.clone())?;
+        self.transcript.assistant(self.turn.place, message.clone())?;
         self.emit_at_once(&Event::assistant(&self.session, message))
     }
 
@@ -85,8 +84,7 @@ impl Player {
 
     /// Waits for something the user says during this turn; what came in before and was not waited for counts.
     fn wait_message(&mut self) -> Result<(), Stop> {
-        while self.is_live() && self.turn.unclaimed == 0 && !self.host.eof && !self.host.interrupted
-        {
+        while self.is_live() && self.turn.unclaimed == 0 && !self.host.eof && !self.host.interrupted {
             if self.host.messages.is_empty() {
                 self.pump(None)?;
             }

@@ -57,15 +57,7 @@ impl Event {
             Value::Object(map) => map,
             _ => Map::new(),
         };
-        Self {
-            kind,
-            subtype: None,
-            message: None,
-            rest,
-            session_id: None,
-            uuid: None,
-            timestamp: None,
-        }
+        Self { kind, subtype: None, message: None, rest, session_id: None, uuid: None, timestamp: None }
     }
 
     fn of(mut self, session: &Session) -> Self {
@@ -97,35 +89,25 @@ impl Event {
 
     /// Something the model said: one block of a message.
     pub fn assistant(session: &Session, message: Value) -> Self {
-        Event::new("assistant", json!({"parent_tool_use_id": null}))
-            .of(session)
-            .saying(message)
+        Event::new("assistant", json!({"parent_tool_use_id": null})).of(session).saying(message)
     }
 
     /// What a tool gave back, or a note in the user's name; `extra` has the fields beside the message.
     pub fn user(session: &Session, content: Value, extra: Value) -> Self {
-        let mut event = Event::new("user", extra)
-            .of(session)
-            .saying(json!({"role": "user", "content": content}));
+        let mut event =
+            Event::new("user", extra).of(session).saying(json!({"role": "user", "content": content}));
         event.rest.insert("parent_tool_use_id".into(), Value::Null);
         event
     }
 
     /// A deferred tool call is taken up again.
     pub fn command_lifecycle(session: &Session) -> Self {
-        Event::new(
-            "command_lifecycle",
-            json!({"command_uuid": new_uuid(), "state": "started"}),
-        )
-        .of(session)
+        Event::new("command_lifecycle", json!({"command_uuid": new_uuid(), "state": "started"})).of(session)
     }
 
     /// A request to the host.
     pub fn control_request(request_id: &str, request: Value) -> Self {
-        Event::new(
-            "control_request",
-            json!({"request_id": request_id, "request": request}),
-        )
+        Event::new("control_request", json!({"request_id": request_id, "request": request}))
     }
 
     /// A request to the host is withdrawn.
@@ -135,8 +117,7 @@ impl Event {
 
     /// The answer to a request of the host.
     pub fn control_success(request_id: &Value, response: Value) -> Self {
-        let response =
-            json!({"subtype": "success", "request_id": request_id, "response": response});
+        let response = json!({"subtype": "success", "request_id": request_id, "response": response});
         Event::new("control_response", json!({"response": response}))
     }
 
@@ -166,13 +147,7 @@ impl Event {
 }
 
 /// The message of an assistant event with one block; all blocks of a model response share `id`.
-pub fn message(
-    id: &str,
-    model: &str,
-    usage: Usage,
-    block: Value,
-    stop_reason: Option<&str>,
-) -> Value {
+pub fn message(id: &str, model: &str, usage: Usage, block: Value, stop_reason: Option<&str>) -> Value {
     json!({
         "id": id, "type": "message", "role": "assistant", "model": model, "content": [block],
         "stop_reason": stop_reason, "stop_sequence": null, "usage": early_usage(usage), "context_management": null,
@@ -220,8 +195,7 @@ pub fn new_uuid() -> String {
 
 /// The usage an assistant event carries: taken when the message starts, so that output is not counted yet.
 fn early_usage(usage: Usage) -> Value {
-    let mut early =
-        json!({"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens.min(1)});
+    let mut early = json!({"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens.min(1)});
     if usage.cache_creation_input_tokens + usage.cache_read_input_tokens > 0 {
         early["cache_creation_input_tokens"] = usage.cache_creation_input_tokens.into();
         early["cache_read_input_tokens"] = usage.cache_read_input_tokens.into();

@@ -27,20 +27,12 @@ pub(super) struct PlannedEdit {
 
 impl Done {
     pub(super) fn ok(content: impl Into<String>, result: Value) -> Self {
-        Self {
-            content: content.into(),
-            is_error: false,
-            result,
-        }
+        Self { content: content.into(), is_error: false, result }
     }
 
     pub(super) fn error(content: impl Into<String>) -> Self {
         let content = content.into();
-        Self {
-            result: json!(format!("Error: {content}")),
-            content,
-            is_error: true,
-        }
+        Self { result: json!(format!("Error: {content}")), content, is_error: true }
     }
 }
 
@@ -62,10 +54,7 @@ pub(super) fn write(cwd: &Path, input: &Value) -> Done {
 pub(super) fn written(path: &str, content: &str, original: Option<String>) -> Done {
     let (kind, said) = match original {
         None => ("create", format!("File created successfully at: {path}")),
-        Some(_) => (
-            "update",
-            format!("The file {path} has been updated successfully."),
-        ),
+        Some(_) => ("update", format!("The file {path} has been updated successfully.")),
     };
     Done::ok(
         format!("{said} (file state is current in your context — no need to Read it back)"),
@@ -83,14 +72,9 @@ pub(super) fn plan_edit(cwd: &Path, input: &Value) -> Result<PlannedEdit, Done> 
     let before = std::fs::read_to_string(&target)
         .map_err(|error| Done::error(format!("cannot read {path}: {error}")))?;
     if find.is_empty() || !before.contains(find) {
-        return Err(Done::error(format!(
-            "String to replace not found in file.\nString: {find}"
-        )));
+        return Err(Done::error(format!("String to replace not found in file.\nString: {find}")));
     }
-    Ok(PlannedEdit {
-        path: target,
-        content: before.replacen(find, text(input, "new_string"), 1),
-    })
+    Ok(PlannedEdit { path: target, content: before.replacen(find, text(input, "new_string"), 1) })
 }
 
 /// Makes an edit.
@@ -124,12 +108,7 @@ pub(super) fn edited(input: &Value) -> Done {
 /// Starts a command; its end is reported as `Happened::Ran`. The child is for whoever wants to stop it.
 ///
 /// It stays in our process group, so that whoever kills the agent's group kills it too.
-pub(super) fn start_bash(
-    cwd: &Path,
-    input: &Value,
-    run: u64,
-    reports: Sender<Happened>,
-) -> io::Result<u32> {
+pub(super) fn start_bash(cwd: &Path, input: &Value, run: u64, reports: Sender<Happened>) -> io::Result<u32> {
     let child = Command::new("sh")
         .args(["-c", text(input, "command")])
         .current_dir(cwd)
@@ -140,21 +119,14 @@ pub(super) fn start_bash(
     let pid = child.id();
     thread::spawn(move || {
         // Nobody listens any more when the play is over.
-        let _ = reports.send(Happened::Ran {
-            run,
-            done: wait(child),
-        });
+        let _ = reports.send(Happened::Ran { run, done: wait(child) });
     });
     Ok(pid)
 }
 
 /// What Bash says when a command ended well.
 pub(super) fn ran(stdout: &str, stderr: &str) -> Done {
-    let said = [stdout, stderr]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join("\n");
+    let said = [stdout, stderr].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
     Done::ok(
         said,
         json!({
@@ -169,11 +141,7 @@ pub(super) fn absolute(cwd: &Path, path: &str) -> String {
 }
 
 fn wait(child: Child) -> Done {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = match child.wait_with_output() {
+    let Output { status, stdout, stderr } = match child.wait_with_output() {
         Ok(output) => output,
         Err(error) => return Done::error(format!("cannot run the command: {error}")),
     };
@@ -182,9 +150,7 @@ fn wait(child: Child) -> Done {
     if status.success() {
         return done;
     }
-    let code = status
-        .code()
-        .map_or_else(|| status.to_string(), |code| format!("Exit code {code}"));
+    let code = status.code().map_or_else(|| status.to_string(), |code| format!("Exit code {code}"));
     Done::error(format!("{code}\n{}", done.content).trim_end().to_owned())
 }
 
@@ -203,10 +169,7 @@ fn inside(cwd: &Path, path: &str) -> Result<PathBuf, String> {
     if !real.starts_with(root) {
         return Err(outside());
     }
-    Ok(missing
-        .into_iter()
-        .rev()
-        .fold(real, |path, name| path.join(name)))
+    Ok(missing.into_iter().rev().fold(real, |path, name| path.join(name)))
 }
 
 fn put(path: &Path, content: &str) -> io::Result<()> {

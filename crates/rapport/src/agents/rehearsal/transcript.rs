@@ -29,13 +29,7 @@ impl Transcript {
         let path = path_of(cwd, session_id);
         let history = read(&path)?;
         let cwd = cwd.to_string_lossy().into_owned();
-        Ok(Self {
-            path,
-            history,
-            session_id: session_id.to_owned(),
-            cwd,
-            file: None,
-        })
+        Ok(Self { path, history, session_id: session_id.to_owned(), cwd, file: None })
     }
 
     /// Whether there is such a conversation.
@@ -105,20 +99,12 @@ impl Transcript {
             .iter()
             .map(|(question, answer)| json!({"question": question, "answer": answer}))
             .collect();
-        self.note_with(
-            "answered",
-            call.place,
-            json!({"tool_use_id": call.id, "answers": answers}),
-        )
+        self.note_with("answered", call.place, json!({"tool_use_id": call.id, "answers": answers}))
     }
 
     /// The model was called.
     pub(super) fn response(&mut self, place: Place, totals: Totals) -> io::Result<()> {
-        self.note_with(
-            "response",
-            place,
-            json!({"usage": totals.usage, "cost_usd": totals.cost_usd}),
-        )
+        self.note_with("response", place, json!({"usage": totals.usage, "cost_usd": totals.cost_usd}))
     }
 
     fn note_with(&mut self, event: &str, place: Place, mut line: Value) -> io::Result<()> {
@@ -147,8 +133,7 @@ impl Transcript {
     /// One write for one line: a kill leaves the whole line or a torn one at the very end, which readers skip.
     fn write(&mut self, line: Value) -> io::Result<()> {
         let text = format!("{line}\n");
-        self.append(text.as_bytes())
-            .map_err(|error| about(&self.path, &error))?;
+        self.append(text.as_bytes()).map_err(|error| about(&self.path, &error))?;
         self.history.apply(&line);
         Ok(())
     }
@@ -164,9 +149,7 @@ impl Transcript {
 
 /// Says in the words of the real CLI that there is no such conversation.
 pub(super) fn not_found(session_id: &str) -> Problem {
-    Problem::refused(format!(
-        "No conversation found with session ID: {session_id}"
-    ))
+    Problem::refused(format!("No conversation found with session ID: {session_id}"))
 }
 
 /// Says in the words of the real CLI that the id is taken.
@@ -182,9 +165,7 @@ fn path_of(cwd: &Path, session_id: &str) -> PathBuf {
     let folder = cwd.to_string_lossy().replace(['/', '.'], "-");
     // An id is a name, never a path.
     let name = session_id.replace(['/', '\\'], "-");
-    home.join("projects")
-        .join(folder)
-        .join(format!("{name}.jsonl"))
+    home.join("projects").join(folder).join(format!("{name}.jsonl"))
 }
 
 fn read(path: &Path) -> io::Result<History> {
@@ -200,9 +181,7 @@ fn read(path: &Path) -> io::Result<History> {
 
 /// The whole lines of a transcript; torn ones are passed over.
 fn lines(text: &str) -> impl Iterator<Item = Value> {
-    text.lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(Value::is_object)
+    text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(Value::is_object)
 }
 
 /// The error with the file it is about.
@@ -214,8 +193,7 @@ fn open_for_append(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let torn =
-        std::fs::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
+    let torn = std::fs::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     if torn {
         file.write_all(b"\n")?;

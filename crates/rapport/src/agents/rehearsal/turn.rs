@@ -11,6 +11,7 @@ use super::play::{Player, Stop};
 use super::result::{Ending, Sums, Totals, result_event};
 use super::scenario::{Counter, Entry};
 use super::stream::{ASK_TOOL, Event, new_uuid, text_block};
+use crate::agents::GO_ON;
 
 /// The turn being played.
 #[derive(Debug, Default)]
@@ -46,14 +47,15 @@ pub(super) enum Flow {
 impl Player {
     /// Plays the response to a message, or the rest of a response that was cut off.
     pub(super) fn play_message(&mut self, message: &str) -> Result<(), Stop> {
+        if message == GO_ON
+            && let Some(ended) = self.last_ended()
+        {
+            return self.say_result_again(ended, message);
+        }
         let (entry, step) = self.next_place()?;
-        let place = Place {
-            entry,
-            step,
-            call: 0,
-        };
-        let goes_on = self.loaded.counter == Counter::Conversation
-            && self.transcript.history.playing.is_some();
+        let place = Place { entry, step, call: 0 };
+        let goes_on =
+            self.loaded.counter == Counter::Conversation && self.transcript.history.playing.is_some();
         self.begin_turn(place);
         self.transcript.message(message)?;
         if !goes_on {
@@ -62,6 +64,22 @@ impl Player {
         self.answer_by_message(message)?;
         self.emit(&Event::init(&self.session))?;
         self.play_from(place)
+    }
+
+    /// The entry that ended, if nothing is being played: told to go on, there is nothing to go on with.
+    fn last_ended(&self) -> Option<Place> {
+        let history = &self.transcript.history;
+        let is_between = self.loaded.counter == Counter::Conversation && history.playing.is_none();
+        let entry = history.next_entry.checked_sub(1).filter(|_| is_between)?;
+        Some(Place { entry, step: self.entry(entry).steps.len(), call: 0 })
+    }
+
+    /// As a model does that is told to go on when it was done: its host may have missed the end.
+    fn say_result_again(&mut self, ended: Place, message: &str) -> Result<(), Stop> {
+        self.begin_turn(ended);
+        self.transcript.message(message)?;
+        self.emit(&Event::init(&self.session))?;
+        self.play_from(ended)
     }
 
     /// Asks a deferred tool call again, the very same one, and plays on.
@@ -74,18 +92,10 @@ impl Player {
             Flow::Next => {}
             other => return self.end_early(other),
         }
-        let mut place = Place {
-            step: deferred.place.step + 1,
-            call: 0,
-            ..deferred.place
-        };
+        let mut place = Place { step: deferred.place.step + 1, call: 0, ..deferred.place };
         if self.loaded.counter == Counter::Invocations {
             let (entry, step) = self.next_place()?;
-            place = Place {
-                entry,
-                step,
-                call: 0,
-            };
+            place = Place { entry, step, call: 0 };
             self.turn.entry = self.entry(entry);
             self.start_entry(place)?;
         }
@@ -160,10 +170,7 @@ impl Player {
     fn play_from(&mut self, from: Place) -> Result<(), Stop> {
         let steps = self.turn.entry.steps.clone();
         for (index, step) in steps.iter().enumerate().skip(from.step) {
-            self.turn.place = Place {
-                step: index,
-                ..from
-            };
+            self.turn.place = Place { step: index, ..from };
             let flow = if self.host.interrupted {
                 Flow::Interrupted { during_tool: false }
             } else {
@@ -187,19 +194,12 @@ impl Player {
             self.count_event()?;
         }
         let history = &self.transcript.history;
-        let text = entry.result.map_or_else(
-            || history.last_text.clone(),
-            |text| fill(&text, &history.answers),
-        );
+        let text =
+            entry.result.map_or_else(|| history.last_text.clone(), |text| fill(&text, &history.answers));
         let subtype = entry.subtype.unwrap_or_else(|| "success".to_owned());
         let is_error = entry.is_error.unwrap_or(subtype != "success");
         let stop_reason = entry.stop_reason.unwrap_or_else(|| "end_turn".to_owned());
-        self.end(Ending::Completed {
-            text,
-            stop_reason,
-            subtype,
-            is_error,
-        })?;
+        self.end(Ending::Completed { text, stop_reason, subtype, is_error })?;
         match entry.exit_code {
             Some(code) => Err(Stop::Exit(code)),
             None => Ok(()),
@@ -224,11 +224,7 @@ impl Player {
     fn note_interrupt(&mut self, text: &str) -> Result<(), Stop> {
         self.transcript.message(text)?;
         self.turn.user_events += 1;
-        self.emit(&Event::user(
-            &self.session,
-            json!([text_block(text)]),
-            json!({}),
-        ))
+        self.emit(&Event::user(&self.session, json!([text_block(text)]), json!({})))
     }
 
     fn end(&mut self, ending: Ending) -> Result<(), Stop> {
@@ -241,9 +237,10 @@ impl Player {
             conversation: self.transcript.history.totals,
             turn: self.turn.spent,
             num_turns: 1 + self.turn.user_events,
-            duration_ms: self.turn.started.map_or(0, |at| {
-                u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX)
-            }),
+            duration_ms: self
+                .turn
+                .started
+                .map_or(0, |at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX)),
             result_index: self.results,
             queued: self.host.messages.len(),
             permission_denials: std::mem::take(&mut self.turn.permission_denials),
@@ -251,8 +248,7 @@ impl Player {
         self.results += 1;
         self.turn.running = false;
         self.host.interrupted = false;
-        self.output
-            .result(&result_event(&self.session, ending, &sums))?;
+        self.output.result(&result_event(&self.session, ending, &sums))?;
         self.count_event()
     }
 }

@@ -7,27 +7,11 @@ use super::story::{outline, two_questions, which_db};
 use crate::support::rehearsal::{Rehearsal, ask_hook, hook};
 
 /// What a question's result is, given the hook's and the permission's answers.
-fn check_question(
-    hook_says: Option<Value>,
-    permission_says: Option<Value>,
-    is_error: bool,
-    said: &str,
-) {
-    let rehearsal = Rehearsal::of(
-        Scenario::new("question")
-            .asks(which_db())
-            .respond_with_text("Done."),
-    );
-    let hooks = if hook_says.is_some() {
-        ask_hook()
-    } else {
-        Value::Null
-    };
+fn check_question(hook_says: Option<Value>, permission_says: Option<Value>, is_error: bool, said: &str) {
+    let rehearsal = Rehearsal::of(Scenario::new("question").asks(which_db()).respond_with_text("Done."));
+    let hooks = if hook_says.is_some() { ask_hook() } else { Value::Null };
     let mut live = rehearsal.live_with(&[], hooks, "go");
-    for (subtype, says) in [
-        ("hook_callback", hook_says),
-        ("can_use_tool", permission_says),
-    ] {
+    for (subtype, says) in [("hook_callback", hook_says), ("can_use_tool", permission_says)] {
         if let Some(says) = says {
             let request = live.until("control_request");
             assert_eq!(request["request"]["subtype"], subtype);
@@ -37,17 +21,12 @@ fn check_question(
     let block = live.until("user")["message"]["content"][0].clone();
     assert_eq!(block["is_error"] == true, is_error, "{block}");
     assert!(block["content"].as_str().unwrap().contains(said), "{block}");
-    assert_eq!(
-        live.until("result")["result"],
-        "Done.",
-        "goes on either way"
-    );
+    assert_eq!(live.until("result")["result"], "Done.", "goes on either way");
 }
 
 #[test]
 fn what_a_question_comes_to() {
-    let answered =
-        || json!({"questions": [{"question": "Which db?"}], "answers": {"Which db?": "PG"}});
+    let answered = || json!({"questions": [{"question": "Which db?"}], "answers": {"Which db?": "PG"}});
     let unanswered = || json!({"questions": [{"question": "Which db?"}]});
     let allow = |input: Value| json!({"behavior": "allow", "updatedInput": input});
     let mut deny = hook("deny", Value::Null);
@@ -55,24 +34,9 @@ fn what_a_question_comes_to() {
 
     check_question(None, Some(allow(answered())), false, "\"Which db?\"=\"PG\"");
     check_question(None, Some(allow(unanswered())), true, "did not answer");
-    check_question(
-        None,
-        Some(json!({"behavior": "deny", "message": "Ask the lead"})),
-        true,
-        "Ask the lead",
-    );
-    check_question(
-        Some(hook("allow", answered())),
-        None,
-        false,
-        "\"Which db?\"=\"PG\"",
-    );
-    check_question(
-        Some(hook("allow", Value::Null)),
-        Some(allow(answered())),
-        false,
-        "\"PG\"",
-    );
+    check_question(None, Some(json!({"behavior": "deny", "message": "Ask the lead"})), true, "Ask the lead");
+    check_question(Some(hook("allow", answered())), None, false, "\"Which db?\"=\"PG\"");
+    check_question(Some(hook("allow", Value::Null)), Some(allow(answered())), false, "\"PG\"");
     check_question(Some(deny), None, true, "Not today");
     check_question(Some(json!({})), Some(allow(answered())), false, "\"PG\"");
 }
@@ -89,31 +53,21 @@ fn hooks_are_matched_by_name() {
         let rehearsal = Rehearsal::of(Scenario::new("matcher").asks(which_db()));
         let hooks = json!({"PreToolUse": [{"matcher": matcher, "hookCallbackIds": ["h"]}]});
         let mut live = rehearsal.live_with(&[], hooks, "go");
-        assert_eq!(
-            live.until("control_request")["request"]["subtype"],
-            subtype,
-            "{matcher}"
-        );
+        assert_eq!(live.until("control_request")["request"]["subtype"], subtype, "{matcher}");
     }
 }
 
 #[test]
 fn a_hook_that_takes_too_long_is_cancelled_and_the_agent_goes_on() {
-    let rehearsal = Rehearsal::of(
-        Scenario::new("timeout")
-            .asks(which_db())
-            .respond_with_text("Done."),
-    );
-    let hooks = json!({"PreToolUse": [{"matcher": "AskUserQuestion", "hookCallbackIds": ["h"], "timeout": 0.05}]});
+    let rehearsal = Rehearsal::of(Scenario::new("timeout").asks(which_db()).respond_with_text("Done."));
+    let hooks =
+        json!({"PreToolUse": [{"matcher": "AskUserQuestion", "hookCallbackIds": ["h"], "timeout": 0.05}]});
     let mut live = rehearsal.live_with(&[], hooks, "go");
     let request = live.until("control_request");
     let cancel = live.event();
     assert_eq!(cancel["type"], "control_cancel_request");
     assert_eq!(cancel["request_id"], request["request_id"]);
-    assert_eq!(
-        live.until("user")["message"]["content"][0]["is_error"],
-        true
-    );
+    assert_eq!(live.until("user")["message"]["content"][0]["is_error"], true);
     assert_eq!(live.until("result")["result"], "Done.");
 }
 
@@ -128,12 +82,7 @@ fn two_questions_are_open_at_once_and_answered_in_any_order() {
     let (events, _) = live.finish();
     assert_eq!(
         outline(&events),
-        [
-            "result toolu_ask0",
-            "result toolu_ask1",
-            "says Done.",
-            "result success \"end_turn\""
-        ]
+        ["result toolu_ask0", "result toolu_ask1", "says Done.", "result success \"end_turn\""]
     );
 }
 
@@ -145,10 +94,7 @@ fn one_answered_and_one_deferred_keeps_the_answer() {
     live.respond(&first, hook("defer", Value::Null));
     live.answer(&second, json!({"Which storage?": "Local"}));
     let (events, _) = live.finish();
-    assert_eq!(
-        outline(&events),
-        ["result toolu_ask1", "result success \"tool_deferred\""]
-    );
+    assert_eq!(outline(&events), ["result toolu_ask1", "result success \"tool_deferred\""]);
     assert_eq!(events[1]["deferred_tool_use"]["id"], "toolu_ask0");
 }
 
@@ -185,7 +131,8 @@ fn check_requests(flags: &[&str], allow: Value, expected: usize) {
 #[test]
 fn modes_and_rules_spare_requests() {
     let once = json!({"behavior": "allow"});
-    let always = json!({"behavior": "allow", "updatedPermissions": [{"type": "addRules", "behavior": "allow"}]});
+    let always =
+        json!({"behavior": "allow", "updatedPermissions": [{"type": "addRules", "behavior": "allow"}]});
     check_requests(&[], once.clone(), 3);
     check_requests(&[], always, 2);
     check_requests(&["--permission-mode", "acceptEdits"], once.clone(), 2);
@@ -205,33 +152,21 @@ fn always_is_remembered_in_the_conversation() {
     let rehearsal = Rehearsal::of(scenario);
     let mut live = rehearsal.live_with(&["--session-id", "s1"], Value::Null, "go");
     let request = live.until("control_request");
-    live.respond(
-        &request,
-        json!({"behavior": "allow", "updatedPermissions": [{"type": "addRules"}]}),
-    );
+    live.respond(&request, json!({"behavior": "allow", "updatedPermissions": [{"type": "addRules"}]}));
     live.until("result");
     drop(live);
-    rehearsal
-        .live_with(&["--resume", "s1"], Value::Null, "more")
-        .until("result");
+    rehearsal.live_with(&["--resume", "s1"], Value::Null, "more").until("result");
     assert!(rehearsal.file("b2").is_some());
 }
 
 #[test]
 fn a_changed_input_is_what_runs() {
-    let rehearsal = Rehearsal::of(
-        Scenario::new("changed")
-            .uses_write("a", "theirs")
-            .with_permission(),
-    );
+    let rehearsal = Rehearsal::of(Scenario::new("changed").uses_write("a", "theirs").with_permission());
     let mut live = rehearsal.live_with(&[], Value::Null, "go");
     let request = live.until("control_request");
     let mut input = request["request"]["input"].clone();
     input["content"] = json!("ours");
-    live.respond(
-        &request,
-        json!({"behavior": "allow", "updatedInput": input}),
-    );
+    live.respond(&request, json!({"behavior": "allow", "updatedInput": input}));
     live.until("result");
     assert_eq!(rehearsal.file("a").as_deref(), Some("ours"));
 }
@@ -240,55 +175,35 @@ fn a_changed_input_is_what_runs() {
 fn plan_mode_refuses_to_change_anything_until_the_plan_is_approved() {
     let scenario = Scenario::new("plan")
         .uses_write("early", "x")
-        .step(Step::ExitPlan(
-            rapport::agents::rehearsal::scenario::ExitPlan {
-                plan: "# Plan".into(),
-                id: None,
-            },
-        ))
+        .step(Step::ExitPlan(rapport::agents::rehearsal::scenario::ExitPlan {
+            plan: "# Plan".into(),
+            id: None,
+        }))
         .uses_write("late", "x");
     for (behaviour, late) in [("allow", true), ("deny", false)] {
         let rehearsal = Rehearsal::of(scenario.clone());
         let mut live = rehearsal.live_with(&["--permission-mode", "plan"], Value::Null, "go");
         let request = live.until("control_request");
         assert_eq!(request["request"]["tool_name"], "ExitPlanMode");
-        live.respond(
-            &request,
-            json!({"behavior": behaviour, "message": "more detail"}),
-        );
+        live.respond(&request, json!({"behavior": behaviour, "message": "more detail"}));
         live.until("result");
-        assert_eq!(
-            (
-                rehearsal.file("early").is_some(),
-                rehearsal.file("late").is_some()
-            ),
-            (false, late)
-        );
+        assert_eq!((rehearsal.file("early").is_some(), rehearsal.file("late").is_some()), (false, late));
     }
 }
 
 #[test]
 fn an_interrupt_withdraws_open_questions_and_the_next_message_is_a_new_turn() {
-    let scenario = Scenario::new("interrupt")
-        .asks(which_db())
-        .next_invocation()
-        .respond_with_text("Another turn.");
+    let scenario =
+        Scenario::new("interrupt").asks(which_db()).next_invocation().respond_with_text("Another turn.");
     let rehearsal = Rehearsal::of(scenario);
     let mut live = rehearsal.live_with(&[], Value::Null, "go");
     let request = live.until("control_request");
     live.send(&json!({"type": "control_request", "request_id": "int1", "request": {"subtype": "interrupt"}}));
     assert_eq!(live.event()["response"]["request_id"], "int1");
-    assert_eq!(
-        live.event()["request_id"],
-        request["request_id"],
-        "cancelled"
-    );
+    assert_eq!(live.event()["request_id"], request["request_id"], "cancelled");
     let result = live.until("result");
     assert_eq!(result["subtype"], "error_during_execution");
     live.message("again");
     let result = live.until("result");
-    assert_eq!(
-        (&result["result"], &result["result_index"]),
-        (&json!("Another turn."), &json!(1))
-    );
+    assert_eq!((&result["result"], &result["result_index"]), (&json!("Another turn."), &json!(1)));
 }

@@ -22,10 +22,7 @@ fn kill_at_question(rehearsal: &Rehearsal) -> String {
 
 fn session_of(rehearsal: &Rehearsal, n: usize) -> String {
     let events = rehearsal.stdout(n);
-    let init = events
-        .iter()
-        .find(|event| event["subtype"] == "init")
-        .unwrap();
+    let init = events.iter().find(|event| event["subtype"] == "init").unwrap();
     init["session_id"].as_str().unwrap().to_owned()
 }
 
@@ -35,27 +32,18 @@ fn resume(rehearsal: &Rehearsal, session: &str, message: &str) -> Live {
 
 #[test]
 fn clarify_11_a_message_of_answers_answers_the_open_question() {
-    let rehearsal = Rehearsal::of(
-        Scenario::new("cut off")
-            .asks(which_db())
-            .respond_with_text("So {{answer:1}}."),
-    );
+    let rehearsal =
+        Rehearsal::of(Scenario::new("cut off").asks(which_db()).respond_with_text("So {{answer:1}}."));
     let session = kill_at_question(&rehearsal);
     let (events, _) = resume(&rehearsal, &session, ANSWERS).finish();
-    assert_eq!(
-        outline(&events[1..]),
-        ["system init", "says So PG.", "result success \"end_turn\""]
-    );
+    assert_eq!(outline(&events[1..]), ["system init", "says So PG.", "result success \"end_turn\""]);
     assert_eq!(events[1]["session_id"], session.as_str());
 }
 
 #[test]
 fn any_other_message_has_the_question_asked_again_under_new_ids() {
-    let rehearsal = Rehearsal::of(
-        Scenario::new("again")
-            .asks(which_db())
-            .respond_with_text("So {{answer:1}}."),
-    );
+    let rehearsal =
+        Rehearsal::of(Scenario::new("again").asks(which_db()).respond_with_text("So {{answer:1}}."));
     let session = kill_at_question(&rehearsal);
     for id in ["toolu_ask0_2", "toolu_ask0_3"] {
         let mut live = resume(&rehearsal, &session, "go on");
@@ -79,10 +67,8 @@ fn of_two_open_questions_the_message_answers_both() {
 #[test]
 fn a_permission_request_is_made_again_whatever_the_message() {
     for message in ["go on", ANSWERS] {
-        let scenario = Scenario::new("permission")
-            .uses_write("a.txt", "a")
-            .with_permission()
-            .respond_with_text("ok");
+        let scenario =
+            Scenario::new("permission").uses_write("a.txt", "a").with_permission().respond_with_text("ok");
         let rehearsal = Rehearsal::of(scenario);
         let session = kill_at_question(&rehearsal);
         assert_eq!(rehearsal.file("a.txt"), None);
@@ -91,11 +77,7 @@ fn a_permission_request_is_made_again_whatever_the_message() {
         assert_eq!(request["request"]["tool_use_id"], "toolu_0101_2");
         live.respond(&request, json!({"behavior": "allow"}));
         live.until("result");
-        assert_eq!(
-            rehearsal.file("a.txt").as_deref(),
-            Some("a"),
-            "allowed without a changed input"
-        );
+        assert_eq!(rehearsal.file("a.txt").as_deref(), Some("a"), "allowed without a changed input");
     }
 }
 
@@ -105,19 +87,14 @@ fn finished_steps_are_not_repeated() {
         .uses_bash("echo ran >> log")
         .uses_write("a.txt", "one")
         .uses_edit("a.txt", "one", "one one")
-        .together(vec![
-            Call::Bash(bash("toolu_b", "echo beside >> log", "Log")),
-            Call::Ask(which_storage()),
-        ])
+        .together(vec![Call::Bash(bash("toolu_b", "echo beside >> log", "Log")), Call::Ask(which_storage())])
         .respond_with_text("done");
     let rehearsal = Rehearsal::of(scenario);
     let mut live = rehearsal.live_with(&[], Value::Null, "go");
     live.until("control_request");
     let session = session_of(&rehearsal, 1);
     wait_for(|| {
-        rehearsal
-            .file("log")
-            .is_some_and(|log| log.contains("beside"))
+        rehearsal.file("log").is_some_and(|log| log.contains("beside"))
             && has_result(&rehearsal, &session, "toolu_b")
     });
     live.kill();
@@ -163,52 +140,28 @@ fn a_torn_last_line_is_tolerated_wherever_it_is_torn() {
         live.answer(&request, json!({"Which db?": "PG"}));
         assert_eq!(live.until("result")["result"], "So PG.", "cut at {cut}");
         let lines = crate::support::rehearsal::json_lines(&std::fs::read_to_string(&path).unwrap());
-        let heard = lines
-            .iter()
-            .any(|line| line["message"]["content"] == "go on");
-        assert!(
-            heard,
-            "what comes after the torn line is whole, cut at {cut}"
-        );
+        let heard = lines.iter().any(|line| line["message"]["content"] == "go on");
+        assert!(heard, "what comes after the torn line is whole, cut at {cut}");
     }
-    OpenOptions::new()
-        .append(true)
-        .open(&path)
-        .unwrap()
-        .write_all(b"{\"type\":\"us")
-        .unwrap();
+    OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"type\":\"us").unwrap();
     let (events, _) = resume(&rehearsal, &session, "next").finish();
     assert_eq!(events.last().unwrap()["type"], "result");
 }
 
 #[test]
 fn scripted_crashes_happen_once() {
-    let crash_step = Scenario::new("crash")
-        .respond_with_text("Before.")
-        .crash()
-        .respond_with_text("After.");
+    let crash_step = Scenario::new("crash").respond_with_text("Before.").crash().respond_with_text("After.");
     let crash_count = Scenario::new("count")
         .respond_with_text("Before.")
         .respond_with_text("After.")
         .entry(|entry| entry.crash_after_events = Some(2));
     for (scenario, rest) in [(crash_step, "says After."), (crash_count, "says After.")] {
         let rehearsal = Rehearsal::of(scenario);
-        let status = rehearsal
-            .run(&[crate::support::rehearsal::PLAIN, &["go"]].concat())
-            .status;
-        assert_eq!(
-            std::os::unix::process::ExitStatusExt::signal(&status),
-            Some(9)
-        );
-        assert_eq!(
-            outline(&rehearsal.stdout(1)),
-            ["system init", "says Before."]
-        );
+        let status = rehearsal.run(&[crate::support::rehearsal::PLAIN, &["go"]].concat()).status;
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+        assert_eq!(outline(&rehearsal.stdout(1)), ["system init", "says Before."]);
         let events = rehearsal.plain(&["--resume", &session_of(&rehearsal, 1), "go on"]);
-        assert_eq!(
-            outline(&events),
-            ["system init", rest, "result success \"end_turn\""]
-        );
+        assert_eq!(outline(&events), ["system init", rest, "result success \"end_turn\""]);
     }
 }
 
@@ -248,10 +201,7 @@ fn play_on(mut live: Live) -> Option<Value> {
         let event: Value = serde_json::from_str(&line).unwrap();
         match event["type"].as_str() {
             Some("control_request") if event["request"]["tool_name"] == "AskUserQuestion" => {
-                live.answer(
-                    &event,
-                    json!({"Which db?": "PG", "Which storage?": "Local"}),
-                );
+                live.answer(&event, json!({"Which db?": "PG", "Which storage?": "Local"}));
             }
             Some("control_request") => live.respond(&event, json!({"behavior": "allow"})),
             Some("result") => live.close(),
@@ -285,21 +235,9 @@ fn killed_after_any_event_the_play_ends_the_same() {
         assert_ne!(last.unwrap()["type"], "result", "killed after {n}");
         let last = play_on(resume(&rehearsal, "s", "go on")).unwrap();
         assert_eq!(last["result"], "PG Local", "killed after {n}");
-        assert_eq!(
-            rehearsal.file("a.txt").as_deref(),
-            Some("PG PG"),
-            "killed after {n}"
-        );
-        assert_eq!(
-            rehearsal.file("log").as_deref(),
-            Some("once\n"),
-            "killed after {n}"
-        );
+        assert_eq!(rehearsal.file("a.txt").as_deref(), Some("PG PG"), "killed after {n}");
+        assert_eq!(rehearsal.file("log").as_deref(), Some("once\n"), "killed after {n}");
         // Under way when the kill came, a command is run again: nobody can know how far it got.
-        assert_eq!(
-            rehearsal.file("beside").as_deref(),
-            Some("beside\n"),
-            "killed after {n}"
-        );
+        assert_eq!(rehearsal.file("beside").as_deref(), Some("beside\n"), "killed after {n}");
     }
 }

@@ -13,11 +13,7 @@ fn park(rehearsal: &Rehearsal) -> String {
     let request = live.until("control_request");
     live.respond(&request, hook("defer", Value::Null));
     let result = live.until("result");
-    assert_eq!(
-        live.wait().code(),
-        Some(0),
-        "ends by itself, with stdin open"
-    );
+    assert_eq!(live.wait().code(), Some(0), "ends by itself, with stdin open");
     result["session_id"].as_str().unwrap().to_owned()
 }
 
@@ -53,8 +49,7 @@ fn a_transcript_travels_to_another_home() {
     std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
     std::fs::copy(&file, &copy).unwrap();
 
-    let mut command =
-        rehearsal.command(&[crate::support::rehearsal::LIVE, &["--resume", &session]].concat());
+    let mut command = rehearsal.command(&[crate::support::rehearsal::LIVE, &["--resume", &session]].concat());
     command.env("CLAUDE_CONFIG_DIR", &to);
     let mut live = crate::support::rehearsal::Live::start(command);
     live.initialize(Value::Null);
@@ -73,32 +68,20 @@ fn a_fork_asks_again_and_leaves_the_original_as_it_was() {
     fork.initialize(Value::Null);
     let request = fork.until("control_request");
     assert_eq!(request["request"]["tool_use_id"], "toolu_ask1");
-    fork.answer(
-        &request,
-        json!({"Which auth method?": "Session", "Which providers?": "GitHub"}),
-    );
+    fork.answer(&request, json!({"Which auth method?": "Session", "Which providers?": "GitHub"}));
     let result = fork.until("result");
     assert_ne!(result["session_id"], session.as_str());
-    assert_eq!(
-        std::fs::read(rehearsal.transcript(&session)).unwrap(),
-        before
-    );
+    assert_eq!(std::fs::read(rehearsal.transcript(&session)).unwrap(), before);
 
     let mut original = rehearsal.live(&["--resume", &session]);
     original.initialize(Value::Null);
-    assert_eq!(
-        original.until("control_request")["request"]["tool_use_id"],
-        "toolu_ask1"
-    );
+    assert_eq!(original.until("control_request")["request"]["tool_use_id"], "toolu_ask1");
 }
 
 #[test]
 fn a_session_that_was_not_deferred_waits_for_a_message() {
     let rehearsal = Rehearsal::of(
-        Scenario::new("two turns")
-            .respond_with_text("One.")
-            .next_invocation()
-            .respond_with_text("Two."),
+        Scenario::new("two turns").respond_with_text("One.").next_invocation().respond_with_text("Two."),
     );
     let first = rehearsal.plain(&["go"]);
     let session = first[0]["session_id"].as_str().unwrap();
@@ -135,11 +118,7 @@ fn a_deferred_answer_is_still_known_two_processes_later() {
 
 #[test]
 fn any_tool_can_be_deferred() {
-    let rehearsal = Rehearsal::of(
-        Scenario::new("bash")
-            .uses_bash("touch ran")
-            .respond_with_text("Done."),
-    );
+    let rehearsal = Rehearsal::of(Scenario::new("bash").uses_bash("touch ran").respond_with_text("Done."));
     let hooks = || json!({"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["h"]}]});
     let mut live = rehearsal.live_with(&["--session-id", "s"], hooks(), "go");
     let request = live.until("control_request");
@@ -156,23 +135,15 @@ fn any_tool_can_be_deferred() {
 
 #[test]
 fn a_message_of_answers_takes_a_parked_question_up_in_plain_mode() {
-    let rehearsal = Rehearsal::of(
-        Scenario::new("plain")
-            .asks(which_db())
-            .respond_with_text("So {{answer:1}}."),
-    );
+    let rehearsal =
+        Rehearsal::of(Scenario::new("plain").asks(which_db()).respond_with_text("So {{answer:1}}."));
     let session = park(&rehearsal);
     let message = "Here are my answers to your questions:\n\nQ1: Which db?\n\nMy answers:\nPG";
     let events = rehearsal.plain(&["--resume", &session, message]);
-    assert_eq!(
-        outline(&events),
-        ["system init", "says So PG.", "result success \"end_turn\""]
-    );
+    assert_eq!(outline(&events), ["system init", "says So PG.", "result success \"end_turn\""]);
     let again = rehearsal.run(&["-p", "--resume", &session]);
     assert!(
-        String::from_utf8(again.stderr)
-            .unwrap()
-            .contains("No deferred tool marker"),
+        String::from_utf8(again.stderr).unwrap().contains("No deferred tool marker"),
         "taken up for good"
     );
 }

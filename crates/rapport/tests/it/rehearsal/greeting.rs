@@ -17,9 +17,7 @@ fn play(live: &mut Live, answers: &Value) -> (String, usize) {
                 rounds += 1;
                 let questions = request["input"]["questions"].as_array().unwrap();
                 let given = questions.iter().map(|q| q["question"].as_str().unwrap());
-                let given: Value = given
-                    .map(|text| (text.to_owned(), answers[text].clone()))
-                    .collect();
+                let given: Value = given.map(|text| (text.to_owned(), answers[text].clone())).collect();
                 live.answer(&event, given);
             }
             "control_request" => {
@@ -36,13 +34,7 @@ fn play(live: &mut Live, answers: &Value) -> (String, usize) {
 fn greeting_plans_and_works() {
     let odd_name = "O'Neil \"$(touch oops)\" `x`";
     for (language, tone, whom, ending, greeting) in [
-        (
-            "German",
-            "Friendly",
-            "World",
-            "!",
-            "Hallo, World!\nHave a good day.\n:-)\n",
-        ),
+        ("German", "Friendly", "World", "!", "Hallo, World!\nHave a good day.\n:-)\n"),
         (
             "English",
             "Formal",
@@ -58,23 +50,13 @@ fn greeting_plans_and_works() {
         });
         let mut live = rehearsal.live_with(&[], Value::Null, "add a greeting");
         let (plan, rounds) = play(&mut live, &answers);
-        assert!(
-            plan.starts_with("# Greeting\n") && plan.contains(language) && plan.contains(whom),
-            "{plan}"
-        );
+        assert!(plan.starts_with("# Greeting\n") && plan.contains(language) && plan.contains(whom), "{plan}");
         assert_eq!((rounds, rehearsal.file("greeting.sh")), (2, None));
 
         live.message("The plan is fine. Go on.");
         let (report, rounds) = play(&mut live, &answers);
-        assert_eq!(
-            (report, rounds),
-            (format!("Done: greeting.sh greets {whom} in {language}."), 1)
-        );
-        let ran = Command::new("sh")
-            .arg("greeting.sh")
-            .current_dir(rehearsal.project())
-            .output()
-            .unwrap();
+        assert_eq!((report, rounds), (format!("Done: greeting.sh greets {whom} in {language}."), 1));
+        let ran = Command::new("sh").arg("greeting.sh").current_dir(rehearsal.project()).output().unwrap();
         assert_eq!(String::from_utf8(ran.stdout).unwrap(), greeting);
         assert_eq!(rehearsal.file("oops"), None);
     }

@@ -22,36 +22,16 @@ fn each_mistake_is_shown_at_its_place() {
         "scenario.yaml:2:1",
         &["nmae", "name", "session_id", "invocations"],
     );
-    check(
-        "version: 2\nname: t\ninvocations: []\n",
-        "scenario.yaml:1:10",
-        &["version 2", "expected 1"],
-    );
-    check(
-        "name: t\ninvocations: []\n",
-        "scenario.yaml:2",
-        &["missing field `version`"],
-    );
-    check(
-        &format!("{head}- stepz: []\n"),
-        "scenario.yaml:4:3",
-        &["stepz", "steps", "crash_after_events"],
-    );
+    check("version: 2\nname: t\ninvocations: []\n", "scenario.yaml:1:10", &["version 2", "expected 1"]);
+    check("name: t\ninvocations: []\n", "scenario.yaml:2", &["missing field `version`"]);
+    check(&format!("{head}- stepz: []\n"), "scenario.yaml:4:3", &["stepz", "steps", "crash_after_events"]);
     check(
         &format!("{head}- steps:\n  - txt: hi\n"),
         "scenario.yaml:5:5",
         &["txt", "text", "together", "  - txt: hi"],
     );
-    check(
-        &format!("{head}- steps:\n  - write: {{path: a}}\n"),
-        "scenario.yaml:5",
-        &["content"],
-    );
-    check(
-        &format!("{head}- steps:\n  - delay: soon\n"),
-        "scenario.yaml:5:12",
-        &["delay: soon"],
-    );
+    check(&format!("{head}- steps:\n  - write: {{path: a}}\n"), "scenario.yaml:5", &["content"]);
+    check(&format!("{head}- steps:\n  - delay: soon\n"), "scenario.yaml:5:12", &["delay: soon"]);
     check(
         &format!("{head}- steps:\n  - ask: {{questions: []}}\n"),
         "scenario.yaml:5",
@@ -62,16 +42,8 @@ fn each_mistake_is_shown_at_its_place() {
         "scenario.yaml:5",
         &["qestion", "multiSelect"],
     );
-    check(
-        &format!("{head}- steps:\n  - together: [{{text: hi}}]\n"),
-        "scenario.yaml:5",
-        &["text", "ask"],
-    );
-    check(
-        &format!("{head}- steps:\n  - hang: maybe\n"),
-        "scenario.yaml:5",
-        &["until_eof"],
-    );
+    check(&format!("{head}- steps:\n  - together: [{{text: hi}}]\n"), "scenario.yaml:5", &["text", "ask"]);
+    check(&format!("{head}- steps:\n  - hang: maybe\n"), "scenario.yaml:5", &["until_eof"]);
     check(&format!("{head}- steps: [\n"), "scenario.yaml:", &[]);
 }
 
@@ -80,8 +52,5 @@ fn a_scenario_that_is_not_there_names_those_that_are() {
     let output = Rehearsal::built_in("greetings").run(&["-p", "go"]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr.contains("\"greetings\"") && stderr.contains("Built-in scenarios: greeting"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("\"greetings\"") && stderr.contains("Built-in scenarios: greeting"), "{stderr}");
 }

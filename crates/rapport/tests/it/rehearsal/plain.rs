@@ -12,15 +12,9 @@ use crate::support::rehearsal::{PLAIN, Rehearsal, recorded};
 fn clarify_7_a_question_is_denied_and_the_agent_goes_on_guessing() {
     let rehearsal = Rehearsal::of(live_answer());
     let events = rehearsal.plain(&["add auth"]);
-    let real: Vec<Value> = recorded("plain-print-mode")
-        .iter()
-        .map(|line| line["line"].clone())
-        .collect();
+    let real: Vec<Value> = recorded("plain-print-mode").iter().map(|line| line["line"].clone()).collect();
     assert_eq!(outline(&events), outline(&real));
-    assert_eq!(
-        events[3]["message"]["content"][0]["content"],
-        real[3]["message"]["content"][0]["content"]
-    );
+    assert_eq!(events[3]["message"]["content"][0]["content"], real[3]["message"]["content"][0]["content"]);
     let asked = &events[2]["message"];
     assert_eq!(asked["stop_reason"], "tool_use");
     let denied = &events.last().unwrap()["permission_denials"][0];
@@ -34,27 +28,15 @@ fn clarify_7_a_question_is_denied_and_the_agent_goes_on_guessing() {
 #[test]
 fn only_what_was_asked_for_is_printed() {
     let rehearsal = Rehearsal::of(Scenario::new("formats").respond_with_text("Hi."));
-    for (flags, expected) in [
-        (&["-p", "go"][..], "Hi.\n"),
-        (&["-p", "--output-format", "text", "go"], "Hi.\n"),
-    ] {
-        assert_eq!(
-            String::from_utf8(rehearsal.run(flags).stdout).unwrap(),
-            expected
-        );
+    for (flags, expected) in
+        [(&["-p", "go"][..], "Hi.\n"), (&["-p", "--output-format", "text", "go"], "Hi.\n")]
+    {
+        assert_eq!(String::from_utf8(rehearsal.run(flags).stdout).unwrap(), expected);
     }
-    let json = rehearsal
-        .run(&["-p", "--output-format", "json", "go"])
-        .stdout;
-    assert_eq!(
-        serde_json::from_slice::<Value>(&json).unwrap()["result"],
-        "Hi."
-    );
+    let json = rehearsal.run(&["-p", "--output-format", "json", "go"]).stdout;
+    assert_eq!(serde_json::from_slice::<Value>(&json).unwrap()["result"], "Hi.");
     let version = rehearsal.run(&["--version"]);
-    assert_eq!(
-        String::from_utf8(version.stdout).unwrap(),
-        "2.1.325 (rehearsal)\n"
-    );
+    assert_eq!(String::from_utf8(version.stdout).unwrap(), "2.1.325 (rehearsal)\n");
 }
 
 #[test]
@@ -65,15 +47,9 @@ fn clarify_2_every_response_begins_with_one_init() {
         for round in 0..scenario.invocations.len() {
             let resume = ["--resume", scenario.session_id.as_deref().unwrap(), "more"];
             let events = rehearsal.plain(if round == 0 { &["go"] } else { &resume });
-            let inits: Vec<&Value> = events
-                .iter()
-                .filter(|event| event["subtype"] == "init")
-                .collect();
+            let inits: Vec<&Value> = events.iter().filter(|event| event["subtype"] == "init").collect();
             assert_eq!(inits.len(), 1);
-            assert_eq!(
-                inits[0]["session_id"],
-                scenario.session_id.as_deref().unwrap()
-            );
+            assert_eq!(inits[0]["session_id"], scenario.session_id.as_deref().unwrap());
             assert_eq!(events[0], *inits[0]);
         }
     }
@@ -82,46 +58,29 @@ fn clarify_2_every_response_begins_with_one_init() {
 #[test]
 fn clarify_26_prebuilt_stories_ask_and_then_plan() {
     for (scenario, rounds, last) in [
-        (
-            prebuilt::interactive_planning(),
-            1,
-            "# Progress: Interactive Test",
-        ),
+        (prebuilt::interactive_planning(), 1, "# Progress: Interactive Test"),
         (prebuilt::multi_round_qa(), 2, "RALPH_DONE"),
     ] {
         let session = scenario.clone().build().session_id.unwrap();
         let rehearsal = Rehearsal::counted(scenario);
         for round in 0..rounds {
             let events = rehearsal.plain(
-                if round == 0 {
-                    vec!["go"]
-                } else {
-                    vec!["--resume", &session, "answers"]
-                }
-                .as_slice(),
+                if round == 0 { vec!["go"] } else { vec!["--resume", &session, "answers"] }.as_slice(),
             );
             let denials = &events.last().unwrap()["permission_denials"];
             assert_eq!(denials[0]["tool_name"], "AskUserQuestion");
             assert!(denials[0]["tool_input"]["questions"][0].is_string());
         }
-        let result = rehearsal
-            .plain(&["--resume", &session, "answers"])
-            .pop()
-            .unwrap();
+        let result = rehearsal.plain(&["--resume", &session, "answers"]).pop().unwrap();
         assert!(result["result"].as_str().unwrap().contains(last));
         assert_eq!(rehearsal.invocation_count(), rounds + 1);
-        assert!(rehearsal.argv(rounds + 1).ends_with(&[
-            "--resume".into(),
-            session,
-            "answers".into()
-        ]));
+        assert!(rehearsal.argv(rounds + 1).ends_with(&["--resume".into(), session, "answers".into()]));
     }
 }
 
 /// A builder with the invocations of a finished scenario.
 fn rebuilt(scenario: &Scenario) -> rapport::agents::rehearsal::builder::ScenarioBuilder {
-    let mut builder =
-        Scenario::new(&scenario.name).with_session_id(scenario.session_id.as_deref().unwrap());
+    let mut builder = Scenario::new(&scenario.name).with_session_id(scenario.session_id.as_deref().unwrap());
     for (index, entry) in scenario.invocations.iter().enumerate() {
         if index > 0 {
             builder = builder.next_invocation();
@@ -136,88 +95,44 @@ fn rebuilt(scenario: &Scenario) -> rapport::agents::rehearsal::builder::Scenario
 #[test]
 fn sessions_are_found_named_and_refused_like_the_real_ones() {
     let rehearsal = Rehearsal::of(
-        Scenario::new("sessions")
-            .respond_with_text("One.")
-            .next_invocation()
-            .respond_with_text("Two."),
+        Scenario::new("sessions").respond_with_text("One.").next_invocation().respond_with_text("Two."),
     );
     let said = |flags: &[&str]| {
         let output = rehearsal.run(&[PLAIN, flags, &["go"]].concat());
-        (
-            output.status.code(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     assert_eq!(said(&["--session-id", "s1"]), (Some(0), String::new()));
-    assert_eq!(
-        said(&["--session-id", "s1"]),
-        (Some(1), "Error: Session ID s1 is already in use.\n".into())
-    );
+    assert_eq!(said(&["--session-id", "s1"]), (Some(1), "Error: Session ID s1 is already in use.\n".into()));
     assert_eq!(
         said(&["--resume", "none"]),
-        (
-            Some(1),
-            "No conversation found with session ID: none\n".into()
-        )
+        (Some(1), "No conversation found with session ID: none\n".into())
     );
     let deferred = rehearsal.run(&["-p", "--resume", "s1"]);
-    assert!(
-        String::from_utf8(deferred.stderr)
-            .unwrap()
-            .contains("No deferred tool marker found")
-    );
-    let events = rehearsal.plain(&[
-        "--resume",
-        "s1",
-        "--fork-session",
-        "--session-id",
-        "s2",
-        "go",
-    ]);
+    assert!(String::from_utf8(deferred.stderr).unwrap().contains("No deferred tool marker found"));
+    let events = rehearsal.plain(&["--resume", "s1", "--fork-session", "--session-id", "s2", "go"]);
     assert_eq!(
-        (
-            &events[0]["session_id"],
-            &events[1]["message"]["content"][0]["text"]
-        ),
+        (&events[0]["session_id"], &events[1]["message"]["content"][0]["text"]),
         (&json!("s2"), &json!("Two."))
     );
     let events = rehearsal.plain(&["--resume", "s1", "go"]);
-    assert_eq!(
-        events[1]["message"]["content"][0]["text"], "Two.",
-        "the fork left the original where it was"
-    );
+    assert_eq!(events[1]["message"]["content"][0]["text"], "Two.", "the fork left the original where it was");
     let events = rehearsal.plain(&["--resume", "s1", "go"]);
-    assert_eq!(
-        events[1]["message"]["content"][0]["text"],
-        "The script of this rehearsal ends here."
-    );
+    assert_eq!(events[1]["message"]["content"][0]["text"], "The script of this rehearsal ends here.");
 }
 
 #[test]
 fn a_transcript_has_the_shape_of_the_real_one() {
-    let rehearsal = Rehearsal::of(
-        Scenario::new("shape")
-            .uses_bash("echo hi")
-            .respond_with_text("Bye."),
-    );
+    let rehearsal = Rehearsal::of(Scenario::new("shape").uses_bash("echo hi").respond_with_text("Bye."));
     rehearsal.plain(&["--session-id", "s1", "go"]);
     let text = std::fs::read_to_string(rehearsal.transcript("s1")).unwrap();
     let lines = crate::support::rehearsal::json_lines(&text);
-    let told: Vec<&Value> = lines
-        .iter()
-        .filter(|line| line["type"] != "rehearsal")
-        .collect();
+    let told: Vec<&Value> = lines.iter().filter(|line| line["type"] != "rehearsal").collect();
     assert_eq!(told[0]["message"], json!({"role": "user", "content": "go"}));
     assert_eq!(told[1]["message"]["content"][0]["type"], "tool_use");
-    assert_eq!(
-        told[2]["message"]["content"][0]["tool_use_id"],
-        "toolu_0101"
-    );
+    assert_eq!(told[2]["message"]["content"][0]["tool_use_id"], "toolu_0101");
     assert_eq!(told[3]["message"]["content"][0]["text"], "Bye.");
     for line in &told {
-        assert!(
-            line["uuid"].is_string() && line["timestamp"].is_string() && line["sessionId"] == "s1"
-        );
+        assert!(line["uuid"].is_string() && line["timestamp"].is_string() && line["sessionId"] == "s1");
     }
     assert_eq!(told[1]["parentUuid"], told[0]["uuid"]);
 }

@@ -32,24 +32,12 @@ fn live_answer_is_as_recorded() {
 
 #[test]
 fn question_deferred_and_resumed_is_as_recorded() {
-    check(
-        live_answer(),
-        &[
-            ("question-deferred", &[]),
-            ("deferred-resumed", &["--resume"]),
-        ],
-    );
+    check(live_answer(), &[("question-deferred", &[]), ("deferred-resumed", &["--resume"])]);
 }
 
 #[test]
 fn deferred_and_forked_is_as_recorded() {
-    check(
-        live_answer(),
-        &[
-            ("question-deferred", &[]),
-            ("deferred-forked", &["--fork-session", "--resume"]),
-        ],
-    );
+    check(live_answer(), &[("question-deferred", &[]), ("deferred-forked", &["--fork-session", "--resume"])]);
 }
 
 #[test]
@@ -61,22 +49,14 @@ fn two_questions_at_once_are_as_recorded() {
 fn of_two_deferred_questions_only_the_last_is_asked_again_as_recorded() {
     check(
         two_questions(),
-        &[
-            ("two-questions-deferred", &[]),
-            ("two-questions-deferred-resumed", &["--resume"]),
-        ],
+        &[("two-questions-deferred", &[]), ("two-questions-deferred-resumed", &["--resume"])],
     );
 }
 
 #[test]
 fn deferral_beside_another_tool_is_as_recorded() {
-    let calls = vec![
-        Call::Bash(bash("toolu_b1", "echo one", "One")),
-        Call::Ask(which_storage()),
-    ];
-    let scenario = Scenario::new("beside")
-        .together(calls)
-        .respond_with_text("Done.");
+    let calls = vec![Call::Bash(bash("toolu_b1", "echo one", "One")), Call::Ask(which_storage())];
+    let scenario = Scenario::new("beside").together(calls).respond_with_text("Done.");
     let resumed = ("deferred-beside-another-tool-resumed", &["--resume"][..]);
     check(scenario, &[("deferred-beside-another-tool", &[]), resumed]);
 }
@@ -92,28 +72,17 @@ fn tool_permission_is_as_recorded() {
     let scenario = Scenario::new("permission")
         .respond_with_text("Let me write it.")
         .step(Step::Write(write))
-        .step(Step::Bash(bash(
-            "toolu_b1",
-            "touch x && rm -rf build",
-            "Clean build",
-        )))
+        .step(Step::Bash(bash("toolu_b1", "touch x && rm -rf build", "Clean build")))
         .with_permission()
         .respond_with_text("All done.");
     let rehearsal = check(scenario, &[("tool-permission", &[])]);
-    assert_eq!(
-        rehearsal.file("hello.txt").as_deref(),
-        Some("hi\n"),
-        "allowed"
-    );
+    assert_eq!(rehearsal.file("hello.txt").as_deref(), Some("hi\n"), "allowed");
     assert_eq!(rehearsal.file("x"), None, "denied");
 }
 
 #[test]
 fn plan_mode_is_as_recorded() {
-    let plan = ExitPlan {
-        plan: "# Plan\n1. Add JWT\n2. Tests".into(),
-        id: Some("toolu_p1".into()),
-    };
+    let plan = ExitPlan { plan: "# Plan\n1. Add JWT\n2. Tests".into(), id: Some("toolu_p1".into()) };
     let scenario = Scenario::new("plan")
         .asks(which_storage())
         .step(Step::ExitPlan(plan))
@@ -130,10 +99,7 @@ fn interrupt_is_as_recorded() {
 fn message_during_a_turn_is_as_recorded() {
     let rehearsal = check(slow_work(), &[("message-during-turn", &[])]);
     let heard = rehearsal.stdin(1);
-    assert_eq!(
-        heard[2]["message"]["content"],
-        "[Question from worker w42] Use bcrypt or argon2?"
-    );
+    assert_eq!(heard[2]["message"]["content"], "[Question from worker w42] Use bcrypt or argon2?");
 }
 
 #[test]
@@ -145,12 +111,7 @@ fn other_tools_are_as_recorded() {
         permission: false,
         id: Some("toolu_m1".into()),
     };
-    check(
-        Scenario::new("mcp")
-            .step(Step::Tool(tool))
-            .respond_with_text("Answered."),
-        &[("mcp-tool", &[])],
-    );
+    check(Scenario::new("mcp").step(Step::Tool(tool)).respond_with_text("Answered."), &[("mcp-tool", &[])]);
 }
 
 #[test]
@@ -158,10 +119,7 @@ fn resume_after_kill_is_as_recorded() {
     let rehearsal = Rehearsal::of(live_answer());
     let mut live = rehearsal.live_with(&[], Value::Null, "add auth");
     live.until("control_request");
-    let session = rehearsal.stdout(1)[1]["session_id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let session = rehearsal.stdout(1)[1]["session_id"].as_str().unwrap().to_owned();
     live.kill();
     replay(&rehearsal, "resume-after-kill", &["--resume", &session]);
 }
@@ -194,19 +152,11 @@ fn replay(rehearsal: &Rehearsal, name: &str, flags: &[&str]) -> String {
         }
         let (real, ours) = (&line["line"], live.event());
         compare(name, &renamed(real, &requests, &project), &ours);
-        if let (Some(theirs), Some(own)) = (
-            real["message"]["id"].as_str(),
-            ours["message"]["id"].as_str(),
-        ) {
+        if let (Some(theirs), Some(own)) = (real["message"]["id"].as_str(), ours["message"]["id"].as_str()) {
             let known = messages.insert(theirs.to_owned(), own.to_owned());
-            assert!(
-                known.is_none_or(|known| known == own),
-                "{name}: one model response, one message id"
-            );
+            assert!(known.is_none_or(|known| known == own), "{name}: one model response, one message id");
         }
-        if let (Some(theirs), Some(own)) =
-            (real["request_id"].as_str(), ours["request_id"].as_str())
-        {
+        if let (Some(theirs), Some(own)) = (real["request_id"].as_str(), ours["request_id"].as_str()) {
             requests.insert(theirs.to_owned(), own.to_owned());
         }
         if let Some(id) = ours["session_id"].as_str() {
@@ -214,11 +164,7 @@ fn replay(rehearsal: &Rehearsal, name: &str, flags: &[&str]) -> String {
         }
     }
     let distinct: BTreeSet<&String> = messages.values().collect();
-    assert_eq!(
-        distinct.len(),
-        messages.len(),
-        "{name}: another response, another message id"
-    );
+    assert_eq!(distinct.len(), messages.len(), "{name}: another response, another message id");
     ended(live);
     session
 }
@@ -241,43 +187,20 @@ fn renamed(line: &Value, requests: &HashMap<String, String>, project: &str) -> V
 
 fn compare(name: &str, real: &Value, ours: &Value) {
     assert_eq!(kind(ours), kind(real), "{name}: {ours}");
-    for part in [
-        "",
-        "/message",
-        "/request",
-        "/request/input",
-        "/response",
-        "/message/content/0",
-        "/usage",
-    ] {
+    for part in ["", "/message", "/request", "/request/input", "/response", "/message/content/0", "/usage"] {
         let (real, ours) = (real.pointer(part), ours.pointer(part));
-        let (Some(real), Some(ours)) = (
-            real.and_then(Value::as_object),
-            ours.and_then(Value::as_object),
-        ) else {
+        let (Some(real), Some(ours)) = (real.and_then(Value::as_object), ours.and_then(Value::as_object))
+        else {
             continue;
         };
         let known: BTreeSet<_> = real.keys().collect();
         let invented: Vec<_> = ours.keys().filter(|key| !known.contains(key)).collect();
-        assert!(
-            invented.is_empty(),
-            "{name}: the real CLI has no {invented:?} in {part} of {real:?}"
-        );
+        assert!(invented.is_empty(), "{name}: the real CLI has no {invented:?} in {part} of {real:?}");
     }
-    for key in [
-        "request",
-        "uuid",
-        "timestamp",
-        "parent_tool_use_id",
-        "tool_use_result",
-        "session_id",
-        "usage",
-    ] {
-        assert_eq!(
-            ours.get(key).is_some(),
-            real.get(key).is_some(),
-            "{name}: {key} of {ours}"
-        );
+    for key in
+        ["request", "uuid", "timestamp", "parent_tool_use_id", "tool_use_result", "session_id", "usage"]
+    {
+        assert_eq!(ours.get(key).is_some(), real.get(key).is_some(), "{name}: {key} of {ours}");
     }
     for key in SAME {
         assert_eq!(ours.get(key), real.get(key), "{name}: {key} of {ours}");
@@ -291,23 +214,13 @@ fn compare(name: &str, real: &Value, ours: &Value) {
         if part.ends_with("input") && real["message"]["content"][0]["name"] == "Bash" {
             continue;
         }
-        assert_eq!(
-            ours.pointer(part),
-            real.pointer(part),
-            "{name}: {part} of {ours}"
-        );
+        assert_eq!(ours.pointer(part), real.pointer(part), "{name}: {part} of {ours}");
     }
     if real["tool_use_result"]["questions"].is_array() {
-        assert_eq!(
-            ours["message"]["content"][0]["content"],
-            real["message"]["content"][0]["content"]
-        );
+        assert_eq!(ours["message"]["content"][0]["content"], real["message"]["content"][0]["content"]);
     }
     for key in ["input_tokens", "output_tokens"] {
-        assert_eq!(
-            ours["usage"][key], real["usage"][key],
-            "{name}: {key} of {ours}"
-        );
+        assert_eq!(ours["usage"][key], real["usage"][key], "{name}: {key} of {ours}");
     }
 }
 

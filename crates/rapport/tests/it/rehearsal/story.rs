@@ -6,12 +6,7 @@ use serde_json::{Value, json};
 
 /// Asks which database, in the words of the recordings.
 pub(crate) fn which_db() -> Ask {
-    Ask::one(FullQuestion::new(
-        "Which db?",
-        "DB",
-        &[("PG", "x"), ("SQLite", "y")],
-    ))
-    .with_id("toolu_ask0")
+    Ask::one(FullQuestion::new("Which db?", "DB", &[("PG", "x"), ("SQLite", "y")])).with_id("toolu_ask0")
 }
 
 /// Asks which storage, in the words of the recordings.
@@ -68,28 +63,15 @@ pub(crate) fn kind(event: &Value) -> String {
         "assistant" if block["type"] == "text" => format!("says {}", text(&block["text"])),
         "assistant" => format!("calls {} {}", text(&block["name"]), text(&block["id"])),
         "user" if block["type"] == "tool_result" => {
-            let how = if block["is_error"] == true {
-                "error"
-            } else {
-                "result"
-            };
+            let how = if block["is_error"] == true { "error" } else { "result" };
             format!("{how} {}", text(&block["tool_use_id"]))
         }
         "user" => format!("notes {}", text(&block["text"])),
         "control_request" => {
             let request = &event["request"];
-            format!(
-                "asks {} {}",
-                text(&request["subtype"]),
-                text(&request["tool_use_id"])
-            )
+            format!("asks {} {}", text(&request["subtype"]), text(&request["tool_use_id"]))
         }
-        "result" => format!(
-            "{} {} {}",
-            text(&event["type"]),
-            text(&event["subtype"]),
-            event["stop_reason"]
-        ),
+        "result" => format!("{} {} {}", text(&event["type"]), text(&event["subtype"]), event["stop_reason"]),
         other => other.to_owned(),
     }
 }

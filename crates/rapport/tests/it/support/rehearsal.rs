@@ -60,21 +60,14 @@ impl Rehearsal {
 
     /// A scenario passed by `FAKE_CLAUDE_CONFIG`, whose invocations are counted.
     pub(crate) fn counted(scenario: ScenarioBuilder) -> Self {
-        Self {
-            counted: true,
-            ..Self::of(scenario)
-        }
+        Self { counted: true, ..Self::of(scenario) }
     }
 
     fn at(dir: TempDir, scenario: PathBuf) -> Self {
         for name in ["home", "project"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
-        Self {
-            dir,
-            scenario,
-            counted: false,
-        }
+        Self { dir, scenario, counted: false }
     }
 
     pub(crate) fn project(&self) -> PathBuf {
@@ -93,18 +86,12 @@ impl Rehearsal {
     /// The transcript of a session.
     pub(crate) fn transcript(&self, session: &str) -> PathBuf {
         let folder = self.project().to_string_lossy().replace(['/', '.'], "-");
-        self.home()
-            .join(".claude/projects")
-            .join(folder)
-            .join(format!("{session}.jsonl"))
+        self.home().join(".claude/projects").join(folder).join(format!("{session}.jsonl"))
     }
 
     /// What a process needs in its environment.
     pub(crate) fn env(&self) -> Vec<(&'static str, PathBuf)> {
-        let mut env = vec![
-            ("HOME", self.home()),
-            ("RAPPORT_REHEARSAL_RECORD", self.record_dir()),
-        ];
+        let mut env = vec![("HOME", self.home()), ("RAPPORT_REHEARSAL_RECORD", self.record_dir())];
         if self.counted {
             env.push(("FAKE_CLAUDE_CONFIG", self.scenario.clone()));
         }
@@ -119,8 +106,7 @@ impl Rehearsal {
     /// The command line of process `n`, from 1.
     pub(crate) fn argv(&self, n: usize) -> Vec<String> {
         let text = std::fs::read_to_string(&self.records("argv.json")[n - 1]).unwrap();
-        serde_json::from_value(serde_json::from_str::<Value>(&text).unwrap()["argv"].clone())
-            .unwrap()
+        serde_json::from_value(serde_json::from_str::<Value>(&text).unwrap()["argv"].clone()).unwrap()
     }
 
     /// What process `n` read, from 1.
@@ -158,10 +144,7 @@ impl Rehearsal {
 
     pub(crate) fn command(&self, flags: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rapport"));
-        command
-            .arg("rehearse")
-            .current_dir(self.project())
-            .env_remove("CLAUDE_CONFIG_DIR");
+        command.arg("rehearse").current_dir(self.project()).env_remove("CLAUDE_CONFIG_DIR");
         if !self.counted {
             command.arg("--scenario").arg(&self.scenario);
         }
@@ -193,25 +176,12 @@ pub(crate) struct Live {
 
 impl Live {
     pub(crate) fn start(mut command: Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (sender, lines) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        thread::spawn(move || {
-            stdout
-                .lines()
-                .map_while(Result::ok)
-                .try_for_each(|line| sender.send(line))
-        });
-        Self {
-            stdin: child.stdin.take(),
-            child,
-            lines,
-        }
+        thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Self { stdin: child.stdin.take(), child, lines }
     }
 
     pub(crate) fn send(&mut self, line: &Value) {
@@ -230,25 +200,20 @@ impl Live {
     }
 
     pub(crate) fn respond(&mut self, request: &Value, response: Value) {
-        let response = json!({"subtype": "success", "request_id": request["request_id"], "response": response});
+        let response =
+            json!({"subtype": "success", "request_id": request["request_id"], "response": response});
         self.send(&json!({"type": "control_response", "response": response}));
     }
 
     /// Answers a question, whichever way it was asked.
     pub(crate) fn answer(&mut self, request: &Value, answers: Value) {
         let hooked = request["request"]["subtype"] == "hook_callback";
-        let asked = if hooked {
-            &request["request"]["input"]["tool_input"]
-        } else {
-            &request["request"]["input"]
-        };
+        let asked =
+            if hooked { &request["request"]["input"]["tool_input"] } else { &request["request"]["input"] };
         let mut input = asked.clone();
         input["answers"] = answers;
-        let response = if hooked {
-            hook("allow", input)
-        } else {
-            json!({"behavior": "allow", "updatedInput": input})
-        };
+        let response =
+            if hooked { hook("allow", input) } else { json!({"behavior": "allow", "updatedInput": input}) };
         self.respond(request, response);
     }
 
@@ -331,9 +296,7 @@ pub(crate) fn ask_hook() -> Value {
 
 /// The lines of a stream that are JSON.
 pub(crate) fn json_lines(text: &str) -> Vec<Value> {
-    text.lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect()
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// A recorded exchange with the real CLI.

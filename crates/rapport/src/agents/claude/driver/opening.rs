@@ -4,11 +4,9 @@ use std::borrow::Cow;
 
 use rapport_core::{CallId, CallReply, Order};
 
+use crate::agents::GO_ON;
 use crate::agents::claude::command::Opening;
 use crate::agents::claude::transcript::{ANSWERS, Transcript};
-
-/// What an agent is told that has everything and only has to go on.
-pub(super) const GO_ON: &str = "Go on with the task where you left off.";
 
 /// How to begin.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,7 +20,12 @@ pub(super) struct Start {
 
 /// Finds out how to begin, from the order and what the conversation knows of it.
 pub(super) fn start(order: &Order, transcript: &Transcript) -> Start {
-    let calls = || order.replies.iter().map(|(call, _)| call.clone()).collect();
+    // A permission told by message is not used yet: the agent asks for it again, and gets it then.
+    let arrives = |call: &CallId, reply: &CallReply| {
+        matches!(reply, CallReply::Answers(_)) || has_reply(transcript, call, reply)
+    };
+    let arriving = order.replies.iter().filter(|(call, reply)| arrives(call, reply));
+    let calls = || arriving.map(|(call, _)| call.clone()).collect();
     if !transcript.exists() {
         let message = joined([Some(order.prompt.clone()), answers_message(&order.replies)]);
         return Start { opening: Opening::Fresh, message, told: calls() };
@@ -40,10 +43,16 @@ pub(super) fn start(order: &Order, transcript: &Transcript) -> Start {
 }
 
 fn untold_answers(order: &Order, transcript: &Transcript) -> Option<String> {
-    let untold = order.replies.iter().filter(|(call, _)| !transcript.answered(call));
+    let untold = order.replies.iter().filter(|(call, reply)| !has_reply(transcript, call, reply));
     let untold: Vec<_> = untold.cloned().collect();
     let (last, _) = untold.last()?;
     answers_message(&untold).filter(|message| !transcript.was_told_since(last, message))
+}
+
+/// A call that was to be refused has its reply when it has failed.
+fn has_reply(transcript: &Transcript, call: &CallId, reply: &CallReply) -> bool {
+    let is_refusal = matches!(reply, CallReply::Deny { .. });
+    transcript.answered(call) || is_refusal && transcript.failed(call)
 }
 
 fn joined(parts: [Option<String>; 2]) -> Option<String> {

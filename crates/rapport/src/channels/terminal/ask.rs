@@ -1,0 +1,200 @@
+//! The card of one question: where the cursor is, what is chosen, what is being typed; and what each key does to that.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use rapport_core::{OpenQuestion, Reply};
+
+use super::editor::{Editor, Typed};
+use super::keys::{Intent, Number, Picked, moved, plain_char};
+
+/// The card of one question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskCard {
+    /// The question.
+    pub question: OpenQuestion,
+    /// The row the cursor is on: an option, or own words behind the last one.
+    pub cursor: usize,
+    /// Options that are ticked, where several may be.
+    pub chosen: Vec<usize>,
+    /// Words of one's own.
+    pub own: Editor,
+    /// Whether words are being typed.
+    pub typing: bool,
+    number: Number,
+}
+
+impl AskCard {
+    /// A card as it first appears. The answer a question had before is where the cursor starts.
+    pub fn new(question: OpenQuestion) -> Self {
+        let typing = question.options.is_empty();
+        let mut card = Self {
+            question,
+            cursor: 0,
+            chosen: Vec::new(),
+            own: Editor::default(),
+            typing,
+            number: Number::default(),
+        };
+        if let Some(previous) = card.question.previous.clone() {
+            card.preselect(&previous);
+        }
+        card
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Intent {
+        if self.typing { self.key_typing(key) } else { self.key_choosing(key) }
+    }
+
+    /// Takes pasted text: words of one's own, where those are an answer.
+    pub fn paste(&mut self, text: &str) -> Intent {
+        if !self.question.free_text {
+            return Intent::Refused("this question takes one of its options, not words of your own");
+        }
+        self.start_typing();
+        self.own.paste(text);
+        Intent::Nothing
+    }
+
+    /// How many rows can be chosen.
+    pub fn rows(&self) -> usize {
+        self.question.options.len() + usize::from(self.question.free_text)
+    }
+
+    /// Whether the cursor is on the row for own words.
+    pub fn is_on_own(&self) -> bool {
+        self.cursor >= self.question.options.len()
+    }
+
+    fn key_choosing(&mut self, key: KeyEvent) -> Intent {
+        if let Some(c) = plain_char(key).filter(|c| self.is_on_own() && *c != ' ') {
+            self.start_typing();
+            self.own.paste(&c.to_string());
+            return Intent::Nothing;
+        }
+        if let Some(digit) = plain_char(key).and_then(|c| c.to_digit(10)) {
+            return self.digit(digit);
+        }
+        self.number.clear();
+        if let Some(row) = moved(self.cursor, self.rows(), key) {
+            self.cursor = row;
+            return Intent::Nothing;
+        }
+        match (key.code, plain_char(key)) {
+            (KeyCode::Enter, _) => self.enter(),
+            (_, Some(' ')) => self.space(),
+            (KeyCode::Left | KeyCode::Backspace, _) | (_, Some('b')) => Intent::Back,
+            (KeyCode::Esc, _) => self.leave(),
+            (_, Some('o')) if self.question.free_text => self.start_typing(),
+            (_, Some('q')) => Intent::Cancel,
+            (_, Some('d')) => Intent::Detach,
+            (_, Some('?')) => Intent::Help,
+            _ => Intent::Nothing,
+        }
+    }
+
+    fn key_typing(&mut self, key: KeyEvent) -> Intent {
+        let has_options = !self.question.options.is_empty();
+        if key.code == KeyCode::Enter && key.modifiers.is_empty() {
+            return self.answer();
+        }
+        if self.own.key(key) == Typed::Taken {
+            return Intent::Nothing;
+        }
+        match key.code {
+            KeyCode::Esc if !has_options => return self.leave(),
+            KeyCode::Left | KeyCode::Backspace if !has_options && self.own.is_empty() => return Intent::Back,
+            KeyCode::Up if has_options => self.cursor = self.question.options.len() - 1,
+            KeyCode::Esc => {}
+            KeyCode::Left | KeyCode::Backspace if has_options && self.own.is_empty() => {}
+            _ => return Intent::Nothing,
+        }
+        self.typing = !has_options;
+        Intent::Nothing
+    }
+
+    fn digit(&mut self, digit: u32) -> Intent {
+        match self.number.digit(digit, self.question.options.len()) {
+            Picked::None => Intent::Refused("there is no option with that number"),
+            Picked::SoFar(row) => {
+                self.cursor = row;
+                Intent::Nothing
+            }
+            Picked::Row(row) => {
+                self.cursor = row;
+                if self.question.multi { self.space() } else { Intent::Answer(Reply::Choices(vec![row])) }
+            }
+        }
+    }
+
+    fn space(&mut self) -> Intent {
+        if self.is_on_own() {
+            return self.start_typing();
+        }
+        if self.question.multi {
+            match self.chosen.iter().position(|row| *row == self.cursor) {
+                Some(place) => drop(self.chosen.remove(place)),
+                None => self.chosen.push(self.cursor),
+            }
+            self.chosen.sort_unstable();
+        }
+        Intent::Nothing
+    }
+
+    fn enter(&mut self) -> Intent {
+        if self.is_on_own() && self.own.is_blank() {
+            return self.start_typing();
+        }
+        if self.question.multi || self.is_on_own() {
+            return self.answer();
+        }
+        Intent::Answer(Reply::Choices(vec![self.cursor]))
+    }
+
+    /// What is ticked and typed, as an answer.
+    fn answer(&self) -> Intent {
+        let words = self.own.text().trim().to_owned();
+        let chosen = if self.question.multi { self.chosen.clone() } else { Vec::new() };
+        match (chosen.is_empty(), words.is_empty()) {
+            (true, true) if self.typing => Intent::Refused("nothing is typed yet"),
+            (true, true) => Intent::Refused("nothing is chosen yet: space chooses"),
+            (false, true) => Intent::Answer(Reply::Choices(chosen)),
+            (true, false) => Intent::Answer(Reply::Text(words)),
+            (false, false) => Intent::Answer(Reply::Both(chosen, words)),
+        }
+    }
+
+    fn start_typing(&mut self) -> Intent {
+        self.cursor = self.question.options.len();
+        self.typing = true;
+        Intent::Nothing
+    }
+
+    fn leave(&self) -> Intent {
+        if self.question.previous.is_some() { Intent::Keep } else { Intent::Cancel }
+    }
+
+    /// Takes apart an answer in words: labels joined by commas, own words last. Labels may have commas themselves.
+    fn preselect(&mut self, previous: &str) {
+        let mut rest = previous;
+        while let Some((row, left)) = self.leading_label(rest) {
+            self.chosen.push(row);
+            rest = left;
+        }
+        self.chosen.sort_unstable();
+        self.own = Editor::with(rest);
+        self.cursor = match self.chosen.first() {
+            Some(row) => *row,
+            None if rest.is_empty() => 0,
+            None => self.question.options.len(),
+        };
+    }
+
+    fn leading_label<'a>(&self, words: &'a str) -> Option<(usize, &'a str)> {
+        let found = self.question.options.iter().enumerate().filter_map(|(row, option)| {
+            let rest = words.strip_prefix(option.label.as_str()).filter(|_| !option.label.is_empty())?;
+            let rest = if rest.is_empty() { rest } else { rest.strip_prefix(", ")? };
+            Some((row, rest))
+        });
+        found.filter(|(row, _)| !self.chosen.contains(row)).min_by_key(|(_, rest)| rest.len())
+    }
+}

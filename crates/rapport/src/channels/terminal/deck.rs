@@ -1,0 +1,147 @@
+//! Which card is on top. A card in hand stays until its question is settled, whatever else is asked meanwhile, and what
+//! was typed on a card is still there when it comes up again.
+
+use std::time::Duration;
+
+use crossterm::event::KeyEvent;
+use rapport_core::{OpenQuestion, Purpose, QuestionId, View};
+
+use super::ask::AskCard;
+use super::confirm::ConfirmCard;
+use super::keys::Intent;
+
+/// How long a card that came up by itself, or that could do harm, takes no keys: what was typed just then was not meant
+/// for it.
+pub const GUARD: Duration = Duration::from_millis(300);
+
+/// A card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Card {
+    /// A question.
+    Ask(AskCard),
+    /// Whether to start.
+    Confirm(ConfirmCard),
+}
+
+/// The card on top.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The card.
+    pub card: Card,
+    /// When it came up.
+    pub since: Duration,
+    /// Whether its text was too long for the card and was told before.
+    pub long: bool,
+    guarded: bool,
+}
+
+/// The cards.
+#[derive(Debug, Default)]
+pub struct Deck {
+    shown: Option<Shown>,
+    aside: Vec<Card>,
+}
+
+impl Card {
+    fn new(question: OpenQuestion, view: &View) -> Self {
+        match question.purpose {
+            Purpose::Confirm => {
+                let answers = view.answers.iter().map(|given| given.id.clone()).collect();
+                Card::Confirm(ConfirmCard::new(question, answers))
+            }
+            Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
+                Card::Ask(AskCard::new(question))
+            }
+        }
+    }
+
+    /// The question it is about.
+    pub fn question(&self) -> &OpenQuestion {
+        match self {
+            Card::Ask(card) => &card.question,
+            Card::Confirm(card) => &card.question,
+        }
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Intent {
+        match self {
+            Card::Ask(card) => card.key(key),
+            Card::Confirm(card) => card.key(key),
+        }
+    }
+
+    /// Takes pasted text.
+    pub fn paste(&mut self, text: &str) -> Intent {
+        match self {
+            Card::Ask(card) => card.paste(text),
+            Card::Confirm(card) => card.paste(text),
+        }
+    }
+}
+
+impl Shown {
+    /// From when on it takes keys.
+    pub fn armed_at(&self) -> Duration {
+        if self.guarded { self.since + GUARD } else { self.since }
+    }
+}
+
+impl Deck {
+    /// The card on top.
+    pub fn shown(&self) -> Option<&Shown> {
+        self.shown.as_ref()
+    }
+
+    /// The card on top, to change it.
+    pub fn shown_mut(&mut self) -> Option<&mut Shown> {
+        self.shown.as_mut()
+    }
+
+    /// Puts the right card on top, and says whether another came up. `reopened` is a question that the person here wants
+    /// to answer anew; `changed` says that an answer was given, which a summary has to show; `asked_for` that the person
+    /// here brought it about, and so expects a card.
+    pub fn settle(
+        &mut self,
+        view: &View,
+        reopened: Option<&QuestionId>,
+        changed: bool,
+        asked_for: bool,
+        now: Duration,
+    ) -> bool {
+        let is_open = |id: &QuestionId| view.questions.iter().any(|question| question.id == *id);
+        self.aside.retain(|card| is_open(&card.question().id));
+        let current =
+            self.shown.as_ref().map(|shown| &shown.card).filter(|card| is_open(&card.question().id));
+        let outdated = matches!(current, Some(Card::Confirm(_))) && changed;
+        if current.is_some() && reopened.is_none() && !outdated {
+            return false;
+        }
+        let next = match reopened {
+            Some(id) => view.questions.iter().find(|question| question.id == *id),
+            None => view.questions.first(),
+        };
+        let left = self.shown.take().map(|shown| shown.card).filter(|card| is_open(&card.question().id));
+        self.aside.extend(left);
+        let Some(question) = next else { return false };
+        let guarded = question.purpose != Purpose::Clarify || !asked_for;
+        let card = self.take_up(question, view);
+        self.shown = Some(Shown { card, since: now, long: false, guarded });
+        true
+    }
+
+    fn take_up(&mut self, question: &OpenQuestion, view: &View) -> Card {
+        let fresh = Card::new(question.clone(), view);
+        let Some(place) = self.aside.iter().position(|card| card.question().id == question.id) else {
+            return fresh;
+        };
+        match (self.aside.remove(place), fresh) {
+            (Card::Confirm(old), Card::Confirm(mut new)) => {
+                new.wish = old.wish;
+                Card::Confirm(new)
+            }
+            (old, fresh) if old.question() != fresh.question() => fresh,
+            (old, _) => old,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What keys mean in lists, and what a card can want when one was pressed.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use rapport_core::{QuestionId, Reply};
+
+/// How far a page key moves.
+const PAGE: usize = 5;
+
+/// What somebody wants, by the key they pressed on a card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// Nothing beyond the card itself.
+    Nothing,
+    /// To answer.
+    Answer(Reply),
+    /// To go back to the question before.
+    Back,
+    /// To leave the answer as it was.
+    Keep,
+    /// To change the answer to this question.
+    Edit(QuestionId),
+    /// To end the session; they will be asked whether they are sure.
+    Cancel,
+    /// To leave, with everything staying as it is.
+    Detach,
+    /// To see which keys there are.
+    Help,
+    /// Nothing that is possible; this says why.
+    Refused(&'static str),
+}
+
+/// A character typed without a modifier that makes it a command.
+pub(crate) fn plain_char(key: KeyEvent) -> Option<char> {
+    match key.code {
+        KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => Some(c),
+        _ => None,
+    }
+}
+
+/// Where the cursor of a list goes; `None` for keys that do not move it.
+pub(crate) fn moved(cursor: usize, rows: usize, key: KeyEvent) -> Option<usize> {
+    let last = rows.checked_sub(1)?;
+    match (key.code, plain_char(key)) {
+        (KeyCode::Up | KeyCode::BackTab, _) | (_, Some('k')) => Some(cursor.checked_sub(1).unwrap_or(last)),
+        (KeyCode::Down | KeyCode::Tab, _) | (_, Some('j')) => {
+            Some(if cursor >= last { 0 } else { cursor + 1 })
+        }
+        (KeyCode::PageUp, _) => Some(cursor.saturating_sub(PAGE)),
+        (KeyCode::PageDown, _) => Some((cursor + PAGE).min(last)),
+        (KeyCode::Home, _) => Some(0),
+        (KeyCode::End, _) => Some(last),
+        _ => None,
+    }
+}
+
+/// A number being typed. Where one digit can name every row, it is complete at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Number(usize);
+
+/// What a digit led to: a row, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Picked {
+    /// The row is meant.
+    Row(usize),
+    /// The row so far; more digits may follow.
+    SoFar(usize),
+    /// There is no such row.
+    None,
+}
+
+impl Number {
+    /// Takes a digit.
+    pub(crate) fn digit(&mut self, digit: u32, rows: usize) -> Picked {
+        let longer = self.0 * 10 + digit as usize;
+        self.0 = if longer <= rows { longer } else { digit as usize };
+        match self.0.checked_sub(1).filter(|row| *row < rows) {
+            None => Picked::None,
+            Some(row) if rows <= 9 => {
+                self.0 = 0;
+                Picked::Row(row)
+            }
+            Some(row) => Picked::SoFar(row),
+        }
+    }
+
+    /// Forgets the digits so far.
+    pub(crate) fn clear(&mut self) {
+        self.0 = 0;
+    }
+}

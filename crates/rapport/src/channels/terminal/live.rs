@@ -1,0 +1,110 @@
+//! A real terminal: put into raw mode, drawn on, and always given back as it was: at the end, on an error, on a panic.
+
+use std::io::{self, Stdout, Write as _};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crossterm::event::{Event, EventStream, KeyEventKind};
+use crossterm::terminal;
+use futures_util::{Stream, StreamExt as _, stream};
+
+use super::region::Region;
+use super::screen::Screen;
+use super::style::Theme;
+use super::text::Line;
+use super::{Effect, Front, Happening, Size};
+
+/// The interactive screen on a real terminal.
+pub(super) struct Live {
+    screen: Screen,
+    region: Region<Stdout>,
+    _raw: Raw,
+}
+
+impl Live {
+    /// Takes the terminal.
+    pub(super) fn new(screen: Screen, theme: Theme) -> io::Result<Self> {
+        let raw = Raw::enter()?;
+        Ok(Self { screen, region: Region::new(io::stdout(), theme, size()), _raw: raw })
+    }
+}
+
+impl Front for Live {
+    fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
+        self.screen.step(happening, now)
+    }
+
+    fn wake(&self, now: Duration) -> Option<Duration> {
+        self.screen.wake(now)
+    }
+
+    fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()> {
+        self.region.show(lines, self.screen.frame(now), self.screen.size())
+    }
+}
+
+/// How large the terminal is.
+pub(super) fn size() -> Size {
+    match terminal::size() {
+        Ok((columns, rows)) if columns > 0 && rows > 0 => Size { columns: columns.into(), rows: rows.into() },
+        _ => Size { columns: 80, rows: 24 },
+    }
+}
+
+/// What is typed. When there is no more to come, that is the same as leaving; it is never an answer.
+pub(super) fn keys() -> impl Stream<Item = Happening> {
+    let events = EventStream::new().take_while(|event| std::future::ready(event.is_ok()));
+    let happenings = events.filter_map(|event| std::future::ready(event.ok().and_then(happening)));
+    happenings.chain(stream::once(std::future::ready(Happening::Stopped)))
+}
+
+fn happening(event: Event) -> Option<Happening> {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => Some(Happening::Key(key)),
+        Event::Paste(text) => Some(Happening::Paste(text)),
+        Event::Resize(..) => Some(Happening::Resized(size())),
+        Event::Key(_) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) => None,
+    }
+}
+
+/// The terminal in raw mode, for as long as this lives.
+struct Raw;
+
+static IS_RAW: AtomicBool = AtomicBool::new(false);
+static HOOK: Once = Once::new();
+
+impl Raw {
+    fn enter() -> io::Result<Self> {
+        HOOK.call_once(restore_on_panic);
+        IS_RAW.store(true, Ordering::SeqCst);
+        let raw = Self;
+        terminal::enable_raw_mode()?;
+        // Bracketed paste, so that a pasted line break is not taken for Enter.
+        io::stdout().write_all(b"\x1b[?2004h")?;
+        io::stdout().flush()?;
+        Ok(raw)
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+fn restore() {
+    if IS_RAW.swap(false, Ordering::SeqCst) {
+        let _ = io::stdout().write_all(b"\x1b[?2026l\x1b[?2004l\x1b[?25h");
+        let _ = io::stdout().flush();
+        let _ = terminal::disable_raw_mode();
+    }
+}
+
+fn restore_on_panic() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        restore();
+        before(panic);
+    }));
+}

@@ -1,0 +1,85 @@
+//! Writing to a terminal: history scrolls by as plain lines, and the block below it is drawn over itself, in one write.
+
+use std::io::{self, Write};
+
+use super::Size;
+use super::render::{block::Block, frame};
+use super::style::Theme;
+use super::text::Line;
+
+/// Everything between these two is shown at once, where the terminal can do that.
+const TOGETHER: (&str, &str) = ("\x1b[?2026h", "\x1b[?2026l");
+const HIDE_CURSOR: &str = "\x1b[?25l";
+const SHOW_CURSOR: &str = "\x1b[?25h";
+const CLEAR_ROW: &str = "\x1b[K";
+const CLEAR_BELOW: &str = "\x1b[J";
+
+/// The bottom of a terminal.
+#[derive(Debug)]
+pub struct Region<W> {
+    out: W,
+    theme: Theme,
+    drawn: Block,
+    size: Size,
+}
+
+impl<W: Write> Region<W> {
+    /// Begins where the cursor is, at the start of a row.
+    pub fn new(out: W, theme: Theme, size: Size) -> Self {
+        Self { out, theme, drawn: Block::default(), size }
+    }
+
+    /// Adds lines to the history and draws this block below them.
+    pub fn show(&mut self, history: &[Line], block: Block, size: Size) -> io::Result<()> {
+        if history.is_empty() && block == self.drawn && size == self.size {
+            return Ok(());
+        }
+        let mut text = format!("{}{HIDE_CURSOR}{}", TOGETHER.0, self.to_top(size));
+        for row in history.iter().flat_map(|line| history_rows(line, size)) {
+            text.push_str(&format!("{}{CLEAR_ROW}\r\n", self.theme.paint(&row)));
+        }
+        let rows: Vec<String> = block.rows.iter().map(|row| self.theme.paint(row) + CLEAR_ROW).collect();
+        text.push_str(&rows.join("\r\n"));
+        text.push_str(CLEAR_BELOW);
+        text.push_str(&cursor(&block));
+        text.push_str(TOGETHER.1);
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()?;
+        (self.drawn, self.size) = (block, size);
+        Ok(())
+    }
+
+    /// What has been written to, for looking at it.
+    pub fn out(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    /// From the cursor to the first row of what is drawn. Terminals wrap rows that have become too long for them.
+    fn to_top(&self, size: Size) -> String {
+        let columns = size.columns.max(1);
+        let takes = |row: &Line| row.width().div_ceil(columns).max(1);
+        let last = self.drawn.rows.len().saturating_sub(1);
+        let (at, column) = self.drawn.cursor.unwrap_or((last, self.drawn.rows.last().map_or(0, Line::width)));
+        let above: usize = self.drawn.rows.iter().take(at).map(takes).sum();
+        match above + column.saturating_sub(1) / columns {
+            0 => "\r".into(),
+            up => format!("\r\x1b[{up}A"),
+        }
+    }
+}
+
+fn history_rows(line: &Line, size: Size) -> Vec<Line> {
+    let margin = frame::margin(size);
+    let rows = line.rows(frame::columns(size)).into_iter();
+    rows.map(|row| if row.spans.is_empty() { row } else { row.indented(margin) }).collect()
+}
+
+fn cursor(block: &Block) -> String {
+    let Some((row, column)) = block.cursor else { return String::new() };
+    let up = match block.rows.len().saturating_sub(row + 1) {
+        0 => String::new(),
+        up => format!("\x1b[{up}A"),
+    };
+    let right = if column == 0 { String::new() } else { format!("\x1b[{column}C") };
+    format!("{up}\r{right}{SHOW_CURSOR}")
+}

@@ -1,0 +1,174 @@
+//! The card of one question as rows.
+
+use rapport_core::{OpenQuestion, Purpose};
+
+use super::super::ask::AskCard;
+use super::super::editor::Editor;
+use super::super::safe;
+use super::super::text::{Line, Tone, width};
+use super::block::Block;
+
+/// How many cells the bar of a round has.
+const BAR: usize = 10;
+
+/// The card in so many columns. `waiting` says how many rounds wait; a `long` text was shown in full before.
+pub(crate) fn block(card: &AskCard, waiting: usize, long: bool, columns: usize) -> Block {
+    let mut block = Block::default();
+    if let Some(head) = head(&card.question, waiting) {
+        block.push(&head, columns);
+    }
+    for line in text(&card.question, long) {
+        block.push(&line, columns);
+    }
+    block.push(&Line::empty(), columns);
+    options(card, columns, &mut block);
+    own_words(card, columns, &mut block);
+    block
+}
+
+/// The keys of the card, in words.
+pub(crate) fn footer(card: &AskCard) -> Line {
+    let question = &card.question;
+    let has_options = !question.options.is_empty();
+    let leave = if question.previous.is_some() { "esc keep the answer" } else { "esc cancel" };
+    let mut keys = Vec::new();
+    if card.typing {
+        keys.extend(["enter answer", "alt-enter new line"]);
+        keys.push(if has_options { "esc options" } else { leave });
+    } else {
+        keys.push("↑↓ move");
+        if question.multi {
+            keys.push("space toggle");
+        }
+        keys.push("enter answer");
+        if question.free_text {
+            keys.push("o own words");
+        }
+        if question.number > 1 {
+            keys.push("← back");
+        }
+        keys.extend([leave, "? help"]);
+    }
+    Line::new(Tone::Dim, &keys.join(" · "))
+}
+
+/// Words being typed, behind a sign.
+pub(crate) fn editor(editor: &Editor, placeholder: &str, columns: usize, block: &mut Block) {
+    let layout = editor.layout(columns.saturating_sub(2));
+    let start = block.rows.len();
+    for (row, text) in layout.rows.iter().enumerate() {
+        let line = Line::new(Tone::Here, if row == 0 { "❯ " } else { "  " });
+        block.rows.push(line.and(Tone::Text, text));
+    }
+    if let (true, Some(row)) = (editor.is_empty(), block.rows.last_mut()) {
+        *row = row.clone().and(Tone::Dim, placeholder);
+    }
+    let (row, column) = layout.cursor;
+    block.cursor = Some((start + row, column + 2));
+    block.focus = start + row..start + row + 1;
+}
+
+fn head(question: &OpenQuestion, waiting: usize) -> Option<Line> {
+    let mut line = Line::empty();
+    if question.of > 1 {
+        let filled = (question.number * BAR / question.of).min(BAR);
+        let bar = format!("{}{}", "▓".repeat(filled), "░".repeat(BAR - filled));
+        let percent = question.number * 100 / question.of;
+        line = line.and(Tone::Strong, &format!("Q{} of {}", question.number, question.of));
+        line = line.and(Tone::Here, &format!("  {bar}")).and(Tone::Dim, &format!(" {percent}%"));
+    }
+    if let Some(header) = question.header.as_deref() {
+        let gap = if line.spans.is_empty() { "" } else { "  " };
+        line = line.and(Tone::Text, gap).and(Tone::Strong, header);
+    }
+    if waiting > 1 {
+        let gap = if line.spans.is_empty() { "" } else { "  " };
+        line = line.and(Tone::Dim, &format!("{gap}1 of {waiting} waiting"));
+    }
+    (!line.spans.is_empty()).then_some(line)
+}
+
+fn text(question: &OpenQuestion, long: bool) -> Vec<Line> {
+    if let Purpose::Permission { tool, .. } = &question.purpose {
+        return vec![Line::new(Tone::Text, &format!("May the agent use {tool} for this?"))];
+    }
+    let mut lines: Vec<Line> = if long {
+        vec![
+            Line::empty().and_giving(Tone::Text, &question.text),
+            Line::new(Tone::Dim, "The whole question is above."),
+        ]
+    } else {
+        safe::lines(question.text.trim()).iter().map(|line| Line::new(Tone::Text, line)).collect()
+    };
+    if let Some(previous) = &question.previous {
+        lines.push(Line::new(Tone::Dim, "Answered before: ").and(Tone::Dim, previous).hanging(2));
+    }
+    lines
+}
+
+fn options(card: &AskCard, columns: usize, block: &mut Block) {
+    let options = &card.question.options;
+    let labels = options.iter().map(|option| width(&safe::line(&option.label)));
+    let lead = self::lead(card, 0).width();
+    let column = lead + labels.max().unwrap_or(0) + 2;
+    let fits = |description: &String| column + width(&safe::line(description)) <= columns;
+    let aside = column <= columns / 2 && options.iter().filter_map(|o| o.description.as_ref()).all(fits);
+    for (place, option) in options.iter().enumerate() {
+        let start = block.rows.len();
+        let tone = if place == card.cursor { Tone::Strong } else { Tone::Text };
+        let mut line = self::lead(card, place).and(tone, &option.label).hanging(lead);
+        match option.description.as_deref() {
+            Some(description) if aside => {
+                let gap = " ".repeat(column.saturating_sub(line.width()));
+                line = line.and(Tone::Dim, &gap).and(Tone::Dim, description);
+                block.push(&line, columns);
+            }
+            Some(description) => {
+                block.push(&line, columns);
+                block.push(&Line::new(Tone::Dim, description).indented(lead), columns);
+            }
+            None => block.push(&line, columns),
+        }
+        if place == card.cursor && !card.typing {
+            block.focus = start..block.rows.len();
+        }
+    }
+}
+
+/// What stands before an option: cursor, tick, number.
+fn lead(card: &AskCard, place: usize) -> Line {
+    let line = cursor(card, place);
+    let line = if card.question.multi { tick(line, card.chosen.contains(&place)) } else { line };
+    let digits = card.question.options.len().to_string().len();
+    line.and(Tone::Dim, &format!("{:>digits$}. ", place + 1))
+}
+
+fn cursor(card: &AskCard, place: usize) -> Line {
+    let here = place == card.cursor && !card.typing;
+    Line::new(Tone::Here, if here { "❯ " } else { "  " })
+}
+
+fn tick(line: Line, ticked: bool) -> Line {
+    if ticked { line.and(Tone::Good, "[x] ") } else { line.and(Tone::Dim, "[ ] ") }
+}
+
+fn own_words(card: &AskCard, columns: usize, block: &mut Block) {
+    if card.typing {
+        return editor(&card.own, "type your answer", columns, block);
+    }
+    if !card.question.free_text {
+        return;
+    }
+    let place = card.question.options.len();
+    let mut line = cursor(card, place);
+    if card.question.multi {
+        line = tick(line, !card.own.is_blank());
+    }
+    let typed = card.own.text();
+    let line = if card.own.is_blank() {
+        line.and(Tone::Dim, "✎ type your own")
+    } else {
+        line.and(Tone::Text, "✎ ").and_giving(Tone::Text, &typed)
+    };
+    if place == card.cursor { block.push_focus(&line, columns) } else { block.push(&line, columns) }
+}

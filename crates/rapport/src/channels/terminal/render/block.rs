@@ -1,0 +1,83 @@
+//! A block of rows at the bottom of the screen, cut to the height there is so that what matters stays in sight.
+
+use std::ops::Range;
+
+use super::super::text::{Line, Tone};
+
+/// What is shown at the bottom of the screen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Its rows, none wider than the screen.
+    pub rows: Vec<Line>,
+    /// Where the cursor is: row and column. Hidden where there is none.
+    pub cursor: Option<(usize, usize)>,
+    /// Rows that have to be in sight.
+    pub(crate) focus: Range<usize>,
+}
+
+impl Block {
+    /// Adds a line, in as many rows as it takes.
+    pub(crate) fn push(&mut self, line: &Line, columns: usize) {
+        self.rows.extend(line.rows(columns));
+    }
+
+    /// Adds a line that has to be in sight.
+    pub(crate) fn push_focus(&mut self, line: &Line, columns: usize) {
+        let start = self.rows.len();
+        self.push(line, columns);
+        self.focus = start..self.rows.len();
+    }
+
+    /// This block with all columns moved to the right.
+    pub(crate) fn indented(mut self, columns: usize) -> Self {
+        self.rows = self
+            .rows
+            .into_iter()
+            .map(|row| if row.spans.is_empty() { row } else { row.indented(columns) })
+            .collect();
+        self.cursor = self.cursor.map(|(row, column)| (row, column + columns));
+        self
+    }
+
+    /// This block with another below, whose focus and cursor count if it has any.
+    pub(crate) fn above(mut self, other: Block) -> Self {
+        let offset = self.rows.len();
+        if !other.focus.is_empty() {
+            self.focus = other.focus.start + offset..other.focus.end + offset;
+        }
+        self.cursor = other.cursor.map(|(row, column)| (row + offset, column)).or(self.cursor);
+        self.rows.extend(other.rows);
+        self
+    }
+
+    /// As many rows as there is room for: those around the focus, and signs for what is out of sight.
+    pub(crate) fn fitted(self, height: usize) -> Self {
+        let total = self.rows.len();
+        if total <= height {
+            return self;
+        }
+        if height < 3 {
+            return self.window(self.focus.start.min(total.saturating_sub(height)), height);
+        }
+        let spare = height.saturating_sub(self.focus.len()) / 2;
+        let start = self.focus.start.saturating_sub(spare).min(total - height);
+        let mut shown = self.window(start, height);
+        let below = total - start - height;
+        if start > 0 {
+            shown.rows[0] = Line::new(Tone::Dim, &format!("  ⋮ {} more above", start + 1));
+        }
+        if below > 0 {
+            shown.rows[height - 1] = Line::new(Tone::Dim, &format!("  ⋮ {} more below", below + 1));
+        }
+        shown
+    }
+
+    fn window(&self, start: usize, height: usize) -> Block {
+        let rows = self.rows[start..(start + height).min(self.rows.len())].to_vec();
+        let inside = |row: usize| (start..start + rows.len()).contains(&row);
+        let cursor = self.cursor.filter(|(row, _)| inside(*row)).map(|(row, column)| (row - start, column));
+        let focus =
+            self.focus.start.saturating_sub(start)..self.focus.end.saturating_sub(start).min(rows.len());
+        Block { rows, cursor, focus }
+    }
+}

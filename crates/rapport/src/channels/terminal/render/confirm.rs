@@ -1,0 +1,69 @@
+//! The card that asks whether to start, as rows.
+
+use rapport_core::View;
+
+use super::super::confirm::{Choice, ConfirmCard, Mode};
+use super::super::text::{Line, Tone};
+use super::ask;
+use super::block::Block;
+
+/// The card in so many columns.
+pub(crate) fn block(card: &ConfirmCard, view: &View, columns: usize) -> Block {
+    let mut block = Block::default();
+    match card.mode {
+        Mode::Choosing => choices(card, columns, &mut block),
+        Mode::Picking => answers(card, view, columns, &mut block),
+        Mode::Telling => {
+            block.push(&Line::new(Tone::Strong, "What should the agent change?"), columns);
+            block.push(&Line::empty(), columns);
+            ask::editor(&card.wish, "tell it in your own words", columns, &mut block);
+        }
+    }
+    block
+}
+
+/// The keys of the card, in words.
+pub(crate) fn footer(card: &ConfirmCard) -> Line {
+    let keys = match card.mode {
+        Mode::Choosing if card.answers.is_empty() => "enter or c confirm · t tell · q cancel · ? help",
+        Mode::Choosing => "enter or c confirm · e edit · t tell · q cancel · ? help",
+        Mode::Picking => "↑↓ move · enter change this answer · esc back",
+        Mode::Telling => "enter send · alt-enter new line · esc back",
+    };
+    Line::new(Tone::Dim, keys)
+}
+
+fn choices(card: &ConfirmCard, columns: usize, block: &mut Block) {
+    block.push(&Line::new(Tone::Strong, &card.question.text), columns);
+    block.push(&Line::empty(), columns);
+    for (place, choice) in card.choices().into_iter().enumerate() {
+        let (label, meaning) = match choice {
+            Choice::Confirm => ("Confirm & start", "the agent works with exactly these answers"),
+            Choice::Edit => ("Edit an answer", "then this summary again"),
+            Choice::Tell => ("Tell the agent", "what to change about the plan"),
+            Choice::Cancel => ("Cancel", "nothing is changed; the plan's file stays"),
+        };
+        let here = place == card.cursor;
+        let line = cursor(here).and(if here { Tone::Strong } else { Tone::Text }, &format!("{label:<15}"));
+        push(line.and(Tone::Dim, &format!("  {meaning}")).hanging(4), here, columns, block);
+    }
+}
+
+fn answers(card: &ConfirmCard, view: &View, columns: usize, block: &mut Block) {
+    block.push(&Line::new(Tone::Strong, "Which answer do you want to change?"), columns);
+    block.push(&Line::empty(), columns);
+    for (place, id) in card.answers.iter().enumerate() {
+        let Some(given) = view.answers.iter().find(|given| given.id == *id) else { continue };
+        let here = place == card.cursor;
+        let line = cursor(here).and(Tone::Dim, &format!("{:>2}. ", place + 1)).and(Tone::Text, &given.text);
+        push(line.and(Tone::Dim, " → ").and(Tone::Strong, &given.answer).hanging(6), here, columns, block);
+    }
+}
+
+fn cursor(here: bool) -> Line {
+    Line::new(Tone::Here, if here { "❯ " } else { "  " })
+}
+
+fn push(line: Line, here: bool, columns: usize, block: &mut Block) {
+    if here { block.push_focus(&line, columns) } else { block.push(&line, columns) }
+}

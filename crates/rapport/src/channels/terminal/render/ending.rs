@@ -1,0 +1,102 @@
+//! The end of a session: what came of it, what changed, what it took, or why it stopped and how to go on.
+
+use rapport_core::{Changes, FileChange, PhaseView, Status, View};
+
+use super::super::text::{Line, Tone, width};
+use super::super::words;
+use super::prose;
+
+/// The end, if this is one.
+pub(crate) fn lines(view: &View, rounds: usize) -> Option<Vec<Line>> {
+    match view.status {
+        Status::Completed => Some(completed(view, rounds)),
+        Status::Failed => Some(failed(view, rounds)),
+        Status::Cancelled => Some(cancelled(view)),
+        Status::Started | Status::Running | Status::NeedsInput => None,
+    }
+}
+
+fn completed(view: &View, rounds: usize) -> Vec<Line> {
+    let mut lines = vec![Line::empty(), Line::new(Tone::Good, "✓ ").and(Tone::Strong, "Done")];
+    if let Some(result) = view.result.as_deref().filter(|result| !result.trim().is_empty()) {
+        lines.push(Line::empty());
+        lines.extend(prose::lines(result, Tone::Text));
+    }
+    lines.push(Line::empty());
+    lines.extend(changes(view.changes.as_ref()));
+    lines.push(Line::empty());
+    lines.push(totals(view, rounds));
+    lines.extend(plan(view));
+    lines
+}
+
+fn failed(view: &View, rounds: usize) -> Vec<Line> {
+    let at = match view.phase {
+        PhaseView::Clarifying => "while the agent was clarifying the task",
+        PhaseView::Confirming => "while the plan waited for confirmation",
+        PhaseView::Working => "while the agent was working",
+        PhaseView::Reporting | PhaseView::Ended => "while the work was being reported",
+    };
+    let reason = view.failure.as_deref().unwrap_or("for a reason that was not given");
+    let mut lines = vec![
+        Line::empty(),
+        Line::new(Tone::Bad, "✗ ").and(Tone::Strong, "Failed").and(Tone::Text, &format!(" {at}")).hanging(2),
+    ];
+    lines.extend(prose::lines(reason, Tone::Text).into_iter().map(|line| line.indented(2)));
+    lines.push(Line::empty());
+    let command = format!("rapport run --resume {}", view.id);
+    lines.push(Line::new(Tone::Text, "Nothing is lost. Go on with: ").and(Tone::Strong, &command).hanging(2));
+    lines.push(totals(view, rounds));
+    lines
+}
+
+fn cancelled(view: &View) -> Vec<Line> {
+    let mut lines = vec![Line::empty(), Line::new(Tone::Bad, "✗ ").and(Tone::Strong, "Cancelled")];
+    lines.extend(plan(view));
+    lines
+}
+
+fn changes(changes: Option<&Changes>) -> Vec<Line> {
+    let Some(changes) = changes else {
+        return vec![Line::new(Tone::Dim, "What changed cannot be told here: the project has no history.")];
+    };
+    if changes.files.is_empty() {
+        return vec![Line::new(Tone::Dim, "No files were changed.")];
+    }
+    let longest = changes.files.iter().map(|file| width(&file.path)).max().unwrap_or(0).min(56);
+    changes.files.iter().map(|file| change(file, longest)).collect()
+}
+
+fn change(file: &FileChange, longest: usize) -> Line {
+    let tone = match file.status.as_str() {
+        "added" => Tone::Good,
+        "deleted" => Tone::Bad,
+        _ => Tone::Text,
+    };
+    let gap = " ".repeat(longest.saturating_sub(width(&file.path)) + 2);
+    let number = |sign: &str, lines: Option<u64>| match lines {
+        Some(0) | None => String::new(),
+        Some(lines) => format!("{sign}{lines}"),
+    };
+    let line = Line::new(tone, &format!("{:<9} ", file.status)).and_giving(Tone::Text, &file.path);
+    let (added, removed) = (number("+", file.added), number("−", file.removed));
+    line.and(Tone::Text, &gap)
+        .and(Tone::Good, &format!("{added:>5}"))
+        .and(Tone::Bad, &format!("{removed:>6}"))
+}
+
+fn totals(view: &View, rounds: usize) -> Line {
+    let time = view.updated_at.duration_since(view.created_at);
+    let mut parts = vec![words::clock(time)];
+    if rounds > 0 {
+        parts.push(words::count(rounds, "round"));
+        parts.push(words::count(view.answers.len(), "answer"));
+    }
+    parts.extend(words::usage(&view.usage));
+    Line::new(Tone::Dim, &parts.join(" · "))
+}
+
+fn plan(view: &View) -> Option<Line> {
+    let path = view.plan.as_ref()?.path.as_ref()?;
+    Some(Line::new(Tone::Dim, "Plan: ").and(Tone::Dim, path).hanging(6))
+}

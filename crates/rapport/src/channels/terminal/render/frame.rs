@@ -1,0 +1,140 @@
+//! The bottom of the screen as a whole: a card or the progress line, what went wrong, and the keys; within its height.
+
+use std::time::Duration;
+
+use rapport_core::{By, OpenQuestion, Purpose, View};
+
+use super::super::Size;
+use super::super::deck::{Card, Shown};
+use super::super::screen::{Over, Screen};
+use super::super::text::{Line, MEASURE, Tone};
+use super::block::Block;
+use super::{ask, confirm, prose};
+
+/// Columns left free at the left, where there is room.
+pub(crate) const MARGIN: usize = 2;
+
+/// The bottom of the screen.
+pub(crate) fn block(screen: &Screen, now: Duration) -> Block {
+    let columns = columns(screen.size);
+    let body = body(screen, columns, now);
+    let foot = foot(screen, columns, now);
+    let height = screen.size.rows.saturating_sub(1).max(1);
+    let room = height.saturating_sub(foot.rows.len()).max(1);
+    let whole = body.fitted(room).above(foot).fitted(height);
+    let margin = margin(screen.size);
+    let mut whole = whole.indented(margin);
+    whole.rows = whole.rows.into_iter().map(|row| row.cut(columns + margin)).collect();
+    whole
+}
+
+/// How wide text is set.
+pub(crate) fn columns(size: Size) -> usize {
+    size.columns.saturating_sub(1 + margin(size)).clamp(1, MEASURE)
+}
+
+/// How far it is from the left.
+pub(crate) fn margin(size: Size) -> usize {
+    if size.columns > 30 { MARGIN } else { 0 }
+}
+
+/// Whether a question's text is told above the card rather than on it.
+pub(crate) fn is_long(question: &OpenQuestion, size: Size) -> bool {
+    let rows: usize =
+        prose::lines(&question.text, Tone::Text).iter().map(|line| line.rows(columns(size)).len()).sum();
+    question.purpose == Purpose::Clarify && rows > (size.rows / 3).max(5)
+}
+
+fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
+    let mut block = Block::default();
+    block.push(&Line::empty(), columns);
+    if screen.over == Over::Help {
+        help(columns, &mut block);
+        return block;
+    }
+    let view = screen.story.view();
+    match (screen.deck.shown(), view) {
+        (Some(Shown { card: Card::Ask(card), long, .. }), Some(view)) => {
+            block.above(ask::block(card, waiting(view), *long, columns))
+        }
+        (Some(Shown { card: Card::Confirm(card), .. }), Some(view)) => {
+            block.above(confirm::block(card, view, columns))
+        }
+        (None, _) | (_, None) => {
+            block.push(&screen.work.line(view, now), columns);
+            block
+        }
+    }
+}
+
+/// How many rounds wait for answers, but for the confirmation, which waits for them.
+fn waiting(view: &View) -> usize {
+    let rounds = view.questions.iter().filter(|question| question.purpose != Purpose::Confirm);
+    let mut rounds: Vec<_> = rounds.map(|question| question.round).collect();
+    rounds.dedup();
+    rounds.len()
+}
+
+fn foot(screen: &Screen, columns: usize, now: Duration) -> Block {
+    let mut block = Block::default();
+    let shown = screen.deck.shown();
+    if shown.is_some() || screen.over == Over::Cancel {
+        block.push(&Line::empty(), columns);
+    }
+    if let Some(notice) = &screen.notice {
+        block.push(&Line::new(Tone::Care, "! ").and(Tone::Text, notice).hanging(2), columns);
+    }
+    match screen.over {
+        Over::Cancel => {
+            let line = Line::new(Tone::Care, "! ").and(Tone::Strong, "Cancel the session?");
+            block.push(&line.and(Tone::Text, " It cannot be taken up again. (y/n)").hanging(2), columns);
+        }
+        Over::Help => block.push(&Line::new(Tone::Dim, "any key goes back"), columns),
+        Over::Nothing => {
+            if let Some(shown) = shown {
+                block.push(&keys(screen, shown, now), columns);
+            }
+        }
+    }
+    block
+}
+
+/// The keys of the card; nothing yet while it takes none, so that what is shown is what works.
+fn keys(screen: &Screen, shown: &Shown, now: Duration) -> Line {
+    if screen.sending {
+        return Line::new(Tone::Dim, "saving …");
+    }
+    if shown.armed_at() > now {
+        return Line::empty();
+    }
+    let keys = match &shown.card {
+        Card::Ask(card) => ask::footer(card),
+        Card::Confirm(card) => confirm::footer(card),
+    };
+    match (screen.auto_due(), screen.auto.as_ref().map(|auto| &auto.by)) {
+        (Some(_), Some(By::Rule { name })) => {
+            Line::new(Tone::Care, &format!("the {name} answers this itself · ")).then(keys)
+        }
+        _ => keys,
+    }
+}
+
+fn help(columns: usize, block: &mut Block) {
+    block.push(&Line::new(Tone::Strong, "Keys"), columns);
+    block.push(&Line::empty(), columns);
+    for (key, meaning) in [
+        ("↑ ↓ or k j", "move"),
+        ("1 2 3 …", "choose that option"),
+        ("space", "choose or leave out, where several may be chosen"),
+        ("enter", "answer"),
+        ("o", "answer in your own words; alt-enter or ctrl-j for a new line"),
+        ("← or b", "back to the question before, in the same round"),
+        ("esc or q", "cancel the session; it asks first"),
+        ("d or ctrl-c", "leave; everything stays open, and can be answered from anywhere"),
+    ] {
+        block.push(
+            &Line::new(Tone::Here, &format!("{key:<13}")).and(Tone::Text, meaning).hanging(13),
+            columns,
+        );
+    }
+}

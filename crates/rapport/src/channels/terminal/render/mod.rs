@@ -1,0 +1,10 @@
+//! What things look like: pure functions from what is known to lines of text.
+
+pub(super) mod ask;
+pub(super) mod block;
+pub(super) mod confirm;
+pub(super) mod ending;
+pub(super) mod frame;
+pub(super) mod progress;
+pub(super) mod prose;
+pub(super) mod summary;

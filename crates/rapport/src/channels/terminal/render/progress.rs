@@ -1,0 +1,41 @@
+//! The one line that shows what the agent is at.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use rapport_core::{PhaseView, Status, Usage, View};
+
+use super::super::text::{Line, Tone};
+use super::super::words;
+
+/// How long one picture of the spinner stays.
+pub(crate) const FRAME: Duration = Duration::from_millis(120);
+
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// The line. `elapsed` is how long the agent has been at it.
+pub(crate) fn line(doing: &str, usage: &Usage, elapsed: Duration) -> Line {
+    let frame = (elapsed.as_millis() / FRAME.as_millis()) as usize % SPINNER.len();
+    let time = words::clock(SignedDuration::from_secs(elapsed.as_secs() as i64));
+    let tail: String = words::usage(usage)
+        .into_iter()
+        .chain([time, "? help".into()])
+        .map(|part| format!(" · {part}"))
+        .collect();
+    Line::new(Tone::Here, SPINNER[frame])
+        .and(Tone::Text, " ")
+        .and_giving(Tone::Text, doing)
+        .and(Tone::Dim, &tail)
+}
+
+/// What is going on where nothing more exact is known.
+pub(crate) fn doing(view: &View) -> &'static str {
+    match (view.status, view.phase) {
+        (Status::Started, _) => "Starting the agent",
+        (_, PhaseView::Clarifying) if !view.answers.is_empty() => "Checking for follow-up questions",
+        (_, PhaseView::Clarifying) => "The agent is looking at the task",
+        (_, PhaseView::Confirming) => "Waiting for the plan to be confirmed",
+        (_, PhaseView::Working) => "The agent is working",
+        (_, PhaseView::Reporting | PhaseView::Ended) => "Looking at what changed",
+    }
+}

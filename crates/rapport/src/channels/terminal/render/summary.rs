@@ -1,0 +1,62 @@
+//! The summary before work begins: the task, what was answered, the plan, and where it is.
+
+use rapport_core::{OpenQuestion, Purpose, View};
+
+use super::super::text::{Line, Tone};
+use super::super::words;
+use super::prose;
+
+/// How much of a plan is shown. The whole of it is in its file.
+const PLAN_LINES: usize = 20;
+
+/// The summary.
+pub(crate) fn lines(view: &View) -> Vec<Line> {
+    let mut lines =
+        vec![Line::empty(), Line::new(Tone::Good, "✓ ").and(Tone::Strong, "Plan ready"), Line::empty()];
+    lines.push(Line::new(Tone::Dim, "Task  ").and(Tone::Text, &view.task).hanging(6));
+    lines.push(Line::empty());
+    for (place, given) in view.answers.iter().enumerate() {
+        let number = format!("{:>3}. ", place + 1);
+        let line = Line::new(Tone::Dim, &number).and(Tone::Text, &given.text).and(Tone::Dim, " → ");
+        lines.push(line.and(Tone::Strong, &given.answer).hanging(5));
+    }
+    if view.answers.is_empty() {
+        lines.push(Line::new(Tone::Dim, "No questions were asked."));
+    }
+    if let Some(plan) = view.plan.as_ref().filter(|plan| !plan.text.trim().is_empty()) {
+        lines.push(Line::empty());
+        lines.extend(prose::clipped(&plan.text, Tone::Text, PLAN_LINES));
+    }
+    lines.push(Line::empty());
+    lines
+}
+
+/// Where the plan is.
+pub(crate) fn saved(path: &str) -> Line {
+    Line::new(Tone::Dim, "Saved to: ").and(Tone::Text, path).hanging(10)
+}
+
+/// What is shown in full before a question is asked: what would run, the plan to leave plan mode with.
+pub(crate) fn preface(question: &OpenQuestion) -> Vec<Line> {
+    match &question.purpose {
+        Purpose::Permission { tool, what } => {
+            let first =
+                Line::new(Tone::Care, "! ").and(Tone::Strong, &format!("The agent wants to use {tool}"));
+            let what = super::super::safe::lines(what);
+            let what = what.iter().map(|line| Line::new(Tone::Text, line).indented(4));
+            [Line::empty(), first].into_iter().chain(what).chain([Line::empty()]).collect()
+        }
+        Purpose::LeavePlanMode { plan } => {
+            let first = Line::new(Tone::Care, "! ").and(Tone::Strong, "The agent has made a plan of its own");
+            let plan = prose::lines(plan, Tone::Text);
+            [Line::empty(), first, Line::empty()].into_iter().chain(plan).chain([Line::empty()]).collect()
+        }
+        Purpose::Clarify | Purpose::Confirm => Vec::new(),
+    }
+}
+
+/// That a round of questions begins.
+pub(crate) fn round(count: usize) -> Line {
+    let what = if count == 1 { "a question".into() } else { words::count(count, "question") };
+    Line::new(Tone::Dim, &format!("The agent asks {what}"))
+}

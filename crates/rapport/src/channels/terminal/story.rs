@@ -1,0 +1,269 @@
+//! The facts of a session as lines of history: what is said about each, whatever the screen.
+//!
+//! A story folds the same facts into the same state as the engine does, so that what is shown is never older or newer
+//! than the fact it is shown with.
+
+use rapport_core::{Answer, By, Ending, Entry, Event, OpenQuestion, QuestionId, RoundId, Session, SessionId};
+use rapport_core::{Purpose, Status, TurnKind, View};
+
+use super::render::{ending, prose};
+use super::text::{self, Line, Tone};
+use super::words;
+
+/// The longest that words of the agent are shown in passing.
+const SAID_ROWS: usize = 4;
+/// The longest that a question is named in passing.
+const TITLE: usize = 60;
+
+/// A session as it unfolds before somebody.
+#[derive(Debug)]
+pub struct Story {
+    id: SessionId,
+    me: By,
+    auto: Option<By>,
+    /// Entries up to here happened before anybody looked, and are told in brief.
+    past: u64,
+    session: Option<Session>,
+    view: Option<View>,
+    rounds: Vec<(RoundId, Vec<QuestionId>)>,
+    /// How many rounds were about the task.
+    clarifying: usize,
+    /// Words of the agent that may turn out to be its last, which are told in another place.
+    held: Option<String>,
+    ended: bool,
+}
+
+impl Story {
+    /// A story nothing has been told of yet.
+    pub fn new(id: SessionId, me: By, auto: Option<By>, past: u64) -> Self {
+        let (session, view, rounds, held) = (None, None, Vec::new(), None);
+        Self { id, me, auto, past, session, view, rounds, clarifying: 0, held, ended: false }
+    }
+
+    /// The session after what was told so far.
+    pub fn view(&self) -> Option<&View> {
+        self.view.as_ref()
+    }
+
+    /// Whether everything that had happened before anybody looked is told.
+    pub fn is_present(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.seq >= self.past)
+    }
+
+    /// How it ended, once that was told.
+    pub fn ended(&self) -> Option<Status> {
+        self.view.as_ref().filter(|_| self.ended).map(|view| view.status)
+    }
+
+    /// The question answered last before this one, in its round.
+    pub fn before(&self, question: &OpenQuestion) -> Option<&QuestionId> {
+        let (_, ids) = self.rounds.iter().find(|(round, _)| *round == question.round)?;
+        let place = ids.iter().position(|id| *id == question.id)?;
+        let is_open = |id: &&QuestionId| self.open(id).is_some();
+        ids[..place].iter().rev().find(|id| !is_open(id))
+    }
+
+    /// A question that is open now.
+    pub fn open(&self, id: &QuestionId) -> Option<&OpenQuestion> {
+        self.view.as_ref()?.questions.iter().find(|question| question.id == *id)
+    }
+
+    /// Takes an entry in, and tells what it means.
+    pub fn take(&mut self, entry: &Entry) -> Vec<Line> {
+        let lines = entry.facts.iter().flat_map(|fact| self.tell(fact, entry)).collect::<Vec<_>>();
+        match &mut self.session {
+            Some(session) => session.apply_entry(entry),
+            None => self.session = Session::open(entry),
+        }
+        self.view = self.session.as_ref().map(|session| session.view(&self.id));
+        lines.into_iter().chain(self.tell_end()).collect()
+    }
+
+    fn tell(&mut self, fact: &Event, entry: &Entry) -> Vec<Line> {
+        self.note(fact);
+        if entry.seq <= self.past {
+            return self.tell_past(fact);
+        }
+        let mut lines = self.tell_held(fact);
+        lines.extend(self.tell_present(fact, entry));
+        lines
+    }
+
+    fn note(&mut self, fact: &Event) {
+        match fact {
+            Event::Asked { round, questions, .. } => {
+                let clarifies = questions.iter().all(|question| question.purpose == Purpose::Clarify);
+                self.clarifying += usize::from(clarifies);
+                self.rounds.push((*round, questions.iter().map(|question| question.id.clone()).collect()));
+            }
+            Event::Restarted { .. } => self.ended = false,
+            _ => {}
+        }
+    }
+
+    fn tell_past(&self, fact: &Event) -> Vec<Line> {
+        match fact {
+            Event::Created(created) => header(&created.task, &self.id, &created.project),
+            Event::Answered { question, answer, by } => self.answered(question, answer, by),
+            Event::Closed { round, how } => self.closed(*round, how),
+            _ => Vec::new(),
+        }
+    }
+
+    fn tell_present(&mut self, fact: &Event, entry: &Entry) -> Vec<Line> {
+        match fact {
+            Event::Created(created) => header(&created.task, &self.id, &created.project),
+            Event::TurnStarted { turn, kind, .. } => turn_started(turn.0, *kind),
+            Event::Connected { model: Some(model), .. } if self.is_new(model) => {
+                vec![Line::new(Tone::Dim, "· Agent connected, model ").and(Tone::Dim, model)]
+            }
+            Event::Said { text, .. } => {
+                self.held = Some(text.clone());
+                Vec::new()
+            }
+            Event::Used { tool, what, .. } => {
+                vec![
+                    Line::new(Tone::Dim, "· ")
+                        .and(Tone::Text, tool)
+                        .and_giving(Tone::Dim, &format!(" {what}")),
+                ]
+            }
+            Event::Unreadable { line, .. } => {
+                vec![Line::new(Tone::Dim, "· not understood: ").and_giving(Tone::Dim, line)]
+            }
+            Event::Answered { question, answer, by } => self.answered(question, answer, by),
+            Event::Reopened { question, by } if *by != self.me => {
+                let who = words::somebody(by);
+                vec![
+                    Line::new(Tone::Dim, "· ")
+                        .and(Tone::Dim, &format!("{who} wants to answer {question} anew")),
+                ]
+            }
+            Event::Kept { question, by } => self.kept(question, by),
+            Event::Closed { round, how } => self.closed(*round, how),
+            Event::CutOff { reason, .. } if !is_failing(entry) => {
+                vec![
+                    Line::new(Tone::Care, "! ")
+                        .and(Tone::Text, "The agent's process is gone: ")
+                        .and(Tone::Text, reason)
+                        .hanging(2),
+                ]
+            }
+            Event::Restarted { by } => {
+                let who = if *by == self.me { String::new() } else { format!(" ({})", words::somebody(by)) };
+                vec![Line::new(Tone::Dim, &format!("· Trying again{who}"))]
+            }
+            Event::Connected { .. }
+            | Event::Reopened { .. }
+            | Event::CutOff { .. }
+            | Event::Baselined { .. }
+            | Event::Asked { .. }
+            | Event::AskedAgain { .. }
+            | Event::Declined { .. }
+            | Event::Taken { .. }
+            | Event::Cooled { .. }
+            | Event::Parked { .. }
+            | Event::Spent { .. }
+            | Event::PlanProposed { .. }
+            | Event::PlanSaved { .. }
+            | Event::TurnEnded { .. }
+            | Event::Failed { .. }
+            | Event::Reported { .. }
+            | Event::Cancelled { .. }
+            | Event::Unknown(_) => Vec::new(),
+        }
+    }
+
+    /// What the agent said before this, unless this fact says the same again.
+    fn tell_held(&mut self, next: &Event) -> Vec<Line> {
+        if matches!(next, Event::Spent { .. }) {
+            return Vec::new();
+        }
+        let Some(text) = self.held.take() else { return Vec::new() };
+        match next {
+            Event::TurnEnded { result, .. } if result.trim() == text.trim() => Vec::new(),
+            Event::PlanProposed { text: plan, .. } if plan.trim() == text.trim() => Vec::new(),
+            _ => prose::in_passing(&text, SAID_ROWS),
+        }
+    }
+
+    fn tell_end(&mut self) -> Vec<Line> {
+        let Some(view) = self.view.as_ref().filter(|view| view.seq >= self.past && !self.ended) else {
+            return Vec::new();
+        };
+        let Some(lines) = ending::lines(view, self.clarifying) else { return Vec::new() };
+        self.ended = true;
+        lines
+    }
+
+    fn answered(&self, id: &QuestionId, answer: &Answer, by: &By) -> Vec<Line> {
+        let Some(question) = self.open(id) else { return Vec::new() };
+        vec![self.settled(
+            question,
+            &question.question().words(answer),
+            words::answered_by(by, &self.me, self.auto.as_ref()),
+        )]
+    }
+
+    fn kept(&self, id: &QuestionId, by: &By) -> Vec<Line> {
+        let Some(question) = self.open(id) else { return Vec::new() };
+        let note = match by == &self.me {
+            true => "as before".to_owned(),
+            false => format!("as before, kept by {}", words::somebody(by)),
+        };
+        vec![self.settled(question, question.previous.as_deref().unwrap_or_default(), Some(note))]
+    }
+
+    fn settled(&self, question: &OpenQuestion, answer: &str, note: Option<String>) -> Line {
+        let line = Line::new(Tone::Good, "✓ ")
+            .and(Tone::Text, &text::clip(&words::title(question), TITLE))
+            .and(Tone::Dim, " → ")
+            .and(Tone::Strong, answer)
+            .hanging(2);
+        match note {
+            Some(note) => line.and(Tone::Dim, &format!(" ({note})")),
+            None => line,
+        }
+    }
+
+    fn closed(&self, round: RoundId, how: &Ending) -> Vec<Line> {
+        let questions = self.view.iter().flat_map(|view| &view.questions);
+        let of_round = questions.filter(|question| question.round == round);
+        let line = |question: &OpenQuestion| {
+            let title = text::clip(&words::title(question), TITLE);
+            Line::new(Tone::Care, "– ").and(Tone::Text, &title).and(Tone::Dim, &format!(": {how}")).hanging(2)
+        };
+        of_round.filter(|question| question.purpose != Purpose::Confirm).map(line).collect()
+    }
+
+    fn is_new(&self, model: &str) -> bool {
+        self.view.as_ref().is_none_or(|view| view.agent.model.as_deref() != Some(model))
+    }
+}
+
+fn header(task: &str, id: &SessionId, project: &str) -> Vec<Line> {
+    let mut lines = prose::clipped(task, Tone::Strong, 6);
+    if let Some(first) = lines.first_mut() {
+        *first = Line::new(Tone::Here, "● ").then(first.clone()).hanging(2);
+    }
+    for more in lines.iter_mut().skip(1) {
+        *more = more.clone().indented(2);
+    }
+    lines.push(Line::new(Tone::Dim, "  ").and_giving(Tone::Dim, &format!("{id} in {project}")));
+    lines.push(Line::empty());
+    lines
+}
+
+fn turn_started(number: u32, kind: TurnKind) -> Vec<Line> {
+    match (number, kind) {
+        (1, TurnKind::Plan) => Vec::new(),
+        (_, TurnKind::Plan) => vec![Line::new(Tone::Dim, "· The agent makes the plan anew")],
+        (_, TurnKind::Work) => {
+            vec![Line::empty(), Line::new(Tone::Strong, "Starting the work"), Line::empty()]
+        }
+    }
+}
+
+fn is_failing(entry: &Entry) -> bool {
+    entry.facts.iter().any(|fact| matches!(fact, Event::Failed { .. } | Event::Cancelled { .. }))
+}

@@ -1,0 +1,113 @@
+//! How amounts, times and people are put into words.
+
+use jiff::SignedDuration;
+use rapport_core::{By, OpenQuestion, Purpose, Usage};
+
+/// What a question is recognised by: its header, or the question itself.
+pub(super) fn title(question: &OpenQuestion) -> String {
+    match &question.purpose {
+        Purpose::Permission { tool, what } => format!("{tool} {what}"),
+        Purpose::Clarify | Purpose::LeavePlanMode { .. } | Purpose::Confirm => {
+            question.header.clone().unwrap_or_else(|| question.text.clone())
+        }
+    }
+}
+
+/// Who answered, where that needs saying: not for the person who sits here.
+pub(super) fn answered_by(by: &By, me: &By, auto: Option<&By>) -> Option<String> {
+    if by == me {
+        return None;
+    }
+    match by {
+        By::Rule { name } if auto == Some(by) => Some(format!("answered by the {name} itself")),
+        _ => Some(format!("answered by {}", somebody(by))),
+    }
+}
+
+/// Somebody, by name and place.
+pub(super) fn somebody(by: &By) -> String {
+    match by {
+        By::Person { channel, id } => format!("{id} in {channel}"),
+        By::Lead { .. } | By::Model { .. } | By::Rule { .. } => by.to_string(),
+    }
+}
+
+/// A count with its noun: `1 round`, `3 rounds`.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+/// A number of tokens: `512`, `5.2k`, `1.2M`.
+pub(super) fn tokens(number: u64) -> String {
+    let scaled = |unit: f64| number as f64 / unit;
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..999_950 => format!("{:.1}k", scaled(1e3)),
+        _ => format!("{:.1}M", scaled(1e6)),
+    }
+}
+
+/// Tokens and money: `5.2k in, 1.2k out · $0.03`; nothing where nothing was used.
+pub(super) fn usage(usage: &Usage) -> Option<String> {
+    let read = usage.input.saturating_add(usage.cache_write).saturating_add(usage.cache_read);
+    if read == 0 && usage.output == 0 {
+        return None;
+    }
+    let mut words = format!("{} in, {} out", tokens(read), tokens(usage.output));
+    if usage.cost_micros > 0 {
+        words.push_str(&format!(" · {}", cost(usage.cost_micros)));
+    }
+    Some(words)
+}
+
+/// Money: `$0.03`, and `<$0.01` for what is less than a cent.
+pub(super) fn cost(micros: u64) -> String {
+    match micros {
+        0..5_000 => "<$0.01".into(),
+        _ => format!("${:.2}", micros as f64 / 1e6),
+    }
+}
+
+/// A time on a clock: `01:12`, `1:02:03`.
+pub(super) fn clock(time: SignedDuration) -> String {
+    let seconds = time.as_secs().max(0);
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes:02}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts() {
+        for (number, words) in
+            [(0, "0"), (999, "999"), (5_200, "5.2k"), (999_999, "1.0M"), (1_234_567, "1.2M")]
+        {
+            assert_eq!(tokens(number), words);
+        }
+        for (micros, words) in [(400, "<$0.01"), (30_000, "$0.03"), (12_345_678, "$12.35")] {
+            assert_eq!(cost(micros), words);
+        }
+        for (seconds, words) in [(-5, "00:00"), (72, "01:12"), (3_723, "1:02:03")] {
+            assert_eq!(clock(SignedDuration::from_secs(seconds)), words);
+        }
+    }
+
+    #[test]
+    fn people() {
+        let me = By::Person { channel: "terminal".into(), id: "me".into() };
+        let anna = By::Person { channel: "telegram".into(), id: "anna".into() };
+        let demo = By::Rule { name: "demo".into() };
+        assert_eq!(answered_by(&me, &me, None), None);
+        assert_eq!(answered_by(&anna, &me, None).as_deref(), Some("answered by anna in telegram"));
+        assert_eq!(answered_by(&demo, &me, Some(&demo)).as_deref(), Some("answered by the demo itself"));
+        assert_eq!(answered_by(&demo, &me, None).as_deref(), Some("answered by the rule demo"));
+    }
+}

@@ -1,0 +1,59 @@
+//! What the agent is at, gathered from facts and from the progress between them.
+
+use std::time::Duration;
+
+use rapport_core::{Event, Progress, Usage, View};
+
+use super::render::progress;
+use super::text::Line;
+
+/// What the agent is at.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    doing: Option<String>,
+    /// What the process used since the last fact about it.
+    usage: Usage,
+    since: Duration,
+}
+
+impl Work {
+    /// Takes in a fact.
+    pub(super) fn fact(&mut self, fact: &Event, now: Duration) {
+        match fact {
+            Event::TurnStarted { .. } => {
+                self.since = now;
+                self.doing = None;
+            }
+            Event::Used { tool, what, .. } => self.doing = Some(format!("{tool} {}", first_line(what))),
+            Event::Said { text, .. } => self.doing = Some(first_line(text)),
+            Event::Asked { .. } | Event::Answered { .. } | Event::TurnEnded { .. } => self.doing = None,
+            Event::Spent { .. } => self.usage = Usage::default(),
+            _ => {}
+        }
+    }
+
+    /// Takes in what the agent is at just now.
+    pub(super) fn progress(&mut self, progress: Progress) {
+        self.usage = progress.usage;
+        if let Some(doing) = progress.doing {
+            self.doing = Some(first_line(&doing));
+        }
+    }
+
+    /// The line that shows it.
+    pub(super) fn line(&self, view: Option<&View>, now: Duration) -> Line {
+        let mut usage = view.map(|view| view.usage).unwrap_or_default();
+        usage += self.usage;
+        let doing = self.doing.as_deref().or_else(|| view.map(progress::doing));
+        progress::line(doing.unwrap_or("Starting"), &usage, now.saturating_sub(self.since))
+    }
+
+    /// When the spinner turns next.
+    pub(super) fn next_frame(&self, now: Duration) -> Duration {
+        now + progress::FRAME
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.trim().lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,96 @@
+//! `rapport answer`: from any terminal, whether the session runs or not.
+
+use std::ffi::OsString;
+use std::io::Read as _;
+
+use rapport_core::{Act, QuestionId, Reply};
+use serde_json::json;
+
+use super::output::say;
+use super::sessions::{self, Reached};
+use super::{Common, text};
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store;
+use crate::wiring::Place;
+
+/// Answer a question of a session, from anywhere
+///
+/// VALUE is an option's label, value or number (from 1), or, where the question takes it, words of your own. Several
+/// values choose several options. The first answer to a question wins; later ones are told so.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport answer 20260124-add-auth JWT                     the only open question
+  rapport answer add-auth --question q2 Google GitHub      several options of a question by name
+  rapport answer add-auth --question q3 2                  an option by its number
+  rapport answer add-auth --question q3 --text \"42\"        exactly these words
+  rapport answer add-auth confirm                          start the work with the plan as it is
+  rapport answer add-auth --question q1 --edit Session     change an answer before the plan is confirmed
+  rapport answer add-auth --back                           open the question before once more")]
+pub(super) struct Args {
+    /// The session: its name, or a part of it that no other has
+    session: String,
+    /// What to answer
+    #[arg(required_unless_present_any = ["text", "back"], allow_negative_numbers = true)]
+    value: Vec<OsString>,
+    /// Which question (default: the only open one)
+    #[arg(long, short, value_name = "ID")]
+    question: Option<String>,
+    /// Take exactly these words as the answer; "-" reads them from standard input
+    #[arg(long, value_name = "WORDS", conflicts_with = "value", allow_hyphen_values = true)]
+    text: Option<OsString>,
+    /// Change an answer that was given, before the plan is confirmed
+    #[arg(long, requires = "question")]
+    edit: bool,
+    /// Go back to the question before, in a round that is not complete
+    #[arg(long, conflicts_with_all = ["value", "text", "edit", "question"])]
+    back: bool,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let store = Place::find(common)?.store();
+    let id = sessions::find(&*store, &args.session)?;
+    let reached = match act(&args)? {
+        Act::Answer { question: Some(question), reply } if args.edit => edit(&*store, &id, question, reply)?,
+        act => sessions::act(&*store, &id, &act)?,
+    };
+    if common.json {
+        return say(json!({ "session": id, "answered": !args.back, "running": reached == Reached::Process }));
+    }
+    say(if args.back { "Open again." } else { "Answered." })?;
+    reached.next_step(&id).map_or(Ok(()), say)
+}
+
+fn act(args: &Args) -> Result<Act, Failure> {
+    if args.back {
+        return Ok(Act::Back);
+    }
+    let reply = match &args.text {
+        Some(words) if words == "-" => Reply::Text(from_stdin()?),
+        Some(words) => {
+            Reply::Text(words.to_str().map(str::to_owned).ok_or_else(|| super::not_text("answer"))?)
+        }
+        None => Reply::Words(text(&args.value, "answer")?),
+    };
+    Ok(Act::Answer { question: args.question.as_deref().map(QuestionId::new), reply })
+}
+
+/// Opens the question, answers it, and, if the answer is not taken, leaves it as it was.
+fn edit(
+    store: &dyn Store,
+    id: &rapport_core::SessionId,
+    question: QuestionId,
+    reply: Reply,
+) -> Result<Reached, Failure> {
+    sessions::act(store, id, &Act::Reopen { question: question.clone() })?;
+    let answer = Act::Answer { question: Some(question.clone()), reply };
+    sessions::act(store, id, &answer).inspect_err(|_| {
+        // The refusal of the answer is what matters; that the old one stays is what was promised.
+        let _ = sessions::act(store, id, &Act::Keep { question });
+    })
+}
+
+fn from_stdin() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    String::from_utf8(bytes).map_err(|_| Failure::new(Code::Usage, "this answer is not UTF-8 text"))
+}

@@ -1,0 +1,29 @@
+//! `rapport cancel`.
+
+use rapport_core::Act;
+use serde_json::json;
+
+use super::output::say;
+use super::{Common, sessions};
+use crate::error::Outcome;
+use crate::wiring::Place;
+
+/// End a session; its agent is stopped, its files stay
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The session: its name, or a part of it that no other has
+    session: String,
+    /// Why, for those who read the log
+    #[arg(long, value_name = "WHY")]
+    reason: Option<String>,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let store = Place::find(common)?.store();
+    let id = sessions::find(&*store, &args.session)?;
+    sessions::act(&*store, &id, &Act::Cancel { reason: args.reason })?;
+    if common.json {
+        return say(json!({ "session": id, "status": "cancelled" }));
+    }
+    say(format_args!("Cancelled {id}."))
+}

@@ -1,0 +1,163 @@
+//! `rapport demo`: the whole story, embedded. No account, key, network, server or terminal is needed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rapport_core::{OpenQuestion, Purpose, Reply, View};
+
+use super::output::say;
+use super::screen::{self, Answering};
+use super::{Common, sessions};
+use crate::channels::terminal::safe;
+use crate::config::{AgentLayer, Layer};
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store;
+use crate::wiring::{Host, Place};
+use crate::workers::local;
+
+const TASK: &str = "add a greeting";
+
+/// See the whole story with a scripted agent: no account, no key, no network
+///
+/// Plays a scenario in a temporary git repository: a task, questions, a plan, a confirmation, an agent that really edits
+/// files and asks once more in the middle, and a report. You answer if there is a terminal; else the demo answers
+/// itself and says so.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Play this scenario instead (docs/formats/scenario.md)
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+    /// Keep the repository afterwards
+    #[arg(long)]
+    keep: bool,
+    /// Let the demo answer, even though there is a terminal
+    #[arg(long)]
+    auto: bool,
+    /// The task to show
+    #[arg(default_value = TASK)]
+    task: String,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let folder = tempfile::Builder::new().prefix("rapport-demo-").tempdir()?;
+    let place = Place { home: folder.path().join("home"), project: folder.path().join("app") };
+    repository(&place.project)?;
+    let answering = if screen::is_interactive() && !args.auto {
+        Answering::Person
+    } else {
+        Answering::Rule { name: "demo", pick }
+    };
+    introduce(&place.project, &answering)?;
+    let outcome = play(common, &place, &args, answering);
+    if args.keep || outcome.is_err() {
+        let kept = folder.keep();
+        say(format_args!("\nKept in {}", kept.display()))?;
+    } else {
+        say("\nAll of this was in a temporary repository and is gone now; --keep keeps it.")?;
+    }
+    outcome
+}
+
+fn play(common: &Common, place: &Place, args: &Args, answering: Answering) -> Outcome {
+    let settings = place.settings(Layer {
+        agent: AgentLayer { command: Some(command(args.scenario.as_deref())?), ..AgentLayer::default() },
+        ..Layer::default()
+    })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let id = runtime.block_on(async {
+        let host = Host::start(place, &settings)?;
+        let gateway = host.engine.gateway();
+        let story = async {
+            let id = gateway.create(place.session(args.task.clone(), &settings)?).await?;
+            screen::show(common, &gateway, &id, answering).await?;
+            Ok::<_, Failure>(id)
+        };
+        let outcome = story.await;
+        host.stop().await;
+        outcome
+    })?;
+    let store = place.store();
+    conclude(&*store, place, &sessions::view(&*store, &id)?)
+}
+
+/// Ends with what there is to look at: the diff, the plan, the log, and where they are.
+fn conclude(store: &dyn Store, place: &Place, view: &View) -> Outcome {
+    let baseline =
+        store.read(&view.id, 0)?.into_iter().flat_map(|entry| entry.facts).find_map(|fact| match fact {
+            rapport_core::Event::Baselined { baseline, .. } => baseline,
+            _ => None,
+        });
+    let result = view.changes.as_ref().and_then(|changes| changes.result.clone());
+    if let (Some(from), Some(to)) = (baseline, result) {
+        let diff = local::diff(&place.project, &from, &to)
+            .map_err(|error| Failure::new(Code::Trouble, error.to_string()))?;
+        say("\nThe diff it made:\n")?;
+        diff.lines().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
+    }
+    if let Some(path) = view.plan.as_ref().and_then(|plan| plan.path.as_ref()) {
+        let path = place.project.join(path);
+        say(format_args!("\nThe plan, {}:\n", path.display()))?;
+        let plan = std::fs::read_to_string(&path)?;
+        plan.lines().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
+    }
+    let facts = store.read(&view.id, 0)?;
+    say(format_args!("\nThe log, {} entries in {}/log.jsonl", facts.len(), store.whereabouts(&view.id)))
+}
+
+fn introduce(project: &Path, answering: &Answering) -> Outcome {
+    say("This is Rapport with a scripted agent, in a temporary git repository:")?;
+    say(format_args!("  {}", project.display()))?;
+    match answering {
+        Answering::Person => say("You are asked; answer as you like.\n"),
+        Answering::Rule { .. } => {
+            say("There is nobody to ask here, so the demo answers itself, and says so.\n")
+        }
+    }
+}
+
+/// What the demo answers: what a sensible person might, without pretending to be one.
+fn pick(question: &OpenQuestion) -> Reply {
+    match (&question.purpose, question.options.len()) {
+        (Purpose::Clarify, 0) => Reply::Text("as you think best".into()),
+        (Purpose::Clarify, options) if question.multi => Reply::Choices((0..options.min(2)).collect()),
+        (
+            Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Confirm,
+            _,
+        ) => Reply::Choices(vec![0]),
+    }
+}
+
+fn command(scenario: Option<&Path>) -> Result<String, Failure> {
+    let Some(path) = scenario else { return Ok("rehearsal".into()) };
+    let path = path.canonicalize().map_err(|error| {
+        Failure::new(Code::Usage, format!("cannot read the scenario {}: {error}", path.display()))
+    })?;
+    match path.to_str() {
+        Some(path) if !path.contains('"') => Ok(format!("rehearsal --scenario \"{path}\"")),
+        _ => Err(Failure::new(Code::Usage, format!("the path {} cannot be used", path.display()))),
+    }
+}
+
+/// A small repository with one commit, made without anything of the user's own settings.
+fn repository(project: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(project)?;
+    std::fs::write(project.join("README.md"), "# A small app\n\nIt does nothing yet.\n")?;
+    std::fs::write(project.join(".gitignore"), ".rapport/\n")?;
+    let identity = ["-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
+    let steps: [&[&str]; 3] = [
+        &["init", "--quiet", "--initial-branch=main"],
+        &["add", "--all"],
+        &["commit", "--quiet", "-m", "An app"],
+    ];
+    for step in steps {
+        let git = Command::new("git").args(identity).args(step).current_dir(project).output();
+        let failed = match git {
+            Ok(output) if output.status.success() => continue,
+            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        return Err(Failure::new(Code::Trouble, format!("cannot make a git repository: {failed}"))
+            .hint("The demo shows what changed with git; install it first."));
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! `rapport doctor`: what is there, what is missing, how to get it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde::Serialize;
+
+use super::output::{say, say_json};
+use super::{Common, sessions};
+use crate::config::{self, Layer};
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store;
+use crate::wiring::{self, Place};
+
+/// Check what Rapport needs, and say how to get what is missing
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+#[derive(Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Good,
+    /// Works, but not with everything.
+    Missing,
+    /// Does not work.
+    Bad,
+}
+
+pub(super) fn execute(common: &Common, _: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let checks = [settings(&place), agent(&place), git(&place), home(&place), store(&place), terminal()];
+    if common.json {
+        say_json(&checks)?;
+    } else {
+        checks.iter().try_for_each(show)?;
+    }
+    match checks.iter().find(|check| check.state == State::Bad) {
+        Some(bad) => Err(Failure::new(Code::Trouble, format!("{} is not right", bad.name))),
+        None => Ok(()),
+    }
+}
+
+fn show(check: &Check) -> Outcome {
+    let mark = match check.state {
+        State::Good => "ok     ",
+        State::Missing => "missing",
+        State::Bad => "bad    ",
+    };
+    say(format_args!("{mark}  {:<9} {}", check.name, check.found))?;
+    check.advice.as_ref().map_or(Ok(()), |advice| say(format_args!("                   {advice}")))
+}
+
+fn settings(place: &Place) -> Check {
+    match place.settings(Layer::default()) {
+        Ok(settings) => {
+            let found = format!(
+                "agent {}, hot {:#}, {} rounds",
+                settings.agent_command.join(" "),
+                settings.hot,
+                settings.max_rounds
+            );
+            good("settings", found)
+        }
+        Err(failure) => bad("settings", failure.message, "Mend or remove what is named there."),
+    }
+}
+
+fn agent(place: &Place) -> Check {
+    let Ok(settings) = place.settings(Layer::default()) else {
+        return bad("agent", "not checked".into(), "Mend the settings first.");
+    };
+    let config = match wiring::agent_config(place, &settings) {
+        Ok(config) => config,
+        Err(failure) => return bad("agent", failure.message, "Set agent.command."),
+    };
+    let mut command = Command::new(&config.program);
+    command.args(&config.leading_args).arg("--version").env_clear().envs(config.env).stdin(Stdio::null());
+    match command.output() {
+        Ok(output) if output.status.success() => {
+            good("agent", String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
+        Ok(output) => bad(
+            "agent",
+            format!(
+                "{} --version: {}",
+                config.program.display(),
+                String::from_utf8_lossy(&output.stderr).trim()
+            ),
+            "Look at its own message.",
+        ),
+        Err(error) => Check {
+            name: "agent",
+            state: State::Missing,
+            found: format!("cannot run {}: {error}", config.program.display()),
+            advice: Some(
+                "Install it with: npm install -g @anthropic-ai/claude-code   or try without: \
+                 rapport run --agent rehearsal \"add a greeting\""
+                    .into(),
+            ),
+        },
+    }
+}
+
+fn git(place: &Place) -> Check {
+    let version = Command::new("git").arg("--version").output();
+    let Some(version) = version.ok().filter(|output| output.status.success()) else {
+        return Check {
+            name: "git",
+            state: State::Missing,
+            found: "no git on the PATH".into(),
+            advice: Some("Install it to see what an agent changed.".into()),
+        };
+    };
+    let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
+    if place.project.join(".git").exists() {
+        return good("git", format!("{version}, in {}", place.project.display()));
+    }
+    Check {
+        name: "git",
+        state: State::Missing,
+        found: format!("{version}, but {} is no repository", place.project.display()),
+        advice: Some("Make it one with `git init` to see what an agent changed.".into()),
+    }
+}
+
+fn home(place: &Place) -> Check {
+    match writable(&place.home) {
+        Ok(()) => good("home", place.home.display().to_string()),
+        Err(error) => {
+            bad("home", format!("cannot write to {}: {error}", place.home.display()), "Set RAPPORT_HOME.")
+        }
+    }
+}
+
+fn store(place: &Place) -> Check {
+    let store = place.store();
+    let folder = config::sessions(&place.project);
+    let all = match store.list() {
+        Ok(all) => all,
+        Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
+    };
+    let damaged: Vec<_> = all
+        .iter()
+        .filter_map(|id| sessions::view(&*store, id).err())
+        .map(|failure| failure.message)
+        .collect();
+    match damaged.first() {
+        Some(first) => {
+            bad("sessions", first.clone(), "Restore it from a backup, or move its directory away.")
+        }
+        None => good("sessions", format!("{} in {}", all.len(), folder.display())),
+    }
+}
+
+fn terminal() -> Check {
+    if super::screen::is_interactive() {
+        return good("terminal", "questions can be answered here".into());
+    }
+    let found = "none; questions wait for `rapport answer`".into();
+    Check { name: "terminal", state: State::Good, found, advice: None }
+}
+
+fn writable(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    tempfile::tempfile_in(folder).map(drop)
+}
+
+fn good(name: &'static str, found: String) -> Check {
+    Check { name, state: State::Good, found, advice: None }
+}
+
+fn bad(name: &'static str, found: String, advice: &str) -> Check {
+    Check { name, state: State::Bad, found, advice: Some(advice.into()) }
+}

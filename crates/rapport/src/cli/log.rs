@@ -1,0 +1,94 @@
+//! `rapport log`: the facts of a session, in words or as they are.
+
+use rapport_core::{Asker, Entry, Event};
+
+use super::output::{say, say_json};
+use super::{Common, sessions};
+use crate::channels::terminal::safe;
+use crate::error::Outcome;
+use crate::stores::Store as _;
+use crate::wiring::Place;
+
+/// Print what happened in a session, fact by fact
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport log add-auth
+  rapport log add-auth --json | jq -c '.facts[] | .answered // empty'")]
+pub(super) struct Args {
+    /// The session: its name, or a part of it that no other has
+    session: String,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let store = Place::find(common)?.store();
+    let id = sessions::find(&*store, &args.session)?;
+    for entry in store.read(&id, 0)? {
+        if common.json {
+            say_json(&entry)?;
+        } else {
+            in_words(&entry)?;
+        }
+    }
+    Ok(())
+}
+
+fn in_words(entry: &Entry) -> Outcome {
+    let at = entry.at.strftime("%Y-%m-%d %H:%M:%S");
+    for fact in &entry.facts {
+        say(format_args!("{at}  {}", safe::line(&words(fact))))?;
+    }
+    Ok(())
+}
+
+fn words(fact: &Event) -> String {
+    match fact {
+        Event::Created(created) => format!("{} wants: {}", created.by, created.task),
+        Event::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {kind:?}").to_lowercase(),
+        Event::Baselined { .. } => "the state before the work is noted".into(),
+        Event::Connected { conversation, .. } => {
+            format!("the agent is there, in conversation {conversation}")
+        }
+        Event::Said { text, .. } => format!("the agent says: {text}"),
+        Event::Used { tool, what, .. } => format!("the agent uses {tool}: {what}"),
+        Event::Unreadable { line, .. } => format!("the agent printed what cannot be read: {line}"),
+        Event::Asked { asker, questions, .. } => {
+            let who = match asker {
+                Asker::Rapport => "Rapport",
+                Asker::Agent { .. } => "the agent",
+            };
+            let asked = questions.iter().map(|q| format!("{} {}", q.id, q.text));
+            format!("{who} asks: {}", asked.collect::<Vec<_>>().join(" / "))
+        }
+        Event::AskedAgain { round, .. } => format!("the agent asks round {round} again, after it was away"),
+        Event::Declined { reason, .. } => format!("the agent is told: {reason}"),
+        Event::Answered { question, answer, by } => {
+            let words = answer.values.iter().chain(&answer.text).cloned().collect::<Vec<_>>();
+            format!("{question} is answered by {by}: {}", words.join(", "))
+        }
+        Event::Reopened { question, by } => format!("{question} is opened again by {by}"),
+        Event::Kept { question, by } => format!("{question} is left as it was by {by}"),
+        Event::Taken { .. } => "the agent has the answer".into(),
+        Event::Closed { round, how } => format!("round {round} is closed: {how}"),
+        Event::Cooled { .. } => "the agent has waited long enough to be put away".into(),
+        Event::Parked { .. } => "the agent is parked; waiting costs nothing".into(),
+        Event::CutOff { reason, .. } => format!("the agent was cut off: {reason}"),
+        Event::Spent { usage, .. } => {
+            let dollars = usage.cost_micros as f64 / 1e6;
+            format!("{} tokens in, {} out, ${dollars:.4}", usage.input, usage.output)
+        }
+        Event::PlanProposed { goal, description, .. } => format!("a plan is proposed: {goal}/{description}"),
+        Event::PlanSaved { path, .. } => format!("the plan is saved to {path}"),
+        Event::TurnEnded { turn, result } => format!("turn {turn} ends: {result}"),
+        Event::Failed { reason } => format!("failed: {reason}"),
+        Event::Restarted { by } => format!("restarted by {by}"),
+        Event::Reported { changes: Some(changes) } => {
+            format!("completed; {} files changed", changes.files.len())
+        }
+        Event::Reported { changes: None } => "completed".into(),
+        Event::Cancelled { by, reason } => match reason {
+            Some(reason) => format!("cancelled by {by}: {reason}"),
+            None => format!("cancelled by {by}"),
+        },
+        Event::Unknown(fact) => format!("a fact of a newer kind: {fact}"),
+    }
+}

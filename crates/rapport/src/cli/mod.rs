@@ -1,0 +1,138 @@
+//! The command line: one file per subcommand. A subcommand's doc comment is its help.
+
+mod answer;
+mod cancel;
+mod completions;
+mod demo;
+mod doctor;
+mod log;
+mod output;
+mod run;
+mod screen;
+mod sessions;
+mod status;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::agents::{keeper, rehearsal};
+use crate::error::{Failure, Outcome};
+
+/// Makes coding agents ask instead of guess.
+///
+/// Rapport takes an agent's questions to whoever can answer them, waits as long as it takes at no cost, and carries the
+/// answer back into the very tool call that asked.
+#[derive(Debug, Parser)]
+#[command(name = "rapport", version, max_term_width = 100, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  rapport demo                                    see the whole story, without any account
+  rapport run \"add a greeting to the start page\"  clarify, plan, confirm, work, report
+  rapport status                                  what waits, and for whom
+  rapport answer 20260124-add-a-greeting English  answer from any terminal
+  rapport run --resume 20260124-add-a-greeting    go on after an interruption
+
+Exit codes:
+  0 done   1 trouble   2 wrong usage   3 refused   4 no such session   5 held by another process
+  6 log cannot be read or written   7 the agent failed   8 cancelled   130 stopped, can be resumed";
+
+/// What every command takes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Common {
+    /// Print JSON for scripts instead of words for people
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The project's directory (default: the one around the current directory)
+    #[arg(long, global = true, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub color: When,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Run(run::Args),
+    Status(status::Args),
+    Answer(answer::Args),
+    Log(log::Args),
+    Cancel(cancel::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
+    /// Play a scenario as if it were the agent's CLI (speaks Claude Code's stream-json)
+    ///
+    /// Takes --scenario FILE or the name of a built-in scenario, and then the agent's own flags. This is what
+    /// `agent.command: rehearsal` runs; docs/formats/scenario.md describes scenarios.
+    #[command(disable_help_flag = true)]
+    Rehearse {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Hold an agent's process, and end it with its host
+    #[command(hide = true, disable_help_flag = true)]
+    Keep {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+}
+
+impl Cli {
+    /// Does what the command line says.
+    pub fn execute(self) -> ExitCode {
+        let common = &self.common;
+        let outcome = match self.command {
+            Command::Demo(args) => demo::execute(common, args),
+            Command::Run(args) => run::execute(common, args),
+            Command::Status(args) => status::execute(common, args),
+            Command::Answer(args) => answer::execute(common, args),
+            Command::Log(args) => log::execute(common, args),
+            Command::Cancel(args) => cancel::execute(common, args),
+            Command::Doctor(args) => doctor::execute(common, args),
+            Command::Completions(args) => completions::execute(args),
+            Command::Rehearse { args } => return rehearsal::run(args.into_iter()),
+            Command::Keep { args } => return keeper::run(args),
+        };
+        conclude(outcome, common.json)
+    }
+}
+
+fn conclude(outcome: Outcome, as_json: bool) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print(as_json);
+            ExitCode::from(failure.code as u8)
+        }
+    }
+}
+
+/// Words from the command line as one text; what is not text is refused rather than mended.
+fn text(words: &[OsString], what: &str) -> Result<Vec<String>, Failure> {
+    let words = words.iter().map(|word| word.to_str().map(str::to_owned));
+    words.collect::<Option<_>>().ok_or_else(|| not_text(what))
+}
+
+fn not_text(what: &str) -> Failure {
+    Failure::new(crate::error::Code::Usage, format!("this {what} is not UTF-8 text"))
+}

@@ -1,0 +1,119 @@
+//! How a session is shown while a command runs it, and what its end means for the exit code.
+
+use std::io::{self, IsTerminal as _};
+use std::time::Duration;
+
+use rapport_core::{By, OpenQuestion, Reply, SessionId, Status, View};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use super::{Common, When};
+use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal};
+use crate::engine::{Gateway, socket};
+use crate::error::{Code, Failure, Outcome};
+
+/// How long a question is looked at before a rule answers it.
+const LOOK: Duration = Duration::from_millis(400);
+
+/// Who answers at this screen.
+pub(super) enum Answering {
+    /// The person in front of it.
+    Person,
+    /// A rule that picks, and says that it did.
+    Rule { name: &'static str, pick: fn(&OpenQuestion) -> Reply },
+}
+
+/// Shows a session until it ends or the person leaves.
+pub(super) async fn show(
+    common: &Common,
+    gateway: &Gateway,
+    id: &SessionId,
+    answering: Answering,
+) -> Outcome {
+    let (stop, shutdown) = watch::channel(false);
+    let signals = tokio::spawn(async move {
+        // The terminal has to be left as it was found; it is told to stop rather than cut off.
+        if stop_signal().await.is_ok() {
+            let _ = stop.send(true);
+        }
+        stop.closed().await;
+    });
+    let auto = match answering {
+        Answering::Person => None,
+        Answering::Rule { name, pick } => {
+            Some(AutoAnswer { by: By::Rule { name: name.into() }, pause: LOOK, pick: Box::new(pick) })
+        }
+    };
+    let config = Terminal {
+        by: socket::person_here(),
+        interactive: is_interactive(),
+        colour: colour(common.color),
+        answer_hint: format!("rapport answer {id}"),
+        auto,
+    };
+    let outcome = terminal::run(config, gateway.clone(), id.clone(), shutdown).await;
+    signals.abort();
+    match outcome {
+        Ok(terminal::Outcome::Ended(_)) => ended(&gateway.view(id).await?),
+        Ok(terminal::Outcome::Detached) => Err(stopped(id)),
+        Err(error) => {
+            // The session may be the reason, and knows better.
+            gateway.view(id).await?;
+            Err(Failure::new(Code::Trouble, error.to_string()))
+        }
+    }
+}
+
+/// Whether somebody sits there.
+pub(super) fn is_interactive() -> bool {
+    let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !dumb
+}
+
+/// Waits until this process is told to stop.
+pub(super) async fn stop_signal() -> io::Result<()> {
+    let (mut term, mut int, mut hup) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?);
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+        _ = hup.recv() => {}
+    }
+    Ok(())
+}
+
+/// What the end of a session means for the exit code.
+pub(super) fn ended(view: &View) -> Outcome {
+    match view.status {
+        Status::Failed => {
+            Err(Failure::new(Code::Agent, view.failure.clone().unwrap_or_else(|| "failed".into())).hint(
+                format!("Everything up to here is kept. Try again with: rapport run --resume {}", view.id),
+            ))
+        }
+        Status::Cancelled => Err(Failure::new(Code::Cancelled, format!("{} was cancelled", view.id))),
+        Status::Completed | Status::Started | Status::Running | Status::NeedsInput => Ok(()),
+    }
+}
+
+/// Whether nothing more comes by itself.
+pub(super) fn is_over(status: Status) -> bool {
+    match status {
+        Status::Completed | Status::Cancelled | Status::Failed => true,
+        Status::Started | Status::Running | Status::NeedsInput => false,
+    }
+}
+
+/// How it is told that a session waits.
+pub(super) fn stopped(id: &SessionId) -> Failure {
+    Failure::new(Code::Interrupted, format!("{id} waits; nothing is lost"))
+        .hint(format!("Answer from anywhere with: rapport answer {id} VALUE"))
+        .hint(format!("Go on with: rapport run --resume {id}"))
+}
+
+fn colour(when: When) -> ColourChoice {
+    match when {
+        When::Auto => ColourChoice::Auto,
+        When::Always => ColourChoice::Always,
+        When::Never => ColourChoice::Never,
+    }
+}

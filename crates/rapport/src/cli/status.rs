@@ -1,0 +1,152 @@
+//! `rapport status`: what there is, and what waits for whom.
+
+use rapport_core::{OpenQuestion, Status, View};
+
+use super::output::{ago, say, say_json};
+use super::{Common, sessions};
+use crate::channels::terminal::safe;
+use crate::clock::Clock;
+use crate::error::Outcome;
+use crate::stores::Store;
+use crate::wiring::Place;
+
+/// How many ended sessions are listed without --all.
+const ENDED: usize = 5;
+
+/// Show sessions and the questions that wait
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport status                      what goes on, what waits, what ended lately
+  rapport status add-auth             one session, with its answers and its plan
+  rapport status --json | jq '.[] | select(.status == \"needs_input\") | .questions'")]
+pub(super) struct Args {
+    /// One session: its name, or a part of it that no other has
+    session: Option<String>,
+    /// List every session, however long ago it ended
+    #[arg(long)]
+    all: bool,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let store = place.store();
+    if let Some(name) = &args.session {
+        let id = sessions::find(&*store, name)?;
+        let view = sessions::view(&*store, &id)?;
+        return if common.json { say_json(&view) } else { detail(&*store, &view) };
+    }
+    let (views, damaged) = all(&*store)?;
+    if common.json {
+        say_json(&views)?;
+    } else {
+        overview(&views, args.all)?;
+    }
+    for failure in damaged {
+        // One damaged log must not hide the others.
+        eprintln!("rapport: {failure}");
+    }
+    Ok(())
+}
+
+type Failures = Vec<crate::error::Failure>;
+
+fn all(store: &dyn Store) -> Result<(Vec<View>, Failures), crate::error::Failure> {
+    let (mut views, mut damaged) = (Vec::new(), Vec::new());
+    for id in store.list()? {
+        match sessions::view(store, &id) {
+            Ok(view) => views.push(view),
+            Err(failure) => damaged.push(failure),
+        }
+    }
+    Ok((views, damaged))
+}
+
+fn overview(views: &[View], everything: bool) -> Outcome {
+    if views.is_empty() {
+        say("No sessions here yet.")?;
+        return say("Begin one with: rapport run \"what you want done\"   or look around with: rapport demo");
+    }
+    let (ended, going): (Vec<_>, Vec<_>) = views.iter().partition(|view| is_over(view.status));
+    for view in &going {
+        brief(view)?;
+        for question in &view.questions {
+            waiting(view, question)?;
+        }
+    }
+    let shown = if everything { ended.len() } else { ENDED.min(ended.len()) };
+    for view in ended.iter().rev().take(shown) {
+        brief(view)?;
+    }
+    match ended.len() - shown {
+        0 => Ok(()),
+        more => say(format_args!("and {more} more that ended: rapport status --all")),
+    }
+}
+
+fn brief(view: &View) -> Outcome {
+    let when = ago(view.updated_at, Clock::system().now());
+    let task = view.task.lines().next().unwrap_or_default();
+    say(format_args!("{}  {}  {when}  {}", view.id, word(view), shorten(&safe::line(task), 60)))
+}
+
+fn waiting(view: &View, question: &OpenQuestion) -> Outcome {
+    say(format_args!("    {}  {}", question.id, safe::line(&question.text)))?;
+    for (place, option) in question.options.iter().enumerate() {
+        say(format_args!("        {}. {}", place + 1, safe::line(&option.label)))?;
+    }
+    say(format_args!("        rapport answer {} --question {} VALUE", view.id, question.id))
+}
+
+fn detail(store: &dyn Store, view: &View) -> Outcome {
+    brief(view)?;
+    say(format_args!("  task      {}", shorten(&safe::line(&view.task), 400)))?;
+    say(format_args!("  project   {}", safe::line(&view.project)))?;
+    say(format_args!("  files     {}", store.whereabouts(&view.id)))?;
+    if let Some(plan) = &view.plan {
+        say(format_args!("  plan      {}", plan.path.as_deref().unwrap_or("not saved yet")))?;
+    }
+    if let Some(doing) = &view.agent.doing {
+        say(format_args!("  agent     {}", shorten(&safe::line(doing), 80)))?;
+    }
+    for answered in &view.answers {
+        say(format_args!(
+            "  {}  {} -> {} (by {})",
+            answered.id,
+            safe::line(&answered.text),
+            safe::line(&answered.answer),
+            answered.by
+        ))?;
+    }
+    for question in &view.questions {
+        waiting(view, question)?;
+    }
+    if let Some(failure) = &view.failure {
+        say(format_args!("  failed    {}", safe::line(failure)))?;
+        say(format_args!("  try again rapport run --resume {}", view.id))?;
+    }
+    for file in view.changes.iter().flat_map(|changes| &changes.files) {
+        say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
+    }
+    Ok(())
+}
+
+fn word(view: &View) -> &'static str {
+    match view.status {
+        Status::NeedsInput => "needs input",
+        status => status.as_str(),
+    }
+}
+
+fn is_over(status: Status) -> bool {
+    match status {
+        Status::Completed | Status::Cancelled => true,
+        Status::Started | Status::Running | Status::NeedsInput | Status::Failed => false,
+    }
+}
+
+fn shorten(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}

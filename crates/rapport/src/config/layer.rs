@@ -1,0 +1,113 @@
+//! One layer of settings, in which everything may be left out.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use jiff::SignedDuration;
+use serde::Deserialize;
+
+use super::ConfigError;
+
+/// One layer of settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Layer {
+    /// About the agent.
+    pub agent: AgentLayer,
+    /// About rounds of questions.
+    pub rounds: RoundsLayer,
+    /// About questions.
+    pub questions: QuestionsLayer,
+}
+
+/// About the agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentLayer {
+    /// The CLI to run (`claude`), or `rehearsal` for the scripted one.
+    pub command: Option<String>,
+    /// How long a waiting agent's process is kept (`5m`).
+    pub hot: Option<SignedDuration>,
+    /// How long an agent may be silent while it works (`30m`).
+    pub silence: Option<SignedDuration>,
+    /// The permission mode of working turns (`default`, `acceptEdits`, ...).
+    pub permission_mode: Option<String>,
+    /// Variables the agent gets beside the usual ones.
+    pub env: Option<Vec<String>>,
+}
+
+/// About rounds of questions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RoundsLayer {
+    /// How many there may be before a plan.
+    pub max: Option<u32>,
+}
+
+/// About questions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct QuestionsLayer {
+    /// How long they stay open (`7d` would be `168h`).
+    pub expire: Option<SignedDuration>,
+}
+
+impl Layer {
+    /// The layer in a file; an empty one if there is no file.
+    pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
+        let name = path.display().to_string();
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(source) => return Err(ConfigError::Unreadable { path: name, source }),
+        };
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        serde_saphyr::from_str(&text)
+            .map_err(|error| ConfigError::Wrong { path: name, what: error.to_string() })
+    }
+
+    /// The layer in the environment: `agent.hot` is `RAPPORT_AGENT_HOT`, and so on.
+    pub fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let list =
+            |value: String| value.split([',', ' ']).filter(|w| !w.is_empty()).map(str::to_owned).collect();
+        Ok(Self {
+            agent: AgentLayer {
+                command: env("RAPPORT_AGENT_COMMAND"),
+                hot: parsed(&env, "RAPPORT_AGENT_HOT")?,
+                silence: parsed(&env, "RAPPORT_AGENT_SILENCE")?,
+                permission_mode: env("RAPPORT_AGENT_PERMISSION_MODE"),
+                env: env("RAPPORT_AGENT_ENV").map(list),
+            },
+            rounds: RoundsLayer { max: parsed(&env, "RAPPORT_ROUNDS_MAX")? },
+            questions: QuestionsLayer { expire: parsed(&env, "RAPPORT_QUESTIONS_EXPIRE")? },
+        })
+    }
+
+    /// This layer, with another laid over it.
+    pub fn under(self, upper: Self) -> Self {
+        Self {
+            agent: AgentLayer {
+                command: upper.agent.command.or(self.agent.command),
+                hot: upper.agent.hot.or(self.agent.hot),
+                silence: upper.agent.silence.or(self.agent.silence),
+                permission_mode: upper.agent.permission_mode.or(self.agent.permission_mode),
+                env: upper.agent.env.or(self.agent.env),
+            },
+            rounds: RoundsLayer { max: upper.rounds.max.or(self.rounds.max) },
+            questions: QuestionsLayer { expire: upper.questions.expire.or(self.questions.expire) },
+        }
+    }
+}
+
+fn parsed<T: FromStr>(env: impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<T>, ConfigError>
+where
+    T::Err: ToString,
+{
+    let Some(value) = env(name) else { return Ok(None) };
+    match value.parse() {
+        Ok(parsed) => Ok(Some(parsed)),
+        Err(error) => Err(ConfigError::Variable { name: name.into(), value, what: error.to_string() }),
+    }
+}

@@ -1,0 +1,117 @@
+//! Settings: `config.yaml` in the home and in the project, then the environment, then flags. Later ones win.
+
+mod layer;
+mod places;
+
+use std::path::Path;
+
+use jiff::SignedDuration;
+use thiserror::Error;
+
+pub use layer::{AgentLayer, Layer, QuestionsLayer, RoundsLayer};
+pub use places::{home, project};
+
+/// The word for the scripted agent in `agent.command`.
+pub const REHEARSAL: &str = "rehearsal";
+
+/// What holds, after all layers are laid over each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The CLI to run, and what goes before its arguments.
+    pub agent_command: Vec<String>,
+    /// How long a waiting agent's process is kept.
+    pub hot: SignedDuration,
+    /// How long an agent may be silent while it works.
+    pub silence: SignedDuration,
+    /// The permission mode of working turns.
+    pub permission_mode: String,
+    /// Variables the agent gets beside the usual ones.
+    pub agent_env: Vec<String>,
+    /// How many rounds of questions before a plan.
+    pub max_rounds: u32,
+    /// How long a question stays open; forever where nothing is said.
+    pub expire: Option<SignedDuration>,
+}
+
+/// What is wrong with the settings.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// The file is there and cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Unreadable {
+        /// Which file.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not what it should be.
+    #[error("{path} is not right: {what}")]
+    Wrong {
+        /// Which file.
+        path: String,
+        /// Where in it, and what.
+        what: String,
+    },
+    /// A variable is not what it should be.
+    #[error("{name}={value} is not right: {what}")]
+    Variable {
+        /// Which one.
+        name: String,
+        /// What it is.
+        value: String,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl Settings {
+    /// Lays all layers over each other.
+    pub fn load(
+        home: &Path,
+        project: &Path,
+        env: impl Fn(&str) -> Option<String>,
+        flags: Layer,
+    ) -> Result<Self, ConfigError> {
+        let home = Layer::from_file(&home.join("config.yaml"))?;
+        let project = Layer::from_file(&places::rapport_folder(project).join("config.yaml"))?;
+        let env = Layer::from_env(env)?;
+        let all = home.under(project).under(env).under(flags);
+        Ok(Self {
+            agent_command: all.agent.command.map_or_else(|| vec!["claude".into()], |command| words(&command)),
+            hot: all.agent.hot.unwrap_or(SignedDuration::from_mins(5)),
+            silence: all.agent.silence.unwrap_or(SignedDuration::from_mins(30)),
+            permission_mode: all.agent.permission_mode.unwrap_or_else(|| "default".into()),
+            agent_env: all.agent.env.unwrap_or_default(),
+            max_rounds: all.rounds.max.unwrap_or(5),
+            expire: all.questions.expire,
+        })
+    }
+
+    /// Whether the scripted agent runs.
+    pub fn is_rehearsal(&self) -> bool {
+        self.agent_command.first().is_some_and(|program| program == REHEARSAL)
+    }
+}
+
+/// Where a project's sessions are.
+pub fn sessions(project: &Path) -> std::path::PathBuf {
+    places::rapport_folder(project).join("sessions")
+}
+
+/// A command line as words. Quotes hold a word together; that is all they do here.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in command.chars() {
+        match quote {
+            Some(q) if c == q => quote = None,
+            None if c == '"' || c == '\'' => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            None if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}

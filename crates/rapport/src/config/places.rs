@@ -1,0 +1,31 @@
+//! Where things are: Rapport's home, and the project a command is about.
+
+use std::path::{Path, PathBuf};
+
+/// Rapport's home: `$RAPPORT_HOME`, else `$RELAY_DIR`, else `~/.rapport`. `None` if there is not even a `$HOME`.
+pub fn home(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let named =
+        ["RAPPORT_HOME", "RELAY_DIR"].iter().find_map(|name| env(name).filter(|value| !value.is_empty()));
+    let named = named.map(PathBuf::from);
+    named
+        .or_else(|| env("HOME").filter(|home| !home.is_empty()).map(|home| Path::new(&home).join(".rapport")))
+}
+
+/// The project a directory belongs to: the nearest one above that Rapport knows or git does, else itself. Rapport's
+/// own home is no project.
+pub fn project(directory: &Path, home: &Path) -> PathBuf {
+    let known = |dir: &&Path| {
+        [".rapport", ".teddy"]
+            .iter()
+            .map(|name| dir.join(name))
+            .any(|folder| folder.is_dir() && folder != home)
+            || dir.join(".git").exists()
+    };
+    directory.ancestors().find(known).unwrap_or(directory).to_owned()
+}
+
+/// The folder in a project that is ours. One left by an older tool is used as it is.
+pub(super) fn rapport_folder(project: &Path) -> PathBuf {
+    let (ours, older) = (project.join(".rapport"), project.join(".teddy"));
+    if !ours.exists() && older.is_dir() { older } else { ours }
+}

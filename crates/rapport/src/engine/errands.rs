@@ -1,0 +1,79 @@
+//! What the engine does itself to make a want true: note a state, write the plan, find out what changed. Each ends in
+//! an input, takes place off the loop, and can be done twice.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use atomic_write_file::AtomicWriteFile;
+use rapport_core::{PlanFile, TurnId, Want, World};
+
+use crate::workers::Worker;
+
+/// Something to be done once, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Errand {
+    Baseline(TurnId),
+    Plan { revision: u32 },
+    Report(TurnId),
+}
+
+impl Errand {
+    /// The errand that makes this want true, if one does.
+    pub(super) fn of(want: &Want) -> Option<Self> {
+        match want {
+            Want::Baseline(turn) => Some(Errand::Baseline(*turn)),
+            Want::PlanSaved(file) => Some(Errand::Plan { revision: file.revision }),
+            Want::Report { turn, .. } => Some(Errand::Report(*turn)),
+            Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => None,
+        }
+    }
+}
+
+/// Runs the errand for this want. May block.
+pub(super) fn run(want: &Want, project: &Path, worker: &Arc<dyn Worker>) -> World {
+    let done = match want {
+        Want::Baseline(turn) => baseline(*turn, project, worker),
+        Want::PlanSaved(file) => save_plan(file, project),
+        Want::Report { baseline, .. } => report(baseline.as_deref(), project, worker),
+        Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => {
+            Err("the engine took a want of the agent's for its own".to_owned())
+        }
+    };
+    done.unwrap_or_else(|reason| World::Failed { reason })
+}
+
+fn baseline(turn: TurnId, project: &Path, worker: &Arc<dyn Worker>) -> Result<World, String> {
+    if !project.is_dir() {
+        return Err(format!("the project's directory {} is gone", project.display()));
+    }
+    let baseline =
+        worker.baseline(project).map_err(|e| format!("cannot note the state of the project: {e}"))?;
+    Ok(World::Baseline { turn, baseline })
+}
+
+fn report(baseline: Option<&str>, project: &Path, worker: &Arc<dyn Worker>) -> Result<World, String> {
+    // The work is done either way; not being able to list it is no reason to call it failed.
+    let changes = baseline.and_then(|baseline| worker.changes(project, baseline).ok());
+    Ok(World::Report { changes })
+}
+
+fn save_plan(file: &PlanFile, project: &Path) -> Result<World, String> {
+    let path = project.join(&file.path);
+    write_atomically(project, &path, &file.content)
+        .map_err(|e| format!("cannot write the plan to {}: {e}", path.display()))?;
+    Ok(World::PlanSaved { revision: file.revision, path: file.path.clone() })
+}
+
+/// Either the old file or the whole new one, whatever happens in between; and never outside the project, even where a
+/// folder on the way is a link that leads out of it.
+fn write_atomically(project: &Path, path: &Path, content: &str) -> std::io::Result<()> {
+    let folder: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
+    std::fs::create_dir_all(&folder)?;
+    if !folder.canonicalize()?.starts_with(project.canonicalize()?) {
+        return Err(std::io::Error::other("its folder is a link that leads out of the project"));
+    }
+    let mut file = AtomicWriteFile::open(path)?;
+    file.write_all(content.as_bytes())?;
+    file.commit()
+}

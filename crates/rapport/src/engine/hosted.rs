@@ -1,0 +1,76 @@
+//! One session as the loop holds it: its state, its log, what waits to be decided, and what is under way for it.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rapport_core::{CallId, Entry, Input, Session, TurnId};
+use tokio::sync::mpsc;
+
+use super::errands::Errand;
+use super::gateway::{Answer, Update};
+use crate::agents::{Controls, RunId};
+use crate::stores::{Log, StoreError};
+
+pub(super) struct Hosted {
+    pub(super) session: Session,
+    /// Away while an entry is being stored.
+    pub(super) log: Option<Box<dyn Log>>,
+    /// What came in meanwhile, in order.
+    pub(super) inbox: VecDeque<Incoming>,
+    pub(super) run: Option<Run>,
+    pub(super) errands: HashSet<Errand>,
+    pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
+    pub(super) deadline: Option<Timestamp>,
+    /// Why nothing can be stored any more. Then nothing more is done either.
+    pub(super) broken: Option<Arc<StoreError>>,
+}
+
+/// An input, and who wants to know what became of it.
+pub(super) struct Incoming {
+    pub(super) input: Input,
+    pub(super) answer: Option<Answer<()>>,
+    /// The process that is gone when this is decided.
+    pub(super) left: Option<RunId>,
+}
+
+impl Incoming {
+    pub(super) fn new(input: Input) -> Self {
+        Self { input, answer: None, left: None }
+    }
+}
+
+/// A process of the agent that was started for this session.
+pub(super) struct Run {
+    pub(super) id: RunId,
+    pub(super) turn: TurnId,
+    pub(super) controls: Controls,
+    /// Calls whose reply it was given.
+    pub(super) replied: HashSet<CallId>,
+    /// It was told to end.
+    pub(super) ending: bool,
+}
+
+impl Hosted {
+    pub(super) fn new(session: Session, log: Box<dyn Log>) -> Self {
+        Self {
+            session,
+            log: Some(log),
+            inbox: VecDeque::new(),
+            run: None,
+            errands: HashSet::new(),
+            followers: Vec::new(),
+            deadline: None,
+            broken: None,
+        }
+    }
+
+    pub(super) fn tell(&mut self, update: &Update) {
+        self.followers.retain(|follower| follower.send(update.clone()).is_ok());
+    }
+
+    pub(super) fn stored(&mut self, entry: Entry) {
+        self.session.apply_entry(&entry);
+        self.tell(&Update::Entry(entry));
+    }
+}

@@ -1,0 +1,461 @@
+//! The loop.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rapport_core::{AgentDid, Created, Entry, Input, Order, Refusal, Session, SessionId, Want, World};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+
+use super::Parts;
+use super::errands::{self, Errand};
+use super::gateway::{Answer, Follower, GatewayError, Request, Update};
+use super::hosted::{Hosted, Incoming, Run};
+use crate::agents::{Command, Happened, Report, RunId};
+use crate::stores::{Log, StoreError};
+
+/// How long agents get to end when the engine stops, before they are stopped the hard way.
+const PARKING_TIME: Duration = Duration::from_secs(5);
+/// How long to sleep at most: the clock on the wall may be set while we do.
+const LONGEST_SLEEP: Duration = Duration::from_secs(600);
+
+pub(super) struct Loop {
+    parts: Parts,
+    requests: mpsc::Receiver<Request>,
+    reports: mpsc::Receiver<Report>,
+    reports_to: mpsc::Sender<Report>,
+    done: mpsc::UnboundedReceiver<Done>,
+    done_to: mpsc::UnboundedSender<Done>,
+    sessions: HashMap<SessionId, Hosted>,
+    runs: HashMap<RunId, SessionId>,
+    deadlines: BTreeSet<(Timestamp, SessionId)>,
+    last_run: u64,
+    stopping: bool,
+}
+
+/// Something that was done off the loop.
+enum Done {
+    Taken { id: SessionId, session: Box<Session>, log: Box<dyn Log>, answer: Taken },
+    Stored { id: SessionId, log: Box<dyn Log>, outcome: Result<Entry, StoreError>, incoming: Incoming },
+    Errand { id: SessionId, errand: Errand, world: World },
+}
+
+/// Who waits for a session to be taken up.
+enum Taken {
+    Created(Answer<SessionId>),
+    Adopted(Answer<()>),
+}
+
+impl Loop {
+    pub(super) fn new(parts: Parts, requests: mpsc::Receiver<Request>) -> Self {
+        let (reports_to, reports) = mpsc::channel(256);
+        let (done_to, done) = mpsc::unbounded_channel();
+        Self {
+            parts,
+            requests,
+            reports,
+            reports_to,
+            done,
+            done_to,
+            sessions: HashMap::new(),
+            runs: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            last_run: 0,
+            stopping: false,
+        }
+    }
+
+    pub(super) async fn run(mut self, mut stop: oneshot::Receiver<()>) {
+        loop {
+            let wake = self.next_wake();
+            tokio::select! {
+                Some(request) = self.requests.recv() => self.request(request),
+                Some(report) = self.reports.recv() => self.report(report),
+                Some(done) = self.done.recv() => self.done(done),
+                () = sleep_until(wake) => self.tick(),
+                _ = &mut stop => break,
+            }
+        }
+        self.shut_down().await;
+    }
+
+    fn request(&mut self, request: Request) {
+        match request {
+            Request::Create { created, answer } => self.create(created, answer),
+            Request::Adopt { session, answer } => self.adopt(session, answer),
+            Request::Submit { session, by, act, answer } => {
+                let input = Input::Person { by, act };
+                self.put(&session, Incoming { input, answer: Some(answer), left: None });
+            }
+            Request::Follow { session, after, answer } => self.follow(&session, after, answer),
+            Request::View { session, answer } => {
+                let view = self.hosted(&session).map(|hosted| hosted.session.view(&session));
+                let _ = answer.send(view);
+            }
+        }
+    }
+
+    fn hosted(&self, id: &SessionId) -> Result<&Hosted, GatewayError> {
+        let hosted = self.sessions.get(id).ok_or_else(|| GatewayError::NotHere(id.clone()))?;
+        match &hosted.broken {
+            Some(error) => Err(GatewayError::Broken(error.clone())),
+            None => Ok(hosted),
+        }
+    }
+
+    fn create(&self, created: Created, answer: Answer<SessionId>) {
+        let (store, holder, now, done) = (
+            self.parts.store.clone(),
+            self.parts.holder.clone(),
+            self.parts.clock.now(),
+            self.done_to.clone(),
+        );
+        tokio::task::spawn_blocking(move || {
+            let words = created.task.clone();
+            let made = Session::begin(created).map_err(GatewayError::from).and_then(|facts| {
+                let (id, entry, log) = store.create(&words, now, facts, &holder)?;
+                Ok((id.clone(), open(&id, &store.whereabouts(&id), &[entry])?, log))
+            });
+            match made {
+                Ok((id, session, log)) => {
+                    let _ = done.send(Done::Taken { id, session, log, answer: Taken::Created(answer) });
+                }
+                Err(error) => drop(answer.send(Err(error))),
+            }
+        });
+    }
+
+    fn adopt(&self, id: SessionId, answer: Answer<()>) {
+        if self.sessions.contains_key(&id) {
+            let _ = answer.send(Ok(()));
+            return;
+        }
+        let (store, holder, done) =
+            (self.parts.store.clone(), self.parts.holder.clone(), self.done_to.clone());
+        tokio::task::spawn_blocking(move || {
+            let held = store
+                .hold(&id, &holder)
+                .map_err(GatewayError::from)
+                .and_then(|(entries, log)| Ok((open(&id, &store.whereabouts(&id), &entries)?, log)));
+            match held {
+                Ok((session, log)) => {
+                    let _ = done.send(Done::Taken { id, session, log, answer: Taken::Adopted(answer) });
+                }
+                Err(error) => drop(answer.send(Err(error))),
+            }
+        });
+    }
+
+    /// The past comes from the store, the present from the loop; together each entry exactly once.
+    fn follow(&mut self, id: &SessionId, after: u64, answer: Answer<Follower>) {
+        if let Err(error) = self.hosted(id) {
+            let _ = answer.send(Err(error));
+            return;
+        }
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        let (to_live, mut live) = mpsc::unbounded_channel();
+        hosted.followers.push(to_live);
+        let (store, id, until) = (self.parts.store.clone(), id.clone(), hosted.session.seq());
+        tokio::spawn(async move {
+            let past = tokio::task::spawn_blocking(move || store.read(&id, after)).await;
+            let past = match past {
+                Ok(Ok(entries)) => entries,
+                Ok(Err(error)) => return drop(answer.send(Err(error.into()))),
+                Err(_) => return drop(answer.send(Err(GatewayError::Closed))),
+            };
+            let (out, updates) = mpsc::unbounded_channel();
+            for entry in past.into_iter().filter(|entry| entry.seq <= until) {
+                let _ = out.send(Update::Entry(entry));
+            }
+            let _ = answer.send(Ok(Follower { updates }));
+            while let Some(update) = live.recv().await {
+                let seen = matches!(&update, Update::Entry(entry) if entry.seq <= after.max(until));
+                if !seen && out.send(update).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+
+    fn report(&mut self, report: Report) {
+        let Some(id) = self.runs.get(&report.run).cloned() else { return };
+        let Some(hosted) = self.sessions.get_mut(&id) else { return };
+        let did = match report.what {
+            Happened::Progress(progress) => return hosted.tell(&Update::Progress(progress)),
+            Happened::Did(did) => did,
+        };
+        let Some(turn) = hosted.run.as_ref().filter(|run| run.id == report.run).map(|run| run.turn) else {
+            return;
+        };
+        let left = matches!(did, AgentDid::Leave(_)).then_some(report.run);
+        self.put(&id, Incoming { input: Input::Agent { turn, did }, answer: None, left });
+    }
+
+    fn done(&mut self, done: Done) {
+        match done {
+            Done::Taken { id, session, log, answer } => {
+                self.sessions.insert(id.clone(), Hosted::new(*session, log));
+                match answer {
+                    Taken::Created(answer) => {
+                        let _ = answer.send(Ok(id.clone()));
+                        self.fulfil(&id);
+                    }
+                    Taken::Adopted(answer) => {
+                        let _ = answer.send(Ok(()));
+                        self.put(&id, Incoming::new(Input::World(World::Lost)));
+                    }
+                }
+            }
+            Done::Stored { id, log, outcome, incoming } => self.stored(&id, log, outcome, incoming),
+            Done::Errand { id, errand, world } => {
+                if let Some(hosted) = self.sessions.get_mut(&id) {
+                    hosted.errands.remove(&errand);
+                }
+                self.put(&id, Incoming::new(Input::World(world)));
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = self.parts.clock.now();
+        let due: Vec<_> = self.deadlines.iter().take_while(|(at, _)| *at <= now).cloned().collect();
+        for (_, id) in due {
+            self.put(&id, Incoming::new(Input::World(World::Tick)));
+        }
+    }
+
+    fn put(&mut self, id: &SessionId, incoming: Incoming) {
+        if let Err(error) = self.hosted(id) {
+            if let Some(answer) = incoming.answer {
+                let _ = answer.send(Err(error));
+            }
+            return self.forget_run(id, incoming.left);
+        }
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        hosted.inbox.push_back(incoming);
+        self.pump(id);
+    }
+
+    /// Decides what waits, one at a time, until something has to be stored or nothing is left.
+    fn pump(&mut self, id: &SessionId) {
+        loop {
+            let now = self.parts.clock.now();
+            let Some(hosted) = self.sessions.get_mut(id) else { return };
+            if hosted.log.is_none() {
+                return;
+            }
+            let Some(incoming) = hosted.inbox.pop_front() else { break };
+            match hosted.session.decide(&incoming.input, now) {
+                Ok(facts) if facts.is_empty() => self.settled(id, incoming, Ok(())),
+                Ok(facts) => {
+                    let Some(mut log) = hosted.log.take() else { return };
+                    let (id, done) = (id.clone(), self.done_to.clone());
+                    tokio::task::spawn_blocking(move || {
+                        let outcome = log.append(now, facts);
+                        let _ = done.send(Done::Stored { id, log, outcome, incoming });
+                    });
+                    return;
+                }
+                Err(refusal) => self.settled(id, incoming, Err(refusal)),
+            }
+        }
+        self.fulfil(id);
+    }
+
+    fn stored(
+        &mut self,
+        id: &SessionId,
+        log: Box<dyn Log>,
+        outcome: Result<Entry, StoreError>,
+        incoming: Incoming,
+    ) {
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        hosted.log = Some(log);
+        match outcome {
+            Ok(entry) => {
+                hosted.stored(entry);
+                self.settled(id, incoming, Ok(()));
+                self.fulfil(id);
+            }
+            Err(error) => self.not_stored(id, error, incoming),
+        }
+        self.pump(id);
+    }
+
+    /// A person is told and may try again. Nobody else can be told: then nothing more is done in this session, its
+    /// agent is stopped, and everything up to here is found again by whoever takes it up.
+    fn not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        if let Some(answer) = incoming.answer {
+            let _ = answer.send(Err(error.into()));
+            return;
+        }
+        let error = Arc::new(error);
+        hosted.broken = Some(error.clone());
+        hosted.followers.clear();
+        for waiting in hosted.inbox.drain(..).filter_map(|incoming| incoming.answer) {
+            let _ = waiting.send(Err(GatewayError::Broken(error.clone())));
+        }
+        if let Some(run) = &mut hosted.run {
+            run.end();
+        }
+        self.forget_run(id, incoming.left);
+    }
+
+    fn settled(&mut self, id: &SessionId, incoming: Incoming, outcome: Result<(), Refusal>) {
+        self.forget_run(id, incoming.left);
+        if let Some(answer) = incoming.answer {
+            let _ = answer.send(outcome.map_err(GatewayError::from));
+        }
+    }
+
+    fn forget_run(&mut self, id: &SessionId, left: Option<RunId>) {
+        let Some(left) = left else { return };
+        self.runs.remove(&left);
+        if let Some(hosted) = self.sessions.get_mut(id)
+            && hosted.run.as_ref().is_some_and(|run| run.id == left)
+        {
+            hosted.run = None;
+        }
+    }
+
+    /// Makes the wants of a session true. Everything here can be done again without harm.
+    fn fulfil(&mut self, id: &SessionId) {
+        self.note_deadline(id);
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        if self.stopping || hosted.broken.is_some() {
+            return;
+        }
+        let mut order = None;
+        for want in hosted.session.wants() {
+            match want {
+                Want::AgentRunning(wanted) => order = Some(wanted),
+                Want::Replied { turn, call, reply } => {
+                    let run = hosted.run.as_mut().filter(|run| run.turn == turn);
+                    if let Some(run) = run.filter(|run| !run.replied.contains(&call)) {
+                        run.replied.insert(call.clone());
+                        run.tell(Command::Reply { call, reply });
+                    }
+                }
+                Want::AgentParked { turn, call } => {
+                    if let Some(run) = hosted.run.as_mut().filter(|run| run.turn == turn) {
+                        run.tell(Command::Park { call });
+                    }
+                }
+                Want::Baseline(_) | Want::PlanSaved(_) | Want::Report { .. } => {
+                    let Some(errand) = Errand::of(&want) else { continue };
+                    if hosted.errands.insert(errand.clone()) {
+                        let project = PathBuf::from(hosted.session.project());
+                        let (worker, done, id) =
+                            (self.parts.worker.clone(), self.done_to.clone(), id.clone());
+                        tokio::task::spawn_blocking(move || {
+                            let world = errands::run(&want, &project, &worker);
+                            let _ = done.send(Done::Errand { id, errand, world });
+                        });
+                    }
+                }
+            }
+        }
+        self.agent(id, order);
+    }
+
+    /// The agent that is wanted runs, and no other.
+    fn agent(&mut self, id: &SessionId, order: Option<Order>) {
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        match (&mut hosted.run, order) {
+            (Some(run), Some(order)) if run.turn == order.turn => {}
+            (Some(run), _) => run.end(),
+            (None, None) => {}
+            (None, Some(order)) => {
+                self.last_run += 1;
+                let run = RunId(self.last_run);
+                let (turn, replies) = (order.turn, order.replies.clone());
+                let project = PathBuf::from(hosted.session.project());
+                let controls = self.parts.agent.start(run, order, project, self.reports_to.clone());
+                let mut run = Run { id: run, turn, controls, replied: HashSet::new(), ending: false };
+                for (call, reply) in replies {
+                    run.replied.insert(call.clone());
+                    run.tell(Command::Reply { call, reply });
+                }
+                self.runs.insert(run.id, id.clone());
+                hosted.run = Some(run);
+            }
+        }
+    }
+
+    fn note_deadline(&mut self, id: &SessionId) {
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        let deadline = hosted.session.deadline();
+        if deadline == hosted.deadline {
+            return;
+        }
+        if let Some(old) = hosted.deadline.take() {
+            self.deadlines.remove(&(old, id.clone()));
+        }
+        hosted.deadline = deadline;
+        if let Some(new) = deadline {
+            self.deadlines.insert((new, id.clone()));
+        }
+    }
+
+    fn next_wake(&self) -> Instant {
+        let now = self.parts.clock.now();
+        let wait = self.deadlines.first().map(|(at, _)| Duration::try_from(at.duration_since(now)));
+        // What is overdue is due at once.
+        let wait = wait.map_or(LONGEST_SLEEP, Result::unwrap_or_default);
+        Instant::now() + wait.min(LONGEST_SLEEP)
+    }
+
+    async fn shut_down(mut self) {
+        self.stopping = true;
+        for hosted in self.sessions.values_mut() {
+            let parkable = hosted.session.parkable_call();
+            if let Some(run) = &mut hosted.run {
+                match parkable {
+                    Some(call) => run.tell(Command::Park { call }),
+                    None => run.end(),
+                }
+            }
+        }
+        let patience = tokio::time::sleep(PARKING_TIME);
+        tokio::pin!(patience);
+        while self.is_busy() {
+            tokio::select! {
+                Some(report) = self.reports.recv() => self.report(report),
+                Some(done) = self.done.recv() => self.done(done),
+                () = &mut patience, if !patience.is_elapsed() => {
+                    self.sessions.values_mut().filter_map(|hosted| hosted.run.as_mut()).for_each(Run::end);
+                }
+                else => break,
+            }
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.sessions.values().any(|hosted| hosted.run.is_some() || hosted.log.is_none())
+    }
+}
+
+impl Run {
+    fn tell(&self, command: Command) {
+        // A driver that is gone has left a last report, which is on its way.
+        let _ = self.controls.commands.send(command);
+    }
+
+    fn end(&mut self) {
+        if !self.ending {
+            self.ending = true;
+            self.tell(Command::Stop);
+        }
+    }
+}
+
+fn open(id: &SessionId, place: &str, entries: &[Entry]) -> Result<Box<Session>, GatewayError> {
+    Session::replay(entries).map(Box::new).ok_or_else(|| {
+        let what = format!("session {id} does not begin with its creation");
+        GatewayError::Store(StoreError::Damaged { place: place.to_owned(), line: 1, what })
+    })
+}

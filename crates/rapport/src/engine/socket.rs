@@ -1,0 +1,152 @@
+//! The way into a running engine from another process of the same user: one JSON line in, one JSON line out.
+//! Who it is, the operating system says; the line cannot.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{Uid, User};
+use rapport_core::{Act, By, Refusal, SessionId};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinHandle;
+
+use super::gateway::{Gateway, GatewayError};
+
+/// The longest line that is read; an answer is far shorter.
+const LONGEST_LINE: u64 = 4 * 1024 * 1024;
+/// What a socket's path may have on every system we know.
+const LONGEST_PATH: usize = 100;
+
+#[derive(Serialize, Deserialize)]
+struct Call {
+    session: SessionId,
+    act: Act,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Done,
+    Refused(Refusal),
+    NotHere,
+    Failed(String),
+}
+
+/// What became of an act that was sent to another process.
+#[derive(Debug)]
+pub enum Sent {
+    /// It is done, and durable.
+    Done,
+    /// The session does not take it.
+    Refused(Refusal),
+    /// That process could not do it.
+    Failed(String),
+    /// Nobody is there, or not for this session: it is just going, or just coming.
+    Nobody,
+}
+
+/// A bound socket. Its file goes when this does.
+#[derive(Debug)]
+pub struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Socket {
+    /// Binds a socket of this process in that folder, or, if its path is too long for a socket, in a private folder
+    /// among the temporary ones.
+    pub fn bind(folder: &Path) -> io::Result<Self> {
+        let name = format!("{}.sock", std::process::id());
+        let mut path = folder.join(&name);
+        if path.as_os_str().len() > LONGEST_PATH {
+            path = std::env::temp_dir().join(format!("rapport-{}", Uid::effective())).join(&name);
+        }
+        let folder = path.parent().unwrap_or(folder);
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        if std::fs::metadata(folder)?.uid() != Uid::effective().as_raw() {
+            return Err(io::Error::other(format!("{} belongs to somebody else", folder.display())));
+        }
+        // A process of that number is dead if we have its number.
+        let _ = std::fs::remove_file(&path);
+        Ok(Self { listener: UnixListener::bind(&path)?, path })
+    }
+
+    /// Where others find it.
+    pub fn address(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
+    /// Answers everybody who calls, until aborted.
+    pub fn serve(self, gateway: Gateway) -> JoinHandle<()> {
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = self.listener.accept().await {
+                let gateway = gateway.clone();
+                tokio::spawn(async move {
+                    // A caller that hangs up has its reasons.
+                    let _ = answer(stream, &gateway).await;
+                });
+            }
+        })
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Sends an act to the process at that address.
+pub async fn send(address: &str, session: &SessionId, act: &Act) -> Sent {
+    match exchange(address, session, act).await {
+        Ok(Outcome::Done) => Sent::Done,
+        Ok(Outcome::Refused(refusal)) => Sent::Refused(refusal),
+        Ok(Outcome::Failed(why)) => Sent::Failed(why),
+        Ok(Outcome::NotHere) | Err(_) => Sent::Nobody,
+    }
+}
+
+/// Who is at this terminal, by what the system says about this process.
+pub fn person_here() -> By {
+    person(Uid::current())
+}
+
+async fn exchange(address: &str, session: &SessionId, act: &Act) -> io::Result<Outcome> {
+    let mut stream = UnixStream::connect(address).await?;
+    let call = Call { session: session.clone(), act: act.clone() };
+    stream.write_all(line(&call)?.as_bytes()).await?;
+    let mut reply = String::new();
+    BufReader::new(stream).take(LONGEST_LINE).read_line(&mut reply).await?;
+    Ok(serde_json::from_str(&reply)?)
+}
+
+async fn answer(stream: UnixStream, gateway: &Gateway) -> io::Result<()> {
+    let caller = Uid::from_raw(stream.peer_cred()?.uid());
+    let mut stream = BufReader::new(stream);
+    let mut call = String::new();
+    (&mut stream).take(LONGEST_LINE).read_line(&mut call).await?;
+    let outcome = match serde_json::from_str::<Call>(&call) {
+        Err(error) => Outcome::Failed(format!("not understood: {error}")),
+        Ok(_) if caller != Uid::effective() => Outcome::Failed("this session belongs to another user".into()),
+        Ok(call) => match gateway.submit(&call.session, person(caller), call.act).await {
+            Ok(()) => Outcome::Done,
+            Err(GatewayError::Refused(refusal)) => Outcome::Refused(refusal),
+            Err(GatewayError::NotHere(_) | GatewayError::Closed) => Outcome::NotHere,
+            Err(error @ (GatewayError::Store(_) | GatewayError::Broken(_))) => {
+                Outcome::Failed(error.to_string())
+            }
+        },
+    };
+    stream.get_mut().write_all(line(&outcome)?.as_bytes()).await
+}
+
+fn person(uid: Uid) -> By {
+    let name = User::from_uid(uid).ok().flatten().map(|user| user.name);
+    By::Person { channel: "terminal".into(), id: name.unwrap_or_else(|| uid.to_string()) }
+}
+
+fn line(value: &impl Serialize) -> io::Result<String> {
+    Ok(serde_json::to_string(value)? + "\n")
+}

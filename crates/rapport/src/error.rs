@@ -1,0 +1,153 @@
+//! How commands fail: what, why, what to do next, and an exit code that is documented.
+
+use std::fmt;
+
+use rapport_core::Refusal;
+use serde_json::json;
+
+use crate::config::ConfigError;
+use crate::engine::GatewayError;
+use crate::stores::StoreError;
+
+/// How a command ended, for scripts. `docs/commands.md` lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Code {
+    /// Something this program did not foresee, or the system does not let it do.
+    Trouble = 1,
+    /// The command line or the settings are wrong.
+    Usage = 2,
+    /// The session does not take it: already answered, no such option, not now.
+    Refused = 3,
+    /// There is no such session.
+    NotFound = 4,
+    /// Another process holds the session.
+    Busy = 5,
+    /// The log cannot be read or written.
+    Store = 6,
+    /// The agent failed; the session can be resumed.
+    Agent = 7,
+    /// The session was cancelled.
+    Cancelled = 8,
+    /// Nothing to say: whoever read our output has had enough.
+    Quiet = 141,
+    /// Stopped before the end; the session waits and can be resumed.
+    Interrupted = 130,
+}
+
+/// A failure, told to a person.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub code: Code,
+    /// What failed and why.
+    pub message: String,
+    /// What to do next: full sentences with the command to run.
+    pub hints: Vec<String>,
+}
+
+/// What a command gives back.
+pub type Outcome = Result<(), Failure>;
+
+impl Failure {
+    /// A failure of this kind.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hints: Vec::new() }
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Tells it on stderr, in words or as JSON.
+    pub fn print(&self, as_json: bool) {
+        if self.code == Code::Quiet {
+            return;
+        }
+        if as_json {
+            eprintln!(
+                "{}",
+                json!({ "error": { "code": self.code as u8, "message": self.message, "hints": self.hints } })
+            );
+            return;
+        }
+        eprintln!("rapport: {self}");
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.hints.iter().try_for_each(|hint| write!(f, "\n  {hint}"))
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(Code::Trouble, error.to_string())
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::new(Code::Usage, error.to_string())
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let failure = Self::new(Code::Refused, refusal.to_string());
+        match refusal {
+            Refusal::WhichQuestion { .. } => failure.hint("Name it with --question ID."),
+            Refusal::NoSuchOption { number, .. } => {
+                failure.hint(format!("If {number} is the answer itself, say so with --text {number}."))
+            }
+            Refusal::EmptyTask => failure.hint("Say what to do: rapport run \"add a greeting\"."),
+            Refusal::TooLong { .. } => {
+                failure.hint("Put the long part into a file of the project and name the file.")
+            }
+            Refusal::UnknownQuestion { .. } | Refusal::NothingOpen => {
+                failure.hint("See what waits with: rapport status.")
+            }
+            _ => failure,
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            StoreError::NotFound(_) => {
+                Self::new(Code::NotFound, message).hint("See what there is with: rapport status.")
+            }
+            StoreError::Busy { .. } => Self::new(Code::Busy, message)
+                .hint("Answer it from here with: rapport answer SESSION VALUE; it goes on in that process."),
+            StoreError::Damaged { .. } => Self::new(Code::Store, message).hint(
+                "Nothing was changed. Restore the file from a backup or from version control, or move the session's \
+                 directory away.",
+            ),
+            StoreError::Newer { .. } => {
+                Self::new(Code::Store, message).hint("Nothing was changed. Use the newer program for this session.")
+            }
+            StoreError::Io { .. } => Self::new(Code::Store, message)
+                .hint("Nothing that was confirmed is lost. Once it can be written again, go on from there."),
+        }
+    }
+}
+
+impl From<GatewayError> for Failure {
+    fn from(error: GatewayError) -> Self {
+        match error {
+            GatewayError::Refused(refusal) => refusal.into(),
+            GatewayError::Store(error) => error.into(),
+            GatewayError::Broken(error) => Self::new(Code::Store, error.to_string())
+                .hint("Nothing that was confirmed is lost. Once it can be written again: rapport run --resume SESSION."),
+            GatewayError::NotHere(_) => Self::new(Code::NotFound, error.to_string()),
+            GatewayError::Closed => Self::new(Code::Interrupted, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A log that is held for writing: one write per entry, synced, and taken back where that fails.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use rapport_core::{Entry, Event};
+
+use super::io_error;
+use super::line;
+use super::lock::Lock;
+use super::scan::{Scan, scan};
+use crate::stores::{Log, StoreError};
+
+/// An open log. Nobody else writes to it while this lives.
+#[derive(Debug)]
+pub(super) struct FileLog {
+    file: File,
+    path: PathBuf,
+    /// The number of the last entry.
+    last: u64,
+    /// Up to here the file is what was acknowledged.
+    good: u64,
+    /// Whether there may be more in the file than that.
+    excess: bool,
+    _lock: Lock,
+}
+
+impl FileLog {
+    /// A new log without entries.
+    pub(super) fn create(path: PathBuf, lock: Lock) -> Result<Self, StoreError> {
+        let file = File::options().append(true).create_new(true).open(&path);
+        let file = file.map_err(io_error("create", &path))?;
+        Ok(Self { file, path, last: 0, good: 0, excess: false, _lock: lock })
+    }
+
+    /// A log that is there already, and its entries. What a writer before left unfinished is cut off.
+    pub(super) fn open(path: PathBuf, lock: Lock) -> Result<(Vec<Entry>, Self), StoreError> {
+        let file = File::options().read(true).append(true).open(&path);
+        let mut file = file.map_err(io_error("open", &path))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(io_error("read", &path))?;
+        let Scan { entries, last, good } = scan(&path, &bytes, 0)?;
+        let excess = bytes.len() > good;
+        let mut log = Self { file, path, last, good: good as u64, excess, _lock: lock };
+        log.cut_excess()?;
+        Ok((entries, log))
+    }
+
+    /// Removes what was never acknowledged, so that the next entry begins on a line of its own.
+    fn cut_excess(&mut self) -> Result<(), StoreError> {
+        if self.excess {
+            let cut = self.file.set_len(self.good).and_then(|()| self.file.sync_all());
+            cut.map_err(io_error("cut off the unfinished end of", &self.path))?;
+            self.excess = false;
+        }
+        Ok(())
+    }
+
+    /// Somebody may have removed, replaced or changed the file by hand. An entry added to that would be lost, or
+    /// would bury what they did.
+    fn check_untouched(&self) -> Result<(), StoreError> {
+        let found = self.file.metadata().map_err(io_error("look at", &self.path))?;
+        if found.nlink() == 0 {
+            let gone = io::Error::new(io::ErrorKind::NotFound, "the file was removed while it was in use");
+            return Err(io_error("write to", &self.path)(gone));
+        }
+        if found.len() != self.good {
+            let place = self.path.display().to_string();
+            let what = "somebody else changed the file while it was in use".to_owned();
+            return Err(StoreError::Damaged { place, line: self.last as usize + 1, what });
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, line: &[u8]) -> Result<(), StoreError> {
+        self.file.write_all(line).map_err(io_error("write to", &self.path))?;
+        self.file.sync_data().map_err(io_error("sync", &self.path))
+    }
+}
+
+impl Log for FileLog {
+    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
+        let entry = Entry { seq: self.last + 1, at, facts };
+        let line = line::encode(&entry).map_err(|error| io_error("write to", &self.path)(error.into()))?;
+        self.cut_excess()?;
+        self.check_untouched()?;
+        if let Err(error) = self.write(&line) {
+            self.excess = true;
+            // Where this fails too, the next append or the next holder does it.
+            let _ = self.cut_excess();
+            return Err(error);
+        }
+        self.last = entry.seq;
+        self.good += line.len() as u64;
+        Ok(entry)
+    }
+}

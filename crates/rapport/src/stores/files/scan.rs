@@ -1,0 +1,102 @@
+//! Reading a log from its bytes. Complete lines are checked one by one; what comes after the last newline is a write
+//! that was cut short, which nobody was ever told of, and is left out.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use rapport_core::{Entry, FORMAT};
+
+use super::line::{self, Flaw};
+use crate::stores::StoreError;
+
+/// What a log has.
+#[derive(Debug)]
+pub(super) struct Scan {
+    /// The entries that were asked for.
+    pub(super) entries: Vec<Entry>,
+    /// How many complete lines there are, which is the number of the last entry.
+    pub(super) last: u64,
+    /// How many bytes they take: up to here the file is what was acknowledged.
+    pub(super) good: usize,
+}
+
+/// Checks every line and keeps the entries after this one.
+pub(super) fn scan(path: &Path, bytes: &[u8], after: u64) -> Result<Scan, StoreError> {
+    let mut scan = Scan { entries: Vec::new(), last: 0, good: 0 };
+    let mut rest = bytes;
+    while let Some(line) = next_line(&mut rest) {
+        let entry = read_line(line, scan.last + 1).map_err(|flaw| error(path, scan.last + 1, flaw))?;
+        scan.last = entry.seq;
+        scan.good += line.len() + 1;
+        if entry.seq > after {
+            scan.entries.push(entry);
+        }
+    }
+    match check_torn(rest) {
+        Ok(()) => Ok(scan),
+        Err(flaw) => Err(error(path, scan.last + 1, flaw)),
+    }
+}
+
+/// Whether a log has a complete first line, mostly from its last byte alone.
+pub(super) fn has_entry(path: &Path) -> io::Result<bool> {
+    let file = match File::open(path) {
+        Err(error) if is_absent(&error) => return Ok(false),
+        opened => opened?,
+    };
+    let length = file.metadata()?.len();
+    let mut last = [0];
+    if length == 0 {
+        return Ok(false);
+    }
+    // A writer may have cut the file since; then nothing is read, and the long way decides.
+    if file.read_at(&mut last, length - 1)? == 1 && last == *b"\n" {
+        return Ok(true);
+    }
+    Ok(fs::read(path)?.contains(&b'\n'))
+}
+
+/// Whether the system means that there is nothing of that name, and that there cannot be.
+fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
+}
+
+/// The next complete line without its newline. What is no complete line stays behind.
+fn next_line<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let mut after = *rest;
+    // Reading from memory does not fail, and this finds a newline many bytes at a time.
+    let length = after.skip_until(b'\n').ok()?;
+    let line = rest[..length].strip_suffix(b"\n")?;
+    *rest = after;
+    Some(line)
+}
+
+fn read_line(line: &[u8], number: u64) -> Result<Entry, Flaw> {
+    let entry = line::decode(line)?;
+    if entry.seq != number {
+        return Err(Flaw::Damaged(format!("it is entry {} where entry {number} belongs", entry.seq)));
+    }
+    Ok(entry)
+}
+
+/// A write that was cut short is the beginning of a line, perhaps with zeros that the file system put in its place.
+/// A whole line followed by anything else has lost its newline later, and somebody was told of it.
+fn check_torn(torn: &[u8]) -> Result<(), Flaw> {
+    match torn.split_last() {
+        Some((&newline, line)) if newline != 0 && line::is_intact(line) => {
+            Err(Flaw::Damaged("its newline was changed".to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn error(path: &Path, line: u64, flaw: Flaw) -> StoreError {
+    let place = path.display().to_string();
+    match flaw {
+        Flaw::Damaged(what) => StoreError::Damaged { place, line: line as usize, what },
+        Flaw::Newer(found) => StoreError::Newer { place, found, known: FORMAT },
+    }
+}

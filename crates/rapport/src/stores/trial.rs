@@ -1,0 +1,137 @@
+//! A store that dies, or lies, on purpose: what the crash test runs Rapport on. Debug builds only.
+//!
+//! `RAPPORT_TRIAL` says when: `kill-before:7` and `kill-after:7` kill this process around its seventh append. With
+//! `lag` (as in `lag,kill-after:7`) every append is acknowledged one append too early, which is the fault the crash
+//! test has to catch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rapport_core::{Entry, Event, SessionId};
+
+use super::{Holder, Log, Store, StoreError};
+
+/// The store itself, or one that dies when it is told to.
+pub fn wrap(store: Arc<dyn Store>) -> Arc<dyn Store> {
+    match std::env::var("RAPPORT_TRIAL") {
+        Ok(orders) => Arc::new(Trial { store, orders: Arc::new(Orders::parse(&orders)) }),
+        Err(_) => store,
+    }
+}
+
+#[derive(Debug, Default)]
+struct Orders {
+    before: Option<u64>,
+    after: Option<u64>,
+    lag: bool,
+    appends: AtomicU64,
+}
+
+impl Orders {
+    fn parse(text: &str) -> Self {
+        let number = |name: &str| text.split(',').find_map(|order| order.strip_prefix(name)?.parse().ok());
+        Self {
+            before: number("kill-before:"),
+            after: number("kill-after:"),
+            lag: text.split(',').any(|order| order == "lag"),
+            appends: AtomicU64::new(0),
+        }
+    }
+
+    fn append<T>(&self, append: impl FnOnce() -> T) -> T {
+        let this = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
+        die_if(self.before == Some(this));
+        let appended = append();
+        die_if(self.after == Some(this));
+        appended
+    }
+}
+
+fn die_if(due: bool) {
+    if due {
+        let _ = kill(Pid::this(), Signal::SIGKILL);
+    }
+}
+
+struct Trial {
+    store: Arc<dyn Store>,
+    orders: Arc<Orders>,
+}
+
+impl Store for Trial {
+    fn create(
+        &self,
+        words: &str,
+        at: Timestamp,
+        facts: Vec<Event>,
+        holder: &Holder,
+    ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError> {
+        let (id, entry, log) = self.orders.append(|| self.store.create(words, at, facts, holder))?;
+        let last = entry.seq;
+        Ok((id, entry, self.log(log, last)))
+    }
+
+    fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
+        let (entries, log) = self.store.hold(id, holder)?;
+        let last = entries.last().map_or(0, |entry| entry.seq);
+        Ok((entries, self.log(log, last)))
+    }
+
+    fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
+        self.store.read(id, after)
+    }
+
+    fn list(&self) -> Result<Vec<SessionId>, StoreError> {
+        self.store.list()
+    }
+
+    fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
+        self.store.holder(id)
+    }
+
+    fn whereabouts(&self, id: &SessionId) -> String {
+        self.store.whereabouts(id)
+    }
+}
+
+impl Trial {
+    fn log(&self, log: Box<dyn Log>, last: u64) -> Box<dyn Log> {
+        Box::new(TrialLog { log, orders: self.orders.clone(), last, held_back: None })
+    }
+}
+
+struct TrialLog {
+    log: Box<dyn Log>,
+    orders: Arc<Orders>,
+    last: u64,
+    /// Acknowledged, and not written.
+    held_back: Option<(Timestamp, Vec<Event>)>,
+}
+
+impl Log for TrialLog {
+    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
+        let orders = self.orders.clone();
+        orders.append(|| {
+            if !self.orders.lag {
+                return self.log.append(at, facts);
+            }
+            if let Some((at, facts)) = self.held_back.take() {
+                self.log.append(at, facts)?;
+            }
+            self.last += 1;
+            self.held_back = Some((at, facts.clone()));
+            Ok(Entry { seq: self.last, at, facts })
+        })
+    }
+}
+
+impl Drop for TrialLog {
+    fn drop(&mut self) {
+        if let Some((at, facts)) = self.held_back.take() {
+            let _ = self.log.append(at, facts);
+        }
+    }
+}

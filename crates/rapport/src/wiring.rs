@@ -1,0 +1,202 @@
+//! Puts the parts together. The only place that knows them all.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rapport_core::{Created, Terms};
+use tokio::task::JoinHandle;
+
+use crate::agents::claude::{Claude, ClaudeConfig};
+use crate::cli::Common;
+use crate::clock::{self, Clock};
+use crate::config::{self, Layer, Settings};
+use crate::engine::socket::{self, Socket};
+use crate::engine::{Engine, Parts};
+use crate::error::{Code, Failure};
+use crate::stores::files::Files;
+use crate::stores::{Holder, Store};
+use crate::workers::local::{self, Local};
+
+/// How long an agent gets to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Variables an agent gets: where it is, who it is, how it reaches the network, and what is meant for it.
+const AGENT_ENV: [&str; 22] = [
+    "HOME",
+    "PATH",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSH_AUTH_SOCK",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "SSL_CERT_FILE",
+    "NODE_EXTRA_CA_CERTS",
+];
+const AGENT_ENV_PREFIXES: [&str; 4] = ["LC_", "ANTHROPIC_", "DISABLE_", "CLAUDE_CODE_DISABLE_"];
+/// And what the scripted agent of our own takes beside that.
+const REHEARSAL_ENV: [&str; 2] = ["FAKE_CLAUDE_CONFIG", "RAPPORT_REHEARSAL_RECORD"];
+
+/// Where a command is given.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Rapport's home.
+    pub home: PathBuf,
+    /// The project.
+    pub project: PathBuf,
+}
+
+impl Place {
+    /// Finds it from the command line, the environment and the current directory.
+    pub fn find(common: &Common) -> Result<Self, Failure> {
+        let home = config::home(variable).ok_or_else(|| {
+            Failure::new(Code::Usage, "neither RAPPORT_HOME nor HOME is set")
+                .hint("Say where Rapport may keep its files: export RAPPORT_HOME=DIR")
+        })?;
+        let project = match &common.project {
+            Some(directory) => directory.canonicalize().map_err(|error| {
+                Failure::new(
+                    Code::Usage,
+                    format!("cannot use {} as the project: {error}", directory.display()),
+                )
+            })?,
+            None => {
+                let here = env::current_dir().map_err(|error| {
+                    Failure::new(Code::Usage, format!("the current directory is gone: {error}"))
+                })?;
+                config::project(&here, &home)
+            }
+        };
+        Ok(Self { home, project })
+    }
+
+    /// The settings that hold here.
+    pub fn settings(&self, flags: Layer) -> Result<Settings, Failure> {
+        Ok(Settings::load(&self.home, &self.project, variable, flags)?)
+    }
+
+    /// Where this project's logs are.
+    pub fn store(&self) -> Arc<Files> {
+        Arc::new(Files::new(config::sessions(&self.project)))
+    }
+
+    /// What a new session here starts from.
+    pub fn session(&self, task: String, settings: &Settings) -> Result<Created, Failure> {
+        let project = self.project.to_str().ok_or_else(|| {
+            Failure::new(Code::Usage, format!("the path {} is not UTF-8 text", self.project.display()))
+        })?;
+        Ok(Created {
+            task,
+            project: project.to_owned(),
+            conversation: clock::new_conversation(),
+            by: socket::person_here(),
+            terms: Terms {
+                max_rounds: settings.max_rounds,
+                hot: settings.hot,
+                expire: settings.expire,
+                branch: local::branch(&self.project),
+            },
+        })
+    }
+}
+
+/// An engine with a socket to it.
+#[derive(Debug)]
+pub struct Host {
+    /// The engine.
+    pub engine: Engine,
+    socket: JoinHandle<()>,
+}
+
+impl Host {
+    /// Starts an engine for this place. Needs a runtime around it.
+    pub fn start(place: &Place, settings: &Settings) -> Result<Self, Failure> {
+        let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
+            Failure::new(
+                Code::Trouble,
+                format!("cannot listen in {}: {error}", place.home.join("run").display()),
+            )
+        })?;
+        let engine = Engine::start(Parts {
+            store: trial(place.store()),
+            agent: Arc::new(Claude::new(agent_config(place, settings)?)),
+            worker: Arc::new(Local),
+            clock: Clock::system(),
+            holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
+        });
+        let socket = socket.serve(engine.gateway());
+        Ok(Self { engine, socket })
+    }
+
+    /// Stops it; nothing is lost.
+    pub async fn stop(self) {
+        self.engine.stop().await;
+        self.socket.abort();
+        let _ = self.socket.await;
+    }
+}
+
+/// How the agent is run here.
+pub fn agent_config(place: &Place, settings: &Settings) -> Result<ClaudeConfig, Failure> {
+    let this_program = env::current_exe()?;
+    let mut words = settings.agent_command.iter();
+    let program = words.next().ok_or_else(|| Failure::new(Code::Usage, "agent.command is empty"))?;
+    let rest = words.map(OsString::from);
+    let (program, leading_args) = if settings.is_rehearsal() {
+        (this_program.clone(), ["rehearse".into()].into_iter().chain(rest).collect())
+    } else {
+        (PathBuf::from(program), rest.collect())
+    };
+    Ok(ClaudeConfig {
+        program,
+        leading_args,
+        extra_args: Vec::new(),
+        work_mode: settings.permission_mode.clone(),
+        env: agent_env(&place.home, settings),
+        keeper: this_program,
+        silence: Duration::try_from(settings.silence).unwrap_or(Duration::MAX),
+        grace: GRACE,
+    })
+}
+
+fn agent_env(home: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
+    let wanted = |name: &str| {
+        AGENT_ENV.contains(&name)
+            || AGENT_ENV_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            || settings.agent_env.iter().any(|named| named == name)
+            || settings.is_rehearsal() && REHEARSAL_ENV.contains(&name)
+    };
+    let mut env: Vec<_> = env::vars_os().filter(|(name, _)| name.to_str().is_some_and(wanted)).collect();
+    // The scripted agent keeps its conversations apart from the real one's.
+    if settings.is_rehearsal() && !env.iter().any(|(name, _)| name == "CLAUDE_CONFIG_DIR") {
+        env.push(("CLAUDE_CONFIG_DIR".into(), home.join("rehearsal").into()));
+    }
+    env
+}
+
+/// In debug builds the crash test can have a store that dies on purpose.
+fn trial(store: Arc<Files>) -> Arc<dyn Store> {
+    #[cfg(debug_assertions)]
+    return crate::stores::trial::wrap(store);
+    #[cfg(not(debug_assertions))]
+    store
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
+}

@@ -1,0 +1,4 @@
+//! What every implementation of a trait must do: the same story, told to each of them.
+
+mod speed;
+mod store;

@@ -1,0 +1,207 @@
+//! What every store must do.
+
+use std::slice::from_ref;
+
+use jiff::Timestamp;
+use rapport::stores::files::Files;
+use rapport::stores::memory::Memory;
+use rapport::stores::{Holder, Log, Store, StoreError};
+use rapport_core::{Event, SessionId};
+
+#[test]
+fn what_is_written_is_read_back_in_order() {
+    on_every_store(|store| {
+        let (id, first, mut log) = store.create("Add user auth", noon(), said("a"), &holder(1)).unwrap();
+        let second = log.append(noon(), said("b")).unwrap();
+        let third = log.append(noon(), [said("c"), said("d")].concat()).unwrap();
+        assert_eq!([first.seq, second.seq, third.seq], [1, 2, 3]);
+        assert_eq!(third.facts, [said("c"), said("d")].concat());
+        assert_eq!(store.read(&id, 0).unwrap(), [first, second.clone(), third.clone()]);
+        assert_eq!(store.read(&id, 1).unwrap(), [second, third]);
+        assert_eq!(store.read(&id, 3).unwrap(), []);
+        assert_eq!(store.read(&id, u64::MAX).unwrap(), []);
+    });
+}
+
+#[test]
+fn a_session_goes_on_where_it_was_left() {
+    on_every_store(|store| {
+        let (id, first, log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
+        drop(log);
+        let (entries, mut log) = store.hold(&id, &holder(2)).unwrap();
+        assert_eq!(entries, [first]);
+        assert_eq!(log.append(noon(), said("b")).unwrap().seq, 2);
+        assert_eq!(store.read(&id, 0).unwrap().len(), 2);
+    });
+}
+
+#[test]
+fn one_writer_at_a_time() {
+    on_every_store(|store| {
+        let (id, _, log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
+        assert_eq!(busy(store.hold(&id, &holder(2))), holder(1));
+        assert_eq!(store.holder(&id).unwrap(), Some(holder(1)));
+        drop(log);
+        assert_eq!(store.holder(&id).unwrap(), None);
+
+        let (_, log) = store.hold(&id, &holder(2)).unwrap();
+        assert_eq!(busy(store.hold(&id, &holder(3))), holder(2));
+        drop(log);
+        assert_eq!(store.holder(&id).unwrap(), None);
+    });
+}
+
+#[test]
+fn reading_and_listing_need_no_hold() {
+    on_every_store(|store| {
+        let (id, first, _log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
+        assert_eq!(store.read(&id, 0).unwrap(), [first]);
+        assert_eq!(store.list().unwrap(), [id]);
+    });
+}
+
+#[test]
+fn sessions_are_listed_by_day() {
+    on_every_store(|store| {
+        assert_eq!(store.list().unwrap(), []);
+        for (day, words) in [("2026-02-01", "a"), ("2025-12-31", "z"), ("2026-01-24", "m")] {
+            store.create(words, at(day), said("a"), &holder(1)).unwrap();
+        }
+        assert_eq!(names(store), ["20251231-z", "20260124-m", "20260201-a"]);
+    });
+}
+
+#[test]
+fn the_same_words_get_different_names() {
+    on_every_store(|store| {
+        for text in ["1", "2", "3"] {
+            store.create("Add auth", noon(), said(text), &holder(1)).unwrap();
+        }
+        assert_eq!(names(store), ["20260124-add-auth", "20260124-add-auth-2", "20260124-add-auth-3"]);
+        let third = store.read(&SessionId::new("20260124-add-auth-3"), 0).unwrap();
+        assert_eq!(third[0].facts, said("3"));
+    });
+}
+
+#[test]
+fn any_words_make_a_name() {
+    let long = "word ".repeat(60);
+    let cases = [
+        ("Add user auth!", "20260124-add-user-auth"),
+        ("../../x", "20260124-x"),
+        (".", "20260124-untitled"),
+        ("", "20260124-untitled"),
+        ("/", "20260124-untitled"),
+        ("a\0b\nc", "20260124-a-b-c"),
+        ("con", "20260124-con-1"),
+        ("\u{1f980}", "20260124-crab"),
+        ("Größe ändern", "20260124-grosse-andern"),
+        (&long, "20260124-word-word-word-word-word-word-word-word-word-word-word-word"),
+    ];
+    for (words, name) in cases {
+        on_every_store(|store| {
+            let (id, first, log) = store.create(words, noon(), said("a"), &holder(1)).unwrap();
+            drop(log);
+            assert_eq!(id.as_str(), name, "{words:?}");
+            assert_eq!(store.list().unwrap(), from_ref(&id));
+            assert_eq!(store.hold(&id, &holder(1)).unwrap().0, [first]);
+        });
+    }
+}
+
+#[test]
+fn the_day_is_that_of_utc() {
+    on_every_store(|store| {
+        let late = "2026-01-24T23:30:00-05:00".parse().unwrap();
+        assert_eq!(store.create("x", late, said("a"), &holder(1)).unwrap().0.as_str(), "20260125-x");
+    });
+}
+
+#[test]
+fn what_is_no_session_is_not_found() {
+    let long = "a".repeat(300);
+    let ids = [
+        "20260124-y",
+        "",
+        ".",
+        "..",
+        "/",
+        "../sessions/20260124-x",
+        "20260124-x/",
+        "20260124-x/.",
+        "./20260124-x",
+        "20260124-x/../20260124-x",
+        "/etc",
+        "20260124-x\0",
+        "con",
+        "\u{1f980}",
+        "20260124-x/log.jsonl",
+        "\n",
+        &long,
+    ];
+    on_every_store(|store| {
+        let missing = SessionId::new("20260124-x");
+        assert_not_found(store, &missing);
+        store.create("x", noon(), said("a"), &holder(1)).unwrap();
+        for id in ids {
+            assert_not_found(store, &SessionId::new(id));
+        }
+        assert_eq!(names(store), ["20260124-x"]);
+    });
+}
+
+#[test]
+fn memory_fails_once_when_told_to() {
+    let store = Memory::new();
+    let (id, _, mut log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
+    store.fail_next_append();
+    let error = log.append(noon(), said("b")).unwrap_err();
+    assert_eq!(error.to_string(), "cannot write to 20260124-x in memory: no storage space");
+    assert_eq!(store.read(&id, 0).unwrap().len(), 1);
+    assert_eq!(log.append(noon(), said("c")).unwrap().seq, 2);
+}
+
+fn on_every_store(check: impl Fn(&dyn Store)) {
+    let dir = tempfile::tempdir().unwrap();
+    check(&Files::new(dir.path().join("project/.rapport/sessions")));
+    check(&Memory::new());
+}
+
+fn assert_not_found(store: &dyn Store, id: &SessionId) {
+    let errors = [
+        store.read(id, 0).unwrap_err(),
+        store.hold(id, &holder(1)).err().unwrap(),
+        store.holder(id).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(matches!(&error, StoreError::NotFound(named) if named == id), "{id:?} gives {error}");
+    }
+}
+
+fn busy<T>(result: Result<(T, Box<dyn Log>), StoreError>) -> Holder {
+    match result {
+        Err(StoreError::Busy { holder, .. }) => holder,
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("held twice"),
+    }
+}
+
+fn names(store: &dyn Store) -> Vec<String> {
+    store.list().unwrap().iter().map(ToString::to_string).collect()
+}
+
+fn said(text: &str) -> Vec<Event> {
+    vec![Event::Failed { reason: text.to_owned() }]
+}
+
+fn holder(pid: u32) -> Holder {
+    Holder { pid, address: Some(format!("/run/{pid}")) }
+}
+
+fn noon() -> Timestamp {
+    at("2026-01-24")
+}
+
+fn at(day: &str) -> Timestamp {
+    format!("{day}T12:00:00Z").parse().unwrap()
+}

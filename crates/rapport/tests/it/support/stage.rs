@@ -1,0 +1,167 @@
+//! A session without an engine: what the agent and people do goes straight into the core, and comes out as entries.
+//! For showing channels what they would see, without files, processes or time.
+
+use jiff::{SignedDuration, Timestamp};
+use rapport_core::{
+    Act, AgentDid, Ask, By, CallId, Choice, ConversationId, Created, Draft, Entry, Event, Input,
+};
+use rapport_core::{Leave, Refusal, Session, SessionId, Terms, TurnId, Usage, View, World};
+
+/// A session without an engine.
+pub struct Stage {
+    session: Session,
+    turn: TurnId,
+    now: Timestamp,
+    calls: u32,
+    plans: u32,
+}
+
+impl Stage {
+    /// A session about this task, and its first entry.
+    pub fn new(task: &str) -> (Self, Entry) {
+        let created = Created {
+            task: task.into(),
+            project: "/home/me/shop".into(),
+            conversation: ConversationId::new("c-1"),
+            by: me(),
+            terms: Terms::default(),
+        };
+        let now: Timestamp = "2026-01-24T10:00:00Z".parse().expect("a time");
+        let first = Entry { seq: 1, at: now, facts: Session::begin(created).expect("a task") };
+        let session = Session::open(&first).expect("a session");
+        (Self { session, turn: TurnId(1), now, calls: 0, plans: 0 }, first)
+    }
+
+    /// How the session stands.
+    pub fn view(&self) -> View {
+        self.session.view(&id())
+    }
+
+    /// Somebody does something.
+    pub fn person(&mut self, by: By, act: Act) -> Result<Entry, Refusal> {
+        self.input(&Input::Person { by, act })
+    }
+
+    /// The agent does something.
+    pub fn agent(&mut self, did: AgentDid) -> Entry {
+        self.input(&Input::Agent { turn: self.turn, did }).expect("the agent may do that")
+    }
+
+    /// Rapport brings something about.
+    pub fn world(&mut self, world: World) -> Entry {
+        self.input(&Input::World(world)).expect("that may happen")
+    }
+
+    /// The agent is there.
+    pub fn connect(&mut self) -> Entry {
+        self.agent(AgentDid::Connect {
+            conversation: ConversationId::new("c-1"),
+            model: Some("sonnet".into()),
+        })
+    }
+
+    /// The agent asks.
+    pub fn ask(&mut self, ask: Ask) -> Entry {
+        self.calls += 1;
+        let call = CallId::new(format!("call-{}", self.calls));
+        self.agent(AgentDid::Ask { call, ask, parkable: true })
+    }
+
+    /// The agent no longer wants to know what it asked last.
+    pub fn withdraw(&mut self) -> Entry {
+        let call = CallId::new(format!("call-{}", self.calls));
+        self.agent(AgentDid::Withdraw { call })
+    }
+
+    /// The agent comes to the end of its turn.
+    pub fn finish(&mut self, result: &str) -> Entry {
+        self.agent(AgentDid::Leave(Leave::Finished { result: result.into() }))
+    }
+
+    /// The plan is in its file.
+    pub fn save_plan(&mut self) -> Entry {
+        self.plans += 1;
+        let path = ".claude/todos/user-auth/add-user-authentication.md".into();
+        self.world(World::PlanSaved { revision: self.plans, path })
+    }
+
+    fn input(&mut self, input: &Input) -> Result<Entry, Refusal> {
+        let facts = self.session.decide(input, self.now)?;
+        self.now += SignedDuration::from_secs(1);
+        for fact in &facts {
+            if let Event::TurnStarted { turn, .. } = fact {
+                self.turn = *turn;
+            }
+        }
+        let entry = Entry { seq: self.session.seq() + 1, at: self.now, facts };
+        self.session.apply_entry(&entry);
+        Ok(entry)
+    }
+}
+
+/// What the session is called.
+pub fn id() -> SessionId {
+    SessionId::new("20260124-add-user-auth")
+}
+
+/// The person at the terminal.
+pub fn me() -> By {
+    By::Person { channel: "terminal".into(), id: "me".into() }
+}
+
+/// Somebody elsewhere.
+pub fn anna() -> By {
+    By::Person { channel: "telegram".into(), id: "anna".into() }
+}
+
+/// Tokens and money.
+pub fn usage(input: u64, output: u64, cost_micros: u64) -> Usage {
+    Usage { input, output, cost_micros, ..Usage::default() }
+}
+
+/// A question with options, each a label and what it means; own words are an answer too.
+pub fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> Draft {
+    let option = |(label, meaning): &(&str, &str)| Choice {
+        label: (*label).into(),
+        value: label.to_lowercase(),
+        description: (!meaning.is_empty()).then(|| (*meaning).into()),
+    };
+    let header = (!header.is_empty()).then(|| header.into());
+    Draft {
+        text: text.into(),
+        header,
+        options: options.iter().map(option).collect(),
+        multi: false,
+        free_text: true,
+    }
+}
+
+/// Which authentication: three options with meanings.
+pub fn auth() -> Draft {
+    draft(
+        "Auth method",
+        "Which authentication method should the API use?",
+        &[
+            ("JWT", "Stateless tokens, verified without a lookup"),
+            ("Session cookies", "Server-side sessions in Redis"),
+            ("OAuth only", "No passwords at all; Google and GitHub"),
+        ],
+    )
+}
+
+/// Which tests: several may be chosen.
+pub fn tests() -> Draft {
+    let options = [("Unit", ""), ("Integration", ""), ("Load", "")];
+    Draft { multi: true, ..draft("Tests", "Which tests should be written?", &options) }
+}
+
+/// Which language: two options, nothing else.
+pub fn language() -> Draft {
+    let options = [("English", ""), ("German", "")];
+    Draft { free_text: false, ..draft("Language", "In which language are the messages?", &options) }
+}
+
+/// A plan as an agent writes it.
+pub const PLAN: &str = "# User auth\n\n1. Add a `users` table and a migration, with passwords hashed by argon2\n\
+    2. Issue JWTs from `POST /login` and verify them in a middleware that every route under `/api` goes through\n\
+    3. Write unit and integration tests";

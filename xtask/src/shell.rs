@@ -1,0 +1,46 @@
+//! Running other programs, and saying so.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+pub(crate) type Outcome = Result<(), String>;
+
+/// A step: its name, and how long it took, are printed.
+pub(crate) fn step(name: &str, work: impl FnOnce() -> Outcome) -> Outcome {
+    println!("\n=== {name}");
+    let began = std::time::Instant::now();
+    work().map_err(|why| format!("{name}: {why}"))?;
+    println!("=== {name}: {:.1} s", began.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// `cargo` with these arguments, in the root of the workspace.
+pub(crate) fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args).current_dir(root());
+    command
+}
+
+/// Runs it; anything but success is a failure.
+pub(crate) fn run(command: &mut Command) -> Outcome {
+    let status = command.status().map_err(|error| format!("cannot run {command:?}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}")) }
+}
+
+/// Whether a program is there and answers.
+pub(crate) fn exists(program: &str, args: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}

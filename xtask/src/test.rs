@@ -1,0 +1,71 @@
+//! `cargo xtask test`: everything that has to hold before a change lands.
+
+use std::process::{Command, Stdio};
+
+use crate::shell::{self, Outcome, cargo, exists, step, target};
+
+/// How much is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Everything,
+    Quick,
+}
+
+pub(crate) fn run(extent: Extent) -> Outcome {
+    step("tools", install)?;
+    step("format", || shell::run(&mut cargo(&["fmt", "--all", "--", "--check"])))?;
+    step("lints", || {
+        shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    })?;
+    step("docs", || {
+        let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+        shell::run(doc.env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    step("tests", || tests(extent))?;
+    if extent == Extent::Everything {
+        step("release", || shell::run(&mut cargo(&["build", "--release", "--package", "rapport"])))?;
+        step("demo, in an empty home", demo)?;
+        step("demo, once more", demo)?;
+    }
+    Ok(())
+}
+
+/// Programs the tests use. On Debian they are installed; elsewhere it is said what is missing.
+fn install() -> Outcome {
+    let missing: Vec<_> =
+        [("git", "git")].into_iter().filter(|(program, _)| !exists(program, &["--version"])).collect();
+    for (program, package) in missing {
+        println!("installing {program}");
+        if !exists("apt-get", &["--version"]) {
+            return Err(format!("{program} is missing; install it and run this again"));
+        }
+        shell::run(Command::new("apt-get").arg("update").stdout(Stdio::null()))?;
+        shell::run(Command::new("apt-get").args(["install", "--yes", package]).stdout(Stdio::null()))?;
+    }
+    Ok(())
+}
+
+fn tests(extent: Extent) -> Outcome {
+    let nextest = exists("cargo", &["nextest", "--version"]);
+    let mut tests = if nextest {
+        cargo(&["nextest", "run", "--workspace", "--no-fail-fast"])
+    } else {
+        cargo(&["test", "--workspace", "--no-fail-fast"])
+    };
+    if extent == Extent::Everything {
+        tests.env("RAPPORT_PROPERTY_CASES", "100000");
+    }
+    shell::run(&mut tests)?;
+    // nextest leaves examples in the documentation to cargo.
+    if nextest { shell::run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"])) } else { Ok(()) }
+}
+
+/// What a newcomer runs first: nobody at the terminal, no settings, no account.
+fn demo() -> Outcome {
+    let home = target().join("tmp").join("empty-home");
+    let _ = std::fs::remove_dir_all(&home);
+    std::fs::create_dir_all(&home).map_err(|error| error.to_string())?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut demo = Command::new(target().join("release").join("rapport"));
+    shell::run(demo.arg("demo").env_clear().env("HOME", &home).env("PATH", path).stdin(Stdio::null()))
+}
