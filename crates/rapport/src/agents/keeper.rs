@@ -2,9 +2,10 @@
 //! host, and takes along everything it started. An agent that outlives its host would go on without answers.
 //!
 //! `rapport keep -- PROGRAM ARGS...` runs the program with its own stdin, stdout and stderr, which it then lets go of.
-//! On descriptor 3 it has the reading end of a pipe whose other end only the host holds: a byte in it asks the program
-//! to end, its closing ends everything at once. When the program ends, whatever it left behind is ended too; the exit
-//! code is the program's.
+//! On descriptor 3 it has the reading end of a pipe whose other end only the host holds: bytes in it ask for something,
+//! its closing ends everything at once. On descriptor 4 it holds the program's input open beside the host: the program
+//! must not see its input closed just because the host died, or it would take that for an answer before it is ended.
+//! When the program ends, whatever it left behind is ended too; the exit code is the program's.
 
 mod kin;
 
@@ -26,8 +27,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 /// The descriptor on which the keeper notices that its host is gone.
 pub const LIFELINE: i32 = 3;
+/// The descriptor by which the keeper holds the program's input open.
+pub const INPUT: i32 = 4;
 /// What the host writes to ask the program to end.
 pub const PLEASE_END: &[u8] = b".";
+/// What the host writes when it has closed the program's input itself.
+pub const CLOSE_INPUT: &[u8] = b"i";
 /// The exit code when the program could not be started; stderr then ends in a line that begins with [`CANNOT_START`].
 pub const NOT_STARTED: u8 = 127;
 /// How that line begins.
@@ -52,9 +57,10 @@ fn keep(mut command: Command) -> io::Result<u8> {
     survive_signals()?;
     let lifeline = File::open(format!("/dev/fd/{LIFELINE}"))?;
     let null = || File::options().read(true).write(true).open("/dev/null");
-    // The program gets no hold of the pipe.
-    let instead = FdMapping { parent_fd: null()?.into(), child_fd: LIFELINE };
-    command.fd_mappings(vec![instead]).map_err(io::Error::other)?;
+    // The program gets no hold of the pipes.
+    let [lifeline_instead, input_instead] =
+        [LIFELINE, INPUT].map(|child_fd| null().map(|null| FdMapping { parent_fd: null.into(), child_fd }));
+    command.fd_mappings(vec![lifeline_instead?, input_instead?]).map_err(io::Error::other)?;
     let agent = pid_of(&command.spawn()?);
     drop(command);
     let_go_of_stdio(&null()?)?;
@@ -67,15 +73,21 @@ fn keep(mut command: Command) -> io::Result<u8> {
 /// Waits on the pipe. A closed pipe, or one that cannot be read, is a host that is gone.
 fn watch(mut lifeline: File, agent: Pid) {
     let mut byte = [0];
+    let mut holds_input = true;
     loop {
         match lifeline.read(&mut byte) {
+            Ok(1..) if byte == CLOSE_INPUT => {
+                // Once: after that, the descriptor may be something else.
+                if std::mem::take(&mut holds_input) {
+                    let _ = nix::unistd::close(INPUT);
+                }
+            }
             Ok(1..) => drop(kill(agent, Signal::SIGTERM)),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(0) | Err(_) => break,
         }
     }
-    // The agent at once, before it can make anything of its closed input. That wakes the other thread, which sees to
-    // the rest.
+    // The agent at once; its end wakes the other thread, which sees to the rest.
     let _ = kill(agent, Signal::SIGKILL);
 }
 

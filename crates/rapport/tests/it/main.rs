@@ -6,6 +6,7 @@
 )]
 
 mod contract;
+mod crash;
 mod driver;
 mod faults;
 mod rehearsal;

@@ -87,26 +87,37 @@ pub(super) fn question_texts(input: &Value) -> Vec<String> {
 /// The first line of a message that answers questions (CLARIFY-11).
 pub(super) const ANSWERS_HEADER: &str = "Here are my answers to your questions:";
 
-/// What a message of answers says to each question: lines such as `A2: ...` or `2. ...`, else line by line, else the whole text.
-pub(super) fn answers_in_message(message: &str, questions: &[String]) -> Vec<Answer> {
+/// What a message of answers says to each question it repeats: lines such as `A2: ...` or `2. ...`, else line by line,
+/// else the whole text.
+pub(super) fn answers_in_message(message: &str) -> Vec<Answer> {
+    let questions = questions_in_message(message);
     let text = message.split_once("My answers:").map_or(message, |(_, text)| text).trim();
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    questions
-        .iter()
-        .enumerate()
-        .map(|(index, question)| {
-            let n = index + 1;
-            let labels = [format!("A{n}:"), format!("{n}."), format!("{n})"), format!("{n}:")];
-            let labelled =
-                labels.iter().find_map(|l| lines.iter().find_map(|line| line.strip_prefix(l.as_str())));
-            let by_line = lines.get(index).filter(|_| lines.len() == questions.len()).copied();
-            (question.clone(), labelled.or(by_line).unwrap_or(text).trim().to_owned())
-        })
-        .collect()
+    let answer = |index: usize| {
+        let n = index + 1;
+        let labels = [format!("A{n}:"), format!("{n}."), format!("{n})"), format!("{n}:")];
+        let labelled =
+            labels.iter().find_map(|l| lines.iter().find_map(|line| line.strip_prefix(l.as_str())));
+        let by_line = lines.get(index).filter(|_| lines.len() == questions.len()).copied();
+        labelled.or(by_line).unwrap_or(text).trim().to_owned()
+    };
+    questions.iter().enumerate().map(|(index, question)| (question.clone(), answer(index))).collect()
+}
+
+/// What a message of answers says to the questions of one call, or nothing if it is about others. A message that
+/// repeats no question is about every one that is open.
+pub(super) fn answers_to(questions: &[String], message: &str) -> Option<Vec<Answer>> {
+    let said = answers_in_message(message);
+    if said.is_empty() {
+        let text = message.split_once("My answers:").map_or(message, |(_, text)| text).trim();
+        return Some(questions.iter().map(|question| (question.clone(), text.to_owned())).collect());
+    }
+    let found: Vec<_> = said.into_iter().filter(|(asked, _)| questions.contains(asked)).collect();
+    (!found.is_empty()).then_some(found)
 }
 
 /// The questions that a message of answers repeats: `Q1: ...`, `Q2: ...`.
-pub(super) fn questions_in_message(message: &str) -> Vec<String> {
+fn questions_in_message(message: &str) -> Vec<String> {
     let lines = || message.lines().map(str::trim);
     (1..)
         .map(|n| lines().find_map(|line| line.strip_prefix(&format!("Q{n}:"))))
@@ -134,8 +145,27 @@ mod tests {
         ] {
             let message = format!("{head}{tail}");
             assert_eq!(questions_in_message(&message), questions);
-            let answers = answers_in_message(&message, &questions);
+            let answers = answers_in_message(&message);
             assert_eq!((answers[0].1.as_str(), answers[1].1.as_str()), (first, second), "{tail}");
+        }
+    }
+
+    #[test]
+    fn a_message_answers_the_calls_it_is_about() {
+        let numbered = "Q1: Which?\nQ2: Where?\n\nMy answers:\n1. JWT\n2. here";
+        for (questions, message, expected) in [
+            (&["Where?"][..], numbered, Some(&["here"][..])),
+            (&["Where?", "When?"], numbered, Some(&["here"])),
+            (&["When?"], numbered, None),
+            (&["When?"], "My answers:\nsoon", Some(&["soon"])),
+        ] {
+            let questions: Vec<_> = questions.iter().map(|text| (*text).to_owned()).collect();
+            let answers = answers_to(&questions, message);
+            let answers = answers.map(|answers| answers.into_iter().map(|(_, a)| a).collect::<Vec<_>>());
+            assert_eq!(
+                answers.as_deref(),
+                expected.map(|e| e.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>()).as_deref()
+            );
         }
     }
 }

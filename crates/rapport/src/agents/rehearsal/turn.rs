@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::decision::{ANSWERS_HEADER, answers_in_message, question_texts, questions_in_message};
+use super::decision::{ANSWERS_HEADER, answers_in_message, answers_to, question_texts};
 use super::history::{OpenCall, Place};
 use super::placeholders::fill;
 use super::play::{Player, Stop};
@@ -155,12 +155,12 @@ impl Player {
             return Ok(());
         }
         if self.transcript.history.open.is_empty() {
-            let answers = answers_in_message(message, &questions_in_message(message));
+            let answers = answers_in_message(message);
             self.transcript.answered(&OpenCall::default(), &answers)?;
         }
         for call in self.transcript.history.open.clone() {
-            if call.name == ASK_TOOL {
-                let answers = answers_in_message(message, &question_texts(&call.input));
+            let answers = answers_to(&question_texts(&call.input), message);
+            if let Some(answers) = answers.filter(|_| call.name == ASK_TOOL) {
                 self.transcript.answered(&call, &answers)?;
             }
         }

@@ -11,7 +11,8 @@ use command_fds::{CommandFdExt, FdMapping};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::net::unix::pipe::Sender;
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -65,17 +66,22 @@ impl Process {
         directory: &Path,
     ) -> io::Result<(Self, mpsc::Receiver<Heard>)> {
         let (reading, lifeline) = io::pipe()?;
+        let (agent_stdin, stdin) = io::pipe()?;
         let mut command = Command::new(&config.keeper);
         command.args(["keep", "--"]).arg(&config.program).args(args);
         command.env_clear().envs(config.env.iter().map(|(name, value)| (name, value)));
         command.current_dir(directory).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mapping = FdMapping { parent_fd: reading.into(), child_fd: keeper::LIFELINE };
-        command.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
+        command.stdin(agent_stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mappings = vec![
+            FdMapping { parent_fd: reading.into(), child_fd: keeper::LIFELINE },
+            FdMapping { parent_fd: stdin.try_clone()?.into(), child_fd: keeper::INPUT },
+        ];
+        command.fd_mappings(mappings).map_err(io::Error::other)?;
         let mut child = command.spawn()?;
-        let (Some(stdin), Some(stdout), Some(stderr)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
+        // What the command still holds of the pipes would keep them open here.
+        drop(command);
+        let stdin = Sender::from_owned_fd(stdin.into())?;
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::Error::other("a pipe is missing"));
         };
         let (stdin_sender, to_write) = mpsc::unbounded_channel();
@@ -103,12 +109,18 @@ impl Process {
     /// Closes the agent's input once everything queued is written.
     pub(super) fn close_input(&mut self) {
         self.stdin = None;
+        self.ask_keeper(keeper::CLOSE_INPUT);
     }
 
     /// Asks it to end.
     pub(super) fn ask_to_end(&mut self) {
+        self.ask_keeper(keeper::PLEASE_END);
+    }
+
+    fn ask_keeper(&mut self, what: &[u8]) {
         if let Some(lifeline) = &mut self.lifeline {
-            let _ = lifeline.write_all(keeper::PLEASE_END);
+            // A keeper that is gone has done what it was there for.
+            let _ = lifeline.write_all(what);
         }
     }
 
@@ -133,7 +145,7 @@ impl Process {
     }
 }
 
-async fn write_lines(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<String>) {
+async fn write_lines(mut stdin: Sender, mut lines: mpsc::UnboundedReceiver<String>) {
     while let Some(mut line) = lines.recv().await {
         line.push('\n');
         if stdin.write_all(line.as_bytes()).await.is_err() {
