@@ -73,15 +73,21 @@ fn keep(mut command: Command) -> io::Result<u8> {
 /// Waits on the pipe. A closed pipe, or one that cannot be read, is a host that is gone.
 fn watch(mut lifeline: File, agent: Pid) {
     let mut byte = [0];
+    let mut holds_input = true;
     loop {
         match lifeline.read(&mut byte) {
-            Ok(1..) if byte == CLOSE_INPUT => drop(nix::unistd::close(INPUT)),
+            Ok(1..) if byte == CLOSE_INPUT => {
+                // Once: after that, the descriptor may be something else.
+                if std::mem::take(&mut holds_input) {
+                    let _ = nix::unistd::close(INPUT);
+                }
+            }
             Ok(1..) => drop(kill(agent, Signal::SIGTERM)),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(0) | Err(_) => break,
         }
     }
-    // The agent's end wakes the other thread, which sees to the rest.
+    // The agent at once; its end wakes the other thread, which sees to the rest.
     let _ = kill(agent, Signal::SIGKILL);
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use command_fds::{CommandFdExt, FdMapping};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use rapport::agents::keeper::LIFELINE;
 
 const KEEPER: &str = env!("CARGO_BIN_EXE_rapport");
 
@@ -93,7 +94,7 @@ fn keep(script: &str, home: &Path) -> (std::io::PipeWriter, std::process::Child)
     let mut command = Command::new(KEEPER);
     command.args(["keep", "--", "sh", "-c", script]).current_dir(home).process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
-    command.fd_mappings(vec![FdMapping { parent_fd: reading.into(), child_fd: 3 }]).unwrap();
+    command.fd_mappings(vec![FdMapping { parent_fd: reading.into(), child_fd: LIFELINE }]).unwrap();
     (line, command.spawn().unwrap())
 }
 

@@ -21,9 +21,11 @@ pub(super) struct Start {
 /// Finds out how to begin, from the order and what the conversation knows of it.
 pub(super) fn start(order: &Order, transcript: &Transcript) -> Start {
     // A permission told by message is not used yet: the agent asks for it again, and gets it then.
-    let is_answer = |reply: &CallReply| matches!(reply, CallReply::Answers(_));
-    let calls =
-        || order.replies.iter().filter(|(_, reply)| is_answer(reply)).map(|(call, _)| call.clone()).collect();
+    let arrives = |call: &CallId, reply: &CallReply| {
+        matches!(reply, CallReply::Answers(_)) || has_reply(transcript, call, reply)
+    };
+    let arriving = order.replies.iter().filter(|(call, reply)| arrives(call, reply));
+    let calls = || arriving.map(|(call, _)| call.clone()).collect();
     if !transcript.exists() {
         let message = joined([Some(order.prompt.clone()), answers_message(&order.replies)]);
         return Start { opening: Opening::Fresh, message, told: calls() };
