@@ -1,4 +1,4 @@
 //! What tests share.
 
-pub mod pty;
-pub mod stage;
+pub(crate) mod pty;
+pub(crate) mod stage;
