@@ -4,7 +4,7 @@
 //! `-- panic` and `-- die` let the agent's part or the answering itself panic.
 //! `TOUR_PACE=10` makes it ten times as fast.
 
-#![expect(missing_docs, clippy::expect_used, reason = "an example")]
+#![expect(clippy::expect_used, reason = "an example")]
 
 #[path = "../tests/it/support/stage.rs"]
 mod stage;

@@ -23,6 +23,15 @@ pub enum Card {
     Confirm(ConfirmCard),
 }
 
+/// Where the text of a question is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextAt {
+    /// On its card.
+    Card,
+    /// In the history above, because it is too long for a card.
+    History,
+}
+
 /// The card on top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
@@ -30,9 +39,20 @@ pub struct Shown {
     pub card: Card,
     /// When it came up.
     pub since: Duration,
-    /// Whether its text was too long for the card and was told before.
-    pub long: bool,
+    /// Where the question is to be read.
+    pub text: TextAt,
     guarded: bool,
+}
+
+/// What has just happened, as far as it decides which card comes up.
+#[derive(Clone, Copy, Debug)]
+pub struct News<'a> {
+    /// The question that the person here wants to answer anew.
+    pub reopened: Option<&'a QuestionId>,
+    /// An answer was given, which a summary has to show.
+    pub answered: bool,
+    /// The person here brought it about, and so expects a card.
+    pub by_me: bool,
 }
 
 /// The cards.
@@ -98,35 +118,26 @@ impl Deck {
         self.shown.as_mut()
     }
 
-    /// Puts the right card on top, and says whether another came up. `reopened` is a question that the person here wants
-    /// to answer anew; `changed` says that an answer was given, which a summary has to show; `asked_for` that the person
-    /// here brought it about, and so expects a card.
-    pub fn settle(
-        &mut self,
-        view: &View,
-        reopened: Option<&QuestionId>,
-        changed: bool,
-        asked_for: bool,
-        now: Duration,
-    ) -> bool {
+    /// Puts the right card on top, and says whether another came up.
+    pub fn settle(&mut self, view: &View, news: News<'_>, now: Duration) -> bool {
         let is_open = |id: &QuestionId| view.questions.iter().any(|question| question.id == *id);
         self.aside.retain(|card| is_open(&card.question().id));
         let current =
             self.shown.as_ref().map(|shown| &shown.card).filter(|card| is_open(&card.question().id));
-        let outdated = matches!(current, Some(Card::Confirm(_))) && changed;
-        if current.is_some() && reopened.is_none() && !outdated {
+        let outdated = matches!(current, Some(Card::Confirm(_))) && news.answered;
+        if current.is_some() && news.reopened.is_none() && !outdated {
             return false;
         }
-        let next = match reopened {
+        let next = match news.reopened {
             Some(id) => view.questions.iter().find(|question| question.id == *id),
             None => view.questions.first(),
         };
         let left = self.shown.take().map(|shown| shown.card).filter(|card| is_open(&card.question().id));
         self.aside.extend(left);
         let Some(question) = next else { return false };
-        let guarded = question.purpose != Purpose::Clarify || !asked_for;
+        let guarded = question.purpose != Purpose::Clarify || !news.by_me;
         let card = self.take_up(question, view);
-        self.shown = Some(Shown { card, since: now, long: false, guarded });
+        self.shown = Some(Shown { card, since: now, text: TextAt::Card, guarded });
         true
     }
 

@@ -227,10 +227,12 @@ async fn drive(
                 Effect::Leave(how) => outcome = outcome.or(Some(how)),
             }
         }
-        front.show(&lines, now)?;
+        let shown = front.show(&lines, now);
+        // A terminal that is gone cannot show that one leaves it, and one leaves it all the same.
         if let Some(outcome) = outcome {
             return Ok(outcome);
         }
+        shown?;
     }
 }
 
@@ -291,5 +293,16 @@ impl Link for GatewayLink {
 impl fmt::Debug for AutoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AutoAnswer").field("by", &self.by).field("pause", &self.pause).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_can_be_spawned() {
+        fn is_send<T: Send>(_: impl Fn(Terminal, Gateway, SessionId, watch::Receiver<bool>) -> T) {}
+        is_send(run);
     }
 }

@@ -11,7 +11,6 @@ use super::text::Line;
 const TOGETHER: (&str, &str) = ("\x1b[?2026h", "\x1b[?2026l");
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
-const CLEAR_ROW: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
 
 /// The bottom of a terminal.
@@ -34,13 +33,14 @@ impl<W: Write> Region<W> {
         if history.is_empty() && block == self.drawn && size == self.size {
             return Ok(());
         }
-        let mut text = format!("{}{HIDE_CURSOR}{}", TOGETHER.0, self.to_top(size));
+        // Rows are cleared as a whole before they are written: what is merely overwritten still counts when a terminal
+        // that gets another size finds out how many rows a line takes.
+        let mut text = format!("{}{HIDE_CURSOR}{}{CLEAR_BELOW}", TOGETHER.0, self.to_top(size));
         for row in history.iter().flat_map(|line| history_rows(line, size)) {
-            text.push_str(&format!("{}{CLEAR_ROW}\r\n", self.theme.paint(&row)));
+            text.push_str(&format!("{}\r\n", self.theme.paint(&row)));
         }
-        let rows: Vec<String> = block.rows.iter().map(|row| self.theme.paint(row) + CLEAR_ROW).collect();
+        let rows: Vec<String> = block.rows.iter().map(|row| self.theme.paint(row)).collect();
         text.push_str(&rows.join("\r\n"));
-        text.push_str(CLEAR_BELOW);
         text.push_str(&cursor(&block));
         text.push_str(TOGETHER.1);
         self.out.write_all(text.as_bytes())?;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rapport_core::{Act, By, Entry, Event, OpenQuestion, QuestionId, RoundId, SessionId};
 
-use super::deck::{Card, Deck};
+use super::deck::{Card, Deck, News, TextAt};
 use super::keys::{Intent, plain_char};
-use super::render::{block::Block, frame, summary};
+use super::render::{block::Block, frame, prose, summary};
 use super::story::Story;
 use super::text::{Line, Tone};
 use super::work::Work;
@@ -132,16 +132,7 @@ impl Screen {
     /// Puts the right card on top after these facts, and says what has to be read before it.
     fn settle(&mut self, entry: &Entry, now: Duration) -> Vec<Line> {
         let Some(view) = self.story.view().filter(|_| self.story.is_present()) else { return Vec::new() };
-        let mine = |by: &By| *by == self.me;
-        let reopened = entry.facts.iter().find_map(|fact| match fact {
-            Event::Reopened { question, by } if mine(by) => Some(question),
-            _ => None,
-        });
-        let asked_for = entry.facts.iter().any(|fact| {
-            matches!(fact, Event::Answered { by, .. } | Event::Reopened { by, .. } | Event::Kept { by, .. } if mine(by))
-        });
-        let changed = entry.facts.iter().any(|fact| matches!(fact, Event::Answered { .. }));
-        if !self.deck.settle(view, reopened, changed, asked_for, now) {
+        if !self.deck.settle(view, news(entry, &self.me), now) {
             return Vec::new();
         }
         self.notice = None;
@@ -165,9 +156,9 @@ impl Screen {
             self.rounds_told.push(question.round);
             lines.extend(summary::round(question.of));
         }
-        shown.long = frame::is_long(question, self.size);
-        if shown.long {
-            lines.extend(super::render::prose::lines(&shown.card.question().text, Tone::Text));
+        if frame::is_long(question, self.size) {
+            lines.extend(prose::lines(&question.text, Tone::Text));
+            shown.text = TextAt::History;
         }
         lines
     }
@@ -303,6 +294,21 @@ impl Screen {
         let lines = vec![Line::empty(), Line::new(Tone::Text, stays), command];
         vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)]
     }
+}
+
+fn news<'a>(entry: &'a Entry, me: &By) -> News<'a> {
+    let mut news = News { reopened: None, answered: false, by_me: false };
+    for fact in &entry.facts {
+        match fact {
+            Event::Reopened { question, by } if by == me => {
+                (news.reopened, news.by_me) = (Some(question), true)
+            }
+            Event::Answered { by, .. } => (news.answered, news.by_me) = (true, by == me),
+            Event::Kept { by, .. } => news.by_me = by == me,
+            _ => {}
+        }
+    }
+    news
 }
 
 fn key_while_working(key: KeyEvent) -> Intent {

@@ -146,7 +146,9 @@ fn editing() {
         ("", "ctrl-w", ""),
     ] {
         let mut editor = Editor::with(text);
-        keys.split(' ').for_each(|name| drop(editor.key(key(name))));
+        for name in keys.split(' ') {
+            editor.key(key(name));
+        }
         assert_eq!(editor.text(), expected, "{text:?} {keys}");
     }
 }

@@ -11,7 +11,7 @@ use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A program in a terminal.
-pub struct Pty {
+pub(crate) struct Pty {
     master: Box<dyn MasterPty + Send>,
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
@@ -22,7 +22,7 @@ pub struct Pty {
 
 impl Pty {
     /// Starts a program (by absolute path) with these arguments and variables in a terminal of so many columns and rows.
-    pub fn spawn(program: &str, args: &[&str], env: &[(&str, &str)], columns: u16, rows: u16) -> Self {
+    pub(crate) fn spawn(program: &str, args: &[&str], env: &[(&str, &str)], columns: u16, rows: u16) -> Self {
         let pair = native_pty_system().openpty(size(columns, rows)).expect("a pty");
         let mut command = CommandBuilder::new(program);
         command.args(args);
@@ -38,26 +38,26 @@ impl Pty {
     }
 
     /// Types these characters. `\r` is Enter, `\x1b[A` the up arrow, `\x03` Ctrl-C.
-    pub fn send(&mut self, keys: &str) {
+    pub(crate) fn send(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("the program reads");
         self.keys.flush().expect("the program reads");
     }
 
     /// Waits until the screen contains this text.
     #[track_caller]
-    pub fn wait_for(&mut self, text: &str) {
+    pub(crate) fn wait_for(&mut self, text: &str) {
         self.wait_until(text, |screen| screen.contains(text));
     }
 
     /// Waits until the screen no longer contains this text.
     #[track_caller]
-    pub fn wait_gone(&mut self, text: &str) {
+    pub(crate) fn wait_gone(&mut self, text: &str) {
         self.wait_until(text, |screen| !screen.contains(text));
     }
 
     /// Waits until the screen is as wanted; fails, with the screen, if it never is.
     #[track_caller]
-    pub fn wait_until(&mut self, what: &str, is: impl Fn(&str) -> bool) {
+    pub(crate) fn wait_until(&mut self, what: &str, is: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is(&self.text()) {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -72,7 +72,7 @@ impl Pty {
     }
 
     /// The screen as text, without blanks at the ends of rows and of the screen.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let (_, columns) = self.screen.screen().size();
         let rows: Vec<String> =
             self.screen.screen().rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect();
@@ -80,30 +80,30 @@ impl Pty {
     }
 
     /// Every byte the program wrote.
-    pub fn raw(&self) -> &[u8] {
+    pub(crate) fn raw(&self) -> &[u8] {
         &self.raw
     }
 
     /// Whether the cursor is hidden.
-    pub fn is_cursor_hidden(&self) -> bool {
+    pub(crate) fn is_cursor_hidden(&self) -> bool {
         self.screen.screen().hide_cursor()
     }
 
     /// Gives the terminal another size.
-    pub fn resize(&mut self, columns: u16, rows: u16) {
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.master.resize(size(columns, rows)).expect("the terminal has another size");
         self.screen.screen_mut().set_size(at_least_one(rows), at_least_one(columns));
     }
 
     /// Sends a signal by its name.
-    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+    pub(crate) fn signal(&self, signal: nix::sys::signal::Signal) {
         let id = self.child.process_id().expect("it runs");
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(id as i32), signal).expect("it runs");
     }
 
     /// Waits until the program has ended, and takes in the rest of what it wrote.
     #[track_caller]
-    pub fn wait_end(&mut self) -> ExitStatus {
+    pub(crate) fn wait_end(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {

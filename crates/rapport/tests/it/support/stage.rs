@@ -1,6 +1,8 @@
 //! A session without an engine: what the agent and people do goes straight into the core, and comes out as entries.
 //! For showing channels what they would see, without files, processes or time.
 
+#![allow(dead_code, reason = "the example uses less of it than the tests")]
+
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
     Act, AgentDid, Ask, By, CallId, Choice, ConversationId, Created, Draft, Entry, Event, Input,
@@ -8,7 +10,7 @@ use rapport_core::{
 use rapport_core::{Leave, Refusal, Session, SessionId, Terms, TurnId, Usage, View, World};
 
 /// A session without an engine.
-pub struct Stage {
+pub(crate) struct Stage {
     session: Session,
     turn: TurnId,
     now: Timestamp,
@@ -18,7 +20,7 @@ pub struct Stage {
 
 impl Stage {
     /// A session about this task, and its first entry.
-    pub fn new(task: &str) -> (Self, Entry) {
+    pub(crate) fn new(task: &str) -> (Self, Entry) {
         let created = Created {
             task: task.into(),
             project: "/home/me/shop".into(),
@@ -33,27 +35,27 @@ impl Stage {
     }
 
     /// How the session stands.
-    pub fn view(&self) -> View {
+    pub(crate) fn view(&self) -> View {
         self.session.view(&id())
     }
 
     /// Somebody does something.
-    pub fn person(&mut self, by: By, act: Act) -> Result<Entry, Refusal> {
+    pub(crate) fn person(&mut self, by: By, act: Act) -> Result<Entry, Refusal> {
         self.input(&Input::Person { by, act })
     }
 
     /// The agent does something.
-    pub fn agent(&mut self, did: AgentDid) -> Entry {
+    pub(crate) fn agent(&mut self, did: AgentDid) -> Entry {
         self.input(&Input::Agent { turn: self.turn, did }).expect("the agent may do that")
     }
 
     /// Rapport brings something about.
-    pub fn world(&mut self, world: World) -> Entry {
+    pub(crate) fn world(&mut self, world: World) -> Entry {
         self.input(&Input::World(world)).expect("that may happen")
     }
 
     /// The agent is there.
-    pub fn connect(&mut self) -> Entry {
+    pub(crate) fn connect(&mut self) -> Entry {
         self.agent(AgentDid::Connect {
             conversation: ConversationId::new("c-1"),
             model: Some("sonnet".into()),
@@ -61,25 +63,25 @@ impl Stage {
     }
 
     /// The agent asks.
-    pub fn ask(&mut self, ask: Ask) -> Entry {
+    pub(crate) fn ask(&mut self, ask: Ask) -> Entry {
         self.calls += 1;
         let call = CallId::new(format!("call-{}", self.calls));
         self.agent(AgentDid::Ask { call, ask, parkable: true })
     }
 
     /// The agent no longer wants to know what it asked last.
-    pub fn withdraw(&mut self) -> Entry {
+    pub(crate) fn withdraw(&mut self) -> Entry {
         let call = CallId::new(format!("call-{}", self.calls));
         self.agent(AgentDid::Withdraw { call })
     }
 
     /// The agent comes to the end of its turn.
-    pub fn finish(&mut self, result: &str) -> Entry {
+    pub(crate) fn finish(&mut self, result: &str) -> Entry {
         self.agent(AgentDid::Leave(Leave::Finished { result: result.into() }))
     }
 
     /// The plan is in its file.
-    pub fn save_plan(&mut self) -> Entry {
+    pub(crate) fn save_plan(&mut self) -> Entry {
         self.plans += 1;
         let path = ".claude/todos/user-auth/add-user-authentication.md".into();
         self.world(World::PlanSaved { revision: self.plans, path })
@@ -100,27 +102,27 @@ impl Stage {
 }
 
 /// What the session is called.
-pub fn id() -> SessionId {
+pub(crate) fn id() -> SessionId {
     SessionId::new("20260124-add-user-auth")
 }
 
 /// The person at the terminal.
-pub fn me() -> By {
+pub(crate) fn me() -> By {
     By::Person { channel: "terminal".into(), id: "me".into() }
 }
 
 /// Somebody elsewhere.
-pub fn anna() -> By {
+pub(crate) fn anna() -> By {
     By::Person { channel: "telegram".into(), id: "anna".into() }
 }
 
 /// Tokens and money.
-pub fn usage(input: u64, output: u64, cost_micros: u64) -> Usage {
+pub(crate) fn usage(input: u64, output: u64, cost_micros: u64) -> Usage {
     Usage { input, output, cost_micros, ..Usage::default() }
 }
 
 /// A question with options, each a label and what it means; own words are an answer too.
-pub fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> Draft {
+pub(crate) fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> Draft {
     let option = |(label, meaning): &(&str, &str)| Choice {
         label: (*label).into(),
         value: label.to_lowercase(),
@@ -137,7 +139,7 @@ pub fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> Draft {
 }
 
 /// Which authentication: three options with meanings.
-pub fn auth() -> Draft {
+pub(crate) fn auth() -> Draft {
     draft(
         "Auth method",
         "Which authentication method should the API use?",
@@ -150,18 +152,18 @@ pub fn auth() -> Draft {
 }
 
 /// Which tests: several may be chosen.
-pub fn tests() -> Draft {
+pub(crate) fn tests() -> Draft {
     let options = [("Unit", ""), ("Integration", ""), ("Load", "")];
     Draft { multi: true, ..draft("Tests", "Which tests should be written?", &options) }
 }
 
 /// Which language: two options, nothing else.
-pub fn language() -> Draft {
+pub(crate) fn language() -> Draft {
     let options = [("English", ""), ("German", "")];
     Draft { free_text: false, ..draft("Language", "In which language are the messages?", &options) }
 }
 
 /// A plan as an agent writes it.
-pub const PLAN: &str = "# User auth\n\n1. Add a `users` table and a migration, with passwords hashed by argon2\n\
+pub(crate) const PLAN: &str = "# User auth\n\n1. Add a `users` table and a migration, with passwords hashed by argon2\n\
     2. Issue JWTs from `POST /login` and verify them in a middleware that every route under `/api` goes through\n\
     3. Write unit and integration tests";

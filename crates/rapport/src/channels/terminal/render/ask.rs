@@ -3,6 +3,7 @@
 use rapport_core::{OpenQuestion, Purpose};
 
 use super::super::ask::AskCard;
+use super::super::deck::TextAt;
 use super::super::editor::Editor;
 use super::super::safe;
 use super::super::text::{Line, Tone, width};
@@ -11,13 +12,13 @@ use super::block::Block;
 /// How many cells the bar of a round has.
 const BAR: usize = 10;
 
-/// The card in so many columns. `waiting` says how many rounds wait; a `long` text was shown in full before.
-pub(crate) fn block(card: &AskCard, waiting: usize, long: bool, columns: usize) -> Block {
+/// The card in so many columns. `waiting` says how many rounds wait.
+pub(crate) fn block(card: &AskCard, waiting: usize, at: TextAt, columns: usize) -> Block {
     let mut block = Block::default();
     if let Some(head) = head(&card.question, waiting) {
         block.push(&head, columns);
     }
-    for line in text(&card.question, long) {
+    for line in text(&card.question, at) {
         block.push(&line, columns);
     }
     block.push(&Line::empty(), columns);
@@ -77,17 +78,18 @@ fn head(question: &OpenQuestion, waiting: usize) -> Option<Line> {
     (!line.spans.is_empty()).then_some(line)
 }
 
-fn text(question: &OpenQuestion, long: bool) -> Vec<Line> {
+fn text(question: &OpenQuestion, at: TextAt) -> Vec<Line> {
     if let Purpose::Permission { tool, .. } = &question.purpose {
         return vec![Line::new(Tone::Strong, &format!("May the agent use {tool} for this?"))];
     }
-    let mut lines: Vec<Line> = if long {
-        vec![
-            Line::empty().and_giving(Tone::Text, &question.text),
-            Line::new(Tone::Dim, "The whole question is above."),
-        ]
-    } else {
-        safe::lines(question.text.trim()).iter().map(|line| Line::new(Tone::Text, line)).collect()
+    let mut lines: Vec<Line> = match at {
+        TextAt::Card => {
+            safe::lines(question.text.trim()).iter().map(|line| Line::new(Tone::Text, line)).collect()
+        }
+        TextAt::History => {
+            let short = Line::empty().and_giving(Tone::Text, &question.text);
+            vec![short, Line::new(Tone::Dim, "The whole question is above.")]
+        }
     };
     if let Some(previous) = &question.previous {
         lines.push(Line::new(Tone::Dim, "Answered before: ").and(Tone::Dim, previous).hanging(2));

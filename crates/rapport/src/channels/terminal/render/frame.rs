@@ -54,8 +54,8 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
     }
     let view = screen.story.view();
     match (screen.deck.shown(), view) {
-        (Some(Shown { card: Card::Ask(card), long, .. }), Some(view)) => {
-            block.above(ask::block(card, waiting(view), *long, columns))
+        (Some(Shown { card: Card::Ask(card), text, .. }), Some(view)) => {
+            block.above(ask::block(card, waiting(view), *text, columns))
         }
         (Some(Shown { card: Card::Confirm(card), .. }), Some(view)) => {
             block.above(confirm::block(card, view, columns))
