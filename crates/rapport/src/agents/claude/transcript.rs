@@ -76,10 +76,10 @@ impl Transcript {
         self.told.iter().any(|(_, told)| told == text)
     }
 
-    /// Whether the agent was told just this after it made this call.
-    pub fn was_told_since(&self, call: &CallId, text: &str) -> bool {
+    /// What the agent was told after it made this call.
+    pub fn told_since(&self, call: &CallId) -> impl Iterator<Item = &str> {
         let since = self.calls.get(call.as_str()).copied().unwrap_or_default();
-        self.told.iter().any(|(line, told)| *line >= since && told == text)
+        self.told.iter().filter(move |(line, _)| *line >= since).map(|(_, told)| told.as_str())
     }
 
     /// Whether the call was put away and will be asked again when the conversation is resumed. It will not be once

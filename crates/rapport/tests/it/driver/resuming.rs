@@ -86,7 +86,10 @@ async fn what_a_conversation_is_told_when_it_is_taken_up() {
     let joined = format!("add auth\n\n{MESSAGE}");
     let go_on = "Go on with the task where you left off.";
     type Case<'a> = (Option<&'a [&'a str]>, Order, &'a [&'a str]);
-    let cases: [Case<'_>; 9] = [
+    let both = "Here are my answers to your questions:\n\nQ1: Which db?\nQ2: Which auth method?\n\nMy answers:\n1. PG\n2. JWT";
+    let with_another = format!(r#"{{"type":"user","message":{{"content":{}}}}}"#, serde_json::json!(both));
+    let with_other_answer = with_another.replace("2. JWT", "2. JWT, Session");
+    let cases: [Case<'_>; 11] = [
         (None, order(), &["add auth"]),
         (None, answered(), &[&joined]),
         (Some(&[]), answered(), &[&joined]),
@@ -95,6 +98,8 @@ async fn what_a_conversation_is_told_when_it_is_taken_up() {
         (Some(&[PROMPT, CALL, ANSWER]), answered(), &[go_on]),
         (Some(&[PROMPT, CALL, &told]), answered(), &[go_on]),
         (Some(&[PROMPT, &told, CALL]), answered(), &[MESSAGE]),
+        (Some(&[PROMPT, CALL, &with_another]), answered(), &[go_on]),
+        (Some(&[PROMPT, CALL, &with_other_answer]), answered(), &[MESSAGE]),
         (Some(&[CALL]), order(), &["add auth"]),
     ];
     for (transcript, order, expected) in cases {

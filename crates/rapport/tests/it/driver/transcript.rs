@@ -56,8 +56,8 @@ fn what_was_told_is_found_in_every_form_and_only_whole() {
     }
     assert!(read(&[joined]).was_told("Here are my answers to your questions:\n\nQ1: ?"));
     let call = CallId::new("toolu_1");
-    assert!(read(&[CALL, plain]).was_told_since(&call, "Do it"));
-    assert!(!read(&[plain, CALL]).was_told_since(&call, "Do it"));
+    assert!(read(&[CALL, plain]).told_since(&call).eq(["Do it"]));
+    assert_eq!(read(&[plain, CALL]).told_since(&call).count(), 0);
 }
 
 #[test]

@@ -42,11 +42,23 @@ pub(super) fn start(order: &Order, transcript: &Transcript) -> Start {
     Start { opening, message: Some(message.unwrap_or_else(|| GO_ON.into())), told: calls() }
 }
 
+/// Each reply is looked for by itself: an earlier message may have carried it together with others.
 fn untold_answers(order: &Order, transcript: &Transcript) -> Option<String> {
-    let untold = order.replies.iter().filter(|(call, reply)| !has_reply(transcript, call, reply));
-    let untold: Vec<_> = untold.cloned().collect();
-    let (last, _) = untold.last()?;
-    answers_message(&untold).filter(|message| !transcript.was_told_since(last, message))
+    let is_known = |call: &CallId, reply: &CallReply| {
+        has_reply(transcript, call, reply) || transcript.told_since(call).any(|told| carries(told, reply))
+    };
+    let untold: Vec<_> =
+        order.replies.iter().filter(|(call, reply)| !is_known(call, reply)).cloned().collect();
+    answers_message(&untold)
+}
+
+/// Whether a message has these questions with just these answers, under whatever numbers.
+fn carries(message: &str, reply: &CallReply) -> bool {
+    let has_line = |line: String| format!("\n{message}\n").contains(&format!("\n{line}\n"));
+    let numbers = || 1..=message.matches("\nQ").count();
+    in_words(reply).iter().all(|(question, answer)| {
+        numbers().any(|n| has_line(numbered_question(n, question)) && has_line(numbered_answer(n, answer)))
+    })
 }
 
 /// A call that was to be refused has its reply when it has failed.
@@ -66,12 +78,19 @@ pub fn answers_message(replies: &[(CallId, CallReply)]) -> Option<String> {
     if pairs.is_empty() {
         return None;
     }
-    let numbered = |label: &dyn Fn(usize) -> String, words: &dyn Fn(usize) -> String| {
-        (0..pairs.len()).map(|n| format!("{}{}\n", label(n + 1), words(n))).collect::<String>()
+    let numbered = |(n, (question, answer)): (usize, &(&str, Cow<'_, str>))| {
+        (numbered_question(n + 1, question), numbered_answer(n + 1, answer))
     };
-    let questions = numbered(&|n| format!("Q{n}: "), &|n| pairs[n].0.to_string());
-    let answers = numbered(&|n| format!("{n}. "), &|n| pairs[n].1.to_string());
-    Some(format!("{ANSWERS}\n\n{questions}\nMy answers:\n{}", answers.trim_end()))
+    let (questions, answers): (Vec<_>, Vec<_>) = pairs.iter().enumerate().map(numbered).unzip();
+    Some(format!("{ANSWERS}\n\n{}\n\nMy answers:\n{}", questions.join("\n"), answers.join("\n")))
+}
+
+fn numbered_question(n: usize, question: &str) -> String {
+    format!("Q{n}: {question}")
+}
+
+fn numbered_answer(n: usize, answer: &str) -> String {
+    format!("{n}. {answer}")
 }
 
 fn in_words(reply: &CallReply) -> Vec<(&str, Cow<'_, str>)> {
