@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
     Act, AgentDid, Ask, By, CallId, Choice, ConversationId, Created, Draft, Entry, Event, Input,
 };
-use rapport_core::{Leave, Refusal, Session, SessionId, Terms, TurnId, Usage, View, World};
+use rapport_core::{Leave, Refusal, Session, SessionId, Terms, TurnId, Usage, View, Want, World};
 
 /// A session without an engine.
 pub(crate) struct Stage {
@@ -15,7 +15,6 @@ pub(crate) struct Stage {
     turn: TurnId,
     now: Timestamp,
     calls: u32,
-    plans: u32,
 }
 
 impl Stage {
@@ -31,7 +30,7 @@ impl Stage {
         let now: Timestamp = "2026-01-24T10:00:00Z".parse().expect("a time");
         let first = Entry { seq: 1, at: now, facts: Session::begin(created).expect("a task") };
         let session = Session::open(&first).expect("a session");
-        (Self { session, turn: TurnId(1), now, calls: 0, plans: 0 }, first)
+        (Self { session, turn: TurnId(1), now, calls: 0 }, first)
     }
 
     /// How the session stands.
@@ -82,9 +81,12 @@ impl Stage {
 
     /// The plan is in its file.
     pub(crate) fn save_plan(&mut self) -> Entry {
-        self.plans += 1;
-        let path = ".claude/todos/user-auth/add-user-authentication.md".into();
-        self.world(World::PlanSaved { revision: self.plans, path })
+        let wanted = self.session.wants().into_iter().find_map(|want| match want {
+            Want::PlanSaved(file) => Some(file),
+            _ => None,
+        });
+        let file = wanted.expect("there is a plan to be saved");
+        self.world(World::PlanSaved { revision: file.revision, path: file.path })
     }
 
     fn input(&mut self, input: &Input) -> Result<Entry, Refusal> {
