@@ -13,9 +13,6 @@ pub(super) const ALLOW: &str = "allow";
 pub(super) const ALWAYS: &str = "always";
 pub(super) const DENY: &str = "deny";
 
-/// How many options a question may have; more are cut off.
-const MAX_OPTIONS: usize = 4;
-
 impl Session {
     pub(super) fn decide_agent(&self, turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         let current = self.turn().filter(|current| current.id == turn && !self.phase.is_over());
@@ -224,7 +221,7 @@ fn stray() -> Refusal {
 
 fn from_draft(id: QuestionId, draft: &Draft) -> Question {
     let named = draft.options.iter().filter(|option| !option.label.trim().is_empty());
-    let options: Vec<_> = named.take(MAX_OPTIONS).map(with_value).collect();
+    let options: Vec<_> = named.map(with_value).collect();
     Question {
         id,
         text: draft.text.trim().into(),
