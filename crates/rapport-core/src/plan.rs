@@ -43,7 +43,7 @@ fn markdown(session: &Session, plan: &Plan) -> String {
     let created = &session.created;
     let branch = created.terms.branch.as_deref().unwrap_or(NO_BRANCH);
     let (mut requirements, mut context) = (String::new(), String::new());
-    for (question, given) in session.clarified() {
+    for (question, given) in session.standing() {
         let answer = question.words(&given.answer);
         let _ = write!(requirements, "**Q: {}**\nA: {}\n\n", one_line(&question.text), indent(&answer));
         let topic = question.header.as_deref().unwrap_or(&question.text);

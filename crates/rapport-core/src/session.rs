@@ -111,6 +111,14 @@ impl Round {
         matches!(self.closed, Some(Ending::Withdrawn(_) | Ending::Superseded(_)))
     }
 
+    /// The answer to one of its questions. One that is being changed stands until it is, or until that is too late.
+    fn standing<'a>(&self, item: &'a Item) -> Option<&'a Given> {
+        match &item.state {
+            State::Answered(given) => Some(given),
+            State::Open { previous } => previous.as_ref().filter(|_| self.closed.is_none()),
+        }
+    }
+
     fn call(&self) -> Option<&CallId> {
         match &self.asker {
             Asker::Agent { call, .. } => Some(call),
@@ -330,13 +338,19 @@ impl Session {
         TurnId(self.turns.len() as u32 + 1)
     }
 
-    /// Questions with what was answered, oldest first: what a plan is made of.
+    /// Questions with what was answered, oldest first.
     pub(crate) fn clarified(&self) -> impl Iterator<Item = (&Question, &Given)> {
-        self.rounds
-            .iter()
-            .flat_map(|round| &round.items)
-            .filter(|item| item.question.purpose == Purpose::Clarify)
-            .filter_map(|item| item.given().map(|given| (&item.question, given)))
+        self.clarifying().filter_map(|(_, item)| Some((&item.question, item.given()?)))
+    }
+
+    /// Questions with the answers that stand, oldest first: what a plan is made of.
+    pub(crate) fn standing(&self) -> impl Iterator<Item = (&Question, &Given)> {
+        self.clarifying().filter_map(|(round, item)| Some((&item.question, round.standing(item)?)))
+    }
+
+    fn clarifying(&self) -> impl Iterator<Item = (&Round, &Item)> {
+        let items = self.rounds.iter().flat_map(|round| round.items.iter().map(move |item| (round, item)));
+        items.filter(|(_, item)| item.question.purpose == Purpose::Clarify)
     }
 
     /// The names of the plan's folder and file, from what the agent wrote and what was asked for.

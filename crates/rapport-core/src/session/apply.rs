@@ -31,14 +31,14 @@ impl Session {
             }
             Event::Answered { question, answer, by } => {
                 let given = Given { answer: answer.clone(), by: by.clone(), at };
-                self.change_answer(question, |item| item.state = State::Answered(given));
+                self.answered(question, given);
             }
-            Event::Reopened { question, .. } => self.change_answer(question, |item| {
+            Event::Reopened { question, .. } => self.with_item(question, |item| {
                 if let State::Answered(given) = &item.state {
                     item.state = State::Open { previous: Some(given.clone()) };
                 }
             }),
-            Event::Kept { question, .. } => self.change_answer(question, |item| {
+            Event::Kept { question, .. } => self.with_item(question, |item| {
                 if let State::Open { previous: Some(given) } = &item.state {
                     item.state = State::Answered(given.clone());
                 }
@@ -150,26 +150,32 @@ impl Session {
         }
     }
 
-    /// Until work begins, a plan made of answers is another plan when one of them changes.
-    fn change_answer(&mut self, id: &QuestionId, change: impl FnOnce(&mut Item)) {
-        let planning = self.turns.last().is_some_and(|turn| turn.kind == TurnKind::Plan);
-        let mut items = self.rounds.iter_mut().flat_map(|round| &mut round.items);
-        let Some(item) = items.find(|item| item.question.id == *id) else { return };
-        change(item);
-        let in_plan = match item.question.purpose {
-            Purpose::Clarify | Purpose::Confirm => planning,
-            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => false,
-        };
-        if let Some(plan) = self.plan.as_mut().filter(|_| in_plan) {
-            plan.revision += 1;
+    fn answered(&mut self, question: &QuestionId, given: Given) {
+        self.with_item(question, |item| item.state = State::Answered(given));
+        match self.item(question).map(|(_, item)| &item.question.purpose) {
+            Some(Purpose::Clarify | Purpose::Confirm) => self.revise_plan(),
+            Some(Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }) | None => {}
         }
     }
 
     fn close(&mut self, id: RoundId, how: &Ending) {
         let Some(round) = self.rounds.iter_mut().find(|round| round.id == id) else { return };
+        let loses_answer =
+            round.items.iter().any(|item| item.given().is_none() && round.standing(item).is_some());
         round.closed = Some(how.clone());
         if let Some(call) = round.call().cloned() {
             self.warm(&call);
+        }
+        if loses_answer {
+            self.revise_plan();
+        }
+    }
+
+    /// Until work begins, a plan is another plan when an answer it is made of changes.
+    fn revise_plan(&mut self) {
+        let planning = self.turns.last().is_some_and(|turn| turn.kind == TurnKind::Plan);
+        if let Some(plan) = self.plan.as_mut().filter(|_| planning) {
+            plan.revision += 1;
         }
     }
 
@@ -236,6 +242,13 @@ impl Session {
     fn with_turn(&mut self, id: TurnId, change: impl FnOnce(&mut Turn)) {
         if let Some(turn) = self.turns.iter_mut().find(|turn| turn.id == id) {
             change(turn);
+        }
+    }
+
+    fn with_item(&mut self, id: &QuestionId, change: impl FnOnce(&mut Item)) {
+        let mut items = self.rounds.iter_mut().flat_map(|round| &mut round.items);
+        if let Some(item) = items.find(|item| item.question.id == *id) {
+            change(item);
         }
     }
 }

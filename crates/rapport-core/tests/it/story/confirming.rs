@@ -42,15 +42,35 @@ fn chat_28_chat_29_an_answer_is_changed_at_the_confirmation() {
 #[test]
 fn chat_29_an_answer_that_is_kept_leaves_the_plan_as_it_was() {
     let mut story = planned();
-    story.act(Act::Reopen { question: question("q2") }, "q2 reopened by ann (terminal)");
-    story.saved();
-    story.act(Act::Keep { question: question("q2") }, "q2 kept by ann (terminal)");
-    let plan = plan_of(&story);
-    assert!(plan.contains("**Q: Which way?**\nA: Passkeys\n\n**Q: How long?**\nA: A week\n"), "{plan}");
+    story
+        .act(Act::Reopen { question: question("q2") }, "q2 reopened by ann (terminal)")
+        .wants(&[])
+        .act(Act::Keep { question: question("q2") }, "q2 kept by ann (terminal)")
+        .wants(&[]);
     story.act(
         Act::Keep { question: question("q2") },
         "refused: keeping an answer is not possible now: q2 is not being changed",
     );
+}
+
+/// A plan that was not saved before an answer was reopened has that answer all the same.
+#[test]
+fn chat_29_an_answer_stands_in_the_plan_until_it_is_changed() {
+    let mut story = Story::of("Add login");
+    story
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .answer("q1", "1", "q1 answered passkeys by ann (terminal)")
+        .takes("c1")
+        .finishes("# Login", "turn 1 ended; plan proposed: login/add-login; Rapport asked round 2: confirm")
+        .act(Act::Reopen { question: question("q1") }, "q1 reopened by ann (terminal)");
+    let plan = plan_of(&story);
+    assert!(plan.contains("**Q: Which way?**\nA: Passkeys\n"), "{plan}");
+    story
+        .crash("")
+        .saved()
+        .act(Act::Keep { question: question("q1") }, "q1 kept by ann (terminal)")
+        .wants(&[]);
 }
 
 /// A plan that was proposed in the middle of a turn gets the answers that came after it, too.
@@ -203,7 +223,6 @@ fn a_plan_is_rewritten_though_it_failed_meanwhile() {
     let mut story = planned();
     story
         .act(Act::Reopen { question: question("q1") }, "q1 reopened by ann (terminal)")
-        .saved()
         .world(World::Failed { reason: "the disk is full".into() }, "failed: the disk is full")
         .answer("q1", "2", "q1 answered passwords by ann (terminal)")
         .wants(&[])
