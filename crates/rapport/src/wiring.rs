@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rapport_core::{Created, Terms};
+use rapport_core::{Aim, Created, Terms};
 use tokio::task::JoinHandle;
 
 use crate::agents::claude::{Claude, ClaudeConfig};
@@ -96,7 +96,7 @@ impl Place {
     }
 
     /// What a new session here starts from.
-    pub fn session(&self, task: String, settings: &Settings) -> Result<Created, Failure> {
+    pub fn session(&self, task: String, aim: Aim, settings: &Settings) -> Result<Created, Failure> {
         let project = self.project.to_str().ok_or_else(|| {
             Failure::new(Code::Usage, format!("the path {} is not UTF-8 text", self.project.display()))
         })?;
@@ -105,6 +105,7 @@ impl Place {
             project: project.to_owned(),
             conversation: clock::new_conversation(),
             by: socket::person_here(),
+            aim,
             terms: Terms {
                 max_rounds: settings.max_rounds,
                 hot: settings.hot,
