@@ -200,6 +200,8 @@ pub(crate) struct Turn {
     pub(crate) baseline: Option<Option<String>>,
     /// Calls that get no answer; until the agent has been told.
     pub(crate) declined: Vec<Declined>,
+    /// How often it asked in vain.
+    pub(crate) refused: u32,
     /// What the agent said, where that is to become a file.
     pub(crate) said: Vec<String>,
     /// Whether a plan was proposed in it.

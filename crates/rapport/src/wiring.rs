@@ -9,6 +9,7 @@ use std::time::Duration;
 use rapport_core::{Aim, Created, Terms};
 use tokio::task::JoinHandle;
 
+use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{Claude, ClaudeConfig};
 use crate::cli::Common;
 use crate::clock::{self, Clock};
@@ -167,6 +168,11 @@ pub fn agent_config(place: &Place, settings: &Settings) -> Result<ClaudeConfig, 
         program,
         leading_args,
         extra_args: Vec::new(),
+        // Our own scripted agent speaks every way; there is nothing to find out.
+        channel: match settings.channel {
+            ChannelChoice::Auto if settings.is_rehearsal() => ChannelChoice::Live,
+            channel => channel,
+        },
         work_mode: settings.permission_mode.clone(),
         env: agent_env(&place.home, settings),
         keeper: this_program,

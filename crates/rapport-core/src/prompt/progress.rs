@@ -22,6 +22,10 @@ pub(crate) const DO_ASSUME: &str = "Do not ask: nobody answers questions here. A
 pub(crate) const FILE_NOTED: &str =
     "The file is noted and is being saved. Stop here; nothing else is to be done.";
 
+/// To people, about an agent that cannot do without answers.
+pub(crate) const KEEPS_ASKING: &str = "the agent keeps asking, however often it is told to go on without; let it ask \
+    with --adaptive, or say more in the idea";
+
 /// What an agent is told that plans in this mode, without the request.
 pub fn plan_prompt(mode: PlanMode, asking: Asking, max_rounds: u32) -> String {
     let template = match mode {

@@ -14,6 +14,9 @@ pub(super) const ALLOW: &str = "allow";
 pub(super) const ALWAYS: &str = "always";
 pub(super) const DENY: &str = "deny";
 
+/// How often an agent that is to make a file may ask in vain, before it counts as stuck.
+const MAX_REFUSED: u32 = 10;
+
 impl Session {
     pub(super) fn decide_agent(&self, turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         let current = self.turn().filter(|current| current.id == turn && !self.phase.is_over());
@@ -83,6 +86,9 @@ impl Session {
             && matches!(ask, Ask::Questions(_))
             && let Some(reason) = self.may_not_ask()
         {
+            if turn.refused >= MAX_REFUSED && !self.created.aim.is_work() {
+                return vec![Event::Failed { reason: prompt::progress::KEEPS_ASKING.into() }];
+            }
             return vec![self::decline(turn, call, reason, &questions)];
         }
         let round = self.next_round();

@@ -33,7 +33,10 @@ impl Session {
             Event::AskedAgain { round, call, parkable } => self.reopen_round(*round, call, *parkable, at),
             Event::Declined { turn, call, reason, asked } => {
                 let declined = Declined { call: call.clone(), reason: reason.clone(), asked: asked.clone() };
-                self.with_turn(*turn, |t| t.declined.push(declined));
+                self.with_turn(*turn, |t| {
+                    t.refused += u32::from(!declined.asked.is_empty());
+                    t.declined.push(declined);
+                });
                 self.unasked.extend(asked.iter().cloned());
             }
             Event::Answered { question, answer, by } => {
@@ -95,6 +98,7 @@ impl Session {
             connected: false,
             baseline: None,
             declined: Vec::new(),
+            refused: 0,
             said: Vec::new(),
             proposed: false,
             doing: None,
@@ -122,6 +126,7 @@ impl Session {
             self.phase = (**was).clone();
         }
         if let Some(turn) = self.turns.last_mut().filter(|turn| turn.process == Process::CutOff) {
+            turn.refused = 0;
             turn.process = Process::Running;
         }
     }

@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 
 use super::ConfigError;
+use crate::agents::claude::channel::ChannelChoice;
 
 /// One layer of settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -32,6 +33,8 @@ pub struct AgentLayer {
     pub silence: Option<SignedDuration>,
     /// The permission mode of working turns (`default`, `acceptEdits`, ...).
     pub permission_mode: Option<String>,
+    /// How it is talked to: `auto`, `live` or `print`.
+    pub channel: Option<ChannelChoice>,
     /// Variables the agent gets beside the usual ones.
     pub env: Option<Vec<String>>,
 }
@@ -78,6 +81,7 @@ impl Layer {
                 hot: parsed(&env, "RAPPORT_AGENT_HOT")?,
                 silence: parsed(&env, "RAPPORT_AGENT_SILENCE")?,
                 permission_mode: env("RAPPORT_AGENT_PERMISSION_MODE"),
+                channel: parsed(&env, "RAPPORT_AGENT_CHANNEL")?,
                 env: env("RAPPORT_AGENT_ENV").map(list),
             },
             rounds: RoundsLayer { max: parsed(&env, "RAPPORT_ROUNDS_MAX")? },
@@ -93,6 +97,7 @@ impl Layer {
                 hot: upper.agent.hot.or(self.agent.hot),
                 silence: upper.agent.silence.or(self.agent.silence),
                 permission_mode: upper.agent.permission_mode.or(self.agent.permission_mode),
+                channel: upper.agent.channel.or(self.agent.channel),
                 env: upper.agent.env.or(self.agent.env),
             },
             rounds: RoundsLayer { max: upper.rounds.max.or(self.rounds.max) },

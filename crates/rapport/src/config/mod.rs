@@ -8,6 +8,8 @@ use std::path::Path;
 use jiff::SignedDuration;
 use thiserror::Error;
 
+use crate::agents::claude::channel::ChannelChoice;
+
 pub use layer::{AgentLayer, Layer, QuestionsLayer, RoundsLayer};
 pub use places::{home, project};
 
@@ -25,6 +27,8 @@ pub struct Settings {
     pub silence: SignedDuration,
     /// The permission mode of working turns.
     pub permission_mode: String,
+    /// How the agent is talked to.
+    pub channel: ChannelChoice,
     /// Variables the agent gets beside the usual ones.
     pub agent_env: Vec<String>,
     /// How many rounds of questions before a plan.
@@ -81,6 +85,7 @@ impl Settings {
             hot: all.agent.hot.unwrap_or(SignedDuration::from_mins(5)),
             silence: all.agent.silence.unwrap_or(SignedDuration::from_mins(30)),
             permission_mode: all.agent.permission_mode.unwrap_or_else(|| "default".into()),
+            channel: all.agent.channel.unwrap_or_default(),
             agent_env: all.agent.env.unwrap_or_default(),
             max_rounds: all.rounds.max.unwrap_or(5),
             expire: all.questions.expire,
