@@ -51,11 +51,12 @@ pub(crate) fn first(aim: &ProgressAim, request: &str, max_rounds: u32) -> String
     )
 }
 
-/// To an agent whose reply is no valid file.
-pub(crate) fn mend(problems: &[Problem]) -> String {
+/// To an agent whose reply is no valid file. Which try it was is said, because what an agent was told before in the same
+/// words is not told again.
+pub(crate) fn mend(tries: u32, problems: &[Problem]) -> String {
     let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
     format!(
-        "Your reply is no valid progress file:\n\n{list}\nReply with the whole file again, mended: the raw file and \
+        "Your reply (number {tries}) is no valid progress file:\n\n{list}\nReply with the whole file again, mended: the raw file and \
          nothing else, beginning with `# Progress:`."
     )
 }

@@ -35,7 +35,7 @@ impl Session {
                 let noted = decline(turn, call, prompt::progress::FILE_NOTED.into(), &[]);
                 vec![propose(&file), noted]
             }
-            Err(problems) => vec![decline(turn, call, prompt::progress::mend(&problems), &[])],
+            Err(problems) => vec![decline(turn, call, prompt::progress::mend(turn.id.0, &problems), &[])],
         }
     }
 
@@ -67,7 +67,7 @@ impl Session {
     }
 
     fn mend(&self, problems: &[Problem]) -> Event {
-        let prompt = prompt::progress::mend(problems);
+        let prompt = prompt::progress::mend(self.turns.len() as u32, problems);
         Event::TurnStarted { turn: self.next_turn(), kind: TurnKind::Plan, prompt }
     }
 }

@@ -193,7 +193,7 @@ fn a_file_to_leave_plan_mode_with_is_the_file_unless_another_follows() {
     story.wants(&["plan 2 saved at progress.md"]);
 
     let mut story = planning(Asking::Assume);
-    story.did(leave("my plan"), "c1 declined: Your reply is no valid progress file:\n\n- line 1: there is no heading `# Progress: Name` to begin with\n\nReply with the whole file again, mended: the raw file and nothing else, beginning with `# Progress:`");
+    story.did(leave("my plan"), "c1 declined: Your reply (number 1) is no valid progress file:\n\n- line 1: there is no heading `# Progress: Name` to begin with\n\nReply with the whole file again, mended: the raw file and nothing else, beginning with `# Progress:`");
     story.takes("c1").finishes(FILE, "turn 1 ended; plan proposed: todo-app/progress");
     saves(&mut story);
 }
