@@ -42,7 +42,7 @@ impl Fence {
         let rest = line.trim_start_matches(mark);
         let length = line.len() - rest.len();
         // Backticks further on in the line are code within words.
-        (length >= 3 && !rest.contains('`')).then(|| Self { mark, length, is_named: !rest.is_empty() })
+        (length >= 3 && !rest.contains('`')).then_some(Self { mark, length, is_named: !rest.is_empty() })
     }
 
     fn is_closed_by(&self, other: &Fence) -> bool {

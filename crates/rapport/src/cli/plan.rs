@@ -86,7 +86,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let Kind::Progress = args.kind;
     let aim = Aim::Progress(aim(&args, &place)?);
     let created = place.session(idea(&args)?, aim, &settings)?;
-    run::host(common, &place, &settings, Start::New(created))
+    run::host(common, &place, &settings, Start::New(Box::new(created)))
 }
 
 fn aim(args: &Args, place: &Place) -> Result<ProgressAim, Failure> {

@@ -55,7 +55,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     })?;
     let start = match &args.resume {
         Some(name) => Start::Resume(sessions::find(&*place.store(), name)?),
-        None => Start::New(place.session(task(&args)?, Aim::Work, &settings)?),
+        None => Start::New(Box::new(place.session(task(&args)?, Aim::Work, &settings)?)),
     };
     host(common, &place, &settings, start)
 }
@@ -68,7 +68,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
         let gateway = host.engine.gateway();
         let outcome = async {
             let id = match start {
-                Start::New(created) => gateway.create(created).await?,
+                Start::New(created) => gateway.create(*created).await?,
                 Start::Resume(id) => resume(&gateway, id).await?,
             };
             if common.json {
@@ -86,7 +86,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
 /// What a session starts from.
 pub(super) enum Start {
     /// A new one.
-    New(Created),
+    New(Box<Created>),
     /// One that is there.
     Resume(SessionId),
 }

@@ -48,7 +48,7 @@ fn clarify_3_the_session_id_is_in_the_init_event_and_nowhere_else() {
         (json!({"type": "system", "subtype": "init"}), None),
         (json!({"type": "system", "subtype": "init", "session_id": 7}), None),
     ] {
-        assert_eq!(response(&[line.clone()]).session_id(), id, "{line}");
+        assert_eq!(response(std::slice::from_ref(&line)).session_id(), id, "{line}");
     }
 }
 

@@ -147,11 +147,11 @@ fn clarify_16_a_wrong_file_is_mended_once() {
     project.plan(&[]).check(0, "That is no valid progress file; the agent is told what is wrong");
     assert_eq!(project.progress(), file("Right", "x"));
     let facts = project.facts();
-    let mend = facts.iter().filter_map(|fact| match fact {
+    let mut mend = facts.iter().filter_map(|fact| match fact {
         Event::TurnStarted { prompt, .. } => Some(prompt),
         _ => None,
     });
-    let mend = mend.last().unwrap();
+    let mend = mend.next_back().unwrap();
     assert!(mend.contains("- line 11: there is no task (`- [ ] …`) under `## Tasks`"), "{mend}");
 }
 
