@@ -13,3 +13,4 @@ mod planning;
 mod rehearsal;
 mod screens;
 mod support;
+mod tidy;
