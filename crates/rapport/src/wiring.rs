@@ -169,9 +169,10 @@ pub fn agent_config(place: &Place, settings: &Settings) -> Result<ClaudeConfig, 
         leading_args,
         extra_args: Vec::new(),
         // Our own scripted agent speaks every way; there is nothing to find out.
-        channel: match settings.channel {
-            ChannelChoice::Auto if settings.is_rehearsal() => ChannelChoice::Live,
-            channel => channel,
+        channel: if settings.is_rehearsal() && settings.channel == config::Channel::Auto {
+            ChannelChoice::Live
+        } else {
+            channel(settings)
         },
         work_mode: settings.permission_mode.clone(),
         env: agent_env(&place.home, settings),
@@ -179,6 +180,15 @@ pub fn agent_config(place: &Place, settings: &Settings) -> Result<ClaudeConfig, 
         silence: Duration::try_from(settings.silence).unwrap_or(Duration::MAX),
         grace: GRACE,
     })
+}
+
+/// How the agent is to be talked to.
+pub fn channel(settings: &Settings) -> ChannelChoice {
+    match settings.channel {
+        config::Channel::Auto => ChannelChoice::Auto,
+        config::Channel::Live => ChannelChoice::Live,
+        config::Channel::Print => ChannelChoice::Print,
+    }
 }
 
 fn agent_env(home: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {

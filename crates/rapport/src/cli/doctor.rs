@@ -88,7 +88,7 @@ fn agent(place: &Place) -> Check {
     match command.output() {
         Ok(output) if output.status.success() => {
             let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            let how = settings.channel.explain(Version::find(&said));
+            let how = wiring::channel(&settings).explain(Version::find(&said));
             good("agent", format!("{said}; {how}"))
         }
         Ok(output) => bad(

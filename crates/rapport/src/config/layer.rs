@@ -7,7 +7,6 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 
 use super::ConfigError;
-use crate::agents::claude::channel::ChannelChoice;
 
 /// One layer of settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -34,9 +33,35 @@ pub struct AgentLayer {
     /// The permission mode of working turns (`default`, `acceptEdits`, ...).
     pub permission_mode: Option<String>,
     /// How it is talked to: `auto`, `live` or `print`.
-    pub channel: Option<ChannelChoice>,
+    pub channel: Option<Channel>,
     /// Variables the agent gets beside the usual ones.
     pub env: Option<Vec<String>>,
+}
+
+/// How the agent's CLI is talked to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// As its version allows.
+    #[default]
+    Auto,
+    /// Over its live channel.
+    Live,
+    /// Message by message, as CLIs need it that have no live channel.
+    Print,
+}
+
+impl FromStr for Channel {
+    type Err = &'static str;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "auto" => Ok(Channel::Auto),
+            "live" => Ok(Channel::Live),
+            "print" => Ok(Channel::Print),
+            _ => Err("auto, live or print was expected"),
+        }
+    }
 }
 
 /// About rounds of questions.

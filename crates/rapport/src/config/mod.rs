@@ -8,9 +8,7 @@ use std::path::Path;
 use jiff::SignedDuration;
 use thiserror::Error;
 
-use crate::agents::claude::channel::ChannelChoice;
-
-pub use layer::{AgentLayer, Layer, QuestionsLayer, RoundsLayer};
+pub use layer::{AgentLayer, Channel, Layer, QuestionsLayer, RoundsLayer};
 pub use places::{home, project};
 
 /// The word for the scripted agent in `agent.command`.
@@ -28,7 +26,7 @@ pub struct Settings {
     /// The permission mode of working turns.
     pub permission_mode: String,
     /// How the agent is talked to.
-    pub channel: ChannelChoice,
+    pub channel: Channel,
     /// Variables the agent gets beside the usual ones.
     pub agent_env: Vec<String>,
     /// How many rounds of questions before a plan.

@@ -3,7 +3,6 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use serde::Deserialize;
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -16,8 +15,7 @@ pub const LIVE_SINCE: Version = Version(2, 0, 0);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How an agent is to be talked to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChannelChoice {
     /// As its version allows.
     #[default]
@@ -26,19 +24,6 @@ pub enum ChannelChoice {
     Live,
     /// Message by message: what it asks is answered in the next one.
     Print,
-}
-
-impl std::str::FromStr for ChannelChoice {
-    type Err = &'static str;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        match word {
-            "auto" => Ok(ChannelChoice::Auto),
-            "live" => Ok(ChannelChoice::Live),
-            "print" => Ok(ChannelChoice::Print),
-            _ => Err("auto, live or print was expected"),
-        }
-    }
 }
 
 /// How an agent is talked to.
