@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// Which question (default: the only open one)
     #[arg(long, short, value_name = "ID")]
     question: Option<String>,
-    /// Take exactly these words as the answer; "-" reads them from standard input
+    /// Take exactly these words as the answer; "-" reads them from standard input (where you type them, up to two empty lines)
     #[arg(long, value_name = "WORDS", conflicts_with = "value", allow_hyphen_values = true)]
     text: Option<OsString>,
     /// Change an answer that was given, before the plan is confirmed

@@ -86,8 +86,9 @@ fn beside(file: &PlanFile, path: &Path) -> Result<String, String> {
             path.display()
         )),
         Existing::Replace | Existing::KeepSections => {
-            let (older, newer) =
-                (ProgressFile::parse(&String::from_utf8_lossy(&there)), ProgressFile::parse(&file.content));
+            let older = String::from_utf8(there)
+                .map_err(|_| format!("{} is not UTF-8 text, move it away first", path.display()))?;
+            let (older, newer) = (ProgressFile::parse(&older), ProgressFile::parse(&file.content));
             Ok(match (older, newer) {
                 (Ok(older), Ok(newer)) => newer.keeping(&older).to_string(),
                 // What is no progress file has no sections to keep.

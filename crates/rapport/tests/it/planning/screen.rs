@@ -7,12 +7,16 @@ use crate::support::project::Project;
 use crate::support::pty::Pty;
 
 fn terminal(project: &Project, args: &[&str]) -> Pty {
+    program(project, &[&["plan", IDEA, "--as", "progress"], args].concat())
+}
+
+fn program(project: &Project, args: &[&str]) -> Pty {
     let command = project.command();
     let set = |name: &std::ffi::OsStr| name.to_str().unwrap().to_owned();
     let env: Vec<_> = command.get_envs().filter_map(|(name, value)| Some((set(name), set(value?)))).collect();
     let env: Vec<_> = env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let root = project.root();
-    let args = [&["plan", IDEA, "--as", "progress", "--project", root.to_str().unwrap()], args].concat();
+    let args = [args, &["--project", root.to_str().unwrap()]].concat();
     Pty::spawn(env!("CARGO_BIN_EXE_rapport"), &args, &env, 100, 50)
 }
 
@@ -85,4 +89,21 @@ fn clarify_29_who_leaves_finds_the_question_again() {
         .rapport(&["run", "--resume", project.session().as_str()])
         .check(0, "(Accumulated across 1 round(s) of Q&A)");
     assert!(project.progress().contains("This one"));
+}
+
+// CLARIFY-9: an answer of several lines, typed, and submitted by pressing Enter twice.
+#[test]
+fn clarify_29_enter_pressed_twice_submits() {
+    let scenario =
+        Scenario::new("typed").asks_questions(&["Which?"]).respond_with_text(&file("Typed", "{{answer:1}}"));
+    let project = project(scenario);
+    let mut running = project.plan_adaptively(&[]);
+    running.until_asked();
+    let mut pty = program(&project, &["answer", project.session().as_str(), "--text", "-"]);
+    pty.wait_for("(Type your answer, then press Enter twice to submit)");
+    pty.send("I want to use Rust.\nPostgreSQL for the database.\n\n\n");
+    pty.wait_for("Answered.");
+    assert!(pty.wait_end().success());
+    assert_eq!(running.finish(), 0);
+    assert!(project.progress().contains("I want to use Rust.\nPostgreSQL for the database."));
 }
