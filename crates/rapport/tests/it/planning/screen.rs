@@ -39,12 +39,14 @@ fn clarify_29_questions_answers_rounds_and_tokens_are_on_the_screen() {
     pty.wait_for("the new one");
     pty.send("\r");
     pty.wait_for("✓ What programming language?");
-    pty.wait_for("Q2 of 2");
+    // While an answer is being saved, the next card takes none.
+    pty.wait_until("the second card", |screen| screen.contains("Q2 of 2") && screen.contains("enter answer"));
     pty.send("SQLite\r");
     // Resumed, and asked again.
     pty.wait_for("Resuming session with your answers...");
-    pty.wait_for("--- Round 2 of clarifications ---");
-    pty.wait_for("enter answer");
+    pty.wait_until("the second round", |screen| {
+        screen.contains("--- Round 2 of clarifications ---") && screen.contains("enter answer")
+    });
     pty.send("MIT\r");
     pty.wait_for("✓ Done");
     pty.wait_for("2 tasks in 1 phase; next: Begin");
