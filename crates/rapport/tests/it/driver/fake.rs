@@ -109,7 +109,7 @@ hear() {
     pub(super) fn start_with(self, order: Order) -> Run {
         let (sender, reports) = mpsc::channel(1);
         let agent = Claude::new(self.config.clone());
-        let controls = agent.start(RunId(7), order, self.home.path().to_owned(), sender);
+        let controls = agent.start(RunId(7), order, self.home.path().to_owned().into(), sender);
         Run { world: self, controls, reports }
     }
 }
