@@ -9,7 +9,7 @@ use serde_json::json;
 use super::output::say;
 use super::sessions::{self, Reached};
 use super::{Common, text};
-use crate::error::{Code, Failure, Outcome};
+use crate::error::{Failure, Outcome};
 use crate::stores::Store;
 use crate::wiring::Place;
 
@@ -67,9 +67,9 @@ fn act(args: &Args) -> Result<Act, Failure> {
     let reply = match &args.text {
         Some(words) if words == "-" => Reply::Text(from_stdin()?),
         Some(words) => {
-            Reply::Text(words.to_str().map(str::to_owned).ok_or_else(|| super::not_text("answer"))?)
+            Reply::Text(words.to_str().map(str::to_owned).ok_or_else(|| super::not_text("this answer"))?)
         }
-        None => Reply::Words(text(&args.value, "answer")?),
+        None => Reply::Words(text(&args.value, "this answer")?),
     };
     Ok(Act::Answer { question: args.question.as_deref().map(QuestionId::new), reply })
 }
@@ -92,5 +92,5 @@ fn edit(
 fn from_stdin() -> Result<String, Failure> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_to_end(&mut bytes)?;
-    String::from_utf8(bytes).map_err(|_| Failure::new(Code::Usage, "this answer is not UTF-8 text"))
+    String::from_utf8(bytes).map_err(|_| super::not_text("the answer from standard input"))
 }

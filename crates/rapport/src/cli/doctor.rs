@@ -14,7 +14,14 @@ use crate::wiring::{self, Place};
 
 /// Check what Rapport needs, and say how to get what is missing
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport doctor
+  rapport doctor --json | jq '.[] | select(.state != \"good\")'")]
 pub(super) struct Args {}
+
+/// How to get an agent.
+pub(super) const GET_AN_AGENT: &str = "Install Claude Code with: npm install -g @anthropic-ai/claude-code   \
+    or name another with agent.command   or try without: rapport run --agent rehearsal \"add a greeting\"";
 
 #[derive(Serialize)]
 struct Check {
@@ -44,7 +51,7 @@ pub(super) fn execute(common: &Common, _: Args) -> Outcome {
         checks.iter().try_for_each(show)?;
     }
     match checks.iter().find(|check| check.state == State::Bad) {
-        Some(bad) => Err(Failure::new(Code::Trouble, format!("{} is not right", bad.name))),
+        Some(bad) => Err(Failure::new(Code::Trouble, format!("what needs mending: {}", bad.name))),
         None => Ok(()),
     }
 }
@@ -101,11 +108,7 @@ fn agent(place: &Place) -> Check {
             name: "agent",
             state: State::Missing,
             found: format!("cannot run {}: {error}", config.program.display()),
-            advice: Some(
-                "Install it with: npm install -g @anthropic-ai/claude-code   or try without: \
-                 rapport run --agent rehearsal \"add a greeting\""
-                    .into(),
-            ),
+            advice: Some(GET_AN_AGENT.into()),
         },
     }
 }

@@ -7,11 +7,10 @@ use std::path::PathBuf;
 use jiff::SignedDuration;
 use rapport_core::{Act, SessionId, Status};
 
-use super::output::say_json;
 use super::screen::{self, Answering};
-use super::{Common, sessions, text};
-use crate::config::{AgentLayer, Layer, RoundsLayer};
-use crate::engine::{Gateway, Update, socket};
+use super::{Common, follow, sessions, text};
+use crate::config::{self, AgentLayer, Layer, RoundsLayer};
+use crate::engine::{Gateway, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::{Host, Place};
 
@@ -40,7 +39,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "COMMAND")]
     agent: Option<String>,
     /// How long a waiting agent's process is kept before it is parked ("5m")
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = config::duration)]
     hot: Option<SignedDuration>,
     /// How many rounds of questions the agent may ask before its plan
     #[arg(long, value_name = "N")]
@@ -68,7 +67,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
                 Start::Resume(id) => resume(&gateway, id).await?,
             };
             if common.json {
-                follow_json(&gateway, &id).await
+                follow::as_json(&gateway, &id, &Answering::Person).await
             } else {
                 screen::show(common, &gateway, &id, Answering::Person).await
             }
@@ -98,37 +97,14 @@ fn task(args: &Args) -> Result<String, Failure> {
         let bytes = std::fs::read(file).map_err(|error| {
             Failure::new(Code::Usage, format!("cannot read the task from {}: {error}", file.display()))
         })?;
-        return String::from_utf8(bytes).map_err(|_| super::not_text("task"));
+        return String::from_utf8(bytes)
+            .map_err(|_| super::not_text(&format!("the task in {}", file.display())));
     }
-    let words = text(&args.task, "task")?;
+    let words = text(&args.task, "this task")?;
     if words == ["-"] {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes)?;
-        return String::from_utf8(bytes).map_err(|_| super::not_text("task"));
+        return String::from_utf8(bytes).map_err(|_| super::not_text("the task from standard input"));
     }
     Ok(words.join(" "))
-}
-
-/// Each entry as a line of JSON, and at the end the session as it stands.
-async fn follow_json(gateway: &Gateway, id: &SessionId) -> Outcome {
-    let mut follower = gateway.follow(id, 0).await?;
-    let stop = screen::stop_signal();
-    tokio::pin!(stop);
-    loop {
-        let update = tokio::select! {
-            update = follower.next() => update,
-            signal = &mut stop => return signal.map_err(Failure::from).and_then(|()| Err(screen::stopped(id))),
-        };
-        let Some(update) = update else { break };
-        let Update::Entry(entry) = update else { continue };
-        say_json(&entry)?;
-        let view = gateway.view(id).await?;
-        if view.seq == entry.seq && screen::is_over(view.status) {
-            say_json(&view)?;
-            return screen::ended(&view);
-        }
-    }
-    // Nobody is followed any more in a session that cannot be stored; asking for it says why.
-    gateway.view(id).await?;
-    Err(Failure::new(Code::Interrupted, "stopped"))
 }
