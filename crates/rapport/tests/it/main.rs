@@ -5,10 +5,12 @@
     reason = "a test that cannot go on has failed; the lint knows only functions marked as tests"
 )]
 
+mod cli;
 mod contract;
 mod crash;
 mod driver;
 mod faults;
 mod rehearsal;
 mod screens;
+mod story;
 mod support;
