@@ -153,7 +153,13 @@ impl Session {
     fn answered(&mut self, question: &QuestionId, given: Given) {
         self.with_item(question, |item| item.state = State::Answered(given));
         match self.item(question).map(|(_, item)| &item.question.purpose) {
-            Some(Purpose::Clarify | Purpose::Confirm) => self.revise_plan(),
+            Some(Purpose::Clarify) => {
+                if let Some(plan) = &mut self.plan {
+                    plan.is_behind = true;
+                }
+                self.revise_plan();
+            }
+            Some(Purpose::Confirm) => self.revise_plan(),
             Some(Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }) | None => {}
         }
     }
@@ -185,6 +191,7 @@ impl Session {
             goal: goal.to_owned(),
             description: description.to_owned(),
             text: text.to_owned(),
+            is_behind: false,
             revision: revision + 1,
             saved,
             path: None,
