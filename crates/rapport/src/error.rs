@@ -10,6 +10,10 @@ use crate::config::ConfigError;
 use crate::engine::GatewayError;
 use crate::stores::StoreError;
 
+/// What holds where something cannot be stored.
+pub(crate) const KEPT: &str =
+    "Nothing that was confirmed is lost. Once it can be written again, go on from there.";
+
 /// How a command ended, for scripts. `docs/commands.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -137,8 +141,7 @@ impl From<StoreError> for Failure {
             StoreError::Newer { .. } => {
                 Self::new(Code::Store, message).hint("Nothing was changed. Use the newer program for this session.")
             }
-            StoreError::Io { .. } => Self::new(Code::Store, message)
-                .hint("Nothing that was confirmed is lost. Once it can be written again, go on from there."),
+            StoreError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
         }
     }
 }

@@ -133,6 +133,7 @@ impl Host {
                 Code::Trouble,
                 format!("cannot listen in {}: {error}", place.home.join("run").display()),
             )
+            .hint("Rapport needs a folder of its own that it can write to. Name another: export RAPPORT_HOME=DIR")
         })?;
         let engine = Engine::start(Parts {
             store: trial(place.store()),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Read as _;
 
-use rapport_core::{Act, QuestionId, Reply};
+use rapport_core::{Act, MAX_TEXT, QuestionId, Refusal, Reply};
 use serde_json::json;
 
 use super::output::say;
@@ -71,7 +71,21 @@ fn act(args: &Args) -> Result<Act, Failure> {
         }
         None => Reply::Words(text(&args.value, "this answer")?),
     };
+    is_short(&reply)?;
     Ok(Act::Answer { question: args.question.as_deref().map(QuestionId::new), reply })
+}
+
+/// What is far too long is not even sent to the process that would refuse it.
+fn is_short(reply: &Reply) -> Result<(), Failure> {
+    let bytes = match reply {
+        Reply::Text(text) | Reply::Both(_, text) => text.len(),
+        Reply::Words(words) => words.iter().map(String::len).sum(),
+        Reply::Choices(_) => 0,
+    };
+    if bytes <= MAX_TEXT {
+        return Ok(());
+    }
+    Err(Refusal::TooLong { what: "answer".into(), bytes, limit: MAX_TEXT }.into())
 }
 
 /// Opens the question, answers it, and, if the answer is not taken, leaves it as it was.

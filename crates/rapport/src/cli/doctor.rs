@@ -151,15 +151,8 @@ fn store(place: &Place) -> Check {
         Ok(all) => all,
         Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
     };
-    let damaged: Vec<_> = all
-        .iter()
-        .filter_map(|id| sessions::view(&*store, id).err())
-        .map(|failure| failure.message)
-        .collect();
-    match damaged.first() {
-        Some(first) => {
-            bad("sessions", first.clone(), "Restore it from a backup, or move its directory away.")
-        }
+    match all.iter().find_map(|id| sessions::view(&*store, id).err()) {
+        Some(failure) => bad("sessions", failure.message, &failure.hints.join(" ")),
         None => good("sessions", format!("{} in {}", all.len(), folder.display())),
     }
 }

@@ -86,10 +86,18 @@ enum Start {
 /// Takes a session up. One that failed, or whose agent was cut off in the middle of a question, is told to go on.
 async fn resume(gateway: &Gateway, id: SessionId) -> Result<SessionId, Failure> {
     gateway.adopt(&id).await?;
-    if gateway.view(&id).await?.status == Status::Failed {
-        gateway.submit(&id, socket::person_here(), Act::Restart).await?;
+    if is_failed(gateway, &id).await? {
+        let restarted = gateway.submit(&id, socket::person_here(), Act::Restart).await;
+        // Somebody may have answered meanwhile, and it goes on already.
+        if restarted.is_err() && is_failed(gateway, &id).await? {
+            restarted?;
+        }
     }
     Ok(id)
+}
+
+async fn is_failed(gateway: &Gateway, id: &SessionId) -> Result<bool, Failure> {
+    Ok(gateway.view(id).await?.status == Status::Failed)
 }
 
 fn task(args: &Args) -> Result<String, Failure> {

@@ -149,7 +149,7 @@ fn a_reader_that_has_had_enough_is_no_failure_and_a_full_disk_is_one() {
             (format!("\"$1\" {command} | head -0"), 0),
             (format!("\"$1\" {command} >&-"), 0),
             (format!("\"$1\" nonsense {command} 2>/dev/full"), 2),
-            (format!("\"$1\" status nothing 2>/dev/full"), 4),
+            ("\"$1\" status nothing 2>/dev/full".into(), 4),
         ] {
             let ran = sh(&script);
             assert_eq!((ran.code(), ran.err().as_str()), (code, ""), "{script}");

@@ -26,7 +26,7 @@ fn a_parked_agent_goes_on_at_the_same_call() {
 
     project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
     project.wait_asked_for("confirm");
-    assert_eq!(project.agents(), Vec::<String>::new(), "a plan waits without an agent");
+    assert_eq!(project.agents(), [], "a plan waits without an agent");
     project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
     assert_eq!(running.finish(), 0);
     assert_eq!(project.file("paint.txt"), "Blue\n");
@@ -47,7 +47,7 @@ fn a_night_without_any_process() {
     let mut running = project.start(&["paint"], &[]);
     running.until(|fact| matches!(fact, Event::Parked { .. }));
     running.kill();
-    assert_eq!(project.processes(), Vec::<String>::new());
+    assert_eq!(project.processes(), []);
     project.rapport(&["answer", "paint", "--text", "the colour of the night"]).check(0, "Answered.");
     let mut running = project.start(&["--resume", "paint"], &[]);
     running.until(|fact| matches!(fact, Event::PlanSaved { .. }));

@@ -128,7 +128,7 @@ fn cancelled_in_any_phase_it_ends_and_nothing_is_left() {
         project.rapport(&["cancel", "do-it", "--reason", "enough"]).check(0, "Cancelled 2");
         let (code, said) = running.finish_saying();
         assert_eq!(code, 8, "{phase}: {said}");
-        assert_eq!(project.agents(), Vec::<String>::new(), "{phase}");
+        assert_eq!(project.agents(), [], "{phase}");
         let id = project.session();
         project.rapport(&["answer", "do-it", "x"]).check(3, "no question is open");
         project.rapport(&["cancel", "do-it"]).check(3, "the session is cancelled");

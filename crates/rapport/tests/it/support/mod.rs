@@ -1,5 +1,6 @@
 //! What the tests stand on.
 
+pub(crate) mod disk;
 pub(crate) mod patience;
 pub(crate) mod project;
 pub(crate) mod pty;

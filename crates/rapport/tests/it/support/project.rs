@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use nix::unistd::Pid;
 use rapport::stores::Store as _;
 use rapport::stores::files::Files;
 use rapport_core::{Event, OpenQuestion, SessionId, View};
@@ -20,29 +21,44 @@ pub(crate) use super::running::{Ran, Running};
 /// A git repository with one commit, and nothing else in the world.
 pub(crate) struct Project {
     folder: TempDir,
+    root: PathBuf,
     env: Vec<(String, String)>,
 }
 
 impl Project {
     /// A project whose agent plays this scenario.
     pub(crate) fn with_scenario(yaml: &str) -> Self {
-        let project = Self::with_agent("");
-        std::fs::write(project.path("scenario.yaml"), yaml).unwrap();
-        let command = format!("rehearsal --scenario {}", project.path("scenario.yaml").display());
-        project.set("RAPPORT_AGENT_COMMAND", &command)
+        Self::with_agent("").playing(yaml)
+    }
+
+    /// The same with an agent that plays this scenario.
+    pub(crate) fn playing(self, yaml: &str) -> Self {
+        let scenario = self.path("scenario.yaml");
+        std::fs::write(&scenario, yaml).unwrap();
+        self.set("RAPPORT_AGENT_COMMAND", &format!("rehearsal --scenario {}", scenario.display()))
     }
 
     /// A project with this agent.
     pub(crate) fn with_agent(command: &str) -> Self {
+        Self::called("app", command)
+    }
+
+    /// A project in a directory of this name, which may be a path.
+    pub(crate) fn called(name: &str, command: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let project = Self { folder, env: Vec::new() }.set("RAPPORT_AGENT_COMMAND", command);
+        let project = Self { root: folder.path().join(name), folder, env: Vec::new() };
         std::fs::create_dir_all(project.path("home")).unwrap();
         std::fs::create_dir_all(project.root()).unwrap();
-        std::fs::write(project.root().join("README.md"), "# An app\n").unwrap();
-        project.git(&["init", "--quiet", "--initial-branch=main"]);
-        project.git(&["add", "--all"]);
-        project.git(&["commit", "--quiet", "-m", "An app"]);
-        project
+        project.begin();
+        project.set("RAPPORT_AGENT_COMMAND", command)
+    }
+
+    /// Puts a small app into the directory, with its history.
+    pub(crate) fn begin(&self) {
+        std::fs::write(self.root().join("README.md"), "# An app\n").unwrap();
+        self.git(&["init", "--quiet", "--initial-branch=main"]);
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "-m", "An app"]);
     }
 
     /// The same with a variable for every command.
@@ -59,7 +75,7 @@ impl Project {
 
     /// The project's own directory.
     pub(crate) fn root(&self) -> PathBuf {
-        self.path("app")
+        self.root.clone()
     }
 
     /// `rapport`, ready to be given arguments.
@@ -111,24 +127,22 @@ impl Project {
         Pty::spawn("/bin/sh", &words, &env, columns, rows)
     }
 
-    /// The command lines of every process that runs in this project's name.
-    pub(crate) fn processes(&self) -> Vec<String> {
+    /// Every process that runs in this project's name, with its command line.
+    pub(crate) fn processes(&self) -> Vec<(Pid, String)> {
         let mark = format!("HOME={}\0", self.path("home").display());
-        let mut found = Vec::new();
-        for process in std::fs::read_dir("/proc").unwrap().flatten() {
-            let environ = std::fs::read(process.path().join("environ")).unwrap_or_default();
-            if environ.windows(mark.len()).any(|bytes| bytes == mark.as_bytes()) {
-                let words = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-                found.push(String::from_utf8_lossy(&words).replace('\0', " "));
-            }
-        }
-        found
+        let is_ours = |bytes: Vec<u8>| bytes.windows(mark.len()).any(|bytes| bytes == mark.as_bytes());
+        let read = |id: i32, what: &str| std::fs::read(format!("/proc/{id}/{what}")).unwrap_or_default();
+        let names = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
+        let ids = names.filter_map(|name| name.to_str()?.parse().ok());
+        ids.filter(|id| is_ours(read(*id, "environ")))
+            .map(|id| (Pid::from_raw(id), String::from_utf8_lossy(&read(id, "cmdline")).replace('\0', " ")))
+            .collect()
     }
 
     /// Those of the agent, and of what keeps it.
-    pub(crate) fn agents(&self) -> Vec<String> {
-        let is_agent = |words: &String| words.contains(" rehearse ") || words.contains(" keep -- ");
-        self.processes().into_iter().filter(is_agent).collect()
+    pub(crate) fn agents(&self) -> Vec<(Pid, String)> {
+        let is_agent = |words: &str| words.contains(" rehearse ") || words.contains(" keep -- ");
+        self.processes().into_iter().filter(|(_, words)| is_agent(words)).collect()
     }
 
     /// Waits until nothing of the agent is left.
