@@ -7,7 +7,7 @@ use rapport_core::{OpenQuestion, Purpose, Reply, View};
 use serde_json::json;
 
 use super::output::say;
-use super::screen::{self, Answering};
+use super::screen::{self, Answering, StopSignal};
 use super::{Common, follow, sessions};
 use crate::channels::terminal::safe;
 use crate::config::{AgentLayer, Layer};
@@ -86,14 +86,15 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
     })?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let id = runtime.block_on(async {
+        let stop = StopSignal::listen()?;
         let host = Host::start(place, &settings)?;
         let gateway = host.engine.gateway();
         let story = async {
             let id = gateway.create(place.session(task.to_owned(), &settings)?).await?;
             if common.json {
-                follow::as_json(&gateway, &id, &answering).await?;
+                follow::as_json(&gateway, &id, &answering, stop).await?;
             } else {
-                screen::show(common, &gateway, &id, answering).await?;
+                screen::show(common, &gateway, &id, answering, stop).await?;
             }
             Ok::<_, Failure>(id)
         };

@@ -3,20 +3,23 @@
 use rapport_core::{Act, By, QuestionId, SessionId, View};
 
 use super::output::say_json;
-use super::screen::{self, Answering};
+use super::screen::{self, Answering, StopSignal};
 use crate::engine::{Gateway, Update};
 use crate::error::{Code, Failure, Outcome};
 
 /// Prints a session until it ends or is left.
-pub(super) async fn as_json(gateway: &Gateway, id: &SessionId, answering: &Answering) -> Outcome {
+pub(super) async fn as_json(
+    gateway: &Gateway,
+    id: &SessionId,
+    answering: &Answering,
+    mut stop: StopSignal,
+) -> Outcome {
     let mut follower = gateway.follow(id, 0).await?;
     let mut tried = Vec::new();
-    let stop = screen::stop_signal();
-    tokio::pin!(stop);
     loop {
         let update = tokio::select! {
             update = follower.next() => update,
-            signal = &mut stop => return signal.map_err(Failure::from).and_then(|()| Err(screen::stopped(id))),
+            () = stop.received() => return Err(screen::stopped(id)),
         };
         let Some(update) = update else { break };
         let Update::Entry(entry) = update else { continue };

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use jiff::SignedDuration;
 use rapport_core::{Act, SessionId, Status};
 
-use super::screen::{self, Answering};
+use super::screen::{self, Answering, StopSignal};
 use super::{Common, follow, sessions, text};
 use crate::config::{self, AgentLayer, Layer, RoundsLayer};
-use crate::engine::{Gateway, socket};
+use crate::engine::{Gateway, GatewayError, socket};
 use crate::error::{Code, Failure, Outcome};
+use crate::stores::StoreError;
 use crate::wiring::{Host, Place};
 
 /// Clarify a task with the agent, agree on a plan, let it work, see the report
@@ -59,6 +60,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
+        let stop = StopSignal::listen()?;
         let host = Host::start(&place, &settings)?;
         let gateway = host.engine.gateway();
         let outcome = async {
@@ -67,9 +69,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
                 Start::Resume(id) => resume(&gateway, id).await?,
             };
             if common.json {
-                follow::as_json(&gateway, &id, &Answering::Person).await
+                follow::as_json(&gateway, &id, &Answering::Person, stop).await
             } else {
-                screen::show(common, &gateway, &id, Answering::Person).await
+                screen::show(common, &gateway, &id, Answering::Person, stop).await
             }
         };
         let outcome = outcome.await;
@@ -85,7 +87,7 @@ enum Start {
 
 /// Takes a session up. One that failed, or whose agent was cut off in the middle of a question, is told to go on.
 async fn resume(gateway: &Gateway, id: SessionId) -> Result<SessionId, Failure> {
-    gateway.adopt(&id).await?;
+    take_up(gateway, &id).await?;
     if is_failed(gateway, &id).await? {
         let restarted = gateway.submit(&id, socket::person_here(), Act::Restart).await;
         // Somebody may have answered meanwhile, and it goes on already.
@@ -94,6 +96,19 @@ async fn resume(gateway: &Gateway, id: SessionId) -> Result<SessionId, Failure> 
         }
     }
     Ok(id)
+}
+
+/// A command that only writes an answer holds the session for a moment; that is waited for.
+async fn take_up(gateway: &Gateway, id: &SessionId) -> Result<(), Failure> {
+    for _ in 0..sessions::TRIES {
+        match gateway.adopt(id).await {
+            Err(GatewayError::Store(StoreError::Busy { holder, .. })) if holder.address.is_none() => {
+                tokio::time::sleep(sessions::PAUSE).await;
+            }
+            outcome => return Ok(outcome?),
+        }
+    }
+    Ok(gateway.adopt(id).await?)
 }
 
 async fn is_failed(gateway: &Gateway, id: &SessionId) -> Result<bool, Failure> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rapport_core::{By, OpenQuestion, Reply, SessionId, Status, View};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::doctor::GET_AN_AGENT;
@@ -32,13 +32,13 @@ pub(super) async fn show(
     gateway: &Gateway,
     id: &SessionId,
     answering: Answering,
+    mut told_to_stop: StopSignal,
 ) -> Outcome {
     let (stop, shutdown) = watch::channel(false);
     let signals = tokio::spawn(async move {
         // The terminal has to be left as it was found; it is told to stop rather than cut off.
-        if stop_signal().await.is_ok() {
-            let _ = stop.send(true);
-        }
+        told_to_stop.received().await;
+        let _ = stop.send(true);
         stop.closed().await;
     });
     let auto = match answering {
@@ -74,16 +74,25 @@ pub(super) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !dumb
 }
 
-/// Waits until this process is told to stop.
-pub(super) async fn stop_signal() -> io::Result<()> {
-    let (mut term, mut int, mut hup) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?);
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = int.recv() => {}
-        _ = hup.recv() => {}
+/// What tells this process to stop. From when it listens on, nothing else happens because of it.
+pub(super) struct StopSignal([Signal; 3]);
+
+impl StopSignal {
+    /// Listens.
+    pub(super) fn listen() -> io::Result<Self> {
+        let (term, int, hup) = (SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup());
+        Ok(Self([signal(term)?, signal(int)?, signal(hup)?]))
     }
-    Ok(())
+
+    /// Waits for it.
+    pub(super) async fn received(&mut self) {
+        let [term, int, hup] = &mut self.0;
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+            _ = hup.recv() => {}
+        }
+    }
 }
 
 /// What the end of a session means for the exit code.

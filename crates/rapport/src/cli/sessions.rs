@@ -10,8 +10,8 @@ use crate::error::{Code, Failure, KEPT, Outcome};
 use crate::stores::{Holder, Store, StoreError};
 
 /// How often, and how long apart, a process that is just coming or going is tried again.
-const TRIES: u32 = 40;
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const TRIES: u32 = 40;
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// The session that is meant: its whole name, or a part of it that no other has.
 pub(super) fn find(store: &dyn Store, name: &str) -> Result<SessionId, Failure> {

@@ -26,6 +26,32 @@ fn a_session_that_runs_is_not_run_twice() {
     assert_eq!(running.finish(), 0);
 }
 
+/// Somebody answers just while somebody takes the session up: both succeed, whoever comes first.
+#[test]
+fn answering_and_resuming_at_once() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running.kill();
+    project.rapport(&["answer", "paint", "--question", "q1", "Red"]).check(0, "Answered.");
+    for _ in 0..8 {
+        let running = thread::scope(|scope| {
+            let changed = (0..6)
+                .map(|_| scope.spawn(|| project.rapport(&["answer", "paint", "--question", "q1", "Blue"])));
+            let changed: Vec<_> = changed.collect();
+            let mut running = project.start(&["--resume", "paint"], &[]);
+            assert!(running.next().is_some(), "it is taken up: {:?}", running.finish_saying());
+            for answer in changed {
+                answer.join().unwrap().check(3, "was already answered with \"Red\"");
+            }
+            running
+        });
+        running.signal(nix::sys::signal::Signal::SIGTERM);
+        let (code, said) = running.finish_saying();
+        assert_eq!(code, 130, "{said}");
+    }
+}
+
 /// Many people answer at once: one wins, the others are told who did.
 fn one_answer_wins(project: &Project) {
     const PEOPLE: usize = 12;

@@ -64,11 +64,11 @@ fn clarify(pty: &mut Pty) {
     pty.send("o");
     pty.wait_for("esc options");
     pty.send(&["the Moon", ENTER].concat());
-    pty.wait_for("✓ Whom → the Moon");
+    pty.wait_for("→ the Moon");
     pty.wait_for("Which tone should it have?");
     pty.wait_for("enter answer");
     pty.send("2");
-    pty.wait_for("✓ Tone → Formal");
+    pty.wait_for("→ Formal");
 }
 
 #[track_caller]
