@@ -80,6 +80,8 @@ impl Session {
             TurnKind::Plan => Phase::Clarifying,
             TurnKind::Work => Phase::Working,
         };
+        // Thousands of waiting sessions are held at once, and most have one turn and a round or two.
+        self.turns.reserve_exact(1);
         self.turns.push(Turn {
             id,
             kind,
@@ -121,6 +123,7 @@ impl Session {
             self.alive(*turn);
         }
         let item = |question: &Question| Item { question: question.clone(), state: State::open() };
+        self.rounds.reserve_exact(1);
         self.rounds.push(Round {
             id,
             asker: asker.clone(),

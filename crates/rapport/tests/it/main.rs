@@ -14,3 +14,4 @@ mod rehearsal;
 mod screens;
 mod story;
 mod support;
+mod tidy;
