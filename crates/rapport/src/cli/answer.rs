@@ -1,14 +1,14 @@
 //! `rapport answer`: from any terminal, whether the session runs or not.
 
 use std::ffi::OsString;
-use std::io::Read as _;
+use std::io::IsTerminal as _;
 
 use rapport_core::{Act, MAX_TEXT, QuestionId, Refusal, Reply};
 use serde_json::json;
 
 use super::output::say;
 use super::sessions::{self, Reached};
-use super::{Common, text};
+use super::{Common, text, typed};
 use crate::error::{Failure, Outcome};
 use crate::stores::Store;
 use crate::wiring::Place;
@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// Which question (default: the only open one)
     #[arg(long, short, value_name = "ID")]
     question: Option<String>,
-    /// Take exactly these words as the answer; "-" reads them from standard input
+    /// Take exactly these words as the answer; "-" reads them from standard input (where you type them, up to two empty lines)
     #[arg(long, value_name = "WORDS", conflicts_with = "value", allow_hyphen_values = true)]
     text: Option<OsString>,
     /// Change an answer that was given, before the plan is confirmed
@@ -104,7 +104,10 @@ fn edit(
 }
 
 fn from_stdin() -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes)?;
-    String::from_utf8(bytes).map_err(|_| super::not_text("the answer from standard input"))
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        return typed::all(input.lock(), "the answer from standard input");
+    }
+    eprintln!("(Type your answer, then press Enter twice to submit)");
+    typed::until_blank(input.lock(), "this answer")
 }

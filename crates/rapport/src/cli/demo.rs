@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rapport_core::{OpenQuestion, Purpose, Reply, View};
+use rapport_core::{Aim, OpenQuestion, Purpose, Reply, View};
 use serde_json::json;
 
 use super::output::say;
@@ -90,7 +90,7 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
         let host = Host::start(place, &settings)?;
         let gateway = host.engine.gateway();
         let story = async {
-            let id = gateway.create(place.session(task.to_owned(), &settings)?).await?;
+            let id = gateway.create(place.session(task.to_owned(), Aim::Work, &settings)?).await?;
             if common.json {
                 follow::as_json(&gateway, &id, &answering, stop).await?;
             } else {

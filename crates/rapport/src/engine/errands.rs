@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use atomic_write_file::AtomicWriteFile;
-use rapport_core::{PlanFile, TurnId, Want, World};
+use rapport_core::{Existing, PlanFile, ProgressFile, TurnId, Want, World};
 
 use crate::workers::Worker;
 
@@ -59,15 +59,19 @@ fn report(baseline: Option<&str>, project: &Path, worker: &Arc<dyn Worker>) -> R
 
 fn save_plan(file: &PlanFile, project: &Path) -> Result<World, String> {
     is_there(project)?;
-    let path = own_path(file, project);
+    let path = match file.existing {
+        Existing::Replace => own_path(file, project),
+        Existing::Refuse | Existing::KeepSections => file.path.clone(),
+    };
     let place = project.join(&path);
-    write_atomically(project, &place, &file.content)
+    let content = beside(file, &place)?;
+    write_atomically(project, &place, &content)
         .map_err(|e| format!("cannot write the plan to {}: {e}", place.display()))?;
     Ok(World::PlanSaved { revision: file.revision, path })
 }
 
-/// Where this plan goes. What is there already and is not of this session, or not a plan at all, stays; then this one
-/// gets a number.
+/// Where a plan goes that has its name from the task. What is there already and is not of this session, or not a plan
+/// at all, stays; then this one gets a number.
 fn own_path(file: &PlanFile, project: &Path) -> String {
     let mark = file.content.lines().find(|line| line.starts_with("**Session:** "));
     let is_free = |path: &String| match std::fs::read_to_string(project.join(path)) {
@@ -78,6 +82,37 @@ fn own_path(file: &PlanFile, project: &Path) -> String {
     let name = file.path.trim_end_matches(".md");
     let numbered = (2..1000).map(|number| format!("{name}-{number}.md"));
     [file.path.clone()].into_iter().chain(numbered).find(is_free).unwrap_or_else(|| file.path.clone())
+}
+
+/// What is written, given what is there. A file that has just this content may be ours, from before a crash.
+fn beside(file: &PlanFile, path: &Path) -> Result<String, String> {
+    let there = match file.existing {
+        Existing::Replace => None,
+        Existing::Refuse | Existing::KeepSections => match std::fs::read(path) {
+            Ok(there) => Some(there),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+        },
+    };
+    let Some(there) = there.filter(|there| *there != file.content.as_bytes()) else {
+        return Ok(file.content.clone());
+    };
+    match file.existing {
+        Existing::Refuse => Err(format!(
+            "{} was written by somebody else meanwhile; move it away, then the plan can be saved",
+            path.display()
+        )),
+        Existing::Replace | Existing::KeepSections => {
+            let older = String::from_utf8(there)
+                .map_err(|_| format!("{} is not UTF-8 text, move it away first", path.display()))?;
+            let (older, newer) = (ProgressFile::parse(&older), ProgressFile::parse(&file.content));
+            Ok(match (older, newer) {
+                (Ok(older), Ok(newer)) => newer.keeping(&older).to_string(),
+                // What is no progress file has no sections to keep.
+                (Err(_), _) | (_, Err(_)) => file.content.clone(),
+            })
+        }
+    }
 }
 
 /// Either the old file or the whole new one, whatever happens in between; and never outside the project, even where a

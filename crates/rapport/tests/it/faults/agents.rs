@@ -18,7 +18,7 @@ fn fails(project: &Project, says: &str) {
     let ran = project.rapport(&["run", "paint"]);
     ran.check(7, says).check(7, "Nothing is lost. Go on with:\n  rapport run --resume 2");
     project.rapport(&["status"]).check(0, "failed").check(0, "go on with: rapport run --resume 2");
-    assert_eq!(project.agents(), [], "{says}");
+    assert_eq!(project.agents_alive(), [], "{says}");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn an_agent_that_dies_with_a_question_open_is_resumed_by_the_answer() {
     let project = Project::with_scenario(ONE_QUESTION);
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();
-    let agent = project.agents().into_iter().find(|(_, words)| !words.contains(" keep -- ")).unwrap();
+    let agent = project.agents_alive().into_iter().find(|(_, words)| !words.contains(" keep -- ")).unwrap();
     nix::sys::signal::kill(agent.0, nix::sys::signal::Signal::SIGKILL).unwrap();
     running.until(|fact| matches!(fact, Event::CutOff { .. }));
     assert_eq!(project.view().status, Status::NeedsInput, "the question stays open");

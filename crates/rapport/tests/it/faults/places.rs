@@ -45,7 +45,7 @@ fn a_disk_that_is_full_while_the_agent_works() {
     let (code, said) = running.finish_saying();
     assert_eq!(code, 6, "{said}");
     assert!(said.contains("No space left on device") && said.contains("rapport run --resume"), "{said}");
-    assert_eq!(project.agents(), []);
+    assert_eq!(project.agents_alive(), []);
     disk.fill();
     project.rapport(&["run", "more"]).check(6, "No space left on device");
     std::fs::remove_file(filler).unwrap();
@@ -123,7 +123,7 @@ fn a_project_that_is_removed_is_missed() {
     let (code, said) = running.finish_saying();
     assert_eq!(code, 6, "{said}");
     assert!(said.contains("log.jsonl"), "{said}");
-    assert_eq!(project.agents(), []);
+    assert_eq!(project.agents_alive(), []);
     let gone = project.root().display().to_string();
     let ran = project.command().current_dir("/").args(["status", "--project", &gone]).output().unwrap();
     assert_eq!(ran.status.code(), Some(2));

@@ -31,7 +31,7 @@ fn killed_with_a_question_open_nothing_is_asked_twice_and_the_agent_is_told_once
     let project = Project::with_scenario(ONE_QUESTION).recorded();
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();
-    assert!(!project.agents().is_empty());
+    assert!(!project.agents_alive().is_empty());
     running.kill();
     project.wait_alone(A_SECOND);
 
@@ -46,7 +46,7 @@ fn killed_with_a_question_open_nothing_is_asked_twice_and_the_agent_is_told_once
     assert_eq!(count(&facts, |f| matches!(f, Event::Answered { .. })), 2);
     let told = |message: &serde_json::Value| message.to_string().contains("Here are my answers");
     assert_eq!(project.agent_inputs().concat().iter().filter(|line| told(line)).count(), 1);
-    assert_eq!(project.agents(), []);
+    assert_eq!(project.agents_alive(), []);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn told_to_stop_with_a_question_open_the_agent_is_parked() {
         let (code, said) = running.finish_saying();
         assert_eq!(code, 130, "{signal}: {said}");
         assert!(said.contains("Go on with: rapport run --resume 2"), "{said}");
-        assert_eq!(project.agents(), [], "{signal}");
+        assert_eq!(project.agents_alive(), [], "{signal}");
         assert!(
             matches!(project.facts().last(), Some(Event::Parked { .. })),
             "{signal}: {:?}",
@@ -82,7 +82,7 @@ fn told_to_stop_while_the_agent_is_busy_it_is_cut_off_and_can_be_resumed() {
         let (code, said) = running.finish_saying();
         assert_eq!(code, 130, "{signal}: {said}");
         assert!(!said.contains("rapport answer"), "there is nothing to answer: {said}");
-        assert_eq!(project.agents(), []);
+        assert_eq!(project.agents_alive(), []);
         assert_eq!(count(&project.facts(), |f| matches!(f, Event::CutOff { .. })), 1);
 
         let quick = BUSY.replace("delay: 600000", "delay: 1");

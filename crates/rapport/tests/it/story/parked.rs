@@ -21,12 +21,12 @@ fn a_parked_agent_goes_on_at_the_same_call() {
         unreachable!("that is what was waited for")
     };
     running.until(|fact| matches!(fact, Event::Parked { .. }));
-    wait_for("no process of the agent", || project.agents().is_empty().then_some(()));
+    wait_for("no process of the agent", || project.agents_alive().is_empty().then_some(()));
     assert_eq!(project.view().questions.len(), 1, "the question stays");
 
     project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
     project.wait_asked_for("confirm");
-    assert_eq!(project.agents(), [], "a plan waits without an agent");
+    assert_eq!(project.agents_alive(), [], "a plan waits without an agent");
     project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
     assert_eq!(running.finish(), 0);
     assert_eq!(project.file("paint.txt"), "Blue\n");

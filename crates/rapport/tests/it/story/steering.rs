@@ -2,6 +2,7 @@
 
 use rapport_core::Event;
 
+use crate::support::patience::wait_for;
 use crate::support::project::{Project, Running};
 use crate::support::scenarios::{BUSY, ONE_QUESTION, PERMISSION};
 
@@ -33,7 +34,7 @@ invocations:
         };
         assert!(reason.contains('2'), "{reason}");
         assert!(
-            crate::support::patience::wait_for("the agent to be told", || {
+            wait_for("the agent to be told", || {
                 let told = project.agent_inputs().concat();
                 told.iter().any(|line| line.to_string().contains(&reason)).then_some(true)
             }),
@@ -67,8 +68,9 @@ invocations:
     };
     assert_eq!(questions[0].id.as_str(), "confirm-2");
     assert!(project.agent_inputs()[1].iter().any(|line| line.to_string().contains("rather of brick")));
-    running.until(|fact| matches!(fact, Event::PlanSaved { .. }));
-    assert!(project.file(".claude/todos/shed/build-a-shed.md").contains("1. Build it of brick.\n"));
+    wait_for("the new plan", || {
+        project.file(".claude/todos/shed/build-a-shed.md").contains("1. Build it of brick.\n").then_some(())
+    });
     project.rapport(&["answer", "shed", "confirm"]).check(0, "Answered.");
     assert_eq!(running.finish(), 0);
     assert_eq!(project.file("shed.txt"), "brick\n");
@@ -128,7 +130,7 @@ fn cancelled_in_any_phase_it_ends_and_nothing_is_left() {
         project.rapport(&["cancel", "do-it", "--reason", "enough"]).check(0, "Cancelled 2");
         let (code, said) = running.finish_saying();
         assert_eq!(code, 8, "{phase}: {said}");
-        assert_eq!(project.agents(), [], "{phase}");
+        assert_eq!(project.agents_alive(), [], "{phase}");
         let id = project.session();
         project.rapport(&["answer", "do-it", "x"]).check(3, "no question is open");
         project.rapport(&["cancel", "do-it"]).check(3, "the session is cancelled");

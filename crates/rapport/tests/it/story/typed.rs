@@ -105,7 +105,7 @@ fn ctrl_c_leaves_and_resuming_goes_on_at_the_same_question() {
     let text = pty.text();
     assert!(text.contains(&format!("rapport run --resume {id}")), "{text}");
     assert_eq!(text.matches("Answer from anywhere").count(), 1, "{text}");
-    assert_eq!(project.agents(), []);
+    assert_eq!(project.agents_alive(), []);
 
     let mut pty = project.terminal(&["run", "--resume", "greeting"], 100, 40);
     pty.wait_for("Q2 of 3");
@@ -147,5 +147,5 @@ fn cancelled_by_keys() {
     pty.wait_for("(y/n)");
     pty.send("y");
     assert_left(&mut pty, 8);
-    assert_eq!(project.agents(), []);
+    assert_eq!(project.agents_alive(), []);
 }

@@ -94,8 +94,17 @@ impl Project {
 
     /// Starts `rapport run --json` and reads what it prints, line by line.
     pub(crate) fn start<S: AsRef<OsStr>>(&self, args: &[S], env: &[(&str, &str)]) -> Running {
+        let args: Vec<_> = [OsStr::new("run"), OsStr::new("--json")]
+            .into_iter()
+            .chain(args.iter().map(AsRef::as_ref))
+            .collect();
+        self.launch(&args, env)
+    }
+
+    /// Starts any command that prints entries, and reads them.
+    pub(crate) fn launch<S: AsRef<OsStr>>(&self, args: &[S], env: &[(&str, &str)]) -> Running {
         let mut command = self.command();
-        command.arg("run").arg("--json").args(args).envs(env.iter().copied());
+        command.args(args).envs(env.iter().copied());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Running { child, lines }
@@ -140,7 +149,7 @@ impl Project {
     }
 
     /// Those of the agent, and of what keeps it.
-    pub(crate) fn agents(&self) -> Vec<(Pid, String)> {
+    pub(crate) fn agents_alive(&self) -> Vec<(Pid, String)> {
         let is_agent = |words: &str| words.contains(" rehearse ") || words.contains(" keep -- ");
         self.processes().into_iter().filter(|(_, words)| is_agent(words)).collect()
     }
@@ -148,7 +157,7 @@ impl Project {
     /// Waits until nothing of the agent is left.
     #[track_caller]
     pub(crate) fn wait_alone(&self, most: Duration) {
-        wait_at_most(most, "the agent to be gone", || self.agents().is_empty().then_some(()));
+        wait_at_most(most, "the agent to be gone", || self.agents_alive().is_empty().then_some(()));
     }
 
     /// Waits until its only session waits for an answer, and gives what is asked.

@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::{Calls, Channel, Waiting};
-use super::spending::{self, Spending};
 use super::words;
 use crate::agents::Happened;
+use crate::agents::claude::response::{Asking, Response};
+use crate::agents::claude::spending;
 use crate::agents::claude::wire::{self, Block, Kind, Line, Message, Request};
 
 /// The state of the talk, and what is to go out.
@@ -25,13 +26,15 @@ pub(super) struct Talk {
     /// Plans by the call that proposes them: the request itself may come without.
     plans: HashMap<String, String>,
     connected: bool,
-    spending: Spending,
+    response: Response,
+    /// Whether nobody can be asked while it runs, and so everything it asked is still to be asked in the end.
+    printed: bool,
     spent: bool,
 }
 
 impl Talk {
     /// Begins a talk with its first lines, and with replies whose calls may be asked again.
-    pub(super) fn new(
+    pub(super) fn live(
         message: Option<&str>,
         told: Vec<CallId>,
         replies: impl IntoIterator<Item = (CallId, CallReply)>,
@@ -43,6 +46,11 @@ impl Talk {
             told,
             ..Self::default()
         }
+    }
+
+    /// A talk in which everything is said on the command line.
+    pub(super) fn printed(told: Vec<CallId>) -> Self {
+        Self { told, printed: true, ..Self::default() }
     }
 
     /// Whether the agent waits for somebody.
@@ -66,6 +74,7 @@ impl Talk {
             self.babble(text);
             return None;
         };
+        self.response.process(&line);
         match line.kind() {
             Kind::Init => self.init(&line),
             Kind::Assistant => self.assistant(&line),
@@ -99,7 +108,7 @@ impl Talk {
 
     /// The process is gone. If it told no sum, what its messages told is the best there is.
     pub(super) fn end(&mut self) {
-        self.spend(self.spending.so_far());
+        self.spend(self.response.spent_so_far());
     }
 
     fn init(&mut self, line: &Line<'_>) {
@@ -119,7 +128,6 @@ impl Talk {
         for call in std::mem::take(&mut self.told) {
             self.did(AgentDid::Take { call });
         }
-        self.spending.note(message);
         let by_agent_itself = line.parent_tool_use_id.is_empty();
         for text in message.texts().filter(|text| by_agent_itself && !text.trim().is_empty()) {
             self.did(AgentDid::Say { text: text.to_owned() });
@@ -208,7 +216,7 @@ impl Talk {
             let call = Some(call).filter(|call| !call.is_empty()).map(CallId::new).or(parked);
             return Leave::Deferred { call: call.unwrap_or_else(|| CallId::new("")) };
         }
-        if let Some(call) = self.ask_denied(line) {
+        if let Some(call) = self.ask_unheard() {
             return Leave::Deferred { call };
         }
         if line.is_failure() {
@@ -218,12 +226,15 @@ impl Talk {
     }
 
     /// Questions that an older CLI refused without asking anybody. They are asked now; the answers go in a message.
-    fn ask_denied(&mut self, line: &Line<'_>) -> Option<CallId> {
+    /// What was asked over the live channel is not asked again.
+    fn ask_unheard(&mut self) -> Option<CallId> {
+        let asked: Vec<Asking> = match self.printed {
+            true => self.response.asked().into_iter().cloned().collect(),
+            false => self.response.denied().to_vec(),
+        };
         let mut last = None;
-        for denial in line.permission_denials.iter().filter_map(|denial| denial.as_ref()) {
-            let call = CallId::new(&*denial.tool_use_id);
-            let questions = wire::drafts(denial.tool_input);
-            if &*denial.tool_name != wire::ASK || self.calls.was_asked(&call) || questions.is_empty() {
+        for Asking { call, questions } in asked {
+            if self.calls.was_asked(&call) {
                 continue;
             }
             self.did(AgentDid::Ask { call: call.clone(), ask: Ask::Questions(questions), parkable: true });
@@ -241,7 +252,7 @@ impl Talk {
 
     fn progress(&mut self, doing: String) {
         let doing = Some(doing).filter(|doing| !doing.is_empty());
-        self.reports.push_back(Happened::Progress(Progress { doing, usage: self.spending.so_far() }));
+        self.reports.push_back(Happened::Progress(Progress { doing, usage: self.response.spent_so_far() }));
     }
 
     fn did(&mut self, did: AgentDid) {
