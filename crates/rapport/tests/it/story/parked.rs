@@ -56,3 +56,21 @@ fn a_night_without_any_process() {
     assert_eq!(project.file("paint.txt"), "the colour of the night\n");
     assert_eq!(project.agent_inputs().iter().map(|input| messages(input)).collect::<Vec<_>>(), [1, 0, 1]);
 }
+
+/// The CLI may have swept its own files, or this is another machine: the conversation was kept with the session.
+#[test]
+fn what_the_agent_swept_away_was_kept_with_the_session() {
+    let project = Project::with_scenario(ONE_QUESTION).recorded().set("RAPPORT_AGENT_HOT", "0s");
+    let mut running = project.start(&["paint"], &[]);
+    running.until(|fact| matches!(fact, Event::Parked { .. }));
+    running.kill();
+    std::fs::remove_dir_all(project.path("home/.rapport/rehearsal")).unwrap();
+    project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+    let mut running = project.start(&["--resume", "paint"], &[]);
+    running.until(|fact| matches!(fact, Event::AskedAgain { .. }));
+    running.until(|fact| matches!(fact, Event::PlanSaved { .. }));
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+    assert_eq!(project.agent_inputs().iter().map(|input| messages(input)).collect::<Vec<_>>(), [1, 0, 1]);
+}
