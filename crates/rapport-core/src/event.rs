@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::aim::Aim;
 use crate::answer::{Answer, By};
-use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 use crate::question::Question;
 
 /// The format this program writes. What is newer is refused, not mangled.
@@ -109,6 +109,13 @@ pub enum Event {
         asker: Asker,
         /// The questions.
         questions: Vec<Question>,
+    },
+    /// What the project looked like when this round was asked in the middle of work. Nothing waits for it.
+    Snapshotted {
+        /// Which round.
+        round: RoundId,
+        /// A name by which the worker finds that state again, if it can.
+        state: Option<String>,
     },
     /// The agent asks the same again, after it was parked or cut off. Nobody else is asked twice.
     AskedAgain {
@@ -299,6 +306,24 @@ pub struct Created {
     /// What was agreed on before it began.
     #[serde(default)]
     pub terms: Terms,
+    /// The session and question it branched off at, if it did. What comes before that question is a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branched_from: Option<Origin>,
+}
+
+/// Where a branch comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The session.
+    pub session: SessionId,
+    /// The question that is open again.
+    pub question: QuestionId,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}", self.session, self.question)
+    }
 }
 
 /// What holds for a whole session, decided when it begins.

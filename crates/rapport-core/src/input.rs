@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::By;
 use crate::event::{Changes, Usage};
-use crate::id::{CallId, ConversationId, QuestionId, TurnId};
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::question::{Choice, Reply};
 
 /// Something that came in.
@@ -188,6 +188,13 @@ pub enum World {
         turn: TurnId,
         /// Its name, if there is one.
         baseline: Option<String>,
+    },
+    /// The state at a round is noted.
+    Snapshot {
+        /// Which round.
+        round: RoundId,
+        /// Its name, if there is one.
+        state: Option<String>,
     },
     /// The plan is in its file.
     PlanSaved {

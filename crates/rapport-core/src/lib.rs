@@ -7,6 +7,7 @@ pub mod slug;
 
 mod aim;
 mod answer;
+mod branch;
 mod event;
 mod id;
 mod input;
@@ -21,7 +22,10 @@ mod want;
 
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
-pub use event::{Asker, Changes, Created, Ending, Entry, Event, FORMAT, FileChange, Terms, TurnKind, Usage};
+pub use branch::{Branch, Destination, StateWanted};
+pub use event::{
+    Asker, Changes, Created, Ending, Entry, Event, FORMAT, FileChange, Origin, Terms, TurnKind, Usage,
+};
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
 pub use plan::PlanFile;

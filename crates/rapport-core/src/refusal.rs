@@ -99,6 +99,14 @@ pub enum Refusal {
         /// Why.
         why: String,
     },
+    /// Nothing can branch off there.
+    #[error("cannot branch at {question}: {why}")]
+    NoBranch {
+        /// Which question.
+        question: QuestionId,
+        /// Why.
+        why: String,
+    },
     /// Not possible in this phase.
     #[error("{what} is not possible now: {why}")]
     NotNow {

@@ -96,6 +96,8 @@ pub(crate) struct Round {
     /// The process that asked is gone. If it had the reply, that may be gone with it.
     pub(crate) orphaned: bool,
     pub(crate) closed: Option<Ending>,
+    /// The state of the project at it was noted, as far as it could be.
+    pub(crate) snapshotted: bool,
 }
 
 impl Round {
@@ -335,6 +337,12 @@ impl Session {
 
     fn pending_rounds_of(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
         self.rounds.iter().filter(move |round| round.is_of(turn) && round.is_pending())
+    }
+
+    /// Rounds at which the agent still is. One that was cut off and let go on without an answer is past them.
+    pub(crate) fn waited_for(&self, turn: &Turn) -> impl Iterator<Item = &Round> {
+        let is_there = turn.process == Process::Running;
+        self.open_rounds_of(turn.id).filter(move |round| !(is_there && round.orphaned))
     }
 
     /// The round that is replied to by this call of this turn.

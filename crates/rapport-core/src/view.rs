@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aim::Aim;
 use crate::answer::By;
-use crate::event::{Asker, Changes, TurnKind, Usage};
+use crate::event::{Asker, Changes, Origin, TurnKind, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
 use crate::progress::ProgressFile;
 use crate::question::{Choice, Purpose, Question};
@@ -27,6 +27,9 @@ pub struct View {
     /// What it is for.
     #[serde(default, skip_serializing_if = "Aim::is_work")]
     pub aim: Aim,
+    /// The session and question it branched off at, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branched_from: Option<Origin>,
     /// How often the agent asked.
     #[serde(default)]
     pub rounds: Rounds,
@@ -235,6 +238,7 @@ impl Session {
             task: self.created.task.clone(),
             project: self.created.project.clone(),
             aim: self.created.aim.clone(),
+            branched_from: self.created.branched_from.clone(),
             rounds: Rounds { asked: self.rounds_asked(), max: self.created.terms.max_rounds },
             created_at: self.created_at,
             updated_at: self.updated_at,

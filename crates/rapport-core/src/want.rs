@@ -2,7 +2,7 @@
 
 use crate::answer::By;
 use crate::event::TurnKind;
-use crate::id::{CallId, ConversationId, TurnId};
+use crate::id::{CallId, ConversationId, RoundId, TurnId};
 use crate::plan::PlanFile;
 
 /// Something that should be true.
@@ -10,6 +10,8 @@ use crate::plan::PlanFile;
 pub enum Want {
     /// The state of the project before this turn is noted.
     Baseline(TurnId),
+    /// The state of the project at this round is noted, if it still waits. Nothing else waits for that.
+    Snapshot(RoundId),
     /// This turn's agent runs. No other turn's agent does.
     AgentRunning(Order),
     /// The waiting call has its reply.

@@ -206,6 +206,7 @@ fn created(n: usize) -> Created {
         by: By::Person { channel: "terminal".into(), id: "anna".into() },
         aim: rapport_core::Aim::Work,
         terms: Terms::default(),
+        branched_from: None,
     }
 }
 

@@ -114,6 +114,7 @@ impl Place {
                 expire: settings.expire,
                 branch: local::branch(&self.project),
             },
+            branched_from: None,
         })
     }
 }

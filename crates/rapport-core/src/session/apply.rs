@@ -30,6 +30,11 @@ impl Session {
             }
             Event::Used { turn, tool, what } => self.doing(*turn, format!("{tool} {}", first_line(what))),
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
+            Event::Snapshotted { round, .. } => {
+                if let Some(round) = self.rounds.iter_mut().find(|known| known.id == *round) {
+                    round.snapshotted = true;
+                }
+            }
             Event::AskedAgain { round, call, parkable } => self.reopen_round(*round, call, *parkable, at),
             Event::Declined { turn, call, reason, asked } => {
                 let declined = Declined { call: call.clone(), reason: reason.clone(), asked: asked.clone() };
@@ -148,6 +153,7 @@ impl Session {
             taken: false,
             orphaned: false,
             closed: None,
+            snapshotted: false,
         });
     }
 

@@ -41,6 +41,8 @@ impl Session {
                 wants.push(Want::Baseline(turn.id));
                 return;
             }
+            let unnoted = self.waited_for(turn).filter(|round| !round.snapshotted);
+            wants.extend(unnoted.map(|round| Want::Snapshot(round.id)));
         }
         if !self.should_run(turn) {
             return;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Phase, Process, Round, Session, Turn};
-use crate::event::{Ending, Event};
+use crate::event::{Ending, Event, TurnKind};
 use crate::id::CallId;
 use crate::input::World;
 use crate::refusal::Refusal;
@@ -17,6 +17,16 @@ impl Session {
                 let current = self.turn().filter(|current| current.id == *turn && current.baseline.is_none());
                 current
                     .map(|_| Event::Baselined { turn: *turn, baseline: baseline.clone() })
+                    .into_iter()
+                    .collect()
+            }
+            // Once it is answered the agent may have gone on: what was seen then is not the state at the question.
+            World::Snapshot { round, state } => {
+                let turn = self.turn().filter(|turn| turn.kind == TurnKind::Work && !self.is_failed());
+                let mut waiting = turn.into_iter().flat_map(|turn| self.waited_for(turn));
+                waiting
+                    .find(|waiting| waiting.id == *round && !waiting.snapshotted)
+                    .map(|_| Event::Snapshotted { round: *round, state: state.clone() })
                     .into_iter()
                     .collect()
             }

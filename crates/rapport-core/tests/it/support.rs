@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
     Act, AgentDid, Aim, Ask, Asker, By, CallId, CallReply, Choice, ConversationId, Created, Draft, Entry,
-    Event, Input, Leave, Order, Question, QuestionId, Refusal, Reply, Session, SessionId, Terms, Told,
-    TurnId, View, Want, World,
+    Event, Input, Leave, Order, Question, QuestionId, Refusal, Reply, RoundId, Session, SessionId, Terms,
+    Told, TurnId, View, Want, World,
 };
 
 /// The conversation every session here begins with.
@@ -68,6 +68,7 @@ pub(crate) fn created(task: &str, terms: Terms) -> Created {
         by: ann(),
         aim: Aim::Work,
         terms,
+        branched_from: None,
     }
 }
 
@@ -279,6 +280,14 @@ impl Story {
         let world = World::Baseline { turn: TurnId(turn), baseline: Some("b1".into()) };
         self.world(world, &format!("turn {turn} baselined at b1"))
     }
+
+    /// The state at a round is noted.
+    #[track_caller]
+    pub(crate) fn noted(&mut self, round: u32) -> &mut Self {
+        let state = format!("s{round}");
+        let expected = format!("round {round} snapshotted at {state}");
+        self.world(World::Snapshot { round: RoundId(round), state: Some(state) }, &expected)
+    }
 }
 
 pub(crate) fn fact_in_words(fact: &Event) -> String {
@@ -287,6 +296,9 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::TurnStarted { turn, kind, .. } => format!("turn {turn} started to {kind:?}").to_lowercase(),
         Event::Baselined { turn, baseline } => {
             format!("turn {turn} baselined at {}", baseline.as_deref().unwrap_or("nothing"))
+        }
+        Event::Snapshotted { round, state } => {
+            format!("round {round} snapshotted at {}", state.as_deref().unwrap_or("nothing"))
         }
         Event::Connected { turn, conversation, .. } => format!("turn {turn} connected to {conversation}"),
         Event::Said { text, .. } => format!("said {text}"),
@@ -334,6 +346,7 @@ fn names(questions: &[Question]) -> String {
 fn want_in_words(want: &Want) -> String {
     match want {
         Want::Baseline(turn) => format!("baseline of turn {turn}"),
+        Want::Snapshot(round) => format!("snapshot at round {round}"),
         Want::AgentRunning(order) => {
             let replies: Vec<_> = order.replies.iter().map(|(call, _)| call.as_str()).collect();
             let kind = format!("{:?}", order.kind).to_lowercase();

@@ -42,9 +42,13 @@ fn in_words(entry: &Entry) -> Outcome {
 
 fn words(fact: &Event) -> String {
     match fact {
-        Event::Created(created) => format!("{} wants: {}", created.by, created.task),
+        Event::Created(created) => match &created.branched_from {
+            Some(origin) => format!("{} wants, as a branch of {origin}: {}", created.by, created.task),
+            None => format!("{} wants: {}", created.by, created.task),
+        },
         Event::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {kind:?}").to_lowercase(),
         Event::Baselined { .. } => "the state before the work is noted".into(),
+        Event::Snapshotted { round, .. } => format!("the state at round {round} is noted"),
         Event::Connected { conversation, .. } => {
             format!("the agent is there, in conversation {conversation}")
         }

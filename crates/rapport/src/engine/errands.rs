@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use atomic_write_file::AtomicWriteFile;
-use rapport_core::{Existing, PlanFile, ProgressFile, TurnId, Want, World};
+use rapport_core::{Existing, PlanFile, ProgressFile, RoundId, TurnId, Want, World};
 
 use crate::workers::Worker;
 
@@ -14,6 +14,7 @@ use crate::workers::Worker;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Errand {
     Baseline(TurnId),
+    Snapshot(RoundId),
     /// Whatever its revision: of two written at once, the older could come last.
     Plan,
     Report(TurnId),
@@ -24,6 +25,7 @@ impl Errand {
     pub(super) fn of(want: &Want) -> Option<Self> {
         match want {
             Want::Baseline(turn) => Some(Errand::Baseline(*turn)),
+            Want::Snapshot(round) => Some(Errand::Snapshot(*round)),
             Want::PlanSaved(_) => Some(Errand::Plan),
             Want::Report { turn, .. } => Some(Errand::Report(*turn)),
             Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => None,
@@ -35,6 +37,7 @@ impl Errand {
 pub(super) fn run(want: &Want, project: &Path, worker: &Arc<dyn Worker>) -> World {
     let done = match want {
         Want::Baseline(turn) => baseline(*turn, project, worker),
+        Want::Snapshot(round) => Ok(snapshot(*round, project, worker)),
         Want::PlanSaved(file) => save_plan(file, project),
         Want::Report { baseline, .. } => report(baseline.as_deref(), project, worker),
         Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => {
@@ -49,6 +52,11 @@ fn baseline(turn: TurnId, project: &Path, worker: &Arc<dyn Worker>) -> Result<Wo
     let baseline =
         worker.baseline(project).map_err(|e| format!("cannot note the state of the project: {e}"))?;
     Ok(World::Baseline { turn, baseline })
+}
+
+/// A state that cannot be noted is no reason to disturb the work: then nobody can branch here later.
+fn snapshot(round: RoundId, project: &Path, worker: &Arc<dyn Worker>) -> World {
+    World::Snapshot { round, state: worker.baseline(project).unwrap_or_default() }
 }
 
 fn report(baseline: Option<&str>, project: &Path, worker: &Arc<dyn Worker>) -> Result<World, String> {

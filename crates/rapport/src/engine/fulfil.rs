@@ -36,7 +36,7 @@ impl Loop {
                         run.tell(Command::Park { call });
                     }
                 }
-                Want::Baseline(_) | Want::PlanSaved(_) | Want::Report { .. } => {
+                Want::Baseline(_) | Want::Snapshot(_) | Want::PlanSaved(_) | Want::Report { .. } => {
                     let Some(errand) = Errand::of(&want) else { continue };
                     if hosted.errands.insert(errand.clone()) {
                         let project = PathBuf::from(hosted.session.project());

@@ -9,7 +9,7 @@ use crate::agents::Keepsake;
 use crate::stores::Store;
 
 /// What it is kept as.
-const NAME: &str = "conversation";
+pub const CONVERSATION: &str = "conversation";
 
 pub(super) struct Conversation {
     store: Arc<dyn Store>,
@@ -24,10 +24,10 @@ impl Conversation {
 
 impl Keepsake for Conversation {
     fn keep(&self, content: &[u8]) -> io::Result<()> {
-        self.store.keep(&self.session, NAME, content).map_err(io::Error::other)
+        self.store.keep(&self.session, CONVERSATION, content).map_err(io::Error::other)
     }
 
     fn kept(&self) -> io::Result<Option<Vec<u8>>> {
-        self.store.kept(&self.session, NAME).map_err(io::Error::other)
+        self.store.kept(&self.session, CONVERSATION).map_err(io::Error::other)
     }
 }

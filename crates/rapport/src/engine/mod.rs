@@ -24,6 +24,7 @@ use crate::stores::{Holder, Store};
 use crate::workers::Worker;
 
 pub use gateway::{Follower, Gateway, GatewayError, Update};
+pub use keepsake::CONVERSATION;
 
 /// What an engine is put together from.
 #[derive(Clone)]

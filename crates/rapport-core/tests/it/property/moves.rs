@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use rapport_core::{
     Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, Draft, Input, Leave, PhaseView, QuestionId,
-    Reply, Terms, TurnId, Usage, Want, World,
+    Reply, RoundId, Terms, TurnId, Usage, Want, World,
 };
 
 use super::watch::Watch;
@@ -81,6 +81,9 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
         let input = match last {
             Want::Baseline(turn) => {
                 Input::World(World::Baseline { turn: *turn, baseline: Some("b1".into()) })
+            }
+            Want::Snapshot(round) => {
+                Input::World(World::Snapshot { round: *round, state: Some("s1".into()) })
             }
             Want::PlanSaved(file) => {
                 Input::World(World::PlanSaved { revision: file.revision, path: file.path.clone() })
@@ -214,7 +217,9 @@ fn does(watch: &Watch, whom: u8, how: u8) -> Input {
 
 fn world(play: &Play, watch: &Watch, whom: u8, how: u8) -> World {
     match how % 8 {
-        0 | 1 => World::Tick,
+        // A state that comes when nobody waits for it any more, or never did.
+        0 => World::Snapshot { round: RoundId(1 + u32::from(whom % 8)), state: None },
+        1 => World::Tick,
         2 => World::Lost,
         3 => World::Baseline { turn: TurnId(watch.turn() + u32::from(whom % 2)), baseline: None },
         4 | 5 => {

@@ -297,7 +297,7 @@ impl Watch {
                 self.gone(Agent::Over);
             }
             Event::Created(_) | Event::Unreadable { .. } | Event::Cooled { .. } | Event::Spent { .. } => {}
-            Event::PlanProposed { .. } | Event::Unknown(_) => {}
+            Event::Snapshotted { .. } | Event::PlanProposed { .. } | Event::Unknown(_) => {}
         }
     }
 
@@ -444,6 +444,11 @@ impl Watch {
             match want {
                 Want::Baseline(turn) => {
                     hold!(turn.0 == self.turn && !self.baselined, "a second baseline is wanted")
+                }
+                Want::Snapshot(round) => {
+                    let seen = self.rounds.iter().find(|seen| seen.id == *round);
+                    let waits = seen.is_some_and(|seen| seen.turn == Some(self.turn) && self.is_open(seen));
+                    hold!(waits && self.kind == TurnKind::Work, "round {round} is to be noted in vain");
                 }
                 Want::AgentRunning(order) => self.order_is_true(wants, order)?,
                 Want::Replied { call, reply, .. } => {

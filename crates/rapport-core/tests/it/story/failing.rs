@@ -36,7 +36,7 @@ fn an_agent_that_dies_with_a_question_open_leaves_the_question() {
     story
         .asks("c2", &[way()], "c2 asked round 3: q3")
         .leaves(Leave::Failed { reason: "killed".into() }, "cut off: killed")
-        .wants(&[])
+        .wants(&["snapshot at round 3"])
         .open(&["q3"]);
     assert_eq!(story.play.view().agent.state, AgentState::CutOff);
     // Somebody may also let it go on without.

@@ -1,6 +1,6 @@
 //! Questions in the middle of work, permissions, and leaving plan mode.
 
-use rapport_core::{Act, AgentDid, AgentState, Ask, Leave, Reply, Status, World};
+use rapport_core::{Act, AgentDid, AgentState, Ask, Leave, Reply, RoundId, Status, World};
 
 use super::{length, way, working};
 use crate::support::{Story, bob, call, person, question};
@@ -10,7 +10,10 @@ fn two_questions_at_once_and_only_the_last_is_parked() {
     let mut story = working();
     story
         .asks("c2", &[way()], "c2 asked round 3: q3")
+        .noted(3)
         .asks("c3", &[length()], "c3 asked round 4: q4")
+        .wants(&["snapshot at round 4", "turn 2 running to work []"])
+        .noted(4)
         .open(&["q3", "q4"]);
     assert_eq!(story.play.session.deadline(), None, "with two open nothing is put away");
     story
@@ -28,6 +31,33 @@ fn two_questions_at_once_and_only_the_last_is_parked() {
     story
         .answer("q4", "2", "q4 answered a-week by ann (terminal)")
         .wants(&["turn 2 running to work [c3]", "c3 replied: How long? A week"]);
+}
+
+/// Between the answer and the note the agent may have changed something.
+#[test]
+fn the_state_at_a_question_is_noted_once_and_only_while_it_waits() {
+    let state = |round: u32, name: &str| World::Snapshot { round: RoundId(round), state: Some(name.into()) };
+    let mut story = working();
+    story
+        .asks("c2", &[way()], "c2 asked round 3: q3")
+        .world(state(2, "s0"), "")
+        .world(state(3, "s1"), "round 3 snapshotted at s1")
+        .world(state(3, "s2"), "")
+        .answer("q3", "1", "q3 answered passkeys by ann (terminal)")
+        .takes("c2")
+        .asks("c3", &[length()], "c3 asked round 4: q4")
+        .answer("q4", "1", "q4 answered a-day by ann (terminal)")
+        .world(state(4, "s3"), "");
+}
+
+#[test]
+fn before_the_work_no_state_is_noted() {
+    let mut story = Story::of("Add login");
+    story
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .wants(&["turn 1 running to plan []"])
+        .world(World::Snapshot { round: RoundId(1), state: None }, "");
 }
 
 #[test]

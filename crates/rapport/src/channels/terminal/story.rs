@@ -164,6 +164,7 @@ impl Story {
             | Event::Reopened { .. }
             | Event::CutOff { .. }
             | Event::Baselined { .. }
+            | Event::Snapshotted { .. }
             | Event::Asked { .. }
             | Event::AskedAgain { .. }
             | Event::Declined { .. }

@@ -98,6 +98,7 @@ fn first() -> Vec<Event> {
         by: person(),
         aim: rapport_core::Aim::Work,
         terms: Terms::default(),
+        branched_from: None,
     })]
 }
 

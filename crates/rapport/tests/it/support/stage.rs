@@ -27,6 +27,7 @@ impl Stage {
             by: me(),
             aim: rapport_core::Aim::Work,
             terms: Terms::default(),
+            branched_from: None,
         };
         let now: Timestamp = "2026-01-24T10:00:00Z".parse().expect("a time");
         let first = Entry { seq: 1, at: now, facts: Session::begin(created).expect("a task") };

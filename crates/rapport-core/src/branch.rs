@@ -1,0 +1,138 @@
+//! Another session in which a question of this one is open again. The past up to the question is copied; what was
+//! answered and done since is not in it.
+
+use jiff::Timestamp;
+
+use crate::event::{Asker, Entry, Event, Origin, TurnKind};
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::refusal::Refusal;
+use crate::session::Session;
+
+/// A place at which a session can branch, and what it takes to do so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// The directory the original works in.
+    pub project: String,
+    /// The conversation in which the question was asked.
+    pub conversation: ConversationId,
+    /// The call that asked it: up to here the conversation is the branch's too.
+    pub call: CallId,
+    /// What the project has to look like.
+    pub state: StateWanted,
+    question: QuestionId,
+    turn: TurnId,
+    past: Vec<Entry>,
+}
+
+/// A state of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StateWanted {
+    /// The one that was noted under this name.
+    Noted(String),
+    /// The one it is in now: nothing was done since.
+    AsItIs,
+}
+
+/// What is different in the branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The directory it works in.
+    pub project: String,
+    /// The conversation of its agent.
+    pub conversation: ConversationId,
+}
+
+impl Branch {
+    /// Finds the place where a question was asked, or says why nothing can branch there.
+    pub fn at(entries: &[Entry], question: &QuestionId) -> Result<Self, Refusal> {
+        let refused = |why: &str| Refusal::NoBranch { question: question.clone(), why: why.into() };
+        let unknown = || Refusal::UnknownQuestion { question: question.clone() };
+        let whole = Session::replay(entries).ok_or_else(unknown)?;
+        let (past, round, asker) = up_to(entries, question).ok_or_else(unknown)?;
+        let Asker::Agent { turn, call, .. } = asker else {
+            return Err(refused("Rapport itself asked it; branch at a question of the agent's"));
+        };
+        if !whole.created.aim.is_work() {
+            return Err(refused("a session that makes a progress file has no branches"));
+        }
+        let then = Session::replay(&past).ok_or_else(unknown)?;
+        let kind = then.turn().map_or(TurnKind::Plan, |turn| turn.kind);
+        let state = match kind {
+            TurnKind::Plan => before_work(entries),
+            TurnKind::Work => at_round(entries, &whole, round)
+                .ok_or_else(|| refused("the state of the files at that question was not noted"))?,
+        };
+        Ok(Self {
+            project: whole.created.project.clone(),
+            conversation: then.conversation.clone(),
+            call,
+            state,
+            question: question.clone(),
+            turn,
+            past,
+        })
+    }
+
+    /// The branch's log. What came before has its times; the question is asked now.
+    pub fn entries(&self, to: &Destination, now: Timestamp) -> Vec<Entry> {
+        let mut entries = self.past.clone();
+        for fact in entries.iter_mut().flat_map(|entry| &mut entry.facts) {
+            match fact {
+                Event::Created(created) => {
+                    created.project.clone_from(&to.project);
+                    created.conversation.clone_from(&to.conversation);
+                    created.branched_from = Some(to.origin.clone());
+                }
+                Event::Connected { conversation, .. } => conversation.clone_from(&to.conversation),
+                _ => {}
+            }
+        }
+        if let Some(asking) = entries.last_mut() {
+            let reason = format!("branched from {}", to.origin);
+            asking.at = now;
+            asking.facts.push(Event::CutOff { turn: self.turn, reason });
+        }
+        entries
+    }
+
+    /// The question that is open again.
+    pub fn question(&self) -> &QuestionId {
+        &self.question
+    }
+}
+
+/// The log up to the fact that asked this question, and nothing after it.
+fn up_to(entries: &[Entry], question: &QuestionId) -> Option<(Vec<Entry>, RoundId, Asker)> {
+    for (n, entry) in entries.iter().enumerate() {
+        for (place, fact) in entry.facts.iter().enumerate() {
+            let Event::Asked { round, asker, questions } = fact else { continue };
+            if questions.iter().any(|asked| asked.id == *question) {
+                let mut past = entries[..=n].to_vec();
+                past[n].facts.truncate(place + 1);
+                return Some((past, *round, asker.clone()));
+            }
+        }
+    }
+    None
+}
+
+/// Before work begins nothing is changed, so its baseline is the state at every question before.
+fn before_work(entries: &[Entry]) -> StateWanted {
+    let baseline = entries.iter().flat_map(|entry| &entry.facts).find_map(|fact| match fact {
+        Event::Baselined { baseline, .. } => baseline.clone(),
+        _ => None,
+    });
+    baseline.map_or(StateWanted::AsItIs, StateWanted::Noted)
+}
+
+fn at_round(entries: &[Entry], whole: &Session, round: RoundId) -> Option<StateWanted> {
+    let noted = entries.iter().flat_map(|entry| &entry.facts).find_map(|fact| match fact {
+        Event::Snapshotted { round: noted, state } if *noted == round => state.clone(),
+        _ => None,
+    });
+    // The agent still waits for it: nothing was done since.
+    let waits = || whole.turn().is_some_and(|turn| whole.waited_for(turn).any(|open| open.id == round));
+    noted.map(StateWanted::Noted).or_else(|| waits().then_some(StateWanted::AsItIs))
+}
