@@ -5,6 +5,7 @@ mod dirs;
 mod line;
 mod lock;
 mod log;
+mod reserved;
 mod scan;
 
 use std::fs;
@@ -17,7 +18,8 @@ use rapport_core::{Entry, Event, SessionId, slug};
 
 use self::lock::Lock;
 use self::log::FileLog;
-use super::{Holder, Log, Store, StoreError};
+use self::reserved::ReservedDir;
+use super::{Holder, Log, Reserved, Store, StoreError};
 
 const LOG: &str = "log.jsonl";
 const LOCK: &str = "lock";
@@ -92,6 +94,12 @@ impl Store for Files {
         }
     }
 
+    fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
+        dirs::make_all(&self.root)?;
+        let (name, dir) = dirs::make_first_free(&self.root, super::names(words, at))?;
+        Ok(Box::new(ReservedDir::new(SessionId::new(name), dir)))
+    }
+
     fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
         let dir = self.find(id)?;
         let lock = Lock::take(id, &dir.join(LOCK), holder)?;
@@ -131,15 +139,7 @@ impl Store for Files {
     }
 
     fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
-        let folder = self.find(id)?.join(KEPT);
-        dirs::make_all(&folder)?;
-        let path = folder.join(slug::part(name));
-        let write = |path: &Path| {
-            let mut file = AtomicWriteFile::open(path)?;
-            file.write_all(content)?;
-            file.commit()
-        };
-        write(&path).map_err(io_error("write", &path))
+        keep_in(&self.find(id)?, name, content)
     }
 
     fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
@@ -154,6 +154,23 @@ impl Store for Files {
     fn whereabouts(&self, id: &SessionId) -> String {
         self.root.join(id.as_str()).display().to_string()
     }
+}
+
+/// Keeps something in a session's directory.
+fn keep_in(dir: &Path, name: &str, content: &[u8]) -> Result<(), StoreError> {
+    let folder = dir.join(KEPT);
+    dirs::make_all(&folder)?;
+    replace(&folder.join(slug::part(name)), content)
+}
+
+/// Either the old file or the whole new one, whatever happens in between.
+fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    let write = || {
+        let mut file = AtomicWriteFile::open(path)?;
+        file.write_all(content)?;
+        file.commit()
+    };
+    write().map_err(io_error("write", path))
 }
 
 /// Whether a name is one part of a path and nothing else: not empty, not `..`, no slash, nothing a system call rejects.

@@ -1,13 +1,13 @@
 //! Sessions in memory, for tests: the same promises as on disk, as far as memory can keep them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
 
-use super::{Holder, Log, Store, StoreError};
+use super::{Holder, Log, Reserved, Store, StoreError};
 
 /// Sessions that last as long as any clone of this.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,7 @@ pub struct Memory {
 #[derive(Debug, Default)]
 struct Shared {
     sessions: BTreeMap<SessionId, Kept>,
+    reserved: BTreeSet<SessionId>,
     failing: bool,
 }
 
@@ -49,6 +50,12 @@ impl Memory {
 }
 
 impl Shared {
+    fn free_name(&self, words: &str, at: Timestamp) -> Result<SessionId, StoreError> {
+        let is_free = |id: &SessionId| !self.sessions.contains_key(id) && !self.reserved.contains(id);
+        let mut names = super::names(words, at).map(SessionId::new);
+        names.find(is_free).ok_or_else(|| full("find a free name in", "memory".to_owned()))
+    }
+
     fn kept(&mut self, id: &SessionId) -> Result<&mut Kept, StoreError> {
         self.sessions.get_mut(id).ok_or_else(|| StoreError::NotFound(id.clone()))
     }
@@ -63,14 +70,19 @@ impl Store for Memory {
         holder: &Holder,
     ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError> {
         let mut shared = self.lock();
-        let mut names = super::names(words, at).map(SessionId::new);
-        let free = names.find(|id| !shared.sessions.contains_key(id));
-        let id = free.ok_or_else(|| full("find a free name in", "memory".to_owned()))?;
+        let id = shared.free_name(words, at)?;
         let entry = Entry { seq: 1, at, facts };
         let kept = Kept { entries: vec![entry.clone()], holder: Some(holder.clone()), ..Kept::default() };
         shared.sessions.insert(id.clone(), kept);
         let log = self.log(&id);
         Ok((id, entry, log))
+    }
+
+    fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
+        let mut shared = self.lock();
+        let id = shared.free_name(words, at)?;
+        shared.reserved.insert(id.clone());
+        Ok(Box::new(ReservedName { store: self.clone(), id }))
     }
 
     fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
@@ -108,6 +120,32 @@ impl Store for Memory {
 
     fn whereabouts(&self, id: &SessionId) -> String {
         format!("{id} in memory")
+    }
+}
+
+/// A name that nobody else gets.
+#[derive(Debug)]
+struct ReservedName {
+    store: Memory,
+    id: SessionId,
+}
+
+impl Reserved for ReservedName {
+    fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    fn fill(self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError> {
+        let beside = kept.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect();
+        let session = Kept { entries: entries.to_vec(), holder: None, beside };
+        self.store.lock().sessions.insert(self.id.clone(), session);
+        Ok(())
+    }
+}
+
+impl Drop for ReservedName {
+    fn drop(&mut self) {
+        self.store.lock().reserved.remove(&self.id);
     }
 }
 

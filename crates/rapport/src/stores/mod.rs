@@ -25,6 +25,9 @@ pub trait Store: Send + Sync {
         holder: &Holder,
     ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError>;
 
+    /// Takes a name for a session that will be put there whole. Until it is, nobody sees it.
+    fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError>;
+
     /// Holds a session for writing and gives what it has so far. While the log lives, nobody else can.
     /// A holder that died holds nothing.
     fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError>;
@@ -53,6 +56,15 @@ pub trait Store: Send + Sync {
 pub trait Log: Send {
     /// Adds one entry. When this returns, the entry is durable; when it fails, nothing was added.
     fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError>;
+}
+
+/// A name for a session that is not there yet. Dropping it gives the name back.
+pub trait Reserved: Send {
+    /// What the session will be called.
+    fn id(&self) -> &SessionId;
+
+    /// Puts the session there, with all its entries and what is kept beside them: everything, durably, or nothing.
+    fn fill(self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError>;
 }
 
 /// The process that holds a session, and how to talk to it.

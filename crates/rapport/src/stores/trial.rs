@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rapport_core::{Entry, Event, SessionId};
 
-use super::{Holder, Log, Store, StoreError};
+use super::{Holder, Log, Reserved, Store, StoreError};
 
 /// The store itself, or one that dies when it is told to.
 pub fn wrap(store: Arc<dyn Store>) -> Arc<dyn Store> {
@@ -72,6 +72,10 @@ impl Store for Trial {
         let (id, entry, log) = self.orders.append(|| self.store.create(words, at, facts, holder))?;
         let last = entry.seq;
         Ok((id, entry, self.log(log, last)))
+    }
+
+    fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
+        self.store.reserve(words, at)
     }
 
     fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {

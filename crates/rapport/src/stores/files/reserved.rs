@@ -1,0 +1,57 @@
+//! A session's directory before the session is in it. Without a log, every reader passes it over.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rapport_core::{Entry, SessionId};
+
+use super::{LOG, dirs, io_error, keep_in, line, replace};
+use crate::stores::{Reserved, StoreError};
+
+/// A directory that is removed again, unless a session is put into it.
+#[derive(Debug)]
+pub(super) struct ReservedDir {
+    id: SessionId,
+    dir: PathBuf,
+    filled: bool,
+}
+
+impl ReservedDir {
+    pub(super) fn new(id: SessionId, dir: PathBuf) -> Self {
+        Self { id, dir, filled: false }
+    }
+}
+
+impl Reserved for ReservedDir {
+    fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// The log comes last, and all of it at once: with it the session is there.
+    fn fill(mut self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError> {
+        for (name, content) in kept {
+            keep_in(&self.dir, name, content)?;
+        }
+        let path = self.dir.join(LOG);
+        let mut log = Vec::new();
+        for entry in entries {
+            log.extend(line::encode(entry).map_err(|error| io_error("write to", &path)(error.into()))?);
+        }
+        replace(&path, &log)?;
+        dirs::sync(&self.dir)?;
+        if let Some(root) = self.dir.parent() {
+            dirs::sync(root)?;
+        }
+        self.filled = true;
+        Ok(())
+    }
+}
+
+impl Drop for ReservedDir {
+    fn drop(&mut self) {
+        if !self.filled {
+            // What cannot be removed is ignored by every reader.
+            let _ = fs::remove_dir_all(&self.dir);
+        }
+    }
+}
