@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand. A subcommand's doc comment is its help.
 
 mod answer;
+mod branch;
 mod cancel;
 mod completions;
 mod demo;
@@ -81,6 +82,7 @@ enum Command {
     Plan(plan::Args),
     Status(status::Args),
     Answer(answer::Args),
+    Branch(branch::Args),
     Log(log::Args),
     Cancel(cancel::Args),
     Doctor(doctor::Args),
@@ -120,6 +122,7 @@ impl Cli {
             Command::Plan(args) => plan::execute(common, args),
             Command::Status(args) => status::execute(common, args),
             Command::Answer(args) => answer::execute(common, args),
+            Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
             Command::Cancel(args) => cancel::execute(common, args),
             Command::Doctor(args) => doctor::execute(common, args),

@@ -87,7 +87,9 @@ fn overview(store: &dyn Store, views: &[View], everything: bool) -> Outcome {
 fn brief(view: &View) -> Outcome {
     let when = ago(view.updated_at, Clock::system().now());
     let task = view.task.lines().next().unwrap_or_default();
-    say(format_args!("{}  {}  {when}  {}", view.id, word(view), shorten(&safe::line(task), 60)))
+    let origin = view.branched_from.as_ref().map(|origin| format!("  (branch of {origin})"));
+    let origin = safe::line(&origin.unwrap_or_default());
+    say(format_args!("{}  {}  {when}  {}{origin}", view.id, word(view), shorten(&safe::line(task), 60)))
 }
 
 fn waiting(view: &View, question: &OpenQuestion) -> Outcome {

@@ -99,6 +99,11 @@ pub fn sessions(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("sessions")
 }
 
+/// Where the worktrees of a project's branches are.
+pub fn worktrees(project: &Path) -> std::path::PathBuf {
+    places::rapport_folder(project).join("worktrees")
+}
+
 /// A command line as words. Quotes hold a word together; that is all they do here.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);

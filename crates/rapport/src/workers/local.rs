@@ -6,10 +6,7 @@ use std::path::Path;
 use rapport_core::{Changes, FileChange};
 
 use super::git::{git, line};
-use super::{Worker, WorkerError};
-
-/// What Rapport itself writes is not the agent's work.
-const OURS: [&str; 2] = [".rapport", ".teddy"];
+use super::{OURS, Worker, WorkerError};
 
 /// The directory itself.
 #[derive(Clone, Copy, Debug, Default)]

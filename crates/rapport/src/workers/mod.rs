@@ -2,11 +2,15 @@
 
 mod git;
 pub mod local;
+pub mod worktree;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rapport_core::Changes;
 use thiserror::Error;
+
+/// What Rapport itself writes is not the agent's work.
+const OURS: [&str; 2] = [".rapport", ".teddy"];
 
 /// A place an agent runs in. All of this may take a while and is called off the engine's loop.
 pub trait Worker: Send + Sync {
@@ -30,5 +34,31 @@ pub enum WorkerError {
         what: String,
         /// What it said.
         why: String,
+    },
+    /// A directory could not be made.
+    #[error("cannot make the directory {}: {error}", directory.display())]
+    Directory {
+        /// Which one.
+        directory: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// There is no git in this.
+    #[error("{} is not in a git repository", directory.display())]
+    NoRepository {
+        /// Where.
+        directory: PathBuf,
+    },
+    /// There is git, and nothing in it.
+    #[error("the git repository of {} has no commit yet", directory.display())]
+    NoCommit {
+        /// Where.
+        directory: PathBuf,
+    },
+    /// A state that was noted cannot be found again.
+    #[error("the state {state} of the files is no longer in the git repository")]
+    StateGone {
+        /// Its name.
+        state: String,
     },
 }

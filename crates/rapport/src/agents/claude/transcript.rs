@@ -3,6 +3,8 @@
 //! The file belongs to the CLI. It is read, with lines of unknown kinds and a torn last line passed over; and a copy that
 //! was kept is put back where the CLI has none any more.
 
+mod fork;
+
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -14,6 +16,8 @@ use rapport_core::{CallId, ConversationId};
 
 use super::wire;
 use crate::agents::Keepsake;
+
+pub use fork::{Home, fork};
 
 /// What a conversation holds.
 #[derive(Debug, Default)]
@@ -157,6 +161,15 @@ pub(super) fn path(
     let folders = fs::read_dir(expected.parent()?.parent()?).ok()?;
     let name = expected.file_name()?;
     folders.flatten().map(|folder| folder.path().join(name)).find(|path| path.is_file())
+}
+
+/// A conversation as the CLI has it, if it has it.
+pub fn content(
+    env: &[(OsString, OsString)],
+    directory: &Path,
+    conversation: &ConversationId,
+) -> io::Result<Option<Vec<u8>>> {
+    path(env, directory, conversation).map(fs::read).transpose()
 }
 
 /// Puts a conversation back where the CLI looks for it, if it is gone from there and was kept.

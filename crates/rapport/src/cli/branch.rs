@@ -1,0 +1,164 @@
+//! `rapport branch`: another session in which a question is open again.
+
+use std::path::Path;
+
+use rapport_core::{Branch, ConversationId, Destination, Origin, QuestionId, SessionId, StateWanted, slug};
+use serde_json::json;
+
+use super::output::say;
+use super::{Common, sessions};
+use crate::agents::claude::transcript::{self, Home};
+use crate::channels::terminal::safe;
+use crate::clock::{self, Clock};
+use crate::config::{self, AgentLayer, Layer};
+use crate::engine::CONVERSATION;
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store;
+use crate::wiring::{Place, agent_config};
+use crate::workers::local::Local;
+use crate::workers::worktree::Worktree;
+use crate::workers::{Worker as _, WorkerError};
+
+/// How much of the task is in the branch's name, so that the rest of it is too.
+const NAME: usize = 48;
+
+/// Open a question again in another session, to try another answer
+///
+/// The branch has its own git worktree, with the files as they were at the question, and its own conversation with the
+/// agent up to there. The session it comes from is not touched, and may be running.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport branch add-auth --at q2
+  rapport answer add-auth-branch --question q2 Passwords
+  rapport run --resume add-auth-branch")]
+pub(super) struct Args {
+    /// The session: its name, or a part of it that no other has
+    session: String,
+    /// The question that is to be open again
+    #[arg(long, value_name = "QUESTION")]
+    at: String,
+    /// The agent's command, where the session was begun with another than the settings say
+    #[arg(long, value_name = "COMMAND")]
+    agent: Option<String>,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let store = place.store();
+    let origin = sessions::find(&*store, &args.session)?;
+    let made = make(&place, &*store, &origin, &args)?;
+    if common.json {
+        return say(json!({
+            "session": made.session, "branched_from": made.origin, "worktree": made.worktree,
+        }));
+    }
+    tell(&made)
+}
+
+/// What was made.
+struct Made {
+    session: SessionId,
+    origin: Origin,
+    worktree: String,
+    /// Where the original works.
+    project: String,
+}
+
+/// Makes the worktree first and the session last, whole or not at all: whatever ends this in between leaves no session,
+/// and at most a worktree that nobody uses. What fails takes back what it has made.
+fn make(place: &Place, store: &dyn Store, origin: &SessionId, args: &Args) -> Result<Made, Failure> {
+    let entries = store.read(origin, 0)?;
+    let session = sessions::replay(store, origin, &entries)?;
+    let branch = Branch::at(&entries, &QuestionId::new(&args.at))?;
+    let project = Path::new(&branch.project);
+    let state = match &branch.state {
+        StateWanted::Noted(state) => state.clone(),
+        StateWanted::AsItIs => match Local.baseline(project).map_err(failed)? {
+            Some(state) => state,
+            None => return Err(failed(WorkerError::NoRepository { directory: project.to_owned() })),
+        },
+    };
+    let now = Clock::system().now();
+    let task = slug::part(&session.view(origin).task);
+    let reserved = store.reserve(&format!("{}-branch", &task[..task.len().min(NAME)]), now)?;
+    let root = config::worktrees(&place.project).join(reserved.id().as_str());
+    let worktree = Worktree::add(project, root, &state).map_err(failed)?;
+    let destination = Destination {
+        origin: Origin { session: origin.clone(), question: branch.question().clone() },
+        project: worktree.directory.to_string_lossy().into_owned(),
+        conversation: clock::new_conversation(),
+    };
+    let conversation = conversation(place, store, args, &branch, &destination)?;
+    let made = Made {
+        session: reserved.id().clone(),
+        worktree: destination.project.clone(),
+        project: branch.project.clone(),
+        origin: destination.origin.clone(),
+    };
+    reserved.fill(&branch.entries(&destination, now), &[(CONVERSATION, &conversation)])?;
+    worktree.keep();
+    Ok(made)
+}
+
+/// The conversation of the branch: from where the agent has the original, else from what was kept of it.
+fn conversation(
+    place: &Place,
+    store: &dyn Store,
+    args: &Args,
+    branch: &Branch,
+    to: &Destination,
+) -> Result<Vec<u8>, Failure> {
+    let layer = AgentLayer { command: args.agent.clone(), ..AgentLayer::default() };
+    let settings = place.settings(Layer { agent: layer, ..Layer::default() })?;
+    let env = agent_config(place, &settings)?.env;
+    let fork = |original: Vec<u8>| {
+        let home = |conversation, directory| Home { conversation, directory };
+        let from = home(&branch.conversation, &branch.project);
+        transcript::fork(&original, &branch.call, from, home(&to.conversation, &to.project))
+    };
+    let there = transcript::content(&env, Path::new(&branch.project), &branch.conversation)?;
+    if let Some(forked) = there.and_then(fork) {
+        return Ok(forked);
+    }
+    let kept = store.kept(&to.origin.session, CONVERSATION)?;
+    kept.and_then(fork).ok_or_else(|| not_told(&branch.conversation, &to.origin.question))
+}
+
+fn not_told(conversation: &ConversationId, question: &QuestionId) -> Failure {
+    let why = format!("the agent's conversation {conversation} is gone, or does not have that question");
+    Failure::new(Code::Refused, format!("cannot branch at {question}: {why}"))
+        .hint("If the session was begun with another agent, name it with --agent COMMAND.")
+}
+
+fn failed(error: WorkerError) -> Failure {
+    let message = format!("cannot make a worktree for the branch: {error}");
+    match error {
+        WorkerError::NoRepository { .. } | WorkerError::NoCommit { .. } => Failure::new(Code::Refused, message)
+            .hint("Branches are kept apart by git. Put the project into a repository: git init, git add --all, git commit."),
+        WorkerError::StateGone { .. } => Failure::new(Code::Refused, message)
+            .hint("Git sweeps away what nothing refers to, after two weeks or with git gc --prune."),
+        WorkerError::Start(_) | WorkerError::Git { .. } | WorkerError::Directory { .. } => {
+            Failure::new(Code::Trouble, message)
+        }
+    }
+}
+
+fn tell(made: &Made) -> Outcome {
+    let Made { session, origin, worktree, project } = made;
+    say(format_args!("Branched {} at {}.", origin.session, origin.question))?;
+    say(format_args!("  session   {session}"))?;
+    say(format_args!("  worktree  {}", safe::line(worktree)))?;
+    say("Answer it and let it go on:")?;
+    say(format_args!("  rapport answer {session} --question {} VALUE", origin.question))?;
+    say(format_args!("  rapport run --resume {session}"))?;
+    say("Compare the two when they are done:")?;
+    say(format_args!("  git -C {} diff", word(worktree)))?;
+    say(format_args!("  diff -r -x .git -x .rapport {} {}", word(project), word(worktree)))
+}
+
+/// A path as one word of a shell's command line.
+fn word(path: &str) -> String {
+    let path = safe::line(path);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}

@@ -1,0 +1,78 @@
+//! A second working tree of the project's repository, in a state of choice: where a branch of a session is worked on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::git::{git, line};
+use super::{OURS, WorkerError};
+
+/// A worktree that is removed again, unless it is kept.
+#[derive(Debug)]
+pub struct Worktree {
+    project: PathBuf,
+    root: PathBuf,
+    /// The project's directory in it.
+    pub directory: PathBuf,
+    kept: bool,
+}
+
+impl Worktree {
+    /// Makes a worktree of this project's repository at `root`, with the files of this state. It has no branch; what
+    /// differs from the commit the project is at is not committed there either.
+    pub fn add(project: &Path, root: PathBuf, state: &str) -> Result<Self, WorkerError> {
+        let inside = prefix(project)?;
+        if line(project, &["cat-file", "-e", &format!("{state}^{{tree}}")]).is_err() {
+            return Err(WorkerError::StateGone { state: state.to_owned() });
+        }
+        if let Some(folder) = root.parent() {
+            // It is nobody's work: git is not to show it, and nobody is to commit it.
+            let made = fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(".gitignore"), "*\n"));
+            made.map_err(|error| WorkerError::Directory { directory: folder.to_owned(), error })?;
+        }
+        // What is there already is not ours to fill, or to remove if the rest fails.
+        fs::create_dir(&root).map_err(|error| WorkerError::Directory { directory: root.clone(), error })?;
+        let directory = root.join(inside);
+        let made = Self { project: project.to_owned(), root, directory, kept: false };
+        let add = ["worktree", "add", "--quiet", "--detach", "--no-checkout"].map(AsRef::as_ref);
+        git(project, None, &[&add[..], &[made.root.as_os_str(), "HEAD".as_ref()]].concat())?;
+        git(&made.root, None, &["read-tree", "--reset", "-u", state])?;
+        git(&made.root, None, &["reset", "--quiet", "--mixed", "HEAD"])?;
+        for ours in OURS {
+            // A state is noted without what Rapport writes; where that is committed, it is as it was committed.
+            if !line(&made.root, &["ls-files", "--", ours])?.is_empty() {
+                git(&made.root, None, &["checkout", "--quiet", "--", ours])?;
+            }
+        }
+        let project_there = fs::create_dir_all(&made.directory);
+        project_there.map_err(|error| WorkerError::Directory { directory: made.directory.clone(), error })?;
+        Ok(made)
+    }
+
+    /// Leaves it there.
+    pub fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Worktree {
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        let remove = ["worktree", "remove", "--force"].map(AsRef::as_ref);
+        // What is left of it is a directory that git ignores.
+        let _ = git(&self.project, None, &[&remove[..], &[self.root.as_os_str()]].concat());
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+/// Where a project is within its repository, from the root of that.
+fn prefix(project: &Path) -> Result<String, WorkerError> {
+    if line(project, &["rev-parse", "--is-inside-work-tree"]).ok().as_deref() != Some("true") {
+        return Err(WorkerError::NoRepository { directory: project.to_owned() });
+    }
+    if line(project, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).is_err() {
+        return Err(WorkerError::NoCommit { directory: project.to_owned() });
+    }
+    line(project, &["rev-parse", "--show-prefix"])
+}
