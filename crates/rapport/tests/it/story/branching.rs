@@ -1,0 +1,251 @@
+//! A question answered twice: in the session that asked it, and in a branch with its own files.
+
+use std::path::{Path, PathBuf};
+
+use rapport::stores::Store as _;
+use rapport_core::{Event, SessionId, Status, View};
+use serde::Deserialize;
+
+use crate::support::project::{Project, Running};
+use crate::support::scenarios::ONE_QUESTION;
+
+/// A plan without a question; work that writes, asks, and writes again.
+const ASKS_AT_WORK: &str = r##"
+version: 1
+name: asks at work
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - write: { path: before.txt, content: "begun\n" }
+      - ask: { questions: [{ question: "Which colour?", options: [{ label: Red }, { label: Blue }] }] }
+      - write: { path: before.txt, content: "gone on\n" }
+      - write: { path: paint.txt, content: "{{answer:1}}\n" }
+    result: "Painted in {{answer:1}}."
+"##;
+
+#[derive(Deserialize)]
+struct Branched {
+    session: SessionId,
+    worktree: PathBuf,
+}
+
+impl Branched {
+    fn file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.worktree.join(name)).unwrap_or_default()
+    }
+}
+
+fn branch(project: &Project, session: &str, at: &str) -> Branched {
+    project.json(&["branch", session, "--at", at, "--json"])
+}
+
+fn view(project: &Project, session: &str) -> View {
+    project.json(&["status", session, "--json"])
+}
+
+fn log(project: &Project, session: &SessionId) -> Vec<u8> {
+    std::fs::read(project.root().join(".rapport/sessions").join(session.as_str()).join("log.jsonl")).unwrap()
+}
+
+/// Every conversation of the agent, as bytes.
+fn conversations(project: &Project) -> Vec<String> {
+    project.transcripts().iter().map(|lines| format!("{lines:?}")).collect()
+}
+
+/// Answers, takes it up, and confirms where a plan comes first.
+fn finish(project: &Project, session: &SessionId, answer: &str) {
+    let id = session.as_str();
+    project.rapport(&["answer", id, "--question", "q1", answer]).check(0, "Answered.");
+    let running = project.start(&["--resume", id], &[]);
+    confirm(project, running, id);
+    assert_eq!(view(project, id).status, Status::Completed);
+}
+
+fn confirm(project: &Project, mut running: Running, id: &str) {
+    if view(project, id).phase == rapport_core::PhaseView::Clarifying {
+        running.until(|fact| matches!(fact, Event::PlanSaved { .. }));
+        project.rapport(&["answer", id, "confirm"]).check(0, "Answered.");
+    }
+    assert_eq!(running.finish(), 0);
+}
+
+/// Works until it asks, and until the files at the question are noted.
+fn asked_at_work(project: &Project) -> Running {
+    let mut running = project.start(&["paint"], &[]);
+    running.until(|fact| matches!(fact, Event::PlanSaved { .. }));
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    running.until(|fact| matches!(fact, Event::Snapshotted { state: Some(_), .. }));
+    running
+}
+
+#[test]
+fn a_parked_question_is_answered_two_ways_side_by_side() {
+    let project = Project::with_scenario(ONE_QUESTION).recorded().set("RAPPORT_AGENT_HOT", "0s");
+    let mut running = project.start(&["paint"], &[]);
+    running.until(|fact| matches!(fact, Event::Parked { .. }));
+    running.kill();
+    let original = project.session();
+    let (before, told) = (log(&project, &original), conversations(&project));
+
+    let ran = project.rapport(&["branch", "paint", "--at", "q1"]);
+    ran.check(0, "rapport run --resume 2").check(0, "paint-branch --question q1 VALUE");
+    let branch = project.store().list().unwrap().into_iter().find(|id| *id != original).unwrap();
+    assert_eq!(log(&project, &original), before, "the original is not touched");
+    assert_eq!(conversations(&project), told, "nor is its agent's conversation");
+    assert_eq!(project.git(&["status", "--porcelain", "--", ".rapport/worktrees"]), "");
+    project
+        .rapport(&["status"])
+        .check(0, "paint-branch  needs input")
+        .check(0, &format!("(branch of {original} at q1)"));
+
+    finish(&project, &original, "Red");
+    finish(&project, &branch, "Blue");
+    let worktree = PathBuf::from(view(&project, branch.as_str()).project);
+    assert_eq!(worktree, project.root().join(".rapport/worktrees").join(branch.as_str()));
+    assert_eq!(project.file("paint.txt"), "Red\n");
+    assert_eq!(std::fs::read_to_string(worktree.join("paint.txt")).unwrap(), "Blue\n");
+    assert_eq!(view(&project, branch.as_str()).result.unwrap(), "Painted in Blue.");
+    let changed = view(&project, branch.as_str()).changes.unwrap().files;
+    let changed: Vec<_> = changed.iter().map(|file| file.path.as_str()).collect();
+    assert!(changed.contains(&"paint.txt"), "{changed:?}");
+
+    // Both went on at the very same call, without a message about it.
+    let messages =
+        |input: &Vec<serde_json::Value>| input.iter().filter(|line| line["type"] == "user").count();
+    assert_eq!(project.agent_inputs().iter().map(messages).collect::<Vec<_>>(), [1, 0, 1, 0, 1]);
+}
+
+#[test]
+fn a_question_answered_in_the_middle_of_work_has_its_files_back() {
+    let project = Project::with_scenario(ASKS_AT_WORK);
+    let running = asked_at_work(&project);
+    project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    assert_eq!(project.file("before.txt"), "gone on\n");
+    let original = project.session();
+    let before = log(&project, &original);
+
+    let branch = branch(&project, "paint", "q1");
+    assert_eq!(branch.file("before.txt"), "begun\n");
+    assert_eq!(branch.file("paint.txt"), "");
+    assert_eq!(branch.file("README.md"), "# An app\n");
+    finish(&project, &branch.session, "Blue");
+    assert_eq!(branch.file("paint.txt"), "Blue\n");
+    assert_eq!(branch.file("before.txt"), "gone on\n");
+    assert_eq!(project.file("paint.txt"), "Red\n");
+    assert_eq!(log(&project, &original), before);
+    assert_eq!(view(&project, original.as_str()).result.unwrap(), "Painted in Red.");
+}
+
+#[test]
+fn while_the_original_runs_and_waits() {
+    let project = Project::with_scenario(ASKS_AT_WORK);
+    let running = asked_at_work(&project);
+    let original = project.session();
+    let branch = branch(&project, "paint", "q1");
+    assert_eq!(branch.file("before.txt"), "begun\n");
+    finish(&project, &branch.session, "Blue");
+    assert_eq!(view(&project, original.as_str()).questions.len(), 1, "the original still waits");
+    project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    assert_eq!((project.file("paint.txt").as_str(), branch.file("paint.txt").as_str()), ("Red\n", "Blue\n"));
+}
+
+#[test]
+fn two_branches_at_one_question_and_a_branch_of_a_branch() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let first = branch(&project, "paint", "q1");
+    let second = branch(&project, "paint", "q1");
+    let third = branch(&project, second.session.as_str(), "q1");
+    for (branch, answer) in [(&first, "Blue"), (&second, "Red"), (&third, "Green")] {
+        finish(&project, &branch.session, answer);
+        assert_eq!(branch.file("paint.txt"), format!("{answer}\n"));
+    }
+    assert_eq!(project.file("paint.txt"), "");
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 4);
+}
+
+#[test]
+fn killed_with_the_question_open_it_branches_all_the_same() {
+    let project = Project::with_scenario(ASKS_AT_WORK);
+    asked_at_work(&project).kill();
+    project.wait_alone(std::time::Duration::from_secs(2));
+    let original = project.session();
+    let branch = branch(&project, "paint", "q1");
+    finish(&project, &branch.session, "Blue");
+    finish(&project, &original, "Red");
+    assert_eq!((project.file("paint.txt").as_str(), branch.file("paint.txt").as_str()), ("Red\n", "Blue\n"));
+}
+
+/// What is not committed goes along, what git ignores does not, and a project may be a part of a repository.
+#[test]
+fn the_files_as_they_are_also_below_the_root_of_a_repository() {
+    let project = Project::called("app/part", "").playing(ONE_QUESTION);
+    std::fs::remove_dir_all(project.root().join(".git")).unwrap();
+    let above = project.path("app");
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=Test", "-c", "user.email=test@localhost"];
+        assert!(
+            std::process::Command::new("git")
+                .args(identity)
+                .args(args)
+                .current_dir(&above)
+                .status()
+                .unwrap()
+                .success()
+        );
+    };
+    git(&["init", "--quiet"]);
+    std::fs::write(above.join(".gitignore"), "*.o\n").unwrap();
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "-m", "An app"]);
+    std::fs::write(project.root().join("README.md"), "# Another\n").unwrap();
+    std::fs::write(project.root().join("new.txt"), "new\n").unwrap();
+    std::fs::write(project.root().join("a.o"), "built\n").unwrap();
+    let here = project.root().display().to_string();
+    let mut running = project.start(&["paint", "--project", &here], &[]);
+    running.until_asked();
+    let branch: Branched = project.json(&["branch", "paint", "--at", "q1", "--json", "--project", &here]);
+    assert!(branch.worktree.ends_with("part"), "{}", branch.worktree.display());
+    assert_eq!(branch.file("README.md"), "# Another\n");
+    assert_eq!(branch.file("new.txt"), "new\n");
+    assert_eq!(branch.file("a.o"), "");
+}
+
+#[test]
+fn what_cannot_branch_says_so_and_leaves_nothing_behind() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let original = project.session();
+    project.rapport(&["branch", "nothing", "--at", "q1"]).check(4, "there is no session nothing");
+    project.rapport(&["branch", "paint"]).check(2, "--at");
+    project.rapport(&["branch", "paint", "--at", "q7"]).check(3, "there is no question q7 in this session");
+    let conversations = project.path("home/.rapport/rehearsal");
+    let moved = project.path("elsewhere");
+    std::fs::rename(&conversations, &moved).unwrap();
+    project.rapport(&["branch", "paint", "--at", "q1"]).check(3, "is gone, or does not have that question");
+    std::fs::rename(&moved, &conversations).unwrap();
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
+    assert!(is_empty(&project.root().join(".rapport/worktrees")));
+
+    project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+    project.wait_asked_for("confirm");
+    project.rapport(&["branch", "paint", "--at", "confirm"]).check(3, "Rapport itself asked it");
+    let git = project.root().join(".git");
+    std::fs::rename(&git, &moved).unwrap();
+    project.rapport(&["branch", "paint", "--at", "q1"]).check(3, "is not in a git repository");
+    std::fs::create_dir(project.path("new")).unwrap();
+    project.git(&["init", "--quiet"]);
+    project.rapport(&["branch", "paint", "--at", "q1"]).check(3, "has no commit yet");
+    assert_eq!(project.store().list().unwrap(), [original]);
+    let sessions = std::fs::read_dir(project.root().join(".rapport/sessions")).unwrap();
+    assert_eq!(sessions.count(), 1, "no name stays taken");
+}
+
+/// But for the file that has git ignore it.
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).unwrap().all(|entry| entry.unwrap().file_name() == ".gitignore")
+}
