@@ -1,6 +1,7 @@
 //! What contributors run: `cargo xtask test` checks everything, `cargo xtask bench` measures.
 
 mod bench;
+mod claude_code;
 mod shell;
 mod test;
 

@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use crate::claude_code;
 use crate::shell::{self, Outcome, cargo, exists, step, target};
 
 /// How much is run.
@@ -13,6 +14,7 @@ pub(crate) enum Extent {
 
 pub(crate) fn run(extent: Extent) -> Outcome {
     step("tools", install)?;
+    step("agent", claude_code::install)?;
     step("format", || shell::run(&mut cargo(&["fmt", "--all", "--", "--check"])))?;
     step("lints", || {
         shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
@@ -32,8 +34,9 @@ pub(crate) fn run(extent: Extent) -> Outcome {
 
 /// Programs the tests use. On Debian they are installed; elsewhere it is said what is missing.
 fn install() -> Outcome {
+    let needed = [("git", "git"), ("node", "nodejs"), ("npm", "npm")];
     let missing: Vec<_> =
-        [("git", "git")].into_iter().filter(|(program, _)| !exists(program, &["--version"])).collect();
+        needed.into_iter().filter(|(program, _)| !exists(program, &["--version"])).collect();
     for (program, package) in missing {
         println!("installing {program}");
         if !exists("apt-get", &["--version"]) {
@@ -52,6 +55,7 @@ fn tests(extent: Extent) -> Outcome {
     } else {
         cargo(&["test", "--workspace", "--no-fail-fast"])
     };
+    tests.env(claude_code::VARIABLE, claude_code::path()?);
     if extent == Extent::Everything {
         tests.env("RAPPORT_PROPERTY_CASES", "100000");
     }
