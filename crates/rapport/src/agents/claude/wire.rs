@@ -15,8 +15,8 @@ pub use lenient::{Content, Cost, Flag, List, Number, Part, Text};
 pub use parts::{Attachment, Block, DeferredUse, Denial, HookInput, Message, Request, Tokens};
 pub use questions::drafts;
 pub use tell::{
-    HOOK_TIMEOUT_SECONDS, allow, allow_always, deny, hook_allow, hook_defer, hook_deny, initialize,
-    interrupt, unsupported, user_message, with_answers,
+    HOOK_TIMEOUT_SECONDS, allow, allow_always, deny, has_equal_texts, hook_allow, hook_defer, hook_deny,
+    initialize, interrupt, unsupported, user_message, with_answers,
 };
 
 /// The tool with which an agent asks.

@@ -122,6 +122,23 @@ async fn a_question_answered_at_the_hook_and_asked_once_more_gets_the_same_answe
     assert_eq!(run.responses()[1]["behavior"], "allow");
 }
 
+/// Answers go by the question's text: of two equal ones, one answer would be lost.
+#[tokio::test]
+async fn two_questions_in_the_same_words_are_refused_before_anybody_is_asked() {
+    for (recorded, line, refusal) in [("question-deferred", 4, "Reason"), ("live-answer", 4, "message")] {
+        let mut asked: serde_json::Value = serde_json::from_str(&printed(recorded)[line]).unwrap();
+        let input = &mut asked["request"]["input"];
+        let input = if input["tool_input"].is_object() { &mut input["tool_input"] } else { input };
+        input["questions"][1]["question"] = input["questions"][0]["question"].clone();
+        let script = Script::new().say(&asked.to_string()).hear("have the same text");
+        let mut run = World::new(script.say_all(&printed("live-answer")[7..]).until_closed()).start();
+        let (did, leave) = run.rest().await;
+        assert!(!did.iter().any(|did| matches!(did, AgentDid::Ask { .. })), "{did:?}");
+        assert!(matches!(leave, Leave::Finished { .. }));
+        assert!(run.responses()[0].to_string().contains(refusal));
+    }
+}
+
 #[tokio::test]
 async fn other_tools_ask_for_permission() {
     let lines = printed("tool-permission");

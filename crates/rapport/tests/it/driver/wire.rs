@@ -178,6 +178,15 @@ fn answers_are_keyed_by_the_question_as_the_agent_wrote_it_and_say_who_gave_them
     assert_eq!(input["answers"], json!({" Which db? \n": "PG", "Why?": "Speed (answered by the lead Ada)"}));
 }
 
+#[test]
+fn questions_that_differ_only_in_spaces_have_an_answer_each() {
+    let input = raw(json!({"questions": [{"question": "Which? "}, {"question": "Which?"}]}));
+    assert!(!wire::has_equal_texts(Some(&input)));
+    let told = [told_by_terminal("Which?", "One"), told_by_terminal("Which?", "Two")];
+    let input: Value = serde_json::from_str(wire::with_answers(&input, &told).get()).unwrap();
+    assert_eq!(input["answers"], json!({"Which? ": "One", "Which?": "Two"}));
+}
+
 fn check(ours: String, recorded: &Value) {
     assert!(!ours.contains('\n'));
     assert_eq!(&serde_json::from_str::<Value>(&ours).unwrap(), recorded);

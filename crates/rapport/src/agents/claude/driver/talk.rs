@@ -12,6 +12,11 @@ use super::words;
 use crate::agents::Happened;
 use crate::agents::claude::wire::{self, Block, Kind, Line, Message, Request};
 
+/// What an agent is told that asks two questions in the same words. Nobody is asked: answers go by the questions'
+/// texts, so one of the two would be lost. Today's CLI refuses such a call itself.
+const EQUAL_TEXTS: &str =
+    "Two questions in this call have the same text, so nobody was asked. Ask again with texts that differ.";
+
 /// The state of the talk, and what is to go out.
 #[derive(Debug, Default)]
 pub(super) struct Talk {
@@ -173,6 +178,10 @@ impl Talk {
             self.lines.push_back(wire::unsupported(id, "this hook"));
             return;
         };
+        if wire::has_equal_texts(input.tool_input) {
+            self.lines.push_back(wire::hook_deny(id, EQUAL_TEXTS));
+            return;
+        }
         let call = if request.tool_use_id.is_empty() { &input.tool_use_id } else { &request.tool_use_id };
         let ask = Ask::Questions(wire::drafts(input.tool_input));
         self.ask(call, ask, waiting(id, Channel::Hook, input.tool_input, None));
@@ -180,6 +189,10 @@ impl Talk {
 
     fn permission(&mut self, id: &str, request: &Request<'_>) {
         let call: &str = if request.tool_use_id.is_empty() { id } else { &request.tool_use_id };
+        if &*request.tool_name == wire::ASK && wire::has_equal_texts(request.input) {
+            self.lines.push_back(wire::deny(id, EQUAL_TEXTS));
+            return;
+        }
         let ask = match &*request.tool_name {
             wire::ASK => Ask::Questions(wire::drafts(request.input)),
             wire::EXIT_PLAN_MODE => {
