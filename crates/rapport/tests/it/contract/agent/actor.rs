@@ -1,0 +1,186 @@
+//! Who plays a story: the rehearsal agent from a scenario, or the real CLI with a model that plays the same one.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rapport::agents::claude::ClaudeConfig;
+use rapport::agents::rehearsal::builder::ScenarioBuilder;
+use rapport::agents::rehearsal::scenario::{Call, Scenario, Step};
+use rapport_core::Order;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::driven::{CONVERSATION, Driven, order};
+use crate::support::model::{Model, Response, Script};
+
+/// The variable that names the real CLI.
+const VARIABLE: &str = "RAPPORT_TEST_CLAUDE";
+
+/// An agent that can play a story.
+#[derive(Clone, Debug)]
+pub(super) enum Actor {
+    Rehearsal,
+    Claude(PathBuf),
+}
+
+impl Actor {
+    /// The real CLI, if there is one to be tested.
+    pub(super) fn claude() -> Option<Self> {
+        let Some(program) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
+            println!(
+                "skipped: {VARIABLE} names no Claude Code CLI; `cargo xtask test` installs one and sets it"
+            );
+            return None;
+        };
+        assert!(program.is_file(), "{VARIABLE} is {}, and there is no such program", program.display());
+        Some(Self::Claude(program))
+    }
+
+    /// Sets the stage for a story.
+    pub(super) fn with(&self, scenario: ScenarioBuilder) -> Stage {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["home", "app"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let scenario = scenario.build();
+        match self {
+            Self::Rehearsal => {
+                let mut stage = Stage::new(folder, env!("CARGO_BIN_EXE_rapport").as_ref());
+                let path = scenario.write_into(stage.folder.path()).unwrap();
+                stage.config.leading_args = vec!["rehearse".into(), "--scenario".into(), path.into()];
+                stage
+            }
+            Self::Claude(program) => {
+                let script = as_script(&scenario, &folder.path().join("app"));
+                Stage::new(folder, program).with_model(Model::play(script))
+            }
+        }
+    }
+}
+
+/// Where a story is played: a home, a project, and whoever plays the model.
+pub(super) struct Stage {
+    pub(super) config: ClaudeConfig,
+    pub(super) model: Option<Model>,
+    folder: TempDir,
+}
+
+impl Stage {
+    /// A stage for this program, without a model.
+    pub(super) fn new(folder: TempDir, program: &Path) -> Self {
+        let mut config = ClaudeConfig::new(program, env!("CARGO_BIN_EXE_rapport"));
+        config.grace = Duration::from_secs(10);
+        config.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let mut stage = Self { config, model: None, folder };
+        stage.set("HOME", stage.path("home"));
+        stage
+    }
+
+    /// With this model.
+    pub(super) fn with_model(mut self, model: Model) -> Self {
+        for (name, value) in offline(&format!("http://{}", model.address())) {
+            self.set(name, value);
+        }
+        self.model = Some(model);
+        self
+    }
+
+    /// With a variable for the agent.
+    pub(super) fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.config.env.retain(|(known, _)| known != name);
+        self.config.env.push((name.into(), value.into()));
+    }
+
+    pub(super) fn start(&self) -> Driven {
+        self.start_with(order())
+    }
+
+    pub(super) fn start_with(&self, order: Order) -> Driven {
+        Driven::start(self.config.clone(), order, self.path("app"))
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A file of the project.
+    pub(super) fn file(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.path("app").join(name)).ok()
+    }
+
+    /// Where the agent keeps the conversation of [`order`].
+    pub(super) fn transcript(&self) -> PathBuf {
+        let projects = self.path("home/.claude/projects");
+        let mut folders = fs::read_dir(projects).unwrap().map(|folder| folder.unwrap().path());
+        folders
+            .find_map(|folder| {
+                Some(folder.join(format!("{CONVERSATION}.jsonl"))).filter(|path| path.is_file())
+            })
+            .unwrap()
+    }
+
+    /// What the model was told a tool gave back: the words, and whether they are an error.
+    pub(super) fn tool_result(&self, call: &str) -> Option<(String, bool)> {
+        if let Some(model) = &self.model {
+            return model.tool_result(call);
+        }
+        let lines = fs::read_to_string(self.transcript()).unwrap();
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let blocks =
+            lines.flat_map(|line| line["message"]["content"].as_array().cloned().unwrap_or_default());
+        let mut results =
+            blocks.filter(|block| block["type"] == "tool_result" && block["tool_use_id"] == call);
+        results.next().map(|block| (block["content"].as_str().unwrap().to_owned(), block["is_error"] == true))
+    }
+}
+
+/// The variables with which the CLI needs no account and no internet.
+pub(super) fn offline(url: &str) -> [(&'static str, &str); 5] {
+    [
+        ("ANTHROPIC_BASE_URL", url),
+        ("ANTHROPIC_API_KEY", "any"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+    ]
+}
+
+/// What a model has to say so that the CLI does what the scenario says: texts go with the calls that follow them.
+fn as_script(scenario: &Scenario, app: &Path) -> Script {
+    let mut script = Script::default();
+    for (entry, turn) in scenario.invocations.iter().enumerate() {
+        let mut response = Response::default();
+        for (step, what) in turn.steps.iter().enumerate() {
+            if let Step::Text(text) = what {
+                response = response.text(text);
+                continue;
+            }
+            let calls = what.calls().unwrap_or_else(|| panic!("no model can do this: {what:?}"));
+            let alone = calls.len() == 1;
+            for (letter, call) in ('a'..).zip(&calls) {
+                let place = format!("toolu_{:02}{:02}", entry + 1, step + 1);
+                let id = if alone { place } else { format!("{place}{letter}") };
+                let (name, input) = used(call, app);
+                response = response.tool(&id, name, input);
+            }
+            script = script.say(std::mem::take(&mut response));
+        }
+        let last_words = turn.result.iter().fold(response, |response, words| response.text(words));
+        script = script.say(last_words);
+    }
+    script
+}
+
+fn used(call: &Call, app: &Path) -> (&'static str, Value) {
+    match call {
+        Call::Ask(ask) => ("AskUserQuestion", json!({"questions": ask.questions})),
+        Call::Write(write) => {
+            ("Write", json!({"file_path": app.join(&write.path), "content": write.content}))
+        }
+        Call::Bash(bash) => ("Bash", json!({"command": bash.command, "description": "Does it"})),
+        Call::ExitPlan(plan) => ("ExitPlanMode", json!({"plan": plan.plan})),
+        Call::Edit(_) | Call::Tool(_) => panic!("no story needs this yet: {call:?}"),
+    }
+}
