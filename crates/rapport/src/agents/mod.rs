@@ -66,6 +66,11 @@ pub enum Command {
         /// Which call.
         call: CallId,
     },
+    /// Say something to it while it works: it reads that at its next step, or in another turn if this was its last.
+    Say {
+        /// What.
+        text: String,
+    },
     /// End now, whatever it is doing.
     Stop,
 }

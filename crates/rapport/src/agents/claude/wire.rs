@@ -60,6 +60,9 @@ pub struct Line<'a> {
     /// The call of the agent's agent that says this; empty where the agent itself does.
     #[serde(borrow)]
     pub parent_tool_use_id: Text<'a>,
+    /// Whether this only tells that a message of ours was taken up.
+    #[serde(rename = "isReplay")]
+    pub is_replay: Flag,
     /// A note in a transcript.
     #[serde(borrow)]
     pub attachment: Part<Attachment<'a>>,
@@ -74,7 +77,7 @@ pub struct Line<'a> {
     /// Why a turn ended.
     #[serde(borrow)]
     pub stop_reason: Text<'a>,
-    /// What this process used.
+    /// What this turn used.
     pub usage: Part<Tokens>,
     /// What the whole conversation cost, in dollars.
     pub total_cost_usd: Number,

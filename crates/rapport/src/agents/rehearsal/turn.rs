@@ -63,6 +63,7 @@ impl Player {
         }
         self.answer_by_message(message)?;
         self.emit(&Event::init(&self.session))?;
+        self.replay(message)?;
         self.play_from(place)
     }
 
@@ -79,6 +80,7 @@ impl Player {
         self.begin_turn(ended);
         self.transcript.message(message)?;
         self.emit(&Event::init(&self.session))?;
+        self.replay(message)?;
         self.play_from(ended)
     }
 
@@ -112,7 +114,6 @@ impl Player {
         let totals = Totals::per_response(&self.turn.entry);
         self.transcript.response(self.turn.place, totals)?;
         self.turn.spent.add(totals);
-        self.spent.add(totals);
         let id = format!("msg_{}", jiff::Timestamp::now().as_microsecond());
         self.turn.message_id = Some(id.clone());
         Ok(id)
@@ -123,9 +124,18 @@ impl Player {
         self.pump_ready()?;
         while let Some(message) = self.host.messages.pop_front() {
             self.transcript.message(&message)?;
+            self.replay(&message)?;
             self.turn.unclaimed += 1;
         }
         Ok(())
+    }
+
+    /// Tells a host that wants to know which of its messages was taken up.
+    fn replay(&mut self, message: &str) -> Result<(), Stop> {
+        if !self.arguments.replay {
+            return Ok(());
+        }
+        self.emit(&Event::user(&self.session, json!(message), json!({"isReplay": true})))
     }
 
     fn begin_turn(&mut self, place: Place) {
@@ -233,7 +243,6 @@ impl Player {
             self.transcript.note("entry_ended", self.turn.place)?;
         }
         let sums = Sums {
-            process: self.spent,
             conversation: self.transcript.history.totals,
             turn: self.turn.spent,
             num_turns: 1 + self.turn.user_events,

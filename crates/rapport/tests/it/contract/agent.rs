@@ -6,6 +6,9 @@
 
 mod actor;
 mod asking;
+mod ending;
+mod parking;
+mod permission;
 
 /// Makes two tests of each story.
 macro_rules! on_every_agent {

@@ -41,7 +41,7 @@ async fn a_question_is_answered_live() {
     assert_eq!(
         run.args(),
         "-p --verbose --input-format stream-json --output-format stream-json --permission-prompt-tool stdio \
-         --session-id 11111111-2222-4333-8444-555555555555 --permission-mode default"
+         --replay-user-messages --session-id 11111111-2222-4333-8444-555555555555 --permission-mode default"
     );
 }
 
@@ -207,6 +207,21 @@ async fn a_request_nobody_understands_is_refused_rather_than_left_waiting() {
         Script::new().say(request).hear("juggle is not supported").say_all(&printed("live-answer")[7..]);
     let mut run = World::new(script.until_closed()).start();
     assert!(matches!(run.leave().await, Leave::Finished { .. }));
+}
+
+/// What was said to it too late for its turn makes another, and the run lasts as long.
+#[tokio::test]
+async fn a_message_that_was_not_read_yet_makes_another_turn() {
+    let result = &printed("live-answer")[7];
+    let message = json!({"role": "user", "content": "and tests"});
+    let read = json!({"type": "user", "message": message, "isReplay": true}).to_string();
+    let script = Script::new().hear("and tests").say(result).say(&read);
+    let mut run = World::new(script.say(&result.replace("Thanks. ", "")).until_closed()).start();
+    run.send(Command::Say { text: "and tests".into() });
+    let (did, leave) = run.rest().await;
+    assert!(matches!(did[..], [AgentDid::Spend { .. }, AgentDid::Spend { .. }]), "{did:?}");
+    assert_eq!(leave, Leave::Finished { result: "Done planning.".into() });
+    assert_eq!(run.messages(), ["add auth", "and tests"]);
 }
 
 /// CLARIFY-5: what an older CLI refused is asked after all, and the answer comes with the next start.

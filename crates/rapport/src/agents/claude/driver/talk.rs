@@ -29,9 +29,11 @@ pub(super) struct Talk {
     told: Vec<CallId>,
     /// Plans by the call that proposes them: the request itself may come without.
     plans: HashMap<String, String>,
+    /// Said to it while it works, and not taken up yet.
+    unread: Vec<String>,
     connected: bool,
+    /// Since the last result.
     spending: Spending,
-    spent: bool,
 }
 
 impl Talk {
@@ -60,6 +62,12 @@ impl Talk {
         self.lines.extend(self.calls.reply(call, reply));
     }
 
+    /// Something is to be said to the agent.
+    pub(super) fn say(&mut self, text: &str) {
+        self.lines.push_back(wire::user_message(text));
+        self.unread.push(text.to_owned());
+    }
+
     /// A call is to be put away.
     pub(super) fn park(&mut self, call: &CallId) {
         self.lines.extend(self.calls.park(call));
@@ -80,7 +88,7 @@ impl Talk {
                 let withdrawn = self.calls.cancel(&line.request_id);
                 self.reports.extend(withdrawn.map(|call| Happened::Did(AgentDid::Withdraw { call })));
             }
-            Kind::Result => return Some(self.result(&line)),
+            Kind::Result => return self.result(&line),
             Kind::Other => {}
         }
         None
@@ -102,7 +110,7 @@ impl Talk {
         }
     }
 
-    /// The process is gone. If it told no sum, what its messages told is the best there is.
+    /// The process is gone. Where it told no sum, what its messages told is the best there is.
     pub(super) fn end(&mut self) {
         self.spend(self.spending.so_far());
     }
@@ -150,6 +158,10 @@ impl Talk {
     }
 
     fn user(&mut self, line: &Line<'_>) {
+        if line.is_replay.0 {
+            let read: Vec<&str> = line.message.iter().flat_map(Message::texts).collect();
+            self.unread.retain(|text| !read.iter().any(|read| read.contains(text.as_str())));
+        }
         let blocks = line.message.iter().flat_map(Message::blocks);
         for block in blocks.filter(|block| block.is_tool_result()) {
             let call = CallId::new(&*block.tool_use_id);
@@ -214,8 +226,15 @@ impl Talk {
         self.lines.extend(self.calls.wait(call, waiting));
     }
 
-    fn result(&mut self, line: &Line<'_>) -> Leave {
+    /// A turn is over; and the run, unless there is something it has not read yet: then another turn begins.
+    fn result(&mut self, line: &Line<'_>) -> Option<Leave> {
         self.spend(spending::of_result(line));
+        let leave = self.leave(line);
+        let goes_on = matches!(leave, Leave::Finished { .. }) && !self.unread.is_empty();
+        (!goes_on).then_some(leave)
+    }
+
+    fn leave(&mut self, line: &Line<'_>) -> Leave {
         if let Some(call) = line.deferred() {
             let parked = self.calls.parked().cloned();
             let call = Some(call).filter(|call| !call.is_empty()).map(CallId::new).or(parked);
@@ -246,8 +265,8 @@ impl Talk {
     }
 
     fn spend(&mut self, usage: rapport_core::Usage) {
-        if !self.spent && usage != rapport_core::Usage::default() {
-            self.spent = true;
+        if usage != rapport_core::Usage::default() {
+            self.spending = Spending::default();
             self.did(AgentDid::Spend { usage });
         }
     }

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use rapport::agents::claude::ClaudeConfig;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Call, Scenario, Step};
@@ -49,6 +51,7 @@ impl Actor {
             Self::Rehearsal => {
                 let mut stage = Stage::new(folder, env!("CARGO_BIN_EXE_rapport").as_ref());
                 let path = scenario.write_into(stage.folder.path()).unwrap();
+                stage.set("RAPPORT_REHEARSAL_RECORD", stage.path("records"));
                 stage.config.leading_args = vec!["rehearse".into(), "--scenario".into(), path.into()];
                 stage
             }
@@ -110,15 +113,47 @@ impl Stage {
         fs::read_to_string(self.path("app").join(name)).ok()
     }
 
-    /// Where the agent keeps the conversation of [`order`].
+    /// Where the agent keeps the conversation of [`order`], if it does.
     pub(super) fn transcript(&self) -> PathBuf {
-        let projects = self.path("home/.claude/projects");
-        let mut folders = fs::read_dir(projects).unwrap().map(|folder| folder.unwrap().path());
-        folders
-            .find_map(|folder| {
-                Some(folder.join(format!("{CONVERSATION}.jsonl"))).filter(|path| path.is_file())
-            })
-            .unwrap()
+        let name = format!("{CONVERSATION}.jsonl");
+        let all = files(&self.path("home/.claude/projects"));
+        all.into_iter().find(|path| path.ends_with(&name)).unwrap_or_default()
+    }
+
+    /// Waits until the agent has read a message from its input.
+    pub(super) async fn until_heard(&self, text: &str) {
+        let folder = if self.model.is_some() { "home/.claude/projects" } else { "records" };
+        until(&format!("the agent has read {text:?}"), || {
+            files(&self.path(folder))
+                .iter()
+                .any(|file| fs::read_to_string(file).is_ok_and(|lines| lines.contains(text)))
+        })
+        .await;
+    }
+
+    /// Waits until the agent has written down that it made this call.
+    pub(super) async fn until_written(&self, call: &str) {
+        until(&format!("{call} is in the transcript"), || {
+            fs::read_to_string(self.transcript()).is_ok_and(|lines| lines.contains(call))
+        })
+        .await;
+    }
+
+    /// The processes that are at work in the project: the agent, its keeper, and what they started.
+    pub(super) fn processes(&self) -> Vec<i32> {
+        processes_in(&self.path("app"))
+    }
+
+    #[track_caller]
+    pub(super) fn assert_nothing_runs(&self) {
+        assert_eq!(self.processes(), Vec::<i32>::new(), "processes are left");
+    }
+
+    /// `kill -9` of the agent and everything around it.
+    pub(super) fn kill(&self) {
+        for process in self.processes() {
+            let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+        }
     }
 
     /// What the model was told a tool gave back: the words, and whether they are an error.
@@ -134,6 +169,29 @@ impl Stage {
             blocks.filter(|block| block["type"] == "tool_result" && block["tool_use_id"] == call);
         results.next().map(|block| (block["content"].as_str().unwrap().to_owned(), block["is_error"] == true))
     }
+}
+
+/// The processes whose working directory this is.
+pub(super) fn processes_in(directory: &Path) -> Vec<i32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
+    ids.filter(|id: &i32| fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|cwd| cwd == directory))
+        .collect()
+}
+
+/// Waits until something is so; nothing tells when it is, so this looks again and again.
+pub(super) async fn until(what: &str, is_so: impl Fn() -> bool) {
+    const PATIENCE: Duration = Duration::from_secs(20);
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
 /// The variables with which the CLI needs no account and no internet.
