@@ -83,6 +83,17 @@ pub struct Line<'a> {
     pub total_cost_usd: Number,
     /// What this turn cost.
     pub model_usage_since_last_result: Cost,
+    /// Which try of a request failed,
+    pub attempt: Number,
+    /// of how many,
+    pub max_retries: Number,
+    /// how long until the next,
+    pub retry_delay_ms: Number,
+    /// with which HTTP status, if with any,
+    pub error_status: Number,
+    /// and why.
+    #[serde(borrow)]
+    pub error: Text<'a>,
     /// The call that was put away.
     #[serde(borrow)]
     pub deferred_tool_use: Part<DeferredUse<'a>>,
@@ -104,6 +115,8 @@ pub enum Kind {
     Request,
     /// It no longer does.
     Cancel,
+    /// A request to the model failed and is made again.
+    Retry,
     /// A turn is over.
     Result,
     /// Anything else.
@@ -115,6 +128,7 @@ impl Line<'_> {
     pub fn kind(&self) -> Kind {
         match &*self.kind {
             "system" if &*self.subtype == "init" => Kind::Init,
+            "system" if &*self.subtype == "api_retry" => Kind::Retry,
             "assistant" => Kind::Assistant,
             "user" => Kind::User,
             "control_request" => Kind::Request,

@@ -7,6 +7,7 @@
 mod actor;
 mod asking;
 mod ending;
+mod faults;
 mod parking;
 mod permission;
 

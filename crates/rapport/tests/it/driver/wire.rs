@@ -34,6 +34,7 @@ fn summary(line: &wire::Line<'_>) -> String {
             line.cost_micros(),
             line.permission_denials.len(),
         ),
+        Kind::Retry => format!("retry: {} of {}", line.attempt.count(), line.max_retries.count()),
         Kind::Other => format!("other: {} {}", &*line.kind, &*line.subtype),
     };
     format!("  {said}")

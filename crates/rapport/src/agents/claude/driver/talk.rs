@@ -88,6 +88,7 @@ impl Talk {
                 let withdrawn = self.calls.cancel(&line.request_id);
                 self.reports.extend(withdrawn.map(|call| Happened::Did(AgentDid::Withdraw { call })));
             }
+            Kind::Retry => self.progress(words::retry(&line)),
             Kind::Result => return self.result(&line),
             Kind::Other => {}
         }

@@ -189,6 +189,12 @@ pub(super) async fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
+/// Where the CLI with this home keeps the conversations of this directory.
+pub(super) fn conversations_of(home: &Path, directory: &Path) -> PathBuf {
+    let name = directory.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    home.join(".claude/projects").join(name)
+}
+
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
