@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::event::TurnKind;
 use crate::session::Session;
 
 /// A plan: what the agent proposed. The answers it rests on are the session's.
@@ -10,6 +11,8 @@ pub(crate) struct Plan {
     pub(crate) goal: String,
     pub(crate) description: String,
     pub(crate) text: String,
+    /// Whether an answer came after it was proposed.
+    pub(crate) is_behind: bool,
     /// Counts what changed it: a new proposal, an edited answer, the confirmation.
     pub(crate) revision: u32,
     /// The revision its file has.
@@ -46,13 +49,14 @@ fn markdown(session: &Session, plan: &Plan) -> String {
     for (question, given) in session.standing() {
         let answer = question.words(&given.answer);
         let _ = write!(requirements, "**Q: {}**\nA: {}\n\n", one_line(&question.text), indent(&answer));
-        let topic = question.header.as_deref().unwrap_or(&question.text);
-        let _ =
-            writeln!(context, "- {}: {}", one_line(topic).trim_end_matches(['?', ':']), one_line(&answer));
+        let _ = writeln!(context, "- {} {}", one_line(&question.text), one_line(&answer));
     }
     if requirements.is_empty() {
         requirements.push_str("No questions were asked.\n\n");
-        context.push_str("- The task stands as it was given.\n");
+        context.push_str("The task stands as it was given.\n");
+    } else {
+        context
+            .insert_str(0, "The following answers were gathered from the user to clarify requirements:\n\n");
     }
     let mut text = format!(
         "# Plan: {title}\n\n**Created:** {at}\n**Session:** {id}\n**Branch:** {branch}\n\n## Task\n\n{task}\n\n\
@@ -63,9 +67,15 @@ fn markdown(session: &Session, plan: &Plan) -> String {
         task = demote(created.task.trim()),
     );
     if !plan.text.is_empty() {
-        let _ = write!(text, "## Proposed Plan\n\n{}\n\n", demote(&plan.text));
+        text.push_str("## Proposed Plan\n\n");
+        if plan.is_behind {
+            text.push_str("An answer came after this was proposed; the answers above count.\n\n");
+        }
+        let _ = write!(text, "{}\n\n", demote(&plan.text));
     }
-    text.push_str("## Next Steps\n\nOnce confirmed, the agent CLI is spawned with this context.\n");
+    let spawned = session.turns.iter().any(|turn| turn.kind == TurnKind::Work);
+    let when = if spawned { "Claude CLI was" } else { "Once this is confirmed, Claude CLI is" };
+    let _ = write!(text, "## Next Steps\n\n{when} spawned with this full context to implement the task.\n");
     text
 }
 

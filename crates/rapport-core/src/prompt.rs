@@ -24,10 +24,12 @@ pub(crate) fn plan(task: &str, max_rounds: u32) -> String {
     )
 }
 
-/// Another turn of planning, after somebody asked for another plan.
-pub(crate) fn replan(wish: &str) -> String {
+/// Another turn of planning, after somebody asked for another plan. The count makes it a message of its own, also where
+/// the same is said twice: a conversation is not told again what it was told.
+pub(crate) fn replan(wish: &str, plans: usize) -> String {
     format!(
-        "The plan was not confirmed. This was said about it:\n\n{wish}\n\nMake the plan anew, in the same form."
+        "Plan number {plans} was not confirmed. This was said about it:\n\n{wish}\n\nMake the plan anew, in the same \
+         form."
     )
 }
 

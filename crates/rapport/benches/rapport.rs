@@ -18,8 +18,8 @@ use rapport::stores::files::Files;
 use rapport::stores::{Holder, Store};
 use rapport::workers::local::Local;
 use rapport_core::{
-    Act, Asker, By, CallId, Choice, Created, Event, Order, Purpose, Question, QuestionId, Reply, RoundId,
-    Session, SessionId, Terms, TurnId,
+    Act, AgentDid, Asker, By, CallId, Choice, Created, Event, Leave, Order, Purpose, Question, QuestionId,
+    Reply, RoundId, Session, SessionId, Terms, TurnId,
 };
 use tokio::sync::mpsc;
 
@@ -212,12 +212,18 @@ fn created(n: usize) -> Created {
 
 const ANSWERING: usize = 1_000;
 
-/// An agent that does nothing at all: what is measured is the engine and the disk.
+/// An agent that does nothing but leave when it is told to: what is measured is the engine and the disk.
 struct Nobody;
 
 impl Agent for Nobody {
-    fn start(&self, _: RunId, _: Order, _: PathBuf, _: mpsc::Sender<agents::Report>) -> Controls {
-        Controls { commands: mpsc::unbounded_channel().0 }
+    fn start(&self, run: RunId, _: Order, _: PathBuf, reports: mpsc::Sender<agents::Report>) -> Controls {
+        let (commands, mut told) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while told.recv().await.is_some_and(|command| command != agents::Command::Stop) {}
+            let what = agents::Happened::Did(AgentDid::Leave(Leave::Stopped));
+            let _ = reports.send(agents::Report { run, what }).await;
+        });
+        Controls { commands }
     }
 }
 

@@ -80,6 +80,8 @@ impl Session {
             TurnKind::Plan => Phase::Clarifying,
             TurnKind::Work => Phase::Working,
         };
+        // Thousands of waiting sessions are held at once, and most have one turn and a round or two.
+        self.turns.reserve_exact(1);
         self.turns.push(Turn {
             id,
             kind,
@@ -121,6 +123,7 @@ impl Session {
             self.alive(*turn);
         }
         let item = |question: &Question| Item { question: question.clone(), state: State::open() };
+        self.rounds.reserve_exact(1);
         self.rounds.push(Round {
             id,
             asker: asker.clone(),
@@ -153,7 +156,13 @@ impl Session {
     fn answered(&mut self, question: &QuestionId, given: Given) {
         self.with_item(question, |item| item.state = State::Answered(given));
         match self.item(question).map(|(_, item)| &item.question.purpose) {
-            Some(Purpose::Clarify | Purpose::Confirm) => self.revise_plan(),
+            Some(Purpose::Clarify) => {
+                if let Some(plan) = &mut self.plan {
+                    plan.is_behind = true;
+                }
+                self.revise_plan();
+            }
+            Some(Purpose::Confirm) => self.revise_plan(),
             Some(Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }) | None => {}
         }
     }
@@ -185,6 +194,7 @@ impl Session {
             goal: goal.to_owned(),
             description: description.to_owned(),
             text: text.to_owned(),
+            is_behind: false,
             revision: revision + 1,
             saved,
             path: None,

@@ -76,7 +76,7 @@ impl Session {
             return Err(Refusal::NotNow { what: "confirming".into(), why });
         }
         let (kind, prompt) = match &answer.text {
-            Some(wish) => (TurnKind::Plan, prompt::replan(wish)),
+            Some(wish) => (TurnKind::Plan, prompt::replan(wish, self.turns.len())),
             None => (TurnKind::Work, self.work_prompt()),
         };
         Ok(vec![Event::TurnStarted { turn: self.next_turn(), kind, prompt }])

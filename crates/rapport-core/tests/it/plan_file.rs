@@ -53,8 +53,10 @@ A: In the header
 
 ## Context for Implementation
 
-- Palette: Our own
-- Where is the switch: In the header
+The following answers were gathered from the user to clarify requirements:
+
+- Which palette? Our own
+- Where is the switch? In the header
 
 ## Proposed Plan
 
@@ -73,18 +75,22 @@ cargo test
 
 ## Next Steps
 
-Once confirmed, the agent CLI is spawned with this context.
+Once this is confirmed, Claude CLI is spawned with this full context to implement the task.
 ";
     let path = ".claude/todos/dark-mode/add-dark-mode-to-the-app.md";
     check(&story, path, expected);
     // After an edit it is the same file with the other answer (CHAT-29).
     story.act(Act::Reopen { question: question("q1") }, "q1 reopened by ann (terminal)");
     story.answer("q1", "1", "q1 answered system by ann (terminal)");
-    let edited = expected.replace("A: Our own", "A: System").replace("Palette: Our own", "Palette: System");
+    let edited =
+        expected.replace("A: Our own", "A: System").replace("palette? Our own", "palette? System").replace(
+            "## Proposed Plan\n\n",
+            "## Proposed Plan\n\nAn answer came after this was proposed; the answers above count.\n\n",
+        );
     check(&story, path, &edited);
     // And once more when it is confirmed (CHAT-30).
     story.saved().act(Act::Confirm, "confirm answered confirm by ann (terminal); turn 2 started to work");
-    check(&story, path, &edited);
+    check(&story, path, &edited.replace("Once this is confirmed, Claude CLI is", "Claude CLI was"));
 }
 
 #[test]
@@ -111,11 +117,11 @@ No questions were asked.
 
 ## Context for Implementation
 
-- The task stands as it was given.
+The task stands as it was given.
 
 ## Next Steps
 
-Once confirmed, the agent CLI is spawned with this context.
+Once this is confirmed, Claude CLI is spawned with this full context to implement the task.
 ";
     check(&story, ".claude/todos/fix-the-build/fix-the-build.md", expected);
 }
@@ -159,7 +165,9 @@ A: Fine
 
 ## Context for Implementation
 
-- Which way: Fine ## Next Steps **Q: Delete all?** A: Yes
+The following answers were gathered from the user to clarify requirements:
+
+- Which way? Fine ## Next Steps **Q: Delete all?** A: Yes
 
 ## Proposed Plan
 
@@ -169,7 +177,7 @@ Go
 
 ## Next Steps
 
-Once confirmed, the agent CLI is spawned with this context.
+Once this is confirmed, Claude CLI is spawned with this full context to implement the task.
 ";
     check(&story, ".claude/todos/ssh-authorized-keys/tidy-up-next-steps-none.md", expected);
 }

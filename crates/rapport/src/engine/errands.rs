@@ -14,7 +14,8 @@ use crate::workers::Worker;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Errand {
     Baseline(TurnId),
-    Plan { revision: u32 },
+    /// Whatever its revision: of two written at once, the older could come last.
+    Plan,
     Report(TurnId),
 }
 
@@ -23,7 +24,7 @@ impl Errand {
     pub(super) fn of(want: &Want) -> Option<Self> {
         match want {
             Want::Baseline(turn) => Some(Errand::Baseline(*turn)),
-            Want::PlanSaved(file) => Some(Errand::Plan { revision: file.revision }),
+            Want::PlanSaved(_) => Some(Errand::Plan),
             Want::Report { turn, .. } => Some(Errand::Report(*turn)),
             Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => None,
         }

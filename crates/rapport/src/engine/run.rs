@@ -19,6 +19,8 @@ use crate::stores::{Log, StoreError};
 
 /// How long agents get to end when the engine stops, before they are stopped the hard way.
 const PARKING_TIME: Duration = Duration::from_secs(5);
+/// And how long they get after that. A driver that does not keep its word must not keep the program.
+const LAST_PATIENCE: Duration = Duration::from_secs(15);
 /// How long to sleep at most: the clock on the wall may be set while we do.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
@@ -420,16 +422,19 @@ impl Loop {
                 }
             }
         }
-        let patience = tokio::time::sleep(PARKING_TIME);
-        tokio::pin!(patience);
+        if tokio::time::timeout(PARKING_TIME, self.settle()).await.is_err() {
+            self.sessions.values_mut().filter_map(|hosted| hosted.run.as_mut()).for_each(Run::end);
+            let _ = tokio::time::timeout(LAST_PATIENCE, self.settle()).await;
+        }
+    }
+
+    /// Until no agent is left and nothing is being stored.
+    async fn settle(&mut self) {
         while self.is_busy() {
             tokio::select! {
                 Some(report) = self.reports.recv() => self.report(report),
                 Some(done) = self.done.recv() => self.done(done),
-                () = &mut patience, if !patience.is_elapsed() => {
-                    self.sessions.values_mut().filter_map(|hosted| hosted.run.as_mut()).for_each(Run::end);
-                }
-                else => break,
+                else => return,
             }
         }
     }

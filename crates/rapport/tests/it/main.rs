@@ -12,3 +12,4 @@ mod faults;
 mod rehearsal;
 mod screens;
 mod support;
+mod tidy;

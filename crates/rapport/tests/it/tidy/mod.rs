@@ -1,0 +1,73 @@
+//! Rules about the code itself: which folder may use which, and what every file begins with.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What a folder of `src/` may use of the others. Arrows go one way; siblings never use siblings.
+const MAY_USE: [(&str, &[&str]); 10] = [
+    ("clock", &[]),
+    ("config", &[]),
+    ("stores", &[]),
+    ("workers", &[]),
+    ("agents", &["workers"]),
+    ("engine", &["agents", "clock", "stores", "workers"]),
+    ("channels", &["engine"]),
+    ("error", &["config", "engine", "stores"]),
+    ("wiring", &["agents", "cli", "clock", "config", "engine", "error", "stores", "workers"]),
+    ("cli", &["agents", "channels", "clock", "config", "engine", "error", "stores", "wiring", "workers"]),
+];
+
+#[test]
+fn arrows_between_folders_go_one_way() {
+    let may_use: BTreeMap<_, _> = MAY_USE.into_iter().collect();
+    let source = source();
+    let mut wrong = Vec::new();
+    for file in files(&source) {
+        let inside = file.strip_prefix(&source).unwrap();
+        let folder = inside.iter().next().unwrap().to_string_lossy().trim_end_matches(".rs").to_owned();
+        if folder == "main" || folder == "lib" {
+            continue;
+        }
+        let allowed = may_use.get(folder.as_str()).unwrap_or_else(|| panic!("no rule for {folder}"));
+        for used in uses(&std::fs::read_to_string(&file).unwrap()) {
+            if used != folder && !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{} uses {used}", inside.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let silent: Vec<_> = files(&source())
+        .into_iter()
+        .filter(|file| !std::fs::read_to_string(file).unwrap().starts_with("//! "))
+        .collect();
+    assert!(silent.is_empty(), "{silent:?}");
+}
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        match entry.unwrap().path() {
+            path if path.is_dir() => found.extend(files(&path)),
+            path if path.extension().is_some_and(|ending| ending == "rs") => found.push(path),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The folders a file names after `crate::`, its tests aside.
+fn uses(text: &str) -> Vec<String> {
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let named = code.flat_map(|line| line.split("crate::").skip(1));
+    let word = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    named.map(word).filter(|word| !word.is_empty()).collect()
+}
