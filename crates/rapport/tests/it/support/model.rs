@@ -12,17 +12,13 @@ mod messages;
 mod script;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use http::Request;
 pub(crate) use script::{Fault, Response, Script};
-
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A model that plays a script, until it is dropped.
 pub(crate) struct Model {
@@ -30,10 +26,7 @@ pub(crate) struct Model {
     state: Arc<State>,
 }
 
-struct State {
-    inner: Mutex<Inner>,
-    changed: Condvar,
-}
+struct State(Mutex<Inner>);
 
 struct Inner {
     script: Script,
@@ -56,7 +49,7 @@ impl Model {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let inner = Inner { script, seen: Vec::new(), over: false };
-        let state = Arc::new(State { inner: Mutex::new(inner), changed: Condvar::new() });
+        let state = Arc::new(State(Mutex::new(inner)));
         let accepting = state.clone();
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -87,17 +80,6 @@ impl Model {
         seen.into_iter().filter(|seen| seen.counts).map(|seen| seen.body).collect()
     }
 
-    /// Waits until this many requests of conversations have come.
-    pub(crate) fn wait_for(&self, requests: usize) {
-        let until = Instant::now() + PATIENCE;
-        let mut inner = self.state.lock();
-        while inner.seen.iter().filter(|seen| seen.counts).count() < requests {
-            let left = until.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "{requests} requests were expected: {:#?}", inner.seen);
-            inner = self.state.changed.wait_timeout(inner, left).unwrap().0;
-        }
-    }
-
     /// What the model was last told a tool gave back: the words, and whether they are an error.
     pub(crate) fn tool_result(&self, call: &str) -> Option<(String, bool)> {
         self.seen().iter().rev().find_map(|body| messages::tool_result(body, call))
@@ -119,7 +101,7 @@ impl Drop for Model {
 
 impl State {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap()
+        self.0.lock().unwrap()
     }
 
     fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
@@ -163,6 +145,5 @@ impl State {
 
     fn note(&self, seen: Seen) {
         self.lock().seen.push(seen);
-        self.changed.notify_all();
     }
 }

@@ -212,7 +212,7 @@ pub(super) fn offline(url: &str) -> [(&'static str, &str); 5] {
 }
 
 /// What a model has to say so that the CLI does what the scenario says: texts go with the calls that follow them.
-fn as_script(scenario: &Scenario, app: &Path) -> Script {
+pub(super) fn as_script(scenario: &Scenario, app: &Path) -> Script {
     let mut script = Script::default();
     for (entry, turn) in scenario.invocations.iter().enumerate() {
         let mut response = Response::default();
