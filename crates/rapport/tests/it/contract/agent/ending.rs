@@ -3,17 +3,18 @@
 use rapport::agents::Command;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::Scenario;
-use rapport_core::{AgentDid, Leave};
+use rapport_core::{AgentDid, Leave, Order};
 
 use super::actor::{Actor, until};
-use super::asking::{database, finished, spent};
+use super::asking::{database, finished, spent, storage};
 use super::on_every_agent;
 use super::parking::answered;
-use crate::support::driven::failure;
+use crate::support::driven::{answers, failure, order};
 
 on_every_agent! {
     killed_with_a_question_open
     killed_as_soon_as_it_asks
+    killed_when_it_has_just_taken_an_answer
     stopped_with_a_question_open
     stopped_at_work
     left_alone_with_a_question_open
@@ -54,6 +55,30 @@ async fn killed_as_soon_as_it_asks(actor: Actor) {
 
     let mut run = stage.start_with(answered(&call, "SQLite"));
     assert_eq!(run.leave().await, finished("Done."));
+}
+
+/// The CLI writes its conversation down a moment after it goes on: an answer it has taken may be lost with it. So it
+/// goes along, and is told if it is not there.
+async fn killed_when_it_has_just_taken_an_answer(actor: Actor) {
+    let scenario = Scenario::new("two rounds").asks(database()).asks(storage()).respond_with_text("Done.");
+    let stage = actor.with(scenario);
+    let mut run = stage.start();
+    let (first, ..) = run.asked().await;
+    run.reply(first.as_str(), answers(&[("Which database?", "SQLite")]));
+    let (second, ..) = run.asked().await;
+    stage.kill();
+    failure(run.leave().await);
+
+    let replies = vec![
+        (first, answers(&[("Which database?", "SQLite")])),
+        (second, answers(&[("Which storage?", "Cookie")])),
+    ];
+    let mut run = stage.start_with(Order { replies, ..order() });
+    assert_eq!(run.leave().await, finished("Done."));
+    if let Some(model) = &stage.model {
+        let last = model.seen().pop().unwrap()["messages"].to_string();
+        assert!(last.contains("SQLite") && last.contains("Cookie"), "{last}");
+    }
 }
 
 async fn stopped_with_a_question_open(actor: Actor) {
