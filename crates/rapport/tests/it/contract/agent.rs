@@ -10,6 +10,7 @@ mod ending;
 mod faults;
 mod parking;
 mod permission;
+mod recording;
 mod whole;
 
 /// Makes two tests of each story.

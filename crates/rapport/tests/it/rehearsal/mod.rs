@@ -8,4 +8,4 @@ mod mistakes;
 mod plain;
 mod recordings;
 mod steps;
-mod story;
+pub(crate) mod story;

@@ -225,9 +225,9 @@ pub(super) fn as_script(scenario: &Scenario, app: &Path) -> Script {
             let alone = calls.len() == 1;
             for (letter, call) in ('a'..).zip(&calls) {
                 let place = format!("toolu_{:02}{:02}", entry + 1, step + 1);
-                let id = if alone { place } else { format!("{place}{letter}") };
-                let (name, input) = used(call, app);
-                response = response.tool(&id, name, input);
+                let place = if alone { place } else { format!("{place}{letter}") };
+                let (id, name, input) = used(call, app);
+                response = response.tool(id.as_deref().unwrap_or(&place), name, input);
             }
             script = script.say(std::mem::take(&mut response));
         }
@@ -237,14 +237,18 @@ pub(super) fn as_script(scenario: &Scenario, app: &Path) -> Script {
     script
 }
 
-fn used(call: &Call, app: &Path) -> (&'static str, Value) {
+/// The id a call is given, the tool, and its input.
+fn used<'a>(call: &'a Call, app: &Path) -> (&'a Option<String>, &'static str, Value) {
     match call {
-        Call::Ask(ask) => ("AskUserQuestion", json!({"questions": ask.questions})),
+        Call::Ask(ask) => (&ask.id, "AskUserQuestion", json!({"questions": ask.questions})),
         Call::Write(write) => {
-            ("Write", json!({"file_path": app.join(&write.path), "content": write.content}))
+            (&write.id, "Write", json!({"file_path": app.join(&write.path), "content": write.content}))
         }
-        Call::Bash(bash) => ("Bash", json!({"command": bash.command, "description": "Does it"})),
-        Call::ExitPlan(plan) => ("ExitPlanMode", json!({"plan": plan.plan})),
+        Call::Bash(bash) => {
+            let description = bash.description.as_deref().unwrap_or("Does it");
+            (&bash.id, "Bash", json!({"command": bash.command, "description": description}))
+        }
+        Call::ExitPlan(plan) => (&plan.id, "ExitPlanMode", json!({"plan": plan.plan})),
         Call::Edit(_) | Call::Tool(_) => panic!("no story needs this yet: {call:?}"),
     }
 }
