@@ -23,6 +23,9 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
         shell::run(doc.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
+    if extent == Extent::Everything {
+        step("dependencies", dependencies)?;
+    }
     step("tests", || tests(extent))?;
     if extent == Extent::Everything {
         step("release", || shell::run(&mut cargo(&["build", "--release", "--package", "rapport"])))?;
@@ -46,6 +49,17 @@ fn install() -> Outcome {
         shell::run(Command::new("apt-get").args(["install", "--yes", package]).stdout(Stdio::null()))?;
     }
     Ok(())
+}
+
+/// Licences, sources, and dependencies that nothing uses. The tools are installed once, for all checkouts.
+fn dependencies() -> Outcome {
+    for (tool, version) in [("cargo-deny", "0.20.2"), ("cargo-machete", "0.9.2")] {
+        if !exists(tool, &["--version"]) {
+            shell::run(&mut cargo(&["install", "--locked", "--quiet", tool, "--version", version]))?;
+        }
+    }
+    shell::run(&mut cargo(&["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]))?;
+    shell::run(&mut cargo(&["machete"]))
 }
 
 fn tests(extent: Extent) -> Outcome {

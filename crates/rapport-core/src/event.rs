@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::aim::Aim;
 use crate::answer::{Answer, By};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::question::Question;
@@ -126,6 +127,9 @@ pub enum Event {
         call: CallId,
         /// What it was told.
         reason: String,
+        /// The questions it wanted to ask, if it was that.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        asked: Vec<String>,
     },
     /// Somebody answered.
     Answered {
@@ -289,6 +293,9 @@ pub struct Created {
     pub conversation: ConversationId,
     /// Who wants it.
     pub by: By,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Aim::is_work")]
+    pub aim: Aim,
     /// What was agreed on before it began.
     #[serde(default)]
     pub terms: Terms,

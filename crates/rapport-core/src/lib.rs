@@ -5,11 +5,13 @@
 
 pub mod slug;
 
+mod aim;
 mod answer;
 mod event;
 mod id;
 mod input;
 mod plan;
+mod progress;
 mod prompt;
 mod question;
 mod refusal;
@@ -17,13 +19,18 @@ mod session;
 mod view;
 mod want;
 
+pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
 pub use event::{Asker, Changes, Created, Ending, Entry, Event, FORMAT, FileChange, Terms, TurnKind, Usage};
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
 pub use plan::PlanFile;
+pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
+pub use prompt::progress::plan_prompt;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use refusal::Refusal;
 pub use session::{MAX_TASK, Session};
-pub use view::{AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, Status, View};
+pub use view::{
+    AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, Rounds, Status, View,
+};
 pub use want::{CallReply, Order, Told, Want};

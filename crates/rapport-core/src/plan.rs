@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::aim::{Aim, Existing};
 use crate::event::TurnKind;
 use crate::session::Session;
 
@@ -29,16 +30,28 @@ pub struct PlanFile {
     pub path: String,
     /// What is in it.
     pub content: String,
+    /// What is done about a file that is there already.
+    pub existing: Existing,
 }
 
 /// The branch that is named where the project is on none.
 const NO_BRANCH: &str = "interactive_chat";
 
 pub(crate) fn file(session: &Session, plan: &Plan) -> PlanFile {
-    PlanFile {
-        revision: plan.revision,
-        path: format!(".claude/todos/{}/{}.md", plan.goal, plan.description),
-        content: markdown(session, plan),
+    let revision = plan.revision;
+    match &session.created.aim {
+        Aim::Work => PlanFile {
+            revision,
+            path: format!(".claude/todos/{}/{}.md", plan.goal, plan.description),
+            content: markdown(session, plan),
+            existing: Existing::Replace,
+        },
+        Aim::Progress(aim) => PlanFile {
+            revision,
+            path: aim.path.clone(),
+            content: format!("{}\n", plan.text),
+            existing: aim.existing,
+        },
     }
 }
 

@@ -1,5 +1,9 @@
 //! What agents are told, word for word.
 
+pub(crate) mod progress;
+
+use crate::aim::Aim;
+use crate::event::Created;
 use crate::question::Question;
 use crate::session::Given;
 use crate::want::Told;
@@ -13,8 +17,17 @@ pub(crate) const NO_QUESTION: &str =
 /// To an agent that may not use a tool.
 pub(crate) const DENIED: &str = "No. Do not do this; find another way, or ask.";
 
-/// The first turn: understand the task, ask, plan.
-pub(crate) fn plan(task: &str, max_rounds: u32) -> String {
+/// The first turn, whatever the session is for.
+pub(crate) fn first(created: &Created) -> String {
+    let max_rounds = created.terms.max_rounds;
+    match &created.aim {
+        Aim::Work => plan(&created.task, max_rounds),
+        Aim::Progress(aim) => progress::first(aim, &created.task, max_rounds),
+    }
+}
+
+/// The first turn of work: understand the task, ask, plan.
+fn plan(task: &str, max_rounds: u32) -> String {
     format!(
         "# Task\n\n{task}\n\n# What to do now\n\nUnderstand this task well enough to carry it out. Do not change \
          anything yet.\n\nWhere something that matters is unclear, ask with AskUserQuestion: two to four questions at a \

@@ -8,6 +8,7 @@
 mod agent;
 mod apply;
 mod people;
+mod progress;
 mod wants;
 mod world;
 
@@ -38,6 +39,8 @@ pub struct Session {
     pub(crate) rounds: Vec<Round>,
     pub(crate) turns: Vec<Turn>,
     pub(crate) plan: Option<Plan>,
+    /// What the agent wanted to ask and was told to do without, in order.
+    pub(crate) unasked: Vec<String>,
     pub(crate) usage: Usage,
     pub(crate) changes: Option<Changes>,
 }
@@ -197,12 +200,26 @@ pub(crate) struct Turn {
     pub(crate) connected: bool,
     /// `None` until it is noted; then the name of the state, if the worker has one.
     pub(crate) baseline: Option<Option<String>>,
-    /// Calls that get no answer, and what the agent is told; until it has been told.
-    pub(crate) declined: Vec<(CallId, String)>,
+    /// Calls that get no answer; until the agent has been told.
+    pub(crate) declined: Vec<Declined>,
+    /// How often it asked in vain.
+    pub(crate) refused: u32,
+    /// What the agent said, where that is to become a file.
+    pub(crate) said: Vec<String>,
     /// Whether a plan was proposed in it.
     pub(crate) proposed: bool,
     pub(crate) doing: Option<String>,
     pub(crate) result: Option<String>,
+}
+
+/// A call that gets no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Declined {
+    pub(crate) call: CallId,
+    /// What the agent is told.
+    pub(crate) reason: String,
+    /// What it wanted to know.
+    pub(crate) asked: Vec<String>,
 }
 
 /// What is known about the agent's process.
@@ -229,7 +246,7 @@ impl Session {
         if created.task.len() > MAX_TASK {
             return Err(Refusal::TooLong { what: "task".into(), bytes: created.task.len(), limit: MAX_TASK });
         }
-        let prompt = prompt::plan(&created.task, created.terms.max_rounds);
+        let prompt = prompt::first(&created);
         let turn = Event::TurnStarted { turn: TurnId(1), kind: TurnKind::Plan, prompt };
         Ok(vec![Event::Created(created), turn])
     }
@@ -250,6 +267,7 @@ impl Session {
             rounds: Vec::new(),
             turns: Vec::new(),
             plan: None,
+            unasked: Vec::new(),
             usage: Usage::default(),
             changes: None,
         };

@@ -3,9 +3,11 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::aim::Aim;
 use crate::answer::By;
 use crate::event::{Asker, Changes, TurnKind, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
+use crate::progress::ProgressFile;
 use crate::question::{Choice, Purpose, Question};
 use crate::session::{Item, Phase, Process, Round, Session, State};
 
@@ -22,6 +24,12 @@ pub struct View {
     pub task: String,
     /// The project's directory.
     pub project: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Aim::is_work")]
+    pub aim: Aim,
+    /// How often the agent asked.
+    #[serde(default)]
+    pub rounds: Rounds,
     /// When it began.
     pub created_at: Timestamp,
     /// When something last happened.
@@ -32,6 +40,9 @@ pub struct View {
     pub questions: Vec<OpenQuestion>,
     /// What was clarified so far, oldest first.
     pub answers: Vec<Clarified>,
+    /// What the agent wanted to ask and was told to do without, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unasked: Vec<String>,
     /// The plan, once there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,
@@ -48,6 +59,15 @@ pub struct View {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+}
+
+/// How often an agent asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rounds {
+    /// So many rounds of questions.
+    pub asked: u32,
+    /// So many it may ask before its plan.
+    pub max: u32,
 }
 
 /// How a session stands, in one word.
@@ -214,11 +234,14 @@ impl Session {
             phase: phase(&self.phase),
             task: self.created.task.clone(),
             project: self.created.project.clone(),
+            aim: self.created.aim.clone(),
+            rounds: Rounds { asked: self.rounds_asked(), max: self.created.terms.max_rounds },
             created_at: self.created_at,
             updated_at: self.updated_at,
             seq: self.seq,
             questions: self.open_questions(),
             answers: self.answers(),
+            unasked: self.unasked.clone(),
             plan: self.plan.as_ref().map(|plan| PlanView {
                 text: plan.text.clone(),
                 path: plan.path.clone(),
@@ -227,7 +250,7 @@ impl Session {
             agent: self.agent_view(),
             usage: self.usage,
             changes: self.changes.clone(),
-            result: self.work_result(),
+            result: self.result(),
             failure: match &self.phase {
                 Phase::Failed { reason, .. } => Some(reason.clone()),
                 _ => None,
@@ -278,7 +301,11 @@ impl Session {
         AgentView { state, doing: turn.and_then(|turn| turn.doing.clone()), model: self.model.clone() }
     }
 
-    fn work_result(&self) -> Option<String> {
+    fn result(&self) -> Option<String> {
+        if let Aim::Progress(_) = &self.created.aim {
+            let file = ProgressFile::parse(&self.plan.as_ref()?.text).ok()?;
+            return Some(file.summary());
+        }
         let work = self.turns.iter().rev().find(|turn| turn.kind == TurnKind::Work)?;
         work.result.clone()
     }

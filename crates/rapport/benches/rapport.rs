@@ -204,6 +204,7 @@ fn created(n: usize) -> Created {
         project: "/home/anna/app".into(),
         conversation: rapport_core::ConversationId::new(format!("7141c84c-85b1-41eb-89d8-{n:012}")),
         by: By::Person { channel: "terminal".into(), id: "anna".into() },
+        aim: rapport_core::Aim::Work,
         terms: Terms::default(),
     }
 }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rapport_core::{Created, Terms};
+use rapport_core::{Aim, Created, Terms};
 use tokio::task::JoinHandle;
 
+use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{Claude, ClaudeConfig};
 use crate::cli::Common;
 use crate::clock::{self, Clock};
@@ -96,7 +97,7 @@ impl Place {
     }
 
     /// What a new session here starts from.
-    pub fn session(&self, task: String, settings: &Settings) -> Result<Created, Failure> {
+    pub fn session(&self, task: String, aim: Aim, settings: &Settings) -> Result<Created, Failure> {
         let project = self.project.to_str().ok_or_else(|| {
             Failure::new(Code::Usage, format!("the path {} is not UTF-8 text", self.project.display()))
         })?;
@@ -105,6 +106,7 @@ impl Place {
             project: project.to_owned(),
             conversation: clock::new_conversation(),
             by: socket::person_here(),
+            aim,
             terms: Terms {
                 max_rounds: settings.max_rounds,
                 hot: settings.hot,
@@ -166,12 +168,27 @@ pub fn agent_config(place: &Place, settings: &Settings) -> Result<ClaudeConfig, 
         program,
         leading_args,
         extra_args: Vec::new(),
+        // Our own scripted agent speaks every way; there is nothing to find out.
+        channel: if settings.is_rehearsal() && settings.channel == config::Channel::Auto {
+            ChannelChoice::Live
+        } else {
+            channel(settings)
+        },
         work_mode: settings.permission_mode.clone(),
         env: agent_env(&place.home, settings),
         keeper: this_program,
         silence: Duration::try_from(settings.silence).unwrap_or(Duration::MAX),
         grace: GRACE,
     })
+}
+
+/// How the agent is to be talked to.
+pub fn channel(settings: &Settings) -> ChannelChoice {
+    match settings.channel {
+        config::Channel::Auto => ChannelChoice::Auto,
+        config::Channel::Live => ChannelChoice::Live,
+        config::Channel::Print => ChannelChoice::Print,
+    }
 }
 
 fn agent_env(home: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {

@@ -1,6 +1,7 @@
 //! What the agent does: ask, take answers, say, use tools, come and go.
 
 use super::{Item, Process, Round, Session, State, Turn, people};
+use crate::aim::Asking;
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::{AgentDid, Ask, Draft, Leave};
@@ -12,6 +13,9 @@ use crate::refusal::Refusal;
 pub(super) const ALLOW: &str = "allow";
 pub(super) const ALWAYS: &str = "always";
 pub(super) const DENY: &str = "deny";
+
+/// How often an agent that is to make a file may ask in vain, before it counts as stuck.
+const MAX_REFUSED: u32 = 10;
 
 impl Session {
     pub(super) fn decide_agent(&self, turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
@@ -61,22 +65,31 @@ impl Session {
             // From the process that asked before, it is only an echo.
             return round.orphaned.then(|| asked_again(round)).into_iter().collect();
         }
-        if turn.declined.iter().any(|(declined, _)| declined == call) {
+        if turn.has_declined(call) {
             return Vec::new();
         }
         let questions = self.questions(ask);
         if let Some(round) = self.left_open(turn.id, &questions) {
             return vec![asked_again(round)];
         }
-        let decline = |reason: String| Event::Declined { turn: turn.id, call: call.clone(), reason };
+        let decline = |reason: String| decline(turn, call, reason, &[]);
         if let (Ask::LeavePlanMode { plan }, TurnKind::Plan) = (ask, turn.kind) {
+            if !self.created.aim.is_work() {
+                return self.leave_plan_mode_with_file(turn, call, plan);
+            }
             return vec![self.propose(plan), decline(prompt::PLAN_NOTED.into())];
         }
         if questions.is_empty() {
             return vec![decline(prompt::NO_QUESTION.into())];
         }
-        if turn.kind == TurnKind::Plan && matches!(ask, Ask::Questions(_)) && self.rounds_left() == 0 {
-            return vec![decline(prompt::no_more_rounds(self.created.terms.max_rounds))];
+        if turn.kind == TurnKind::Plan
+            && matches!(ask, Ask::Questions(_))
+            && let Some(reason) = self.may_not_ask()
+        {
+            if turn.refused >= MAX_REFUSED && !self.created.aim.is_work() {
+                return vec![Event::Failed { reason: prompt::progress::KEEPS_ASKING.into() }];
+            }
+            return vec![self::decline(turn, call, reason, &questions)];
         }
         let round = self.next_round();
         let mut facts = self.supersede_orphans(turn.id, round);
@@ -99,9 +112,22 @@ impl Session {
         orphans.map(|round| Event::Closed { round: round.id, how: Ending::Superseded(by) }).collect()
     }
 
+    /// What an agent is told that may not ask before the plan, or not any more.
+    fn may_not_ask(&self) -> Option<String> {
+        if self.created.aim.progress().is_some_and(|aim| aim.asking == Asking::Assume) {
+            return Some(prompt::progress::DO_ASSUME.into());
+        }
+        (self.rounds_left() == 0).then(|| prompt::no_more_rounds(self.created.terms.max_rounds))
+    }
+
     fn rounds_left(&self) -> u32 {
+        self.created.terms.max_rounds.saturating_sub(self.rounds_asked())
+    }
+
+    /// How many rounds of the agent's questions there were.
+    pub(crate) fn rounds_asked(&self) -> u32 {
         let asked = self.rounds.iter().filter(|round| round.call().is_some() && round.is_clarifying());
-        self.created.terms.max_rounds.saturating_sub(asked.count() as u32)
+        asked.count() as u32
     }
 
     fn questions(&self, ask: &Ask) -> Vec<Question> {
@@ -133,8 +159,7 @@ impl Session {
             }
             return vec![Event::Taken { call: call.clone() }];
         }
-        let declined = turn.declined.iter().any(|(declined, _)| declined == call);
-        declined.then(|| Event::Taken { call: call.clone() }).into_iter().collect()
+        turn.has_declined(call).then(|| Event::Taken { call: call.clone() }).into_iter().collect()
     }
 
     fn leave(&self, turn: &Turn, leave: &Leave) -> Vec<Event> {
@@ -158,6 +183,10 @@ impl Session {
         let mut facts = self.withdraw_open(|round| round.is_of(turn.id), "the agent finished without it");
         facts.push(Event::TurnEnded { turn: turn.id, result: result.into() });
         if turn.kind == TurnKind::Plan {
+            if !self.created.aim.is_work() {
+                facts.extend(self.finish_file(turn, result));
+                return facts;
+            }
             if !turn.proposed {
                 facts.push(self.propose(result));
             }
@@ -215,6 +244,11 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
     }
 }
 
+pub(super) fn decline(turn: &Turn, call: &CallId, reason: String, questions: &[Question]) -> Event {
+    let asked = questions.iter().map(|question| question.text.clone()).collect();
+    Event::Declined { turn: turn.id, call: call.clone(), reason, asked }
+}
+
 fn stray() -> Refusal {
     Refusal::Stray { what: "what the agent did".into() }
 }
@@ -268,6 +302,12 @@ fn leave_plan_mode(id: QuestionId, plan: &str) -> Question {
         multi: false,
         free_text: true,
         purpose: Purpose::LeavePlanMode { plan: plan.into() },
+    }
+}
+
+impl Turn {
+    fn has_declined(&self, call: &CallId) -> bool {
+        self.declined.iter().any(|declined| declined.call == *call)
     }
 }
 

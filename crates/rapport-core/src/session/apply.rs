@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Given, Item, Phase, Process, Round, Session, State, Turn};
+use super::{Declined, Given, Item, Phase, Process, Round, Session, State, Turn};
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::plan::Plan;
@@ -22,12 +22,22 @@ impl Session {
                 self.alive(*turn);
                 self.with_turn(*turn, |t| t.connected = true);
             }
-            Event::Said { turn, text } => self.doing(*turn, first_line(text)),
+            Event::Said { turn, text } => {
+                self.doing(*turn, first_line(text));
+                if self.created.aim.progress().is_some() {
+                    self.with_turn(*turn, |turn| turn.said.push(text.clone()));
+                }
+            }
             Event::Used { turn, tool, what } => self.doing(*turn, format!("{tool} {}", first_line(what))),
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
             Event::AskedAgain { round, call, parkable } => self.reopen_round(*round, call, *parkable, at),
-            Event::Declined { turn, call, reason } => {
-                self.with_turn(*turn, |t| t.declined.push((call.clone(), reason.clone())));
+            Event::Declined { turn, call, reason, asked } => {
+                let declined = Declined { call: call.clone(), reason: reason.clone(), asked: asked.clone() };
+                self.with_turn(*turn, |t| {
+                    t.refused += u32::from(!declined.asked.is_empty());
+                    t.declined.push(declined);
+                });
+                self.unasked.extend(asked.iter().cloned());
             }
             Event::Answered { question, answer, by } => {
                 let given = Given { answer: answer.clone(), by: by.clone(), at };
@@ -90,6 +100,8 @@ impl Session {
             connected: false,
             baseline: None,
             declined: Vec::new(),
+            refused: 0,
+            said: Vec::new(),
             proposed: false,
             doing: None,
             result: None,
@@ -105,6 +117,8 @@ impl Session {
         let kind = self.turns.iter().find(|turn| turn.id == id).map(|turn| turn.kind);
         self.phase = match kind {
             Some(TurnKind::Work) => Phase::Reporting,
+            // A progress file needs no confirmation: it is written, and that is all.
+            Some(TurnKind::Plan) | None if !self.created.aim.is_work() => Phase::Reporting,
             Some(TurnKind::Plan) | None => Phase::Confirming,
         };
     }
@@ -114,6 +128,7 @@ impl Session {
             self.phase = (**was).clone();
         }
         if let Some(turn) = self.turns.last_mut().filter(|turn| turn.process == Process::CutOff) {
+            turn.refused = 0;
             turn.process = Process::Running;
         }
     }
@@ -211,7 +226,7 @@ impl Session {
             round.taken = true;
         }
         if let Some(turn) = self.turns.last_mut() {
-            turn.declined.retain(|(declined, _)| declined != call);
+            turn.declined.retain(|declined| declined.call != *call);
         }
         self.warm(call);
     }

@@ -155,7 +155,8 @@ impl Session {
         if !self.is_failed() && !cut_off {
             return Err(self.not_now("restarting"));
         }
-        Ok(vec![Event::Restarted { by: by.clone() }])
+        let restarted = Event::Restarted { by: by.clone() };
+        Ok([restarted].into_iter().chain(self.try_file_again()).collect())
     }
 
     pub(super) fn withdraw_open(&self, which: impl Fn(&Round) -> bool, why: &str) -> Vec<Event> {

@@ -14,10 +14,13 @@ impl Session {
             return Vec::new();
         }
         let mut wants = Vec::new();
-        if let Some(file) = self.plan.as_ref().filter(|plan| plan.saved < plan.revision) {
+        // A progress file is written once, when its turn is over: what is there before is not ours.
+        let is_due = self.created.aim.is_work() || self.phase == Phase::Reporting;
+        if let Some(file) = self.plan.as_ref().filter(|plan| plan.saved < plan.revision && is_due) {
             wants.push(Want::PlanSaved(plan::file(self, file)));
         }
         if self.phase == Phase::Reporting
+            && self.created.aim.is_work()
             && let Some(turn) = self.turns.last()
         {
             wants.push(Want::Report { turn: turn.id, baseline: turn.baseline.clone().flatten() });
@@ -75,9 +78,10 @@ impl Session {
     }
 
     fn replies(&self, turn: &Turn) -> Vec<(CallId, CallReply)> {
-        let declined = turn.declined.iter().map(|(call, reason)| {
-            let asked = "your question".to_owned();
-            (call.clone(), CallReply::Deny { asked, message: reason.clone() })
+        let declined = turn.declined.iter().map(|declined| {
+            let asked =
+                if declined.asked.is_empty() { "your question".to_owned() } else { declined.asked.join(" ") };
+            (declined.call.clone(), CallReply::Deny { asked, message: declined.reason.clone() })
         });
         let rounds = self.pending_rounds_of(turn.id).filter(|round| !round.is_open());
         let replied = rounds.filter_map(|round| Some((round.call()?.clone(), reply(round)?)));

@@ -22,13 +22,14 @@ impl Session {
             }
             World::PlanSaved { revision, path } => {
                 let plan = self.plan.as_ref().filter(|_| !self.phase.is_over());
-                plan.filter(|plan| plan.saved < *revision && *revision <= plan.revision)
-                    .map(|_| Event::PlanSaved { revision: *revision, path: path.clone() })
-                    .into_iter()
-                    .collect()
+                let plan = plan.filter(|plan| plan.saved < *revision && *revision <= plan.revision);
+                let saved = plan.map(|_| Event::PlanSaved { revision: *revision, path: path.clone() });
+                let is_newest = plan.is_some_and(|plan| plan.revision == *revision);
+                let report = self.report_file().filter(|_| is_newest && self.phase == Phase::Reporting);
+                saved.into_iter().chain(report).collect()
             }
             World::Report { changes } => {
-                if self.phase != Phase::Reporting {
+                if self.phase != Phase::Reporting || !self.created.aim.is_work() {
                     return Err(Refusal::Stray { what: "a report".into() });
                 }
                 vec![Event::Reported { changes: changes.clone() }]

@@ -4,6 +4,7 @@
 
 mod names;
 mod plan_file;
+mod progress_file;
 mod property;
 mod questions;
 mod story;

@@ -2,6 +2,7 @@
 //! after each of them. `RAPPORT_PROPERTY_CASES` says how many stories are told (2,000 where nothing is said).
 
 mod moves;
+mod planning;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};

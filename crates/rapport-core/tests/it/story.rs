@@ -3,6 +3,7 @@
 mod confirming;
 mod failing;
 mod log;
+mod progress;
 mod rounds;
 mod waiting;
 mod working;

@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
-    Act, AgentDid, Ask, Asker, By, CallId, CallReply, Choice, ConversationId, Created, Draft, Entry, Event,
-    Input, Leave, Order, Question, QuestionId, Refusal, Reply, Session, SessionId, Terms, Told, TurnId, View,
-    Want, World,
+    Act, AgentDid, Aim, Ask, Asker, By, CallId, CallReply, Choice, ConversationId, Created, Draft, Entry,
+    Event, Input, Leave, Order, Question, QuestionId, Refusal, Reply, Session, SessionId, Terms, Told,
+    TurnId, View, Want, World,
 };
 
 /// The conversation every session here begins with.
@@ -23,8 +23,12 @@ impl Play {
     }
 
     pub(crate) fn begin_with(task: &str, terms: Terms) -> Self {
+        Self::begin_as(created(task, terms))
+    }
+
+    pub(crate) fn begin_as(created: Created) -> Self {
         let now: Timestamp = "2026-01-24T09:00:00Z".parse().unwrap();
-        let facts = Session::begin(created(task, terms)).unwrap();
+        let facts = Session::begin(created).unwrap();
         let first = Entry { seq: 1, at: now, facts };
         let session = Session::open(&first).unwrap();
         Self { session, log: vec![first], now }
@@ -62,6 +66,7 @@ pub(crate) fn created(task: &str, terms: Terms) -> Created {
         project: "/home/ann/shop".into(),
         conversation: ConversationId::new(CONVERSATION),
         by: ann(),
+        aim: Aim::Work,
         terms,
     }
 }
@@ -119,6 +124,10 @@ impl Story {
 
     pub(crate) fn with(task: &str, terms: Terms) -> Self {
         Self { play: Play::begin_with(task, terms), turn: 1 }
+    }
+
+    pub(crate) fn begun(created: Created) -> Self {
+        Self { play: Play::begin_as(created), turn: 1 }
     }
 
     /// What comes of an input: its facts in words, joined by "; ", or why it is refused.

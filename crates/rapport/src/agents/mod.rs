@@ -67,6 +67,7 @@ pub enum Command {
         call: CallId,
     },
     /// Say something to it while it works: it reads that at its next step, or in another turn if this was its last.
+    /// An agent that does not listen while it works never hears it.
     Say {
         /// What.
         text: String,

@@ -1,15 +1,15 @@
 //! `rapport answer`: from any terminal, whether the session runs or not.
 
 use std::ffi::OsString;
-use std::io::Read as _;
+use std::io::IsTerminal as _;
 
 use rapport_core::{Act, QuestionId, Reply};
 use serde_json::json;
 
 use super::output::say;
 use super::sessions::{self, Reached};
-use super::{Common, text};
-use crate::error::{Code, Failure, Outcome};
+use super::{Common, text, typed};
+use crate::error::{Failure, Outcome};
 use crate::stores::Store;
 use crate::wiring::Place;
 
@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// Which question (default: the only open one)
     #[arg(long, short, value_name = "ID")]
     question: Option<String>,
-    /// Take exactly these words as the answer; "-" reads them from standard input
+    /// Take exactly these words as the answer; "-" reads them from standard input (where you type them, up to two empty lines)
     #[arg(long, value_name = "WORDS", conflicts_with = "value", allow_hyphen_values = true)]
     text: Option<OsString>,
     /// Change an answer that was given, before the plan is confirmed
@@ -90,7 +90,10 @@ fn edit(
 }
 
 fn from_stdin() -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes)?;
-    String::from_utf8(bytes).map_err(|_| Failure::new(Code::Usage, "this answer is not UTF-8 text"))
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        return typed::all(input.lock(), "answer");
+    }
+    eprintln!("(Type your answer, then press Enter twice to submit)");
+    typed::until_blank(input.lock(), "answer")
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rapport_core::{OpenQuestion, Purpose, Reply, View};
+use rapport_core::{Aim, OpenQuestion, Purpose, Reply, View};
 
 use super::output::say;
 use super::screen::{self, Answering};
@@ -68,7 +68,7 @@ fn play(common: &Common, place: &Place, args: &Args, answering: Answering) -> Ou
         let host = Host::start(place, &settings)?;
         let gateway = host.engine.gateway();
         let story = async {
-            let id = gateway.create(place.session(args.task.clone(), &settings)?).await?;
+            let id = gateway.create(place.session(args.task.clone(), Aim::Work, &settings)?).await?;
             screen::show(common, &gateway, &id, answering).await?;
             Ok::<_, Failure>(id)
         };

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::output::{say, say_json};
 use super::{Common, sessions};
+use crate::agents::claude::channel::Version;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
@@ -86,7 +87,9 @@ fn agent(place: &Place) -> Check {
     command.args(&config.leading_args).arg("--version").env_clear().envs(config.env).stdin(Stdio::null());
     match command.output() {
         Ok(output) if output.status.success() => {
-            good("agent", String::from_utf8_lossy(&output.stdout).trim().to_owned())
+            let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            let how = wiring::channel(&settings).explain(Version::find(&said));
+            good("agent", format!("{said}; {how}"))
         }
         Ok(output) => bad(
             "agent",

@@ -7,10 +7,12 @@ mod demo;
 mod doctor;
 mod log;
 mod output;
+mod plan;
 mod run;
 mod screen;
 mod sessions;
 mod status;
+mod typed;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,6 +39,7 @@ pub struct Cli {
 const EXAMPLES: &str = "Examples:
   rapport demo                                    see the whole story, without any account
   rapport run \"add a greeting to the start page\"  clarify, plan, confirm, work, report
+  rapport plan idea.md --as progress --adaptive   a plan in progress.md, after a few questions
   rapport status                                  what waits, and for whom
   rapport answer 20260124-add-a-greeting English  answer from any terminal
   rapport run --resume 20260124-add-a-greeting    go on after an interruption
@@ -74,6 +77,7 @@ pub enum When {
 enum Command {
     Demo(demo::Args),
     Run(run::Args),
+    Plan(plan::Args),
     Status(status::Args),
     Answer(answer::Args),
     Log(log::Args),
@@ -104,6 +108,7 @@ impl Cli {
         let outcome = match self.command {
             Command::Demo(args) => demo::execute(common, args),
             Command::Run(args) => run::execute(common, args),
+            Command::Plan(args) => plan::execute(common, args),
             Command::Status(args) => status::execute(common, args),
             Command::Answer(args) => answer::execute(common, args),
             Command::Log(args) => log::execute(common, args),

@@ -1,16 +1,15 @@
 //! `rapport run`: the main job, from a task to its report.
 
 use std::ffi::OsString;
-use std::io::Read as _;
 use std::path::PathBuf;
 
 use jiff::SignedDuration;
-use rapport_core::{Act, SessionId, Status};
+use rapport_core::{Act, Aim, Created, SessionId, Status};
 
 use super::output::say_json;
 use super::screen::{self, Answering};
-use super::{Common, sessions, text};
-use crate::config::{AgentLayer, Layer, RoundsLayer};
+use super::{Common, sessions, text, typed};
+use crate::config::{AgentLayer, Layer, RoundsLayer, Settings};
 use crate::engine::{Gateway, Update, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::{Host, Place};
@@ -56,15 +55,20 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     })?;
     let start = match &args.resume {
         Some(name) => Start::Resume(sessions::find(&*place.store(), name)?),
-        None => Start::New(task(&args)?),
+        None => Start::New(Box::new(place.session(task(&args)?, Aim::Work, &settings)?)),
     };
+    host(common, &place, &settings, start)
+}
+
+/// Begins a session or goes on with one, and shows it until it ends or the person leaves.
+pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: Start) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
-        let host = Host::start(&place, &settings)?;
+        let host = Host::start(place, settings)?;
         let gateway = host.engine.gateway();
         let outcome = async {
             let id = match start {
-                Start::New(task) => gateway.create(place.session(task, &settings)?).await?,
+                Start::New(created) => gateway.create(*created).await?,
                 Start::Resume(id) => resume(&gateway, id).await?,
             };
             if common.json {
@@ -79,8 +83,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     })
 }
 
-enum Start {
-    New(String),
+/// What a session starts from.
+pub(super) enum Start {
+    /// A new one.
+    New(Box<Created>),
+    /// One that is there.
     Resume(SessionId),
 }
 
@@ -102,9 +109,7 @@ fn task(args: &Args) -> Result<String, Failure> {
     }
     let words = text(&args.task, "task")?;
     if words == ["-"] {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes)?;
-        return String::from_utf8(bytes).map_err(|_| super::not_text("task"));
+        return typed::all(std::io::stdin().lock(), "task");
     }
     Ok(words.join(" "))
 }

@@ -32,8 +32,36 @@ pub struct AgentLayer {
     pub silence: Option<SignedDuration>,
     /// The permission mode of working turns (`default`, `acceptEdits`, ...).
     pub permission_mode: Option<String>,
+    /// How it is talked to: `auto`, `live` or `print`.
+    pub channel: Option<Channel>,
     /// Variables the agent gets beside the usual ones.
     pub env: Option<Vec<String>>,
+}
+
+/// How the agent's CLI is talked to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// As its version allows.
+    #[default]
+    Auto,
+    /// Over its live channel.
+    Live,
+    /// Message by message, as CLIs need it that have no live channel.
+    Print,
+}
+
+impl FromStr for Channel {
+    type Err = &'static str;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "auto" => Ok(Channel::Auto),
+            "live" => Ok(Channel::Live),
+            "print" => Ok(Channel::Print),
+            _ => Err("auto, live or print was expected"),
+        }
+    }
 }
 
 /// About rounds of questions.
@@ -78,6 +106,7 @@ impl Layer {
                 hot: parsed(&env, "RAPPORT_AGENT_HOT")?,
                 silence: parsed(&env, "RAPPORT_AGENT_SILENCE")?,
                 permission_mode: env("RAPPORT_AGENT_PERMISSION_MODE"),
+                channel: parsed(&env, "RAPPORT_AGENT_CHANNEL")?,
                 env: env("RAPPORT_AGENT_ENV").map(list),
             },
             rounds: RoundsLayer { max: parsed(&env, "RAPPORT_ROUNDS_MAX")? },
@@ -93,6 +122,7 @@ impl Layer {
                 hot: upper.agent.hot.or(self.agent.hot),
                 silence: upper.agent.silence.or(self.agent.silence),
                 permission_mode: upper.agent.permission_mode.or(self.agent.permission_mode),
+                channel: upper.agent.channel.or(self.agent.channel),
                 env: upper.agent.env.or(self.agent.env),
             },
             rounds: RoundsLayer { max: upper.rounds.max.or(self.rounds.max) },

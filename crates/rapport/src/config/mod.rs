@@ -8,7 +8,7 @@ use std::path::Path;
 use jiff::SignedDuration;
 use thiserror::Error;
 
-pub use layer::{AgentLayer, Layer, QuestionsLayer, RoundsLayer};
+pub use layer::{AgentLayer, Channel, Layer, QuestionsLayer, RoundsLayer};
 pub use places::{home, project};
 
 /// The word for the scripted agent in `agent.command`.
@@ -25,6 +25,8 @@ pub struct Settings {
     pub silence: SignedDuration,
     /// The permission mode of working turns.
     pub permission_mode: String,
+    /// How the agent is talked to.
+    pub channel: Channel,
     /// Variables the agent gets beside the usual ones.
     pub agent_env: Vec<String>,
     /// How many rounds of questions before a plan.
@@ -81,6 +83,7 @@ impl Settings {
             hot: all.agent.hot.unwrap_or(SignedDuration::from_mins(5)),
             silence: all.agent.silence.unwrap_or(SignedDuration::from_mins(30)),
             permission_mode: all.agent.permission_mode.unwrap_or_else(|| "default".into()),
+            channel: all.agent.channel.unwrap_or_default(),
             agent_env: all.agent.env.unwrap_or_default(),
             max_rounds: all.rounds.max.unwrap_or(5),
             expire: all.questions.expire,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use atomic_write_file::AtomicWriteFile;
-use rapport_core::{PlanFile, TurnId, Want, World};
+use rapport_core::{Existing, PlanFile, ProgressFile, TurnId, Want, World};
 
 use crate::workers::Worker;
 
@@ -61,9 +61,41 @@ fn report(baseline: Option<&str>, project: &Path, worker: &Arc<dyn Worker>) -> R
 
 fn save_plan(file: &PlanFile, project: &Path) -> Result<World, String> {
     let path = project.join(&file.path);
-    write_atomically(project, &path, &file.content)
+    let content = beside(file, &path)?;
+    write_atomically(project, &path, &content)
         .map_err(|e| format!("cannot write the plan to {}: {e}", path.display()))?;
     Ok(World::PlanSaved { revision: file.revision, path: file.path.clone() })
+}
+
+/// What is written, given what is there. A file that has just this content may be ours, from before a crash.
+fn beside(file: &PlanFile, path: &Path) -> Result<String, String> {
+    let there = match file.existing {
+        Existing::Replace => None,
+        Existing::Refuse | Existing::KeepSections => match std::fs::read(path) {
+            Ok(there) => Some(there),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+        },
+    };
+    let Some(there) = there.filter(|there| *there != file.content.as_bytes()) else {
+        return Ok(file.content.clone());
+    };
+    match file.existing {
+        Existing::Refuse => Err(format!(
+            "{} was written by somebody else meanwhile; move it away, then the plan can be saved",
+            path.display()
+        )),
+        Existing::Replace | Existing::KeepSections => {
+            let older = String::from_utf8(there)
+                .map_err(|_| format!("{} is not UTF-8 text, move it away first", path.display()))?;
+            let (older, newer) = (ProgressFile::parse(&older), ProgressFile::parse(&file.content));
+            Ok(match (older, newer) {
+                (Ok(older), Ok(newer)) => newer.keeping(&older).to_string(),
+                // What is no progress file has no sections to keep.
+                (Err(_), _) | (_, Err(_)) => file.content.clone(),
+            })
+        }
+    }
 }
 
 /// Either the old file or the whole new one, whatever happens in between; and never outside the project, even where a

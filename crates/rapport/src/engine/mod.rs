@@ -2,7 +2,7 @@
 //!
 //! For every input: decide, store (durable), apply, tell followers, make the wants true. Writing happens off the loop,
 //! one entry at a time per session and many sessions side by side; until an entry is stored nobody sees it and
-//! nothing is done about it. A session is taken up by replaying its log and putting in [`World::Lost`]: the same loop
+//! nothing is done about it. A session is taken up by replaying its log and putting in `World::Lost`: the same loop
 //! then brings back whatever should be running.
 
 mod errands;

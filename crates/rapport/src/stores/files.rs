@@ -8,11 +8,12 @@ mod log;
 mod scan;
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
+use atomic_write_file::AtomicWriteFile;
 use jiff::Timestamp;
-use rapport_core::{Entry, Event, SessionId};
+use rapport_core::{Entry, Event, SessionId, slug};
 
 use self::lock::Lock;
 use self::log::FileLog;
@@ -20,6 +21,7 @@ use super::{Holder, Log, Store, StoreError};
 
 const LOG: &str = "log.jsonl";
 const LOCK: &str = "lock";
+const KEPT: &str = "kept";
 
 /// Sessions below one directory, which need not be there yet.
 #[derive(Clone, Debug)]
@@ -126,6 +128,27 @@ impl Store for Files {
 
     fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
         lock::holder(&self.find(id)?.join(LOCK))
+    }
+
+    fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        let folder = self.find(id)?.join(KEPT);
+        dirs::make_all(&folder)?;
+        let path = folder.join(slug::part(name));
+        let write = |path: &Path| {
+            let mut file = AtomicWriteFile::open(path)?;
+            file.write_all(content)?;
+            file.commit()
+        };
+        write(&path).map_err(io_error("write", &path))
+    }
+
+    fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.find(id)?.join(KEPT).join(slug::part(name));
+        match fs::read(&path) {
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error("read", &path)(error)),
+        }
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {

@@ -25,6 +25,7 @@ struct Shared {
 struct Kept {
     entries: Vec<Entry>,
     holder: Option<Holder>,
+    beside: BTreeMap<String, Vec<u8>>,
 }
 
 impl Memory {
@@ -66,7 +67,7 @@ impl Store for Memory {
         let free = names.find(|id| !shared.sessions.contains_key(id));
         let id = free.ok_or_else(|| full("find a free name in", "memory".to_owned()))?;
         let entry = Entry { seq: 1, at, facts };
-        let kept = Kept { entries: vec![entry.clone()], holder: Some(holder.clone()) };
+        let kept = Kept { entries: vec![entry.clone()], holder: Some(holder.clone()), ..Kept::default() };
         shared.sessions.insert(id.clone(), kept);
         let log = self.log(&id);
         Ok((id, entry, log))
@@ -94,6 +95,15 @@ impl Store for Memory {
 
     fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
         Ok(self.lock().kept(id)?.holder.clone())
+    }
+
+    fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        self.lock().kept(id)?.beside.insert(name.to_owned(), content.to_owned());
+        Ok(())
+    }
+
+    fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.lock().kept(id)?.beside.get(name).cloned())
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {

@@ -38,6 +38,13 @@ pub trait Store: Send + Sync {
     /// Who holds a session for writing now, if anybody does.
     fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError>;
 
+    /// Keeps something beside a session's facts, in place of what was kept under this name before. Durable when this
+    /// returns. What matters is in the facts; this is what others need to go on with them, such as an agent's conversation.
+    fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError>;
+
+    /// What was kept under this name.
+    fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
     /// Where a session's facts are, in words for a person.
     fn whereabouts(&self, id: &SessionId) -> String;
 }

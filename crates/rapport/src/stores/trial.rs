@@ -92,6 +92,14 @@ impl Store for Trial {
         self.store.holder(id)
     }
 
+    fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        self.store.keep(id, name, content)
+    }
+
+    fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.kept(id, name)
+    }
+
     fn whereabouts(&self, id: &SessionId) -> String {
         self.store.whereabouts(id)
     }

@@ -9,6 +9,7 @@ mod contract;
 mod crash;
 mod driver;
 mod faults;
+mod planning;
 mod rehearsal;
 mod screens;
 mod support;

@@ -94,7 +94,7 @@ fn chat_8_clarify_12_rounds_run_out() {
         .open(&[])
         .told(
             "c4",
-            "your question denied: The 2 rounds of questions that were agreed on are used up. Go on with what you \
+            "Which way? denied: The 2 rounds of questions that were agreed on are used up. Go on with what you \
              have and say what you assumed.",
         )
         .asks("c4", &[way()], "")

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use rapport_core::{ConversationId, TurnKind};
 
+use super::channel::ChannelChoice;
+
 /// What the driver has to know. The environment is all that the agent gets.
 #[derive(Clone, Debug)]
 pub struct ClaudeConfig {
@@ -19,6 +21,8 @@ pub struct ClaudeConfig {
     pub env: Vec<(OsString, OsString)>,
     /// Our own binary, which keeps the agent from outliving us.
     pub keeper: PathBuf,
+    /// How it is talked to.
+    pub channel: ChannelChoice,
     /// The permission mode in which the agent works; it plans in plan mode.
     pub work_mode: String,
     /// How long the agent may say nothing at all while nobody owes it a reply.
@@ -45,13 +49,14 @@ impl ClaudeConfig {
             extra_args: Vec::new(),
             env: Vec::new(),
             keeper: keeper.into(),
+            channel: ChannelChoice::Live,
             work_mode: "default".into(),
             silence: Duration::from_secs(30 * 60),
             grace: Duration::from_secs(5),
         }
     }
 
-    /// The arguments of the program for a turn.
+    /// The arguments of the program for a turn over the live channel.
     pub fn arguments(
         &self,
         opening: Opening,
@@ -74,13 +79,38 @@ impl ClaudeConfig {
             Opening::Fresh => "--session-id",
             Opening::Resumed => "--resume",
         };
-        // Resuming does not bring a permission mode back, so it is said every time.
-        let mode = match kind {
-            TurnKind::Plan => "plan",
-            TurnKind::Work => &self.work_mode,
-        };
-        let ours = CHANNEL.into_iter().chain([naming, conversation.as_str(), "--permission-mode", mode]);
+        let ours =
+            CHANNEL.into_iter().chain([naming, conversation.as_str(), "--permission-mode", self.mode(kind)]);
         let leading = self.leading_args.iter().cloned();
         leading.chain(ours.map(OsString::from)).chain(self.extra_args.iter().cloned()).collect()
+    }
+
+    /// The arguments of the program for one message, which comes last (CLARIFY-10) unless it goes in over the input. A conversation that begins gets its
+    /// name from the CLI.
+    pub fn print_arguments(
+        &self,
+        opening: Opening,
+        conversation: &ConversationId,
+        kind: TurnKind,
+        message: Option<&str>,
+    ) -> Vec<OsString> {
+        let channel =
+            ["-p", "--verbose", "--output-format", "stream-json", "--permission-mode", self.mode(kind)];
+        let resume = match opening {
+            Opening::Fresh => None,
+            Opening::Resumed => Some(["--resume", conversation.as_str()]),
+        };
+        let ours = channel.into_iter().chain(resume.into_iter().flatten()).map(OsString::from);
+        let extra = self.extra_args.iter().cloned();
+        let leading = self.leading_args.iter().cloned();
+        leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect()
+    }
+
+    /// Resuming does not bring a permission mode back, so it is said every time.
+    fn mode(&self, kind: TurnKind) -> &str {
+        match kind {
+            TurnKind::Plan => "plan",
+            TurnKind::Work => &self.work_mode,
+        }
     }
 }

@@ -7,7 +7,6 @@ mod calls;
 mod ending;
 mod opening;
 mod process;
-mod spending;
 mod talk;
 mod words;
 
@@ -19,30 +18,34 @@ use rapport_core::{AgentDid, Leave, Order};
 use tokio::sync::mpsc::{self, Permit};
 use tokio::time::{Instant, sleep_until};
 
+use super::channel::Channel;
 use super::command::ClaudeConfig;
 use super::transcript::Transcript;
 use super::wire;
 use crate::agents::keeper::CANNOT_START;
-use crate::agents::{Command, Happened, Report, RunId};
+use crate::agents::{Command, GO_ON, Happened, Report, RunId};
 use ending::Ending;
 use process::{Heard, Process};
 use talk::Talk;
 
 pub use opening::answers_message;
 
+/// How long a message may be that goes on the command line, in bytes; a longer one goes in over the input.
+const LONGEST_ARGUMENT: usize = 100_000;
 /// How many reports may wait before the agent is no longer read.
 const MAX_QUEUED: usize = 256;
 
 /// Runs an agent for an order, and reports what it does.
 pub(super) async fn drive(
     config: Arc<ClaudeConfig>,
+    channel: Channel,
     run: RunId,
     order: Order,
     directory: PathBuf,
     commands: mpsc::UnboundedReceiver<Command>,
     reports: mpsc::Sender<Report>,
 ) {
-    let (leave, rest) = match begin(&config, &order, directory).await {
+    let (leave, rest) = match begin(&config, channel, &order, directory).await {
         Ok((process, lines, talk)) => {
             let driver = Driver {
                 config: &config,
@@ -70,6 +73,7 @@ type Lines = mpsc::Receiver<Heard>;
 
 async fn begin(
     config: &Arc<ClaudeConfig>,
+    channel: Channel,
     order: &Order,
     directory: PathBuf,
 ) -> Result<(Process, Lines, Talk), String> {
@@ -82,13 +86,30 @@ async fn begin(
         }
         Err(error) => return Err(format!("cannot read the conversation {}: {error}", order.conversation)),
     };
-    let start = opening::start(order, &transcript);
-    let args = config.arguments(start.opening, &order.conversation, order.kind);
-    let (process, lines) = Process::spawn(config, &args, &directory).map_err(|error| {
+    let start = opening::start(order, &transcript, channel);
+    let (opening, message) = (start.opening, start.message.as_deref());
+    let args = match channel {
+        Channel::Live => config.arguments(opening, &order.conversation, order.kind),
+        Channel::Print => {
+            let message = message.unwrap_or(GO_ON);
+            let said = Some(message).filter(|message| message.len() < LONGEST_ARGUMENT);
+            config.print_arguments(opening, &order.conversation, order.kind, said)
+        }
+    };
+    let (mut process, lines) = Process::spawn(config, &args, &directory).map_err(|error| {
         let (program, directory) = (config.program.display(), directory.display());
         format!("{CANNOT_START}{program} in {directory}: {error}")
     })?;
-    let talk = Talk::new(start.message.as_deref(), start.told, order.replies.iter().cloned());
+    let talk = match channel {
+        Channel::Live => Talk::live(message, start.told, order.replies.iter().cloned()),
+        Channel::Print => {
+            if let Some(long) = message.filter(|message| message.len() >= LONGEST_ARGUMENT) {
+                process.tell(long.to_owned());
+            }
+            process.close_input();
+            Talk::printed(start.told)
+        }
+    };
     Ok((process, lines, talk))
 }
 

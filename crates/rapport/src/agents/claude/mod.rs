@@ -1,21 +1,26 @@
 //! Claude Code, driven over its live stream-json channel, and whatever else speaks that protocol.
 //!
-//! `command` starts it, `wire` is the language, `transcript` what a conversation knows already, `driver` the talk itself.
+//! `command` starts it, `channel` says which way of talking it knows, `wire` is the language, `response` what came of a
+//! message, `transcript` what a conversation knows already, `driver` the talk itself.
 
+pub mod channel;
+pub mod response;
 pub mod transcript;
 pub mod wire;
 
 mod command;
 mod driver;
+mod spending;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use rapport_core::Order;
-use tokio::sync::mpsc;
+use tokio::sync::{OnceCell, mpsc};
 
 use super::{Agent, Controls, Report, RunId};
 
+use channel::Channel;
 pub use command::{ClaudeConfig, Opening};
 pub use driver::answers_message;
 
@@ -23,19 +28,25 @@ pub use driver::answers_message;
 #[derive(Clone, Debug)]
 pub struct Claude {
     config: Arc<ClaudeConfig>,
+    /// How it is talked to, once that is known.
+    channel: Arc<OnceCell<Channel>>,
 }
 
 impl Claude {
     /// An agent that is started like this.
     pub fn new(config: ClaudeConfig) -> Self {
-        Self { config: Arc::new(config) }
+        Self { config: Arc::new(config), channel: Arc::default() }
     }
 }
 
 impl Agent for Claude {
     fn start(&self, run: RunId, order: Order, directory: PathBuf, reports: mpsc::Sender<Report>) -> Controls {
         let (commands, received) = mpsc::unbounded_channel();
-        tokio::spawn(driver::drive(self.config.clone(), run, order, directory, received, reports));
+        let (config, channel) = (self.config.clone(), self.channel.clone());
+        tokio::spawn(async move {
+            let channel = *channel.get_or_init(|| channel::choose(&config)).await;
+            driver::drive(config.clone(), channel, run, order, directory, received, reports).await;
+        });
         Controls { commands }
     }
 }

@@ -129,7 +129,9 @@ impl<W: Write> Plain<W> {
     }
 
     fn plan_saved(&mut self) -> Option<[Line; 2]> {
-        let plan = self.story.view()?.plan.as_ref().filter(|plan| plan.saved)?;
+        // At the end it is told with what came of it.
+        let view = self.story.view().filter(|_| self.story.ended().is_none())?;
+        let plan = view.plan.as_ref().filter(|plan| plan.saved)?;
         let path = plan.path.clone().filter(|path| self.path_told.as_ref() != Some(path))?;
         self.path_told = Some(path.clone());
         self.story.is_present().then(|| summary::saved(&path))

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use rapport_core::{Act, By, Entry, Event, OpenQuestion, QuestionId, RoundId, SessionId};
+use rapport_core::{Act, Aim, By, Entry, Event, OpenQuestion, QuestionId, RoundId, SessionId};
 
 use super::deck::{Card, Deck, News, TextAt};
 use super::keys::{Intent, plain_char};
@@ -152,7 +152,8 @@ impl Screen {
         }
         let question = shown.card.question();
         let mut lines = summary::preface(question);
-        if lines.is_empty() && !self.rounds_told.contains(&question.round) {
+        let told = matches!(view.aim, Aim::Progress(_)) || self.rounds_told.contains(&question.round);
+        if lines.is_empty() && !told {
             self.rounds_told.push(question.round);
             lines.extend(summary::round(question.of));
         }

@@ -3,8 +3,8 @@
 //! A story folds the same facts into the same state as the engine does, so that what is shown is never older or newer
 //! than the fact it is shown with.
 
+use rapport_core::{Aim, Asker, Asking, Purpose, Question, Status, TurnKind, View};
 use rapport_core::{Answer, By, Ending, Entry, Event, OpenQuestion, QuestionId, RoundId, Session, SessionId};
-use rapport_core::{Purpose, Status, TurnKind, View};
 
 use super::render::{ending, prose};
 use super::text::{self, Line, Tone};
@@ -113,7 +113,9 @@ impl Story {
     fn tell_present(&mut self, fact: &Event, entry: &Entry) -> Vec<Line> {
         match fact {
             Event::Created(created) => header(&created.task, &self.id, &created.project),
-            Event::TurnStarted { turn, kind, .. } => turn_started(turn.0, *kind),
+            Event::TurnStarted { turn, kind, .. } => self.turn_started(turn.0, *kind),
+            Event::Asked { asker: Asker::Agent { .. }, questions, .. } => self.asked(questions),
+            Event::Declined { asked, .. } if !asked.is_empty() => self.declined(asked),
             Event::Connected { model: Some(model), .. } if self.is_new(model) => {
                 vec![Line::new(Tone::Dim, "· Agent connected, model ").and(Tone::Dim, model)]
             }
@@ -131,7 +133,11 @@ impl Story {
             Event::Unreadable { line, .. } => {
                 vec![Line::new(Tone::Dim, "· not understood: ").and_giving(Tone::Dim, line)]
             }
-            Event::Answered { question, answer, by } => self.answered(question, answer, by),
+            Event::Answered { question, answer, by } => {
+                let mut lines = self.answered(question, answer, by);
+                lines.extend(self.resuming(question));
+                lines
+            }
             Event::Reopened { question, by } if *by != self.me => {
                 let given =
                     self.view.iter().flat_map(|view| &view.answers).find(|given| given.id == *question);
@@ -237,6 +243,69 @@ impl Story {
         of_round.filter(|question| question.purpose != Purpose::Confirm).map(line).collect()
     }
 
+    fn turn_started(&self, number: u32, kind: TurnKind) -> Vec<Line> {
+        match (number, kind) {
+            (1, TurnKind::Plan) => Vec::new(),
+            (_, TurnKind::Plan) if self.makes_file() => {
+                vec![Line::new(
+                    Tone::Dim,
+                    "· That is no valid progress file; the agent is told what is wrong",
+                )]
+            }
+            (_, TurnKind::Plan) => vec![Line::new(Tone::Dim, "· The agent makes the plan anew")],
+            (_, TurnKind::Work) => {
+                vec![Line::empty(), Line::new(Tone::Strong, "Starting the work"), Line::empty()]
+            }
+        }
+    }
+
+    /// Where a file is made, the questions of a round are told together before they are asked one by one.
+    fn asked(&self, questions: &[Question]) -> Vec<Line> {
+        let clarifies = questions.iter().all(|question| question.purpose == Purpose::Clarify);
+        if !self.makes_file() || !clarifies {
+            return Vec::new();
+        }
+        let title = format!("--- Round {} of clarifications ---", self.clarifying);
+        let mut lines = vec![Line::empty(), Line::new(Tone::Dim, &title)];
+        for (place, question) in questions.iter().enumerate() {
+            let number = format!("{:>3}. ", place + 1);
+            lines.push(Line::new(Tone::Dim, &number).and(Tone::Text, &question.text).hanging(5));
+        }
+        lines
+    }
+
+    /// What the agent wanted to ask, and why nobody was asked.
+    fn declined(&self, asked: &[String]) -> Vec<Line> {
+        let view = self.view.as_ref();
+        let assumes = view.is_some_and(|view| match &view.aim {
+            Aim::Progress(aim) => aim.asking == Asking::Assume,
+            Aim::Work => false,
+        });
+        let max = view.map_or(0, |view| view.rounds.max);
+        let why = match assumes {
+            true => "The agent wanted to ask, and assumes instead; --adaptive lets it ask:".to_owned(),
+            false => format!(
+                "Maximum clarification rounds ({max}) reached. Proceeding with available context. Not asked:"
+            ),
+        };
+        let first = Line::new(Tone::Care, "! ").and(Tone::Text, &why).hanging(2);
+        let questions =
+            asked.iter().map(|text| Line::new(Tone::Dim, "  - ").and(Tone::Text, text).hanging(4));
+        [first].into_iter().chain(questions).collect()
+    }
+
+    /// With the last answer of a round the agent goes on.
+    fn resuming(&self, answered: &QuestionId) -> Option<Line> {
+        let question = self.open(answered).filter(|_| self.makes_file())?;
+        let mut open = self.view.iter().flat_map(|view| &view.questions);
+        let is_last = !open.any(|other| other.round == question.round && other.id != question.id);
+        is_last.then(|| Line::new(Tone::Dim, "· Resuming session with your answers..."))
+    }
+
+    fn makes_file(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| matches!(view.aim, Aim::Progress(_)))
+    }
+
     fn is_new(&self, model: &str) -> bool {
         self.view.as_ref().is_none_or(|view| view.agent.model.as_deref() != Some(model))
     }
@@ -253,16 +322,6 @@ fn header(task: &str, id: &SessionId, project: &str) -> Vec<Line> {
     lines.push(Line::new(Tone::Dim, "  ").and_giving(Tone::Dim, &format!("{id} in {project}")));
     lines.push(Line::empty());
     lines
-}
-
-fn turn_started(number: u32, kind: TurnKind) -> Vec<Line> {
-    match (number, kind) {
-        (1, TurnKind::Plan) => Vec::new(),
-        (_, TurnKind::Plan) => vec![Line::new(Tone::Dim, "· The agent makes the plan anew")],
-        (_, TurnKind::Work) => {
-            vec![Line::empty(), Line::new(Tone::Strong, "Starting the work"), Line::empty()]
-        }
-    }
 }
 
 fn is_failing(entry: &Entry) -> bool {

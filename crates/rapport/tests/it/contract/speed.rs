@@ -96,6 +96,7 @@ fn first() -> Vec<Event> {
         project: "/home/somebody/project".into(),
         conversation: ConversationId::new("0b8e6a52-6a0e-4a34-9c57-0d6d1a4d7c11"),
         by: person(),
+        aim: rapport_core::Aim::Work,
         terms: Terms::default(),
     })]
 }

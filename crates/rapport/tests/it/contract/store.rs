@@ -36,6 +36,23 @@ fn a_session_goes_on_where_it_was_left() {
 }
 
 #[test]
+fn what_is_kept_beside_the_facts_is_there_again() {
+    on_every_store(|store| {
+        let (id, _, _log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
+        assert_eq!(store.kept(&id, "conversation").unwrap(), None);
+        store.keep(&id, "conversation", b"one\n").unwrap();
+        store.keep(&id, "conversation", b"two\n\xff").unwrap();
+        store.keep(&id, "../../log.jsonl", b"elsewhere").unwrap();
+        assert_eq!(store.kept(&id, "conversation").unwrap().as_deref(), Some(&b"two\n\xff"[..]));
+        assert_eq!(store.read(&id, 0).unwrap().len(), 1, "the facts are untouched");
+        assert_eq!(store.list().unwrap(), [id]);
+        let unknown = SessionId::new("nothing");
+        assert!(matches!(store.keep(&unknown, "x", b""), Err(StoreError::NotFound(_))));
+        assert!(matches!(store.kept(&unknown, "x"), Err(StoreError::NotFound(_))));
+    });
+}
+
+#[test]
 fn one_writer_at_a_time() {
     on_every_store(|store| {
         let (id, _, log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();

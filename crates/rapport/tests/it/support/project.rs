@@ -72,8 +72,17 @@ impl Project {
 
     /// Starts `rapport run --json` and reads what it prints, line by line.
     pub(crate) fn start<S: AsRef<OsStr>>(&self, args: &[S], env: &[(&str, &str)]) -> Running {
+        let args: Vec<_> = [OsStr::new("run"), OsStr::new("--json")]
+            .into_iter()
+            .chain(args.iter().map(AsRef::as_ref))
+            .collect();
+        self.launch(&args, env)
+    }
+
+    /// Starts any command that prints entries, and reads them.
+    pub(crate) fn launch<S: AsRef<OsStr>>(&self, args: &[S], env: &[(&str, &str)]) -> Running {
         let mut command = self.command();
-        command.arg("run").arg("--json").args(args).envs(env.iter().copied());
+        command.args(args).envs(env.iter().copied());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Running { child, lines }

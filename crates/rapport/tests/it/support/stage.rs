@@ -25,6 +25,7 @@ impl Stage {
             project: "/home/me/shop".into(),
             conversation: ConversationId::new("c-1"),
             by: me(),
+            aim: rapport_core::Aim::Work,
             terms: Terms::default(),
         };
         let now: Timestamp = "2026-01-24T10:00:00Z".parse().expect("a time");

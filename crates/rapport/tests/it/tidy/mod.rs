@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What a folder of `src/` may use of the others. Arrows go one way; siblings never use siblings.
-const MAY_USE: [(&str, &[&str]); 10] = [
+const MAY_USE: [(&str, &[&str]); 11] = [
     ("clock", &[]),
     ("config", &[]),
+    ("projects", &[]),
     ("stores", &[]),
     ("workers", &[]),
     ("agents", &["workers"]),
@@ -14,7 +15,13 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     ("channels", &["engine"]),
     ("error", &["config", "engine", "stores"]),
     ("wiring", &["agents", "cli", "clock", "config", "engine", "error", "stores", "workers"]),
-    ("cli", &["agents", "channels", "clock", "config", "engine", "error", "stores", "wiring", "workers"]),
+    (
+        "cli",
+        &[
+            "agents", "channels", "clock", "config", "engine", "error", "projects", "stores", "wiring",
+            "workers",
+        ],
+    ),
 ];
 
 #[test]

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use rapport_core::{CallId, CallReply, Order};
 
 use crate::agents::GO_ON;
+use crate::agents::claude::channel::Channel;
 use crate::agents::claude::command::Opening;
 use crate::agents::claude::transcript::{ANSWERS, Transcript};
 
@@ -19,10 +20,10 @@ pub(super) struct Start {
 }
 
 /// Finds out how to begin, from the order and what the conversation knows of it.
-pub(super) fn start(order: &Order, transcript: &Transcript) -> Start {
+pub(super) fn start(order: &Order, transcript: &Transcript, channel: Channel) -> Start {
     // A permission told by message is not used yet: the agent asks for it again, and gets it then.
     let arrives = |call: &CallId, reply: &CallReply| {
-        matches!(reply, CallReply::Answers(_)) || has_reply(transcript, call, reply)
+        matches!(reply, CallReply::Answers(_)) || has_reply(transcript, channel, call, reply)
     };
     let arriving = order.replies.iter().filter(|(call, reply)| arrives(call, reply));
     let calls = || arriving.map(|(call, _)| call.clone()).collect();
@@ -35,24 +36,26 @@ pub(super) fn start(order: &Order, transcript: &Transcript) -> Start {
         return Start { opening, message: None, told: Vec::new() };
     }
     let prompt = (!transcript.was_told(&order.prompt)).then(|| order.prompt.clone());
-    let message = joined([prompt, untold_answers(order, transcript)]);
+    let message = joined([prompt, untold_answers(order, transcript, channel)]);
     if message.is_none() && transcript.has_deferred() {
         return Start { opening, message: None, told: Vec::new() };
     }
     Start { opening, message: Some(message.unwrap_or_else(|| GO_ON.into())), told: calls() }
 }
 
-fn untold_answers(order: &Order, transcript: &Transcript) -> Option<String> {
-    let untold = order.replies.iter().filter(|(call, reply)| !has_reply(transcript, call, reply));
+fn untold_answers(order: &Order, transcript: &Transcript, channel: Channel) -> Option<String> {
+    let untold = order.replies.iter().filter(|(call, reply)| !has_reply(transcript, channel, call, reply));
     answers_message(&untold.cloned().collect::<Vec<_>>())
 }
 
 /// Whether the conversation holds this reply: as the call's result, or in a message after it. A call that was to be
-/// refused has its reply when it has failed.
-fn has_reply(transcript: &Transcript, call: &CallId, reply: &CallReply) -> bool {
+/// refused has its reply when it has failed; in print mode every call fails, and that says nothing.
+fn has_reply(transcript: &Transcript, channel: Channel, call: &CallId, reply: &CallReply) -> bool {
     let by_result = match reply {
         CallReply::Answers(_) | CallReply::Allow { .. } => transcript.answered(call),
-        CallReply::Deny { .. } => transcript.answered(call) || transcript.failed(call),
+        CallReply::Deny { .. } => {
+            transcript.answered(call) || channel == Channel::Live && transcript.failed(call)
+        }
     };
     by_result || in_words(reply).iter().all(|(question, _)| transcript.was_answered_since(call, question))
 }

@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::{Calls, Channel, Waiting};
-use super::spending::{self, Spending};
 use super::words;
 use crate::agents::Happened;
+use crate::agents::claude::response::{Asking, Response};
+use crate::agents::claude::spending;
 use crate::agents::claude::wire::{self, Block, Kind, Line, Message, Request};
 
 /// What an agent is told that asks two questions in the same words. Nobody is asked: answers go by the questions'
@@ -32,13 +33,15 @@ pub(super) struct Talk {
     /// Said to it while it works, and not taken up yet.
     unread: Vec<String>,
     connected: bool,
-    /// Since the last result.
-    spending: Spending,
+    /// What it printed since its last result.
+    response: Response,
+    /// Whether nobody can be asked while it runs, and so everything it asked is still to be asked in the end.
+    printed: bool,
 }
 
 impl Talk {
     /// Begins a talk with its first lines, and with replies whose calls may be asked again.
-    pub(super) fn new(
+    pub(super) fn live(
         message: Option<&str>,
         told: Vec<CallId>,
         replies: impl IntoIterator<Item = (CallId, CallReply)>,
@@ -52,6 +55,11 @@ impl Talk {
         }
     }
 
+    /// A talk in which everything is said on the command line.
+    pub(super) fn printed(told: Vec<CallId>) -> Self {
+        Self { told, printed: true, ..Self::default() }
+    }
+
     /// Whether the agent waits for somebody.
     pub(super) fn anyone_waits(&self) -> bool {
         self.calls.anyone_waits()
@@ -62,8 +70,11 @@ impl Talk {
         self.lines.extend(self.calls.reply(call, reply));
     }
 
-    /// Something is to be said to the agent.
+    /// Something is to be said to the agent, if it listens.
     pub(super) fn say(&mut self, text: &str) {
+        if self.printed {
+            return;
+        }
         self.lines.push_back(wire::user_message(text));
         self.unread.push(text.to_owned());
     }
@@ -79,6 +90,7 @@ impl Talk {
             self.babble(text);
             return None;
         };
+        self.response.process(&line);
         match line.kind() {
             Kind::Init => self.init(&line),
             Kind::Assistant => self.assistant(&line),
@@ -100,7 +112,7 @@ impl Talk {
         if let Ok(line) = wire::parse(text)
             && line.kind() == Kind::Result
         {
-            self.spend(spending::of_result(&line));
+            self.settle(&line);
         }
     }
 
@@ -113,7 +125,7 @@ impl Talk {
 
     /// The process is gone. Where it told no sum, what its messages told is the best there is.
     pub(super) fn end(&mut self) {
-        self.spend(self.spending.so_far());
+        self.spend(self.response.spent_so_far());
     }
 
     fn init(&mut self, line: &Line<'_>) {
@@ -133,7 +145,6 @@ impl Talk {
         for call in std::mem::take(&mut self.told) {
             self.did(AgentDid::Take { call });
         }
-        self.spending.note(message);
         let by_agent_itself = line.parent_tool_use_id.is_empty();
         for text in message.texts().filter(|text| by_agent_itself && !text.trim().is_empty()) {
             self.did(AgentDid::Say { text: text.to_owned() });
@@ -229,8 +240,8 @@ impl Talk {
 
     /// A turn is over; and the run, unless there is something it has not read yet: then another turn begins.
     fn result(&mut self, line: &Line<'_>) -> Option<Leave> {
-        self.spend(spending::of_result(line));
         let leave = self.leave(line);
+        self.settle(line);
         let goes_on = matches!(leave, Leave::Finished { .. }) && !self.unread.is_empty();
         (!goes_on).then_some(leave)
     }
@@ -241,7 +252,7 @@ impl Talk {
             let call = Some(call).filter(|call| !call.is_empty()).map(CallId::new).or(parked);
             return Leave::Deferred { call: call.unwrap_or_else(|| CallId::new("")) };
         }
-        if let Some(call) = self.ask_denied(line) {
+        if let Some(call) = self.ask_unheard() {
             return Leave::Deferred { call };
         }
         if line.is_failure() {
@@ -251,12 +262,15 @@ impl Talk {
     }
 
     /// Questions that an older CLI refused without asking anybody. They are asked now; the answers go in a message.
-    fn ask_denied(&mut self, line: &Line<'_>) -> Option<CallId> {
+    /// What was asked over the live channel is not asked again.
+    fn ask_unheard(&mut self) -> Option<CallId> {
+        let asked: Vec<Asking> = match self.printed {
+            true => self.response.asked().into_iter().cloned().collect(),
+            false => self.response.denied().to_vec(),
+        };
         let mut last = None;
-        for denial in line.permission_denials.iter().filter_map(|denial| denial.as_ref()) {
-            let call = CallId::new(&*denial.tool_use_id);
-            let questions = wire::drafts(denial.tool_input);
-            if &*denial.tool_name != wire::ASK || self.calls.was_asked(&call) || questions.is_empty() {
+        for Asking { call, questions } in asked {
+            if self.calls.was_asked(&call) {
                 continue;
             }
             self.did(AgentDid::Ask { call: call.clone(), ask: Ask::Questions(questions), parkable: true });
@@ -265,16 +279,24 @@ impl Talk {
         last
     }
 
-    fn spend(&mut self, usage: rapport_core::Usage) {
-        if usage != rapport_core::Usage::default() {
-            self.spending = Spending::default();
+    /// A result tells what its turn used; what follows counts anew.
+    fn settle(&mut self, line: &Line<'_>) {
+        if self.spend(spending::of_result(line)) {
+            self.response = Response::default();
+        }
+    }
+
+    fn spend(&mut self, usage: rapport_core::Usage) -> bool {
+        let is_some = usage != rapport_core::Usage::default();
+        if is_some {
             self.did(AgentDid::Spend { usage });
         }
+        is_some
     }
 
     fn progress(&mut self, doing: String) {
         let doing = Some(doing).filter(|doing| !doing.is_empty());
-        self.reports.push_back(Happened::Progress(Progress { doing, usage: self.spending.so_far() }));
+        self.reports.push_back(Happened::Progress(Progress { doing, usage: self.response.spent_so_far() }));
     }
 
     fn did(&mut self, did: AgentDid) {

@@ -1,6 +1,6 @@
 //! The end of a session: what came of it, what changed, what it took, or why it stopped and how to go on.
 
-use rapport_core::{Changes, FileChange, PhaseView, Status, View};
+use rapport_core::{Aim, Changes, FileChange, PhaseView, Status, View};
 
 use super::super::text::{Line, Tone, width};
 use super::super::words;
@@ -25,6 +25,10 @@ fn completed(view: &View, rounds: usize) -> Vec<Line> {
     lines.push(Line::empty());
     lines.extend(changes(view.changes.as_ref()));
     lines.push(Line::empty());
+    if let Aim::Progress(_) = view.aim {
+        lines.extend(tokens(view, rounds));
+        return lines;
+    }
     lines.push(totals(view, rounds));
     lines.extend(plan(view));
     lines
@@ -33,6 +37,7 @@ fn completed(view: &View, rounds: usize) -> Vec<Line> {
 fn failed(view: &View, rounds: usize) -> Vec<Line> {
     let at = match view.phase {
         PhaseView::Clarifying => "while the agent was clarifying the task",
+        PhaseView::Reporting if matches!(view.aim, Aim::Progress(_)) => "while the file was being made",
         PhaseView::Confirming => "while the plan waited for confirmation",
         PhaseView::Working => "while the agent was working",
         PhaseView::Reporting | PhaseView::Ended => "while the work was being reported",
@@ -96,6 +101,20 @@ fn totals(view: &View, rounds: usize) -> Line {
     }
     parts.extend(words::usage(&view.usage));
     Line::new(Tone::Dim, &parts.join(" · "))
+}
+
+/// What all rounds together took, by kind.
+fn tokens(view: &View, rounds: usize) -> [Line; 2] {
+    let usage = &view.usage;
+    let used = [
+        ("In", usage.input),
+        ("Out", usage.output),
+        ("CacheW", usage.cache_write),
+        ("CacheR", usage.cache_read),
+    ];
+    let used = used.map(|(name, number)| format!("{name}: {}", words::tokens(number))).join(" | ");
+    let rounds = format!("(Accumulated across {rounds} round(s) of Q&A)");
+    [Line::new(Tone::Dim, &format!("Total tokens used: {used}")), Line::new(Tone::Dim, &rounds)]
 }
 
 fn plan(view: &View) -> Option<Line> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use rapport_core::{PhaseView, Status, Usage, View};
+use rapport_core::{Aim, PhaseView, Status, Usage, View};
 
 use super::super::text::{Line, Tone};
 use super::super::words;
@@ -36,6 +36,7 @@ pub(crate) fn doing(view: &View) -> &'static str {
         (_, PhaseView::Clarifying) => "The agent is looking at the task",
         (_, PhaseView::Confirming) => "Waiting for the plan to be confirmed",
         (_, PhaseView::Working) => "The agent is working",
+        (_, PhaseView::Reporting) if matches!(view.aim, Aim::Progress(_)) => "Writing the file",
         (_, PhaseView::Reporting | PhaseView::Ended) => "Looking at what changed",
     }
 }

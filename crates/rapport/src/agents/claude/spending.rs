@@ -2,7 +2,7 @@
 
 use rapport_core::Usage;
 
-use crate::agents::claude::wire::{Line, Message, Tokens};
+use super::wire::{Line, Message, Tokens};
 
 /// The sum over all messages. A message comes in several pieces, each of which tells its whole use so far.
 #[derive(Debug, Default)]

@@ -1,0 +1,81 @@
+//! What a session is for, beside its task: to have it done, or to have it planned in a file.
+
+use serde::{Deserialize, Serialize};
+
+/// What a session is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aim {
+    /// Clarify, plan, confirm, work, report.
+    #[default]
+    Work,
+    /// Clarify, and write a progress file; nothing else is done.
+    Progress(ProgressAim),
+}
+
+/// Which progress file is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgressAim {
+    /// Where it goes, from the project's root.
+    pub path: String,
+    /// Whether the agent may ask.
+    #[serde(default)]
+    pub asking: Asking,
+    /// How it is to plan.
+    #[serde(default)]
+    pub mode: PlanMode,
+    /// What is done about a file that is there already.
+    #[serde(default)]
+    pub existing: Existing,
+    /// What the project is made of, as far as its files tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
+}
+
+/// Whether an agent that plans may ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asking {
+    /// No: it assumes, and says what.
+    #[default]
+    Assume,
+    /// Yes, where a critical fact is missing.
+    Adaptive,
+}
+
+/// How an agent is to plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanMode {
+    /// Phases of tasks.
+    #[default]
+    Basic,
+    /// Backwards from what has to be true in the end.
+    Gsd,
+}
+
+/// What is done about a file that is there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Existing {
+    /// It stays, and nothing is written.
+    #[default]
+    Refuse,
+    /// It is replaced.
+    Replace,
+    /// It is replaced, but sections that only its owner knows are kept.
+    KeepSections,
+}
+
+impl Aim {
+    pub(crate) fn is_work(&self) -> bool {
+        matches!(self, Aim::Work)
+    }
+
+    pub(crate) fn progress(&self) -> Option<&ProgressAim> {
+        match self {
+            Aim::Progress(aim) => Some(aim),
+            Aim::Work => None,
+        }
+    }
+}

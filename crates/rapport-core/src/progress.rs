@@ -1,0 +1,424 @@
+//! The progress file: a name, how it stands, phases of tasks to tick off, and what was learned on the way.
+//!
+//! It is read line by line and kept as it was written. Whatever nobody here knows stays where it is, byte for byte; a
+//! change touches only the section, or the line, that it is about.
+
+mod cut;
+mod rows;
+
+use std::fmt;
+
+use thiserror::Error;
+
+pub use cut::cut_out;
+use rows::{Row, rows};
+
+/// The word in the status that says there is nothing left to do.
+pub const DONE: &str = "RALPH_DONE";
+
+/// How the heading of a file begins.
+const HEADING: &str = "# Progress:";
+
+/// A progress file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgressFile {
+    /// Everything before the first section, with the heading.
+    head: String,
+    sections: Vec<Section>,
+}
+
+/// A section: its heading line and what is below it, as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Section {
+    heading: String,
+    body: String,
+}
+
+/// The sections that mean something here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    Status,
+    Analysis,
+    Tasks,
+    Testing,
+    Completed,
+    Attempts,
+    Iterations,
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// The line of the file it is on, from 1.
+    pub line: usize,
+    /// The heading it is under.
+    pub phase: Option<String>,
+    /// What there is to do, as it is written.
+    pub text: String,
+    /// Whether it is done.
+    pub done: bool,
+}
+
+/// What was tried in an iteration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attempt {
+    /// The heading, such as `Iteration 3`.
+    pub title: String,
+    /// What was tried.
+    pub tried: Option<String>,
+    /// What came of it.
+    pub result: Option<String>,
+    /// What to try next.
+    pub next: Option<String>,
+}
+
+/// Something that keeps a file from being a valid one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line it is about, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// There is nothing of a progress file in a text: no name, no status, no task, no analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("there is no progress file in it: no name, status, tasks or analysis")]
+pub struct NoProgress;
+
+impl ProgressFile {
+    /// Reads a file. What is not as it should be is told by [`ProgressFile::problems`]; here only a text that has
+    /// nothing of such a file is an error.
+    pub fn parse(text: &str) -> Result<Self, NoProgress> {
+        let file = Self::split(text);
+        let nothing = file.name().is_none()
+            && file.status().is_none()
+            && file.analysis().is_none()
+            && file.tasks().is_empty();
+        if nothing { Err(NoProgress) } else { Ok(file) }
+    }
+
+    fn split(text: &str) -> Self {
+        let mut file = Self::default();
+        for row in rows(text) {
+            if row.heading(2).is_some() {
+                file.sections.push(Section { heading: row.raw.to_owned(), body: String::new() });
+                continue;
+            }
+            match file.sections.last_mut() {
+                Some(section) => section.body.push_str(row.raw),
+                None => file.head.push_str(row.raw),
+            }
+        }
+        file
+    }
+
+    /// The project's name.
+    pub fn name(&self) -> Option<&str> {
+        let headings = rows(&self.head).filter(|row| !row.is_code);
+        let mut names = headings.filter_map(|row| name_in(row.raw));
+        names.next().filter(|name| !name.is_empty())
+    }
+
+    /// How it stands.
+    pub fn status(&self) -> Option<&str> {
+        self.words_of(Known::Status)
+    }
+
+    /// What was found out.
+    pub fn analysis(&self) -> Option<&str> {
+        self.words_of(Known::Analysis)
+    }
+
+    /// How it is tested.
+    pub fn testing_strategy(&self) -> Option<&str> {
+        self.words_of(Known::Testing)
+    }
+
+    /// Whether the status says that there is nothing left to do.
+    pub fn is_done(&self) -> bool {
+        self.status().is_some_and(|status| status.contains(DONE))
+    }
+
+    /// All tasks, in order.
+    pub fn tasks(&self) -> Vec<Task> {
+        self.tasks_in(Known::Tasks)
+    }
+
+    /// The first task that is not done.
+    pub fn next_task(&self) -> Option<Task> {
+        self.tasks().into_iter().find(|task| !task.done)
+    }
+
+    /// What was completed in this iteration.
+    pub fn completed(&self) -> Vec<Task> {
+        self.tasks_in(Known::Completed)
+    }
+
+    /// The headings in the tasks, in order.
+    pub fn phases(&self) -> Vec<String> {
+        let body = self.section(Known::Tasks).map_or("", |section| &section.body);
+        rows(body).filter_map(|row| row.heading(3).map(str::to_owned)).collect()
+    }
+
+    /// What was tried of late.
+    pub fn attempts(&self) -> Vec<Attempt> {
+        let body = self.section(Known::Attempts).map_or("", |section| &section.body);
+        let mut attempts: Vec<Attempt> = Vec::new();
+        for row in rows(body) {
+            if let Some(title) = row.heading(3) {
+                attempts.push(Attempt { title: title.to_owned(), ..Attempt::default() });
+            }
+            let (Some(attempt), Some(item)) = (attempts.last_mut(), row.item()) else { continue };
+            let said = |label: &str| item.strip_prefix(label).map(|words| words.trim().to_owned());
+            attempt.tried = said("Tried:").or(attempt.tried.take());
+            attempt.result = said("Result:").or(attempt.result.take());
+            attempt.next = said("Next:").or(attempt.next.take());
+        }
+        attempts
+    }
+
+    /// The rows of the iteration log, each as its cells, without the heading of the table.
+    pub fn iterations(&self) -> Vec<Vec<&str>> {
+        let body = self.section(Known::Iterations).map_or("", |section| &section.body);
+        let table = rows(body).filter(|row| !row.is_code).filter_map(|row| cells(row.raw));
+        table.skip_while(|cells| !is_rule(cells)).filter(|cells| !is_rule(cells)).collect()
+    }
+
+    /// In a few words: how many tasks there are, and which is next.
+    pub fn summary(&self) -> String {
+        let (tasks, phases) = (self.tasks(), self.phases().len());
+        let done = tasks.iter().filter(|task| task.done).count();
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let mut words =
+            format!("{} task{} in {phases} phase{}", tasks.len(), plural(tasks.len()), plural(phases));
+        if done > 0 {
+            words.push_str(&format!(", {done} done"));
+        }
+        match self.next_task().filter(|_| !self.is_done()) {
+            Some(next) => format!("{words}; next: {}", next.text),
+            None => format!("{words}; nothing is left to do"),
+        }
+    }
+
+    /// What keeps this from being a valid file, in the order of its lines.
+    pub fn problems(&self) -> Vec<Problem> {
+        let last = self.to_string().lines().count().max(1);
+        let mut problems = Vec::new();
+        if self.name().is_none() {
+            problems.push(Problem::new(1, "the heading `# Progress: Name` is missing"));
+        }
+        for known in Known::ALL {
+            let mut places = self.places(known);
+            let Some((line, section)) = places.next() else {
+                if known.is_needed() {
+                    problems
+                        .push(Problem::new(last, format!("the section `## {}` is missing", known.title())));
+                }
+                continue;
+            };
+            if known.is_needed() && section.body.trim().is_empty() {
+                problems.push(Problem::new(line, format!("the section `## {}` is empty", known.title())));
+            }
+            let again = |(line, _)| Problem::new(line, format!("`## {}` is there twice", known.title()));
+            problems.extend(places.map(again));
+        }
+        problems.extend(self.problems_of_tasks());
+        problems.sort_by_key(|problem| problem.line);
+        problems
+    }
+
+    fn problems_of_tasks(&self) -> Vec<Problem> {
+        let Some((line, section)) = self.places(Known::Tasks).next() else { return Vec::new() };
+        if section.body.trim().is_empty() {
+            return Vec::new();
+        }
+        let mut problems = Vec::new();
+        if self.phases().is_empty() {
+            problems.push(Problem::new(line, "there is no `### Phase …` under `## Tasks`"));
+        }
+        if self.tasks().is_empty() {
+            problems.push(Problem::new(line, "there is no task (`- [ ] …`) under `## Tasks`"));
+        }
+        for row in rows(&section.body).filter(Row::is_odd_task) {
+            problems
+                .push(Problem::new(line + row.number, "a task begins with `- [ ] ` or `- [x] `, then words"));
+        }
+        problems
+    }
+
+    /// Ticks off the task on this line; says whether there is one.
+    pub fn tick(&mut self, line: usize) -> bool {
+        if !self.tasks().iter().any(|task| task.line == line) {
+            return false;
+        }
+        let mut above = self.head.lines().count();
+        for section in &mut self.sections {
+            above += 1;
+            let count = section.body.lines().count();
+            if line > above && line <= above + count {
+                let tick = |row: Row<'_>| match row.number == line - above {
+                    true => row.raw.replacen("[ ]", "[x]", 1),
+                    false => row.raw.to_owned(),
+                };
+                section.body = rows(&section.body).map(tick).collect();
+                return true;
+            }
+            above += count;
+        }
+        false
+    }
+
+    /// Says that there is nothing left to do, and why.
+    pub fn mark_done(&mut self, why: &str) {
+        let status = self.sections.iter_mut().find(|section| section.is(Known::Status));
+        let body = format!("\n{DONE} - {}\n\n", why.trim());
+        match status {
+            Some(section) => section.body = body,
+            None => {
+                let section = Section { heading: "## Status\n".into(), body };
+                self.sections.insert(0, section);
+            }
+        }
+    }
+
+    /// This file with the sections of an older one that are nobody's business here, at the end, where this has none of
+    /// that name.
+    #[must_use]
+    pub fn keeping(mut self, older: &ProgressFile) -> Self {
+        for section in &older.sections {
+            let mine = self.sections.iter().any(|mine| mine.title().eq_ignore_ascii_case(section.title()));
+            if Known::of(section).is_some() || mine {
+                continue;
+            }
+            let gap = match self.to_string() {
+                text if text.is_empty() || text.ends_with("\n\n") => "",
+                text if text.ends_with('\n') => "\n",
+                _ => "\n\n",
+            };
+            match self.sections.last_mut() {
+                Some(last) if last.body.is_empty() => last.heading.push_str(gap),
+                Some(last) => last.body.push_str(gap),
+                None => self.head.push_str(gap),
+            }
+            self.sections.push(section.clone());
+        }
+        self
+    }
+
+    fn section(&self, known: Known) -> Option<&Section> {
+        self.sections.iter().find(|section| section.is(known))
+    }
+
+    /// The sections of a kind with the lines they begin on.
+    fn places(&self, known: Known) -> impl Iterator<Item = (usize, &Section)> {
+        let mut next = self.head.lines().count() + 1;
+        let placed = self.sections.iter().map(move |section| {
+            let line = next;
+            next += 1 + section.body.lines().count();
+            (line, section)
+        });
+        placed.filter(move |(_, section)| section.is(known))
+    }
+
+    fn words_of(&self, known: Known) -> Option<&str> {
+        let body = self.section(known)?.body.trim();
+        Some(body).filter(|body| !body.is_empty())
+    }
+
+    fn tasks_in(&self, known: Known) -> Vec<Task> {
+        let Some((above, section)) = self.places(known).next() else { return Vec::new() };
+        let mut phase = None;
+        let mut tasks = Vec::new();
+        for row in rows(&section.body) {
+            if let Some(title) = row.heading(3) {
+                phase = Some(title.to_owned());
+            }
+            if let Some((done, text)) = row.task() {
+                let (line, text) = (above + row.number, text.to_owned());
+                tasks.push(Task { line, phase: phase.clone(), text, done });
+            }
+        }
+        tasks
+    }
+}
+
+impl fmt::Display for ProgressFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.head)?;
+        self.sections.iter().try_for_each(|section| write!(f, "{}{}", section.heading, section.body))
+    }
+}
+
+impl Section {
+    fn title(&self) -> &str {
+        self.heading.trim().trim_start_matches('#').trim()
+    }
+
+    fn is(&self, known: Known) -> bool {
+        self.title().eq_ignore_ascii_case(known.title())
+    }
+}
+
+impl Known {
+    const ALL: [Known; 7] = [
+        Known::Status,
+        Known::Analysis,
+        Known::Tasks,
+        Known::Testing,
+        Known::Completed,
+        Known::Attempts,
+        Known::Iterations,
+    ];
+
+    fn of(section: &Section) -> Option<Known> {
+        Known::ALL.into_iter().find(|known| section.is(*known))
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Known::Status => "Status",
+            Known::Analysis => "Analysis",
+            Known::Tasks => "Tasks",
+            Known::Testing => "Testing Strategy",
+            Known::Completed => "Completed This Iteration",
+            Known::Attempts => "Recent Attempts",
+            Known::Iterations => "Iteration Log",
+        }
+    }
+
+    fn is_needed(self) -> bool {
+        match self {
+            Known::Status | Known::Tasks | Known::Testing => true,
+            Known::Analysis | Known::Completed | Known::Attempts | Known::Iterations => false,
+        }
+    }
+}
+
+impl Problem {
+    fn new(line: usize, what: impl Into<String>) -> Self {
+        Self { line, what: what.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+/// The name in a line, if that is the heading of a file.
+fn name_in(line: &str) -> Option<&str> {
+    line.strip_prefix(HEADING).map(str::trim)
+}
+
+fn cells(line: &str) -> Option<Vec<&str>> {
+    let inner = line.trim().strip_prefix('|')?;
+    let inner = inner.strip_suffix('|').unwrap_or(inner);
+    Some(inner.split('|').map(str::trim).collect())
+}
+
+/// The line below the heading of a table.
+fn is_rule(cells: &[&str]) -> bool {
+    cells.iter().all(|cell| cell.contains('-') && cell.chars().all(|c| c == '-' || c == ':'))
+}

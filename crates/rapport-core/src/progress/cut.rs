@@ -1,0 +1,34 @@
+//! The file in what an agent said, which may have said something before it and put it into a code block.
+
+use super::name_in;
+use super::rows::Fence;
+
+/// The file in a reply: from the last `# Progress:` heading on, without the code block it may be in. `None` where there
+/// is no such heading.
+pub fn cut_out(reply: &str) -> Option<String> {
+    let lines: Vec<&str> = reply.lines().collect();
+    let start = lines.iter().rposition(|line| name_in(line).is_some())?;
+    let wrapped = lines[..start].iter().rev().find(|line| !line.trim().is_empty());
+    let file = match wrapped.and_then(|line| Fence::of(line)) {
+        Some(_) => unwrapped(&lines[start..]),
+        None => &lines[start..],
+    };
+    Some(format!("{}\n", file.join("\n").trim_end()))
+}
+
+/// The lines up to the end of the code block around them. Code blocks within are pairs; the one that is left over ends it.
+fn unwrapped<'a>(lines: &'a [&'a str]) -> &'a [&'a str] {
+    let fences = lines.iter().enumerate().filter_map(|(place, line)| Some((place, Fence::of(line)?)));
+    let fences: Vec<_> = fences.collect();
+    let mut inside = false;
+    for (n, (place, fence)) in fences.iter().enumerate() {
+        let is_last = n + 1 == fences.len();
+        match (inside, fence.is_named) {
+            (true, false) => inside = false,
+            (false, false) if is_last => return &lines[..*place],
+            (false, _) => inside = true,
+            (true, true) => {}
+        }
+    }
+    lines
+}

@@ -1,0 +1,88 @@
+//! A text line by line: where headings, list items and tasks are, and where a code block makes them mean nothing.
+
+/// A line of a text, with its end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row<'a> {
+    /// Its place, from 1.
+    pub(super) number: usize,
+    /// As it is written.
+    pub(super) raw: &'a str,
+    /// Whether it is in a code block, or begins or ends one.
+    pub(super) is_code: bool,
+}
+
+/// The lines of a text.
+pub(super) fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
+    let mut open: Option<Fence> = None;
+    text.split_inclusive('\n').enumerate().map(move |(place, raw)| {
+        let fence = Fence::of(raw);
+        let is_code = open.is_some() || fence.is_some();
+        match (&open, fence) {
+            (Some(opened), Some(closing)) if opened.is_closed_by(&closing) => open = None,
+            (None, Some(opening)) => open = Some(opening),
+            (Some(_), _) | (None, None) => {}
+        }
+        Row { number: place + 1, raw, is_code }
+    })
+}
+
+/// A line that begins or ends a code block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fence {
+    mark: char,
+    length: usize,
+    /// Whether it says what kind of code comes.
+    pub(super) is_named: bool,
+}
+
+impl Fence {
+    pub(super) fn of(line: &str) -> Option<Self> {
+        let line = line.trim();
+        let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let rest = line.trim_start_matches(mark);
+        let length = line.len() - rest.len();
+        // Backticks further on in the line are code within words.
+        (length >= 3 && !rest.contains('`')).then_some(Self { mark, length, is_named: !rest.is_empty() })
+    }
+
+    fn is_closed_by(&self, other: &Fence) -> bool {
+        other.mark == self.mark && other.length >= self.length && !other.is_named
+    }
+}
+
+impl<'a> Row<'a> {
+    /// The title, if this is a heading of this level.
+    pub(super) fn heading(&self, level: usize) -> Option<&'a str> {
+        let rest = self.raw.trim_start_matches('#');
+        let is_heading = !self.is_code && self.raw.len() - rest.len() == level;
+        rest.strip_prefix([' ', '\t']).filter(|_| is_heading).map(str::trim)
+    }
+
+    /// The words, if this is an item of a list.
+    pub(super) fn item(&self) -> Option<&'a str> {
+        let line = self.raw.trim();
+        let marked = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark));
+        marked.filter(|_| !self.is_code).map(str::trim_start)
+    }
+
+    /// Whether it is done and what it says, if this is a task.
+    pub(super) fn task(&self) -> Option<(bool, &'a str)> {
+        let rest = self.item()?.strip_prefix('[')?;
+        let (done, rest) = match rest.split_once(']')? {
+            (" ", rest) => (false, rest),
+            ("x" | "X", rest) => (true, rest),
+            _ => return None,
+        };
+        let text = rest.strip_prefix([' ', '\t'])?.trim();
+        (!text.is_empty()).then_some((done, text))
+    }
+
+    /// Whether this was probably meant to be a task. A link in brackets was not.
+    pub(super) fn is_odd_task(&self) -> bool {
+        let Some((inside, rest)) = self.item().and_then(|item| item.strip_prefix('[')?.split_once(']'))
+        else {
+            return false;
+        };
+        inside.trim().chars().count() <= 1 && !rest.starts_with(['(', '[', ':']) && self.task().is_none()
+    }
+}

@@ -1,0 +1,131 @@
+//! How an agent is talked to: over the live channel, or, where the CLI is too old for that, message by message.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::command::ClaudeConfig;
+
+/// The first version with a live channel that carries questions.
+pub const LIVE_SINCE: Version = Version(2, 0, 0);
+
+/// How long a CLI may take to say which version it is.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How an agent is to be talked to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChannelChoice {
+    /// As its version allows.
+    #[default]
+    Auto,
+    /// Over the live channel.
+    Live,
+    /// Message by message: what it asks is answered in the next one.
+    Print,
+}
+
+/// How an agent is talked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// Over its input and output, while it runs.
+    Live,
+    /// With one message on its command line.
+    Print,
+}
+
+/// A version of the CLI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32, pub u32);
+
+impl Version {
+    /// The version in what a CLI says about itself, such as `2.1.325 (Claude Code)`.
+    pub fn find(text: &str) -> Option<Self> {
+        text.split_whitespace().find_map(|word| {
+            let mut numbers = word.trim_start_matches('v').splitn(3, '.');
+            let mut number = || numbers.next()?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
+            Some(Self(number()?, number()?, number()?))
+        })
+    }
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+impl ChannelChoice {
+    /// The channel for a CLI that says this about its version. One that says nothing that can be read is taken to be new.
+    pub fn decide(self, version: Option<Version>) -> Channel {
+        match self {
+            ChannelChoice::Live => Channel::Live,
+            ChannelChoice::Print => Channel::Print,
+            ChannelChoice::Auto => match version {
+                Some(version) if version < LIVE_SINCE => Channel::Print,
+                Some(_) | None => Channel::Live,
+            },
+        }
+    }
+
+    /// Which channel it is for this CLI, and why, in words.
+    pub fn explain(self, version: Option<Version>) -> String {
+        let why = match (self, version) {
+            (ChannelChoice::Live | ChannelChoice::Print, _) => "as agent.channel says".to_owned(),
+            (ChannelChoice::Auto, Some(version)) if version < LIVE_SINCE => {
+                format!("{version} is older than {LIVE_SINCE}")
+            }
+            (ChannelChoice::Auto, Some(_)) => format!("from {LIVE_SINCE} on"),
+            (ChannelChoice::Auto, None) => "no version could be read".to_owned(),
+        };
+        match self.decide(version) {
+            Channel::Live => format!("asks over the live channel ({why})"),
+            Channel::Print => format!("asks in print mode, answers go in the next message ({why})"),
+        }
+    }
+}
+
+/// Asks the CLI for its version where that matters, and decides.
+pub(super) async fn choose(config: &ClaudeConfig) -> Channel {
+    match config.channel {
+        ChannelChoice::Auto => config.channel.decide(version(config).await),
+        ChannelChoice::Live | ChannelChoice::Print => config.channel.decide(None),
+    }
+}
+
+async fn version(config: &ClaudeConfig) -> Option<Version> {
+    let mut command = Command::new(&config.program);
+    command.args(&config.leading_args).arg("--version");
+    command.env_clear().envs(config.env.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    let output = timeout(PATIENCE, command.output()).await.ok()?.ok()?;
+    Version::find(&String::from_utf8_lossy(&output.stdout))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_and_decide() {
+        for (text, version) in [
+            ("2.1.325 (Claude Code)\n", Some(Version(2, 1, 325))),
+            ("claude v1.0.51-beta.2", Some(Version(1, 0, 51))),
+            ("2.0", None),
+            ("", None),
+            ("command not found", None),
+        ] {
+            assert_eq!(Version::find(text), version, "{text}");
+        }
+        for (choice, version, channel) in [
+            (ChannelChoice::Auto, Some(Version(1, 9, 999)), Channel::Print),
+            (ChannelChoice::Auto, Some(LIVE_SINCE), Channel::Live),
+            (ChannelChoice::Auto, None, Channel::Live),
+            (ChannelChoice::Print, Some(Version(2, 1, 0)), Channel::Print),
+            (ChannelChoice::Live, Some(Version(1, 0, 0)), Channel::Live),
+        ] {
+            assert_eq!(choice.decide(version), channel, "{choice:?} {version:?}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `rapport plan`: from an idea to a plan in a file.
+
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use clap::ValueEnum;
+use jiff::SignedDuration;
+use rapport_core::{Aim, Asking, Existing, PlanMode, ProgressAim};
+
+use super::run::{self, Start};
+use super::{Common, text, typed};
+use crate::config::{AgentLayer, Layer, RoundsLayer};
+use crate::error::{Code, Failure, Outcome};
+use crate::projects::stack;
+use crate::wiring::Place;
+
+/// Make a plan of an idea, in a file, without doing the work
+///
+/// The agent looks at the project and writes a progress file: phases of tasks to tick off, with their tests. It assumes
+/// what is not said, and tells what it assumed; with --adaptive it asks for critical facts that are missing, and you
+/// answer here or from anywhere with `rapport answer`. It can be stopped at any moment, even killed, and gone on with by
+/// `rapport run --resume`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport plan \"a todo app\" --as progress                     it assumes what is not said
+  rapport plan \"a todo app\" --as progress --adaptive          it may ask first
+  rapport plan idea.md --as progress --mode gsd               the idea is in a file
+  rapport plan idea.md --as progress --out docs/progress.md
+  rapport plan idea.md --as progress --force                  replace progress.md, but keep sections of your own
+  git log -1 --format=%B | rapport plan - --as progress
+
+The file is described in docs/formats/progress.md.")]
+pub(super) struct Args {
+    /// The idea: a file if there is one of that name, else these words; "-" reads it from standard input
+    #[arg(required = true, value_name = "IDEA")]
+    idea: Vec<OsString>,
+    /// What the plan becomes
+    #[arg(long = "as", value_enum, value_name = "KIND")]
+    kind: Kind,
+    /// Let the agent ask for critical facts that are missing
+    #[arg(long)]
+    adaptive: bool,
+    /// How the agent plans
+    #[arg(long, value_enum, default_value = "basic", value_name = "MODE")]
+    mode: Mode,
+    /// Where the file goes, within the project
+    #[arg(long, short, value_name = "FILE", default_value = "progress.md")]
+    out: PathBuf,
+    /// Replace a file that is there; sections that are not part of the format are kept, at the end
+    #[arg(long)]
+    force: bool,
+    /// The agent's command ("claude", "rehearsal --scenario FILE")
+    #[arg(long, value_name = "COMMAND")]
+    agent: Option<String>,
+    /// How long a waiting agent's process is kept before it is parked ("5m")
+    #[arg(long, value_name = "TIME")]
+    hot: Option<SignedDuration>,
+    /// How many rounds of questions the agent may ask
+    #[arg(long, value_name = "N")]
+    max_rounds: Option<u32>,
+}
+
+/// What a plan becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// A progress file: phases of tasks to tick off
+    Progress,
+}
+
+/// How the agent plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// Phases of tasks
+    Basic,
+    /// Backwards from what has to be true in the end, with must-haves and checks
+    Gsd,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let settings = place.settings(Layer {
+        agent: AgentLayer { command: args.agent.clone(), hot: args.hot, ..AgentLayer::default() },
+        rounds: RoundsLayer { max: args.max_rounds },
+        ..Layer::default()
+    })?;
+    let Kind::Progress = args.kind;
+    let aim = Aim::Progress(aim(&args, &place)?);
+    let created = place.session(idea(&args)?, aim, &settings)?;
+    run::host(common, &place, &settings, Start::New(Box::new(created)))
+}
+
+fn aim(args: &Args, place: &Place) -> Result<ProgressAim, Failure> {
+    let path = within(&place.project, &std::env::current_dir()?, &args.out)?;
+    let existing = if args.force { Existing::KeepSections } else { Existing::Refuse };
+    let there = place.project.join(&path);
+    if there.is_dir() {
+        return Err(Failure::new(Code::Usage, format!("{} is a directory", there.display())));
+    }
+    if existing == Existing::Refuse && there.symlink_metadata().is_ok() {
+        return Err(Failure::new(
+            Code::Refused,
+            format!("{} is already there, and stays as it is", there.display()),
+        )
+        .hint("Replace it with --force (sections that are not part of the format are kept),")
+        .hint("or write another file with --out FILE."));
+    }
+    Ok(ProgressAim {
+        path,
+        asking: if args.adaptive { Asking::Adaptive } else { Asking::Assume },
+        mode: match args.mode {
+            Mode::Basic => PlanMode::Basic,
+            Mode::Gsd => PlanMode::Gsd,
+        },
+        existing,
+        stack: stack::detect(&place.project),
+    })
+}
+
+/// A file that is there is read; anything else is the idea itself.
+fn idea(args: &Args) -> Result<String, Failure> {
+    if let [only] = args.idea.as_slice() {
+        if only == "-" {
+            return typed::all(std::io::stdin().lock(), "idea");
+        }
+        let path = Path::new(only);
+        if path.is_file() {
+            let file = std::fs::File::open(path).map_err(|error| {
+                Failure::new(Code::Usage, format!("cannot read the idea from {}: {error}", path.display()))
+            })?;
+            return typed::all(file, "idea");
+        }
+    }
+    Ok(text(&args.idea, "idea")?.join(" "))
+}
+
+/// A path as it is from the project's root; refused where it leads out of the project. The default is at the root, a
+/// path that was given is meant from where one is.
+fn within(project: &Path, here: &Path, out: &Path) -> Result<String, Failure> {
+    let outside = || {
+        Failure::new(
+            Code::Usage,
+            format!("{} is not within the project {}", out.display(), project.display()),
+        )
+        .hint("Name a file of the project, such as --out docs/progress.md.")
+    };
+    let base = if out == Path::new("progress.md") || !here.starts_with(project) { project } else { here };
+    let mut path = PathBuf::new();
+    for part in base.join(out).components() {
+        match part {
+            Component::ParentDir => drop(path.pop()),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => path.push(part),
+        }
+    }
+    let path = path.strip_prefix(project).map_err(|_| outside())?;
+    if path.as_os_str().is_empty() {
+        return Err(outside());
+    }
+    path.to_str().map(str::to_owned).ok_or_else(|| super::not_text("path"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_stays_within_the_project() {
+        let check = |here: &str, out: &str, expected: Option<&str>| {
+            let path = within(Path::new("/p"), Path::new(here), Path::new(out));
+            assert_eq!(path.ok().as_deref(), expected, "{out} in {here}");
+        };
+        check("/p", "progress.md", Some("progress.md"));
+        check("/p/src", "progress.md", Some("progress.md"));
+        check("/p/src", "./plan.md", Some("src/plan.md"));
+        check("/p/src", "../docs/x.md", Some("docs/x.md"));
+        check("/elsewhere", "docs/x.md", Some("docs/x.md"));
+        check("/p", "/p/x.md", Some("x.md"));
+        check("/p", "../x.md", None);
+        check("/p", "/x.md", None);
+        check("/p", ".", None);
+    }
+}

@@ -1,0 +1,53 @@
+//! Text that is typed or piped in. What ends too early is no answer: an empty text is refused further on.
+
+use std::io::{BufRead, Read};
+
+use crate::error::Failure;
+
+/// All that there is to read.
+pub(super) fn all(mut from: impl Read, what: &str) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes)?;
+    String::from_utf8(bytes).map_err(|_| super::not_text(what))
+}
+
+/// What is read up to two empty lines in a row (Enter, pressed twice), or the end. Blanks at the end are cut off.
+pub(super) fn until_blank(from: impl BufRead, what: &str) -> Result<String, Failure> {
+    let mut text = Vec::new();
+    let mut blank_before = false;
+    for line in from.split(b'\n') {
+        let line = line?;
+        let is_blank = line.trim_ascii().is_empty();
+        if is_blank && blank_before {
+            break;
+        }
+        blank_before = is_blank;
+        text.extend(line);
+        text.push(b'\n');
+    }
+    let text = String::from_utf8(text).map_err(|_| super::not_text(what))?;
+    Ok(text.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CLARIFY-9, CLARIFY-28: several lines, from any reader; two empty lines end them.
+    #[test]
+    fn clarify_28_lines_are_read_until_enter_is_pressed_twice() {
+        for (typed, text) in [
+            ("Rust\n\n\n", "Rust"),
+            ("Rust.\nPostgreSQL.\n\n\nnot read", "Rust.\nPostgreSQL."),
+            ("a paragraph\n\nanother\n\n\n", "a paragraph\n\nanother"),
+            ("ended by the end", "ended by the end"),
+            ("\n\n", ""),
+            ("", ""),
+            ("with returns\r\n\r\n\r\nnot read", "with returns"),
+        ] {
+            assert_eq!(until_blank(typed.as_bytes(), "answer").unwrap(), text, "{typed:?}");
+        }
+        assert!(until_blank(&b"\xff\n"[..], "answer").is_err(), "what is not text is not mended");
+        assert_eq!(all(&b"as\n\n\nit is\n"[..], "task").unwrap(), "as\n\n\nit is\n");
+    }
+}

@@ -1,0 +1,3 @@
+//! What is known about a project.
+
+pub mod stack;
