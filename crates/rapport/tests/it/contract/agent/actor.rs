@@ -43,7 +43,7 @@ impl Actor {
     /// Sets the stage for a story.
     pub(super) fn with(&self, scenario: ScenarioBuilder) -> Stage {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["home", "app"] {
+        for name in ["home", "app", "tmp"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
         let scenario = scenario.build();
@@ -78,6 +78,8 @@ impl Stage {
         config.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let mut stage = Self { config, model: None, folder };
         stage.set("HOME", stage.path("home"));
+        // The CLI leaves sockets there when it is killed.
+        stage.set("TMPDIR", stage.path("tmp"));
         stage
     }
 

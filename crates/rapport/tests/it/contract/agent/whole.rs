@@ -116,6 +116,10 @@ impl World {
         for (name, value) in offline(&url) {
             project = project.set(name, value);
         }
+        // The CLI leaves things there when it is killed.
+        let temporary = project.path("tmp");
+        std::fs::create_dir(&temporary).unwrap();
+        project = project.set("TMPDIR", &temporary.to_string_lossy());
         Self { project, model: Some(model) }
     }
 
