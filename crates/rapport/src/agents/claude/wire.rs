@@ -16,7 +16,7 @@ pub use parts::{Attachment, Block, DeferredUse, Denial, HookInput, Message, Requ
 pub use questions::drafts;
 pub use tell::{
     HOOK_TIMEOUT_SECONDS, allow, allow_always, deny, has_equal_texts, hook_allow, hook_defer, hook_deny,
-    initialize, interrupt, unsupported, user_message, with_answers,
+    initialize, interrupt, named_message, unsupported, user_message, with_answers,
 };
 
 /// The tool with which an agent asks.
@@ -60,6 +60,9 @@ pub struct Line<'a> {
     /// The call of the agent's agent that says this; empty where the agent itself does.
     #[serde(borrow)]
     pub parent_tool_use_id: Text<'a>,
+    /// The name of a message.
+    #[serde(borrow)]
+    pub uuid: Text<'a>,
     /// Whether this only tells that a message of ours was taken up.
     #[serde(rename = "isReplay")]
     pub is_replay: Flag,

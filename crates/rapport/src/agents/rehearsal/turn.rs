@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::decision::{ANSWERS_HEADER, answers_in_message, answers_to, question_texts};
 use super::history::{OpenCall, Place};
+use super::host::Message;
 use super::placeholders::fill;
 use super::play::{Player, Stop};
 use super::result::{Ending, Sums, Totals, result_event};
@@ -46,8 +47,8 @@ pub(super) enum Flow {
 
 impl Player {
     /// Plays the response to a message, or the rest of a response that was cut off.
-    pub(super) fn play_message(&mut self, message: &str) -> Result<(), Stop> {
-        if message == GO_ON
+    pub(super) fn play_message(&mut self, message: &Message) -> Result<(), Stop> {
+        if message.text == GO_ON
             && let Some(ended) = self.last_ended()
         {
             return self.say_result_again(ended, message);
@@ -57,11 +58,11 @@ impl Player {
         let goes_on =
             self.loaded.counter == Counter::Conversation && self.transcript.history.playing.is_some();
         self.begin_turn(place);
-        self.transcript.message(message)?;
+        self.transcript.message(&message.text)?;
         if !goes_on {
             self.start_entry(place)?;
         }
-        self.answer_by_message(message)?;
+        self.answer_by_message(&message.text)?;
         self.emit(&Event::init(&self.session))?;
         self.replay(message)?;
         self.play_from(place)
@@ -76,9 +77,9 @@ impl Player {
     }
 
     /// As a model does that is told to go on when it was done: its host may have missed the end.
-    fn say_result_again(&mut self, ended: Place, message: &str) -> Result<(), Stop> {
+    fn say_result_again(&mut self, ended: Place, message: &Message) -> Result<(), Stop> {
         self.begin_turn(ended);
-        self.transcript.message(message)?;
+        self.transcript.message(&message.text)?;
         self.emit(&Event::init(&self.session))?;
         self.replay(message)?;
         self.play_from(ended)
@@ -123,7 +124,7 @@ impl Player {
     pub(super) fn take_steering(&mut self) -> Result<(), Stop> {
         self.pump_ready()?;
         while let Some(message) = self.host.messages.pop_front() {
-            self.transcript.message(&message)?;
+            self.transcript.message(&message.text)?;
             self.replay(&message)?;
             self.turn.unclaimed += 1;
         }
@@ -131,11 +132,12 @@ impl Player {
     }
 
     /// Tells a host that wants to know which of its messages was taken up.
-    fn replay(&mut self, message: &str) -> Result<(), Stop> {
+    fn replay(&mut self, message: &Message) -> Result<(), Stop> {
         if !self.arguments.replay {
             return Ok(());
         }
-        self.emit(&Event::user(&self.session, json!(message), json!({"isReplay": true})))
+        let event = Event::user(&self.session, json!(message.text), json!({"isReplay": true}));
+        self.emit(&event.called(message.uuid.as_deref()))
     }
 
     fn begin_turn(&mut self, place: Place) {

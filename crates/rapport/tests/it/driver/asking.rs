@@ -213,9 +213,11 @@ async fn a_request_nobody_understands_is_refused_rather_than_left_waiting() {
 #[tokio::test]
 async fn a_message_that_was_not_read_yet_makes_another_turn() {
     let result = &printed("live-answer")[7];
-    let message = json!({"role": "user", "content": "and tests"});
-    let read = json!({"type": "user", "message": message, "isReplay": true}).to_string();
-    let script = Script::new().hear("and tests").say(result).say(&read);
+    // The message comes back when it is taken up; others may, too.
+    let other =
+        json!({"type": "user", "message": {"role": "user", "content": "and tests"}, "isReplay": true});
+    let script = Script::new().hear("and tests").say(&other.to_string()).say(result);
+    let script = script.sh(r#"printf '%s\n' "${line%\}},\"isReplay\":true}""#);
     let mut run = World::new(script.say(&result.replace("Thanks. ", "")).until_closed()).start();
     run.send(Command::Say { text: "and tests".into() });
     let (did, leave) = run.rest().await;

@@ -30,7 +30,7 @@ pub(super) struct Talk {
     told: Vec<CallId>,
     /// Plans by the call that proposes them: the request itself may come without.
     plans: HashMap<String, String>,
-    /// Said to it while it works, and not taken up yet.
+    /// Messages said to it while it works, and not taken up yet.
     unread: Vec<String>,
     connected: bool,
     /// What it printed since its last result.
@@ -75,8 +75,9 @@ impl Talk {
         if self.printed {
             return;
         }
-        self.lines.push_back(wire::user_message(text));
-        self.unread.push(text.to_owned());
+        let name = uuid::Uuid::new_v4().to_string();
+        self.lines.push_back(wire::named_message(text, &name));
+        self.unread.push(name);
     }
 
     /// A call is to be put away.
@@ -171,8 +172,7 @@ impl Talk {
 
     fn user(&mut self, line: &Line<'_>) {
         if line.is_replay.0 {
-            let read: Vec<&str> = line.message.iter().flat_map(Message::texts).collect();
-            self.unread.retain(|text| !read.iter().any(|read| read.contains(text.as_str())));
+            self.unread.retain(|name| **name != *line.uuid);
         }
         let blocks = line.message.iter().flat_map(Message::blocks);
         for block in blocks.filter(|block| block.is_tool_result()) {

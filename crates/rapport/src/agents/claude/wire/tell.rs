@@ -25,6 +25,13 @@ pub fn user_message(text: &str) -> String {
     json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": ""}).to_string()
 }
 
+/// Something for the model to read, under a name by which it comes back when it is taken up.
+pub fn named_message(text: &str, name: &str) -> String {
+    let message = json!({"role": "user", "content": text});
+    json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": "", "uuid": name})
+        .to_string()
+}
+
 /// Stop what you are doing.
 pub fn interrupt() -> String {
     request("interrupt", json!({"subtype": "interrupt"}))
