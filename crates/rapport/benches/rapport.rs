@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use nix::sys::resource::{UsageWho, getrusage};
 use rapport::agents::claude::wire;
-use rapport::agents::{self, Agent, Controls, RunId};
+use rapport::agents::{self, Agent, Controls, Place, RunId};
 use rapport::clock::Clock;
 use rapport::engine::{Engine, Parts};
 use rapport::stores::files::Files;
@@ -217,7 +217,7 @@ const ANSWERING: usize = 1_000;
 struct Nobody;
 
 impl Agent for Nobody {
-    fn start(&self, run: RunId, _: Order, _: PathBuf, reports: mpsc::Sender<agents::Report>) -> Controls {
+    fn start(&self, run: RunId, _: Order, _: Place, reports: mpsc::Sender<agents::Report>) -> Controls {
         let (commands, mut told) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while told.recv().await.is_some_and(|command| command != agents::Command::Stop) {}

@@ -1,6 +1,7 @@
 //! How commands fail: what, why, what to do next, and an exit code that is documented.
 
 use std::fmt;
+use std::io::{self, Write as _};
 
 use rapport_core::Refusal;
 use serde_json::json;
@@ -8,6 +9,10 @@ use serde_json::json;
 use crate::config::ConfigError;
 use crate::engine::GatewayError;
 use crate::stores::StoreError;
+
+/// What holds where something cannot be stored.
+pub(crate) const KEPT: &str =
+    "Nothing that was confirmed is lost. Once it can be written again, go on from there.";
 
 /// How a command ended, for scripts. `docs/commands.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,24 +69,26 @@ impl Failure {
 
     /// Tells it on stderr, in words or as JSON.
     pub fn print(&self, as_json: bool) {
-        if self.code == Code::Quiet {
+        if self.code == Code::Quiet || self.message.is_empty() && self.hints.is_empty() {
             return;
         }
-        if as_json {
-            eprintln!(
-                "{}",
-                json!({ "error": { "code": self.code as u8, "message": self.message, "hints": self.hints } })
-            );
-            return;
-        }
-        eprintln!("rapport: {self}");
+        let words = if as_json {
+            let error = json!({ "code": self.code as u8, "message": self.message, "hints": self.hints });
+            json!({ "error": error }).to_string()
+        } else {
+            self.to_string()
+        };
+        // Where not even this can be written, the exit code has to say it.
+        let _ = writeln!(io::stderr(), "{words}");
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        self.hints.iter().try_for_each(|hint| write!(f, "\n  {hint}"))
+        let what = (!self.message.is_empty()).then(|| format!("rapport: {}", self.message));
+        let lines: Vec<_> =
+            what.into_iter().chain(self.hints.iter().map(|hint| format!("  {hint}"))).collect();
+        f.write_str(&lines.join("\n"))
     }
 }
 
@@ -124,8 +131,9 @@ impl From<StoreError> for Failure {
             StoreError::NotFound(_) => {
                 Self::new(Code::NotFound, message).hint("See what there is with: rapport status.")
             }
-            StoreError::Busy { .. } => Self::new(Code::Busy, message)
-                .hint("Answer it from here with: rapport answer SESSION VALUE; it goes on in that process."),
+            StoreError::Busy { id, .. } => Self::new(Code::Busy, message)
+                .hint(format!("See it with: rapport status {id}"))
+                .hint(format!("Answer it from here with: rapport answer {id} VALUE; it goes on in that process.")),
             StoreError::Damaged { .. } => Self::new(Code::Store, message).hint(
                 "Nothing was changed. Restore the file from a backup or from version control, or move the session's \
                  directory away.",
@@ -133,8 +141,7 @@ impl From<StoreError> for Failure {
             StoreError::Newer { .. } => {
                 Self::new(Code::Store, message).hint("Nothing was changed. Use the newer program for this session.")
             }
-            StoreError::Io { .. } => Self::new(Code::Store, message)
-                .hint("Nothing that was confirmed is lost. Once it can be written again, go on from there."),
+            StoreError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
         }
     }
 }

@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use rapport::cli::Cli;
 
 fn main() -> ExitCode {
-    Cli::parse().execute()
+    Cli::run()
 }

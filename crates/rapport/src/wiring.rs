@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rapport_core::{Aim, Created, Terms};
 use tokio::task::JoinHandle;
 
@@ -128,11 +129,13 @@ pub struct Host {
 impl Host {
     /// Starts an engine for this place. Needs a runtime around it.
     pub fn start(place: &Place, settings: &Settings) -> Result<Self, Failure> {
+        raise_file_limit();
         let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
             Failure::new(
                 Code::Trouble,
                 format!("cannot listen in {}: {error}", place.home.join("run").display()),
             )
+            .hint("Rapport needs a folder of its own that it can write to. Name another: export RAPPORT_HOME=DIR")
         })?;
         let engine = Engine::start(Parts {
             store: trial(place.store()),
@@ -153,11 +156,25 @@ impl Host {
     }
 }
 
+/// Each session that is held takes two descriptors, so as many are taken as the system gives.
+fn raise_file_limit() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // Fewer sessions at once is the worst that can come of it.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
 /// How the agent is run here.
 pub fn agent_config(place: &Place, settings: &Settings) -> Result<ClaudeConfig, Failure> {
     let this_program = env::current_exe()?;
     let mut words = settings.agent_command.iter();
-    let program = words.next().ok_or_else(|| Failure::new(Code::Usage, "agent.command is empty"))?;
+    let program = words.next().ok_or_else(|| {
+        Failure::new(Code::Usage, "agent.command is empty").hint(
+            "Name the agent in config.yaml, in RAPPORT_AGENT_COMMAND or with --agent; \"claude\" is the usual one.",
+        )
+    })?;
     let rest = words.map(OsString::from);
     let (program, leading_args) = if settings.is_rehearsal() {
         (this_program.clone(), ["rehearse".into()].into_iter().chain(rest).collect())

@@ -4,7 +4,9 @@ pub mod claude;
 pub mod keeper;
 pub mod rehearsal;
 
+use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rapport_core::{AgentDid, CallId, CallReply, Order, Progress};
 use tokio::sync::mpsc;
@@ -18,8 +20,46 @@ pub const GO_ON: &str = "Go on with the task where you left off.";
 /// is sent, no process of the agent is left; a call waits until it gets its reply, however long that takes; the
 /// process does not outlive this one, whatever ends it.
 pub trait Agent: Send + Sync {
-    /// Starts a turn, or goes on with one, in this directory. `run` comes back with everything it does.
-    fn start(&self, run: RunId, order: Order, directory: PathBuf, reports: mpsc::Sender<Report>) -> Controls;
+    /// Starts a turn, or goes on with one, in this place. `run` comes back with everything it does.
+    fn start(&self, run: RunId, order: Order, place: Place, reports: mpsc::Sender<Report>) -> Controls;
+}
+
+/// Where an agent works, and where its driver keeps what it takes to go on elsewhere.
+#[derive(Clone)]
+pub struct Place {
+    /// The directory it works in.
+    pub directory: PathBuf,
+    /// What is kept beside the session.
+    pub keepsake: Arc<dyn Keepsake>,
+}
+
+impl From<PathBuf> for Place {
+    /// A directory, with nothing kept beside it.
+    fn from(directory: PathBuf) -> Self {
+        Self { directory, keepsake: Arc::new(Nothing) }
+    }
+}
+
+/// One thing kept beside a session: an agent's conversation, which the agent itself may sweep away, or which is wanted on
+/// another machine. May block.
+pub trait Keepsake: Send + Sync {
+    /// Keeps this, in place of what was kept before.
+    fn keep(&self, content: &[u8]) -> io::Result<()>;
+
+    /// What is kept.
+    fn kept(&self) -> io::Result<Option<Vec<u8>>>;
+}
+
+struct Nothing;
+
+impl Keepsake for Nothing {
+    fn keep(&self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn kept(&self) -> io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
 }
 
 /// One process of an agent, among all that this engine ever starts.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
-use rapport_core::{Act, QuestionId, Reply};
+use rapport_core::{Act, MAX_TEXT, QuestionId, Refusal, Reply};
 use serde_json::json;
 
 use super::output::say;
@@ -67,11 +67,25 @@ fn act(args: &Args) -> Result<Act, Failure> {
     let reply = match &args.text {
         Some(words) if words == "-" => Reply::Text(from_stdin()?),
         Some(words) => {
-            Reply::Text(words.to_str().map(str::to_owned).ok_or_else(|| super::not_text("answer"))?)
+            Reply::Text(words.to_str().map(str::to_owned).ok_or_else(|| super::not_text("this answer"))?)
         }
-        None => Reply::Words(text(&args.value, "answer")?),
+        None => Reply::Words(text(&args.value, "this answer")?),
     };
+    is_short(&reply)?;
     Ok(Act::Answer { question: args.question.as_deref().map(QuestionId::new), reply })
+}
+
+/// What is far too long is not even sent to the process that would refuse it.
+fn is_short(reply: &Reply) -> Result<(), Failure> {
+    let bytes = match reply {
+        Reply::Text(text) | Reply::Both(_, text) => text.len(),
+        Reply::Words(words) => words.iter().map(String::len).sum(),
+        Reply::Choices(_) => 0,
+    };
+    if bytes <= MAX_TEXT {
+        return Ok(());
+    }
+    Err(Refusal::TooLong { what: "answer".into(), bytes, limit: MAX_TEXT }.into())
 }
 
 /// Opens the question, answers it, and, if the answer is not taken, leaves it as it was.
@@ -92,8 +106,8 @@ fn edit(
 fn from_stdin() -> Result<String, Failure> {
     let input = std::io::stdin();
     if !input.is_terminal() {
-        return typed::all(input.lock(), "answer");
+        return typed::all(input.lock(), "the answer from standard input");
     }
     eprintln!("(Type your answer, then press Enter twice to submit)");
-    typed::until_blank(input.lock(), "answer")
+    typed::until_blank(input.lock(), "this answer")
 }

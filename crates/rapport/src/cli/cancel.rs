@@ -10,6 +10,9 @@ use crate::wiring::Place;
 
 /// End a session; its agent is stopped, its files stay
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport cancel 20260124-add-auth
+  rapport cancel add-auth --reason \"we buy it instead\"")]
 pub(super) struct Args {
     /// The session: its name, or a part of it that no other has
     session: String,

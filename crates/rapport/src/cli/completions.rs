@@ -4,6 +4,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use super::Cli;
+use super::output::say;
 use crate::error::Outcome;
 
 /// Print completions for a shell
@@ -16,6 +17,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(args: Args) -> Outcome {
-    clap_complete::generate(args.shell, &mut Cli::command(), "rapport", &mut std::io::stdout());
-    Ok(())
+    // Into memory first: where it cannot be written, that is told and not a panic.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "rapport", &mut script);
+    say(String::from_utf8_lossy(&script).trim_end())
 }

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rapport_core::{Aim, OpenQuestion, Purpose, Reply, View};
+use serde_json::json;
 
 use super::output::say;
-use super::screen::{self, Answering};
-use super::{Common, sessions};
+use super::screen::{self, Answering, StopSignal};
+use super::{Common, follow, sessions};
 use crate::channels::terminal::safe;
 use crate::config::{AgentLayer, Layer};
 use crate::error::{Code, Failure, Outcome};
@@ -23,6 +24,10 @@ const TASK: &str = "add a greeting";
 /// files and asks once more in the middle, and a report. You answer if there is a terminal; else the demo answers
 /// itself and says so.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport demo                            answer as you like; without a terminal the demo answers itself
+  rapport demo --auto --keep              watch it, and look at the repository afterwards
+  rapport demo --scenario story.yaml      play a story of your own")]
 pub(super) struct Args {
     /// Play this scenario instead (docs/formats/scenario.md)
     #[arg(long, value_name = "FILE")]
@@ -39,43 +44,67 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let agent = command(args.scenario.as_deref())?;
     let folder = tempfile::Builder::new().prefix("rapport-demo-").tempdir()?;
     let place = Place { home: folder.path().join("home"), project: folder.path().join("app") };
     repository(&place.project)?;
-    let answering = if screen::is_interactive() && !args.auto {
+    let answering = if screen::is_interactive() && !args.auto && !common.json {
         Answering::Person
     } else {
         Answering::Rule { name: "demo", pick }
     };
-    introduce(&place.project, &answering)?;
-    let outcome = play(common, &place, &args, answering);
-    if args.keep || outcome.is_err() {
-        let kept = folder.keep();
-        say(format_args!("\nKept in {}", kept.display()))?;
-    } else {
-        say("\nAll of this was in a temporary repository and is gone now; --keep keeps it.")?;
+    if !common.json {
+        introduce(&place.project, &answering)?;
     }
-    outcome
+    let outcome = play(common, &place, agent, &args.task, answering);
+    let is_kept = args.keep || outcome.is_err();
+    if is_kept {
+        let _ = folder.keep();
+    }
+    let project = place.project.display();
+    match (common.json, is_kept) {
+        (true, false) => {}
+        (true, true) => say(json!({ "kept": place.project }))?,
+        (false, true) => say(format_args!("\nKept in {project}"))?,
+        (false, false) => {
+            say("\nAll of this was in a temporary repository and is gone now; --keep keeps it.")?;
+        }
+    }
+    outcome.map_err(|failure| match failure.code {
+        // A session of the demo cannot be taken up from here, only looked at.
+        Code::Agent | Code::Cancelled | Code::Interrupted => {
+            Failure { hints: vec![format!("Look at it with: rapport status --project {project}")], ..failure }
+        }
+        _ => failure,
+    })
 }
 
-fn play(common: &Common, place: &Place, args: &Args, answering: Answering) -> Outcome {
+fn play(common: &Common, place: &Place, agent: String, task: &str, answering: Answering) -> Outcome {
     let settings = place.settings(Layer {
-        agent: AgentLayer { command: Some(command(args.scenario.as_deref())?), ..AgentLayer::default() },
+        agent: AgentLayer { command: Some(agent), ..AgentLayer::default() },
         ..Layer::default()
     })?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let id = runtime.block_on(async {
+        let stop = StopSignal::listen()?;
         let host = Host::start(place, &settings)?;
         let gateway = host.engine.gateway();
         let story = async {
-            let id = gateway.create(place.session(args.task.clone(), Aim::Work, &settings)?).await?;
-            screen::show(common, &gateway, &id, answering).await?;
+            let id = gateway.create(place.session(task.to_owned(), Aim::Work, &settings)?).await?;
+            if common.json {
+                follow::as_json(&gateway, &id, &answering, stop).await?;
+            } else {
+                screen::show(common, &gateway, &id, answering, stop).await?;
+            }
             Ok::<_, Failure>(id)
         };
         let outcome = story.await;
         host.stop().await;
         outcome
     })?;
+    if common.json {
+        return Ok(());
+    }
     let store = place.store();
     conclude(&*store, place, &sessions::view(&*store, &id)?)
 }

@@ -15,7 +15,14 @@ use crate::wiring::{self, Place};
 
 /// Check what Rapport needs, and say how to get what is missing
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport doctor
+  rapport doctor --json | jq '.[] | select(.state != \"good\")'")]
 pub(super) struct Args {}
+
+/// How to get an agent.
+pub(super) const GET_AN_AGENT: &str = "Install Claude Code with: npm install -g @anthropic-ai/claude-code   \
+    or name another with agent.command   or try without: rapport run --agent rehearsal \"add a greeting\"";
 
 #[derive(Serialize)]
 struct Check {
@@ -45,7 +52,7 @@ pub(super) fn execute(common: &Common, _: Args) -> Outcome {
         checks.iter().try_for_each(show)?;
     }
     match checks.iter().find(|check| check.state == State::Bad) {
-        Some(bad) => Err(Failure::new(Code::Trouble, format!("{} is not right", bad.name))),
+        Some(bad) => Err(Failure::new(Code::Trouble, format!("what needs mending: {}", bad.name))),
         None => Ok(()),
     }
 }
@@ -104,11 +111,7 @@ fn agent(place: &Place) -> Check {
             name: "agent",
             state: State::Missing,
             found: format!("cannot run {}: {error}", config.program.display()),
-            advice: Some(
-                "Install it with: npm install -g @anthropic-ai/claude-code   or try without: \
-                 rapport run --agent rehearsal \"add a greeting\""
-                    .into(),
-            ),
+            advice: Some(GET_AN_AGENT.into()),
         },
     }
 }
@@ -151,15 +154,8 @@ fn store(place: &Place) -> Check {
         Ok(all) => all,
         Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
     };
-    let damaged: Vec<_> = all
-        .iter()
-        .filter_map(|id| sessions::view(&*store, id).err())
-        .map(|failure| failure.message)
-        .collect();
-    match damaged.first() {
-        Some(first) => {
-            bad("sessions", first.clone(), "Restore it from a backup, or move its directory away.")
-        }
+    match all.iter().find_map(|id| sessions::view(&*store, id).err()) {
+        Some(failure) => bad("sessions", failure.message, &failure.hints.join(" ")),
         None => good("sessions", format!("{} in {}", all.len(), folder.display())),
     }
 }

@@ -5,6 +5,7 @@ mod cancel;
 mod completions;
 mod demo;
 mod doctor;
+mod follow;
 mod log;
 mod output;
 mod plan;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::agents::{keeper, rehearsal};
-use crate::error::{Failure, Outcome};
+use crate::error::{Code, Failure, Outcome};
 
 /// Makes coding agents ask instead of guess.
 ///
@@ -102,8 +103,16 @@ enum Command {
 }
 
 impl Cli {
-    /// Does what the command line says.
-    pub fn execute(self) -> ExitCode {
+    /// Reads the command line and does what it says.
+    pub fn run() -> ExitCode {
+        let args: Vec<_> = std::env::args_os().collect();
+        match Self::try_parse_from(&args) {
+            Ok(cli) => cli.execute(),
+            Err(error) => not_understood(&error, &args),
+        }
+    }
+
+    fn execute(self) -> ExitCode {
         let common = &self.common;
         let outcome = match self.command {
             Command::Demo(args) => demo::execute(common, args),
@@ -120,6 +129,21 @@ impl Cli {
         };
         conclude(outcome, common.json)
     }
+}
+
+/// Help that was asked for, or what is wrong with the command line; for scripts as JSON, as every other failure.
+fn not_understood(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    let as_json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
+    if !as_json || !error.use_stderr() {
+        // Help that nobody can read is no failure.
+        let _ = error.print();
+        return ExitCode::from(error.exit_code() as u8);
+    }
+    let words = error.render().to_string();
+    let mut parts = words.split("\n\n").map(str::trim).filter(|part| !part.is_empty());
+    let what = parts.next().unwrap_or_default();
+    let failure = Failure::new(Code::Usage, what.trim_start_matches("error: "));
+    conclude(Err(parts.fold(failure, Failure::hint)), true)
 }
 
 fn conclude(outcome: Outcome, as_json: bool) -> ExitCode {
@@ -139,5 +163,5 @@ fn text(words: &[OsString], what: &str) -> Result<Vec<String>, Failure> {
 }
 
 fn not_text(what: &str) -> Failure {
-    Failure::new(crate::error::Code::Usage, format!("this {what} is not UTF-8 text"))
+    Failure::new(Code::Usage, format!("{what} is not UTF-8 text"))
 }

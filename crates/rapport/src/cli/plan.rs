@@ -9,7 +9,7 @@ use rapport_core::{Aim, Asking, Existing, PlanMode, ProgressAim};
 
 use super::run::{self, Start};
 use super::{Common, text, typed};
-use crate::config::{AgentLayer, Layer, RoundsLayer};
+use crate::config::{self, AgentLayer, Layer, RoundsLayer};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::stack;
 use crate::wiring::Place;
@@ -53,7 +53,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "COMMAND")]
     agent: Option<String>,
     /// How long a waiting agent's process is kept before it is parked ("5m")
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = config::duration)]
     hot: Option<SignedDuration>,
     /// How many rounds of questions the agent may ask
     #[arg(long, value_name = "N")]
@@ -120,17 +120,17 @@ fn aim(args: &Args, place: &Place) -> Result<ProgressAim, Failure> {
 fn idea(args: &Args) -> Result<String, Failure> {
     if let [only] = args.idea.as_slice() {
         if only == "-" {
-            return typed::all(std::io::stdin().lock(), "idea");
+            return typed::all(std::io::stdin().lock(), "the idea from standard input");
         }
         let path = Path::new(only);
         if path.is_file() {
             let file = std::fs::File::open(path).map_err(|error| {
                 Failure::new(Code::Usage, format!("cannot read the idea from {}: {error}", path.display()))
             })?;
-            return typed::all(file, "idea");
+            return typed::all(file, &format!("the idea in {}", path.display()));
         }
     }
-    Ok(text(&args.idea, "idea")?.join(" "))
+    Ok(text(&args.idea, "this idea")?.join(" "))
 }
 
 /// A path as it is from the project's root; refused where it leads out of the project. The default is at the root, a
@@ -156,7 +156,7 @@ fn within(project: &Path, here: &Path, out: &Path) -> Result<String, Failure> {
     if path.as_os_str().is_empty() {
         return Err(outside());
     }
-    path.to_str().map(str::to_owned).ok_or_else(|| super::not_text("path"))
+    path.to_str().map(str::to_owned).ok_or_else(|| super::not_text("this path"))
 }
 
 #[cfg(test)]

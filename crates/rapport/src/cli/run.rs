@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use jiff::SignedDuration;
 use rapport_core::{Act, Aim, Created, SessionId, Status};
 
-use super::output::say_json;
-use super::screen::{self, Answering};
-use super::{Common, sessions, text, typed};
-use crate::config::{AgentLayer, Layer, RoundsLayer, Settings};
-use crate::engine::{Gateway, Update, socket};
+use super::screen::{self, Answering, StopSignal};
+use super::{Common, follow, sessions, text, typed};
+use crate::config::{self, AgentLayer, Layer, RoundsLayer, Settings};
+use crate::engine::{Gateway, GatewayError, socket};
 use crate::error::{Code, Failure, Outcome};
+use crate::stores::StoreError;
 use crate::wiring::{Host, Place};
 
 /// Clarify a task with the agent, agree on a plan, let it work, see the report
@@ -39,7 +39,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "COMMAND")]
     agent: Option<String>,
     /// How long a waiting agent's process is kept before it is parked ("5m")
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = config::duration)]
     hot: Option<SignedDuration>,
     /// How many rounds of questions the agent may ask before its plan
     #[arg(long, value_name = "N")]
@@ -64,6 +64,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: Start) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
+        let stop = StopSignal::listen()?;
         let host = Host::start(place, settings)?;
         let gateway = host.engine.gateway();
         let outcome = async {
@@ -72,9 +73,9 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
                 Start::Resume(id) => resume(&gateway, id).await?,
             };
             if common.json {
-                follow_json(&gateway, &id).await
+                follow::as_json(&gateway, &id, &Answering::Person, stop).await
             } else {
-                screen::show(common, &gateway, &id, Answering::Person).await
+                screen::show(common, &gateway, &id, Answering::Person, stop).await
             }
         };
         let outcome = outcome.await;
@@ -93,11 +94,32 @@ pub(super) enum Start {
 
 /// Takes a session up. One that failed, or whose agent was cut off in the middle of a question, is told to go on.
 async fn resume(gateway: &Gateway, id: SessionId) -> Result<SessionId, Failure> {
-    gateway.adopt(&id).await?;
-    if gateway.view(&id).await?.status == Status::Failed {
-        gateway.submit(&id, socket::person_here(), Act::Restart).await?;
+    take_up(gateway, &id).await?;
+    if is_failed(gateway, &id).await? {
+        let restarted = gateway.submit(&id, socket::person_here(), Act::Restart).await;
+        // Somebody may have answered meanwhile, and it goes on already.
+        if restarted.is_err() && is_failed(gateway, &id).await? {
+            restarted?;
+        }
     }
     Ok(id)
+}
+
+/// A command that only writes an answer holds the session for a moment; that is waited for.
+async fn take_up(gateway: &Gateway, id: &SessionId) -> Result<(), Failure> {
+    for _ in 0..sessions::TRIES {
+        match gateway.adopt(id).await {
+            Err(GatewayError::Store(StoreError::Busy { holder, .. })) if holder.address.is_none() => {
+                tokio::time::sleep(sessions::PAUSE).await;
+            }
+            outcome => return Ok(outcome?),
+        }
+    }
+    Ok(gateway.adopt(id).await?)
+}
+
+async fn is_failed(gateway: &Gateway, id: &SessionId) -> Result<bool, Failure> {
+    Ok(gateway.view(id).await?.status == Status::Failed)
 }
 
 fn task(args: &Args) -> Result<String, Failure> {
@@ -105,35 +127,12 @@ fn task(args: &Args) -> Result<String, Failure> {
         let bytes = std::fs::read(file).map_err(|error| {
             Failure::new(Code::Usage, format!("cannot read the task from {}: {error}", file.display()))
         })?;
-        return String::from_utf8(bytes).map_err(|_| super::not_text("task"));
+        return String::from_utf8(bytes)
+            .map_err(|_| super::not_text(&format!("the task in {}", file.display())));
     }
-    let words = text(&args.task, "task")?;
+    let words = text(&args.task, "this task")?;
     if words == ["-"] {
-        return typed::all(std::io::stdin().lock(), "task");
+        return typed::all(std::io::stdin().lock(), "the task from standard input");
     }
     Ok(words.join(" "))
-}
-
-/// Each entry as a line of JSON, and at the end the session as it stands.
-async fn follow_json(gateway: &Gateway, id: &SessionId) -> Outcome {
-    let mut follower = gateway.follow(id, 0).await?;
-    let stop = screen::stop_signal();
-    tokio::pin!(stop);
-    loop {
-        let update = tokio::select! {
-            update = follower.next() => update,
-            signal = &mut stop => return signal.map_err(Failure::from).and_then(|()| Err(screen::stopped(id))),
-        };
-        let Some(update) = update else { break };
-        let Update::Entry(entry) = update else { continue };
-        say_json(&entry)?;
-        let view = gateway.view(id).await?;
-        if view.seq == entry.seq && screen::is_over(view.status) {
-            say_json(&view)?;
-            return screen::ended(&view);
-        }
-    }
-    // Nobody is followed any more in a session that cannot be stored; asking for it says why.
-    gateway.view(id).await?;
-    Err(Failure::new(Code::Interrupted, "stopped"))
 }

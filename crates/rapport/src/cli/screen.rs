@@ -1,13 +1,16 @@
 //! How a session is shown while a command runs it, and what its end means for the exit code.
 
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 use std::time::Duration;
 
 use rapport_core::{By, OpenQuestion, Reply, SessionId, Status, View};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
+use super::doctor::GET_AN_AGENT;
 use super::{Common, When};
+use crate::agents::keeper::CANNOT_START;
 use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal};
 use crate::engine::{Gateway, socket};
 use crate::error::{Code, Failure, Outcome};
@@ -29,13 +32,13 @@ pub(super) async fn show(
     gateway: &Gateway,
     id: &SessionId,
     answering: Answering,
+    mut told_to_stop: StopSignal,
 ) -> Outcome {
     let (stop, shutdown) = watch::channel(false);
     let signals = tokio::spawn(async move {
         // The terminal has to be left as it was found; it is told to stop rather than cut off.
-        if stop_signal().await.is_ok() {
-            let _ = stop.send(true);
-        }
+        told_to_stop.received().await;
+        let _ = stop.send(true);
         stop.closed().await;
     });
     let auto = match answering {
@@ -54,12 +57,13 @@ pub(super) async fn show(
     let outcome = terminal::run(config, gateway.clone(), id.clone(), shutdown).await;
     signals.abort();
     match outcome {
-        Ok(terminal::Outcome::Ended(_)) => ended(&gateway.view(id).await?),
+        Ok(terminal::Outcome::Ended(_)) => ended_on_screen(&gateway.view(id).await?),
         Ok(terminal::Outcome::Detached) => Err(stopped(id)),
         Err(error) => {
             // The session may be the reason, and knows better.
             gateway.view(id).await?;
-            Err(Failure::new(Code::Trouble, error.to_string()))
+            let resume = format!("Nothing is lost. Go on with: rapport run --resume {id}");
+            Err(Failure::new(Code::Trouble, error.to_string()).hint(resume))
         }
     }
 }
@@ -70,29 +74,56 @@ pub(super) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !dumb
 }
 
-/// Waits until this process is told to stop.
-pub(super) async fn stop_signal() -> io::Result<()> {
-    let (mut term, mut int, mut hup) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?);
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = int.recv() => {}
-        _ = hup.recv() => {}
+/// What tells this process to stop. From when it listens on, nothing else happens because of it.
+pub(super) struct StopSignal([Signal; 3]);
+
+impl StopSignal {
+    /// Listens.
+    pub(super) fn listen() -> io::Result<Self> {
+        let (term, int, hup) = (SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup());
+        Ok(Self([signal(term)?, signal(int)?, signal(hup)?]))
     }
-    Ok(())
+
+    /// Waits for it.
+    pub(super) async fn received(&mut self) {
+        let [term, int, hup] = &mut self.0;
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+            _ = hup.recv() => {}
+        }
+    }
 }
 
 /// What the end of a session means for the exit code.
 pub(super) fn ended(view: &View) -> Outcome {
     match view.status {
         Status::Failed => {
-            Err(Failure::new(Code::Agent, view.failure.clone().unwrap_or_else(|| "failed".into())).hint(
-                format!("Everything up to here is kept. Try again with: rapport run --resume {}", view.id),
-            ))
+            let reason = view.failure.clone().unwrap_or_else(|| "failed".into());
+            let failure = Failure::new(Code::Agent, reason).hint(format!(
+                "Everything up to here is kept. Try again with: rapport run --resume {}",
+                view.id
+            ));
+            Err(advice(view).into_iter().fold(failure, Failure::hint))
         }
         Status::Cancelled => Err(Failure::new(Code::Cancelled, format!("{} was cancelled", view.id))),
         Status::Completed | Status::Started | Status::Running | Status::NeedsInput => Ok(()),
     }
+}
+
+/// The same, where the screen has told the end already: on a terminal only what is new is said.
+fn ended_on_screen(view: &View) -> Outcome {
+    let is_seen = io::stdout().is_terminal() && io::stderr().is_terminal();
+    ended(view).map_err(|failure| match is_seen {
+        true => advice(view).into_iter().fold(Failure::new(failure.code, ""), Failure::hint),
+        false => failure,
+    })
+}
+
+/// What helps against this failure, beside trying again.
+fn advice(view: &View) -> Option<&'static str> {
+    let cannot_start = view.failure.as_ref().is_some_and(|reason| reason.starts_with(CANNOT_START));
+    (cannot_start && Path::new(&view.project).is_dir()).then_some(GET_AN_AGENT)
 }
 
 /// Whether nothing more comes by itself.
@@ -106,7 +137,6 @@ pub(super) fn is_over(status: Status) -> bool {
 /// How it is told that a session waits.
 pub(super) fn stopped(id: &SessionId) -> Failure {
     Failure::new(Code::Interrupted, format!("{id} waits; nothing is lost"))
-        .hint(format!("Answer from anywhere with: rapport answer {id} VALUE"))
         .hint(format!("Go on with: rapport run --resume {id}"))
 }
 

@@ -6,12 +6,12 @@ use rapport_core::{Act, Entry, Input, Session, SessionId, View};
 
 use crate::clock::Clock;
 use crate::engine::socket::{self, Sent};
-use crate::error::{Code, Failure, Outcome};
+use crate::error::{Code, Failure, KEPT, Outcome};
 use crate::stores::{Holder, Store, StoreError};
 
 /// How often, and how long apart, a process that is just coming or going is tried again.
-const TRIES: u32 = 40;
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const TRIES: u32 = 40;
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// The session that is meant: its whole name, or a part of it that no other has.
 pub(super) fn find(store: &dyn Store, name: &str) -> Result<SessionId, Failure> {
@@ -56,7 +56,7 @@ pub(super) fn act(store: &dyn Store, id: &SessionId, act: &Act) -> Result<Reache
                 match sent {
                     Some(Sent::Done) => return Ok(Reached::Process),
                     Some(Sent::Refused(refusal)) => return Err(refusal.into()),
-                    Some(Sent::Failed(why)) => return Err(Failure::new(Code::Store, why)),
+                    Some(Sent::Failed(why)) => return Err(Failure::new(Code::Store, why).hint(KEPT)),
                     Some(Sent::Nobody) | None => last = Some(holder),
                 }
             }

@@ -39,11 +39,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if common.json {
         say_json(&views)?;
     } else {
-        overview(&views, args.all)?;
+        overview(&*store, &views, args.all)?;
     }
     for failure in damaged {
         // One damaged log must not hide the others.
-        eprintln!("rapport: {failure}");
+        failure.print(common.json);
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ fn all(store: &dyn Store) -> Result<(Vec<View>, Failures), crate::error::Failure
     Ok((views, damaged))
 }
 
-fn overview(views: &[View], everything: bool) -> Outcome {
+fn overview(store: &dyn Store, views: &[View], everything: bool) -> Outcome {
     if views.is_empty() {
         say("No sessions here yet.")?;
         return say("Begin one with: rapport run \"what you want done\"   or look around with: rapport demo");
@@ -72,6 +72,7 @@ fn overview(views: &[View], everything: bool) -> Outcome {
         for question in &view.questions {
             waiting(view, question)?;
         }
+        stopped(store, view)?;
     }
     let shown = if everything { ended.len() } else { ENDED.min(ended.len()) };
     for view in ended.iter().rev().take(shown) {
@@ -95,6 +96,15 @@ fn waiting(view: &View, question: &OpenQuestion) -> Outcome {
         say(format_args!("        {}. {}", place + 1, safe::line(&option.label)))?;
     }
     say(format_args!("        rapport answer {} --question {} VALUE", view.id, question.id))
+}
+
+/// Where nothing waits for an answer and nobody goes on with it, somebody has to take it up.
+fn stopped(store: &dyn Store, view: &View) -> Outcome {
+    let is_left = view.questions.is_empty() && store.holder(&view.id)?.is_none() && !is_over(view.status);
+    if !is_left {
+        return Ok(());
+    }
+    say(format_args!("        nobody runs it now; go on with: rapport run --resume {}", view.id))
 }
 
 fn detail(store: &dyn Store, view: &View) -> Outcome {
@@ -122,8 +132,8 @@ fn detail(store: &dyn Store, view: &View) -> Outcome {
     }
     if let Some(failure) = &view.failure {
         say(format_args!("  failed    {}", safe::line(failure)))?;
-        say(format_args!("  try again rapport run --resume {}", view.id))?;
     }
+    stopped(store, view)?;
     for file in view.changes.iter().flat_map(|changes| &changes.files) {
         say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
     }

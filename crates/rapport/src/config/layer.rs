@@ -1,10 +1,10 @@
 //! One layer of settings, in which everything may be left out.
 
 use std::path::Path;
-use std::str::FromStr;
 
 use jiff::SignedDuration;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 
 use super::ConfigError;
 
@@ -27,8 +27,10 @@ pub struct AgentLayer {
     /// The CLI to run (`claude`), or `rehearsal` for the scripted one.
     pub command: Option<String>,
     /// How long a waiting agent's process is kept (`5m`).
+    #[serde(deserialize_with = "some_duration")]
     pub hot: Option<SignedDuration>,
     /// How long an agent may be silent while it works (`30m`).
+    #[serde(deserialize_with = "some_duration")]
     pub silence: Option<SignedDuration>,
     /// The permission mode of working turns (`default`, `acceptEdits`, ...).
     pub permission_mode: Option<String>,
@@ -51,19 +53,6 @@ pub enum Channel {
     Print,
 }
 
-impl FromStr for Channel {
-    type Err = &'static str;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        match word {
-            "auto" => Ok(Channel::Auto),
-            "live" => Ok(Channel::Live),
-            "print" => Ok(Channel::Print),
-            _ => Err("auto, live or print was expected"),
-        }
-    }
-}
-
 /// About rounds of questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -77,6 +66,7 @@ pub struct RoundsLayer {
 #[serde(default, deny_unknown_fields)]
 pub struct QuestionsLayer {
     /// How long they stay open (`7d` would be `168h`).
+    #[serde(deserialize_with = "some_duration")]
     pub expire: Option<SignedDuration>,
 }
 
@@ -92,8 +82,15 @@ impl Layer {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str(&text)
-            .map_err(|error| ConfigError::Wrong { path: name, what: error.to_string() })
+        serde_saphyr::from_str(&text).map_err(|error| {
+            let Some(at) = error.location() else {
+                return ConfigError::Wrong { place: name, what: error.to_string() };
+            };
+            let place = format!("{name}:{}:{}", at.line(), at.column());
+            let what = error.without_snippet().to_string();
+            let what = what.trim_end_matches(&format!(" at line {}, column {}", at.line(), at.column()));
+            ConfigError::Wrong { place, what: what.to_owned() }
+        })
     }
 
     /// The layer in the environment: `agent.hot` is `RAPPORT_AGENT_HOT`, and so on.
@@ -103,14 +100,14 @@ impl Layer {
         Ok(Self {
             agent: AgentLayer {
                 command: env("RAPPORT_AGENT_COMMAND"),
-                hot: parsed(&env, "RAPPORT_AGENT_HOT")?,
-                silence: parsed(&env, "RAPPORT_AGENT_SILENCE")?,
+                hot: parsed(&env, "RAPPORT_AGENT_HOT", duration)?,
+                silence: parsed(&env, "RAPPORT_AGENT_SILENCE", duration)?,
                 permission_mode: env("RAPPORT_AGENT_PERMISSION_MODE"),
-                channel: parsed(&env, "RAPPORT_AGENT_CHANNEL")?,
+                channel: parsed(&env, "RAPPORT_AGENT_CHANNEL", channel)?,
                 env: env("RAPPORT_AGENT_ENV").map(list),
             },
-            rounds: RoundsLayer { max: parsed(&env, "RAPPORT_ROUNDS_MAX")? },
-            questions: QuestionsLayer { expire: parsed(&env, "RAPPORT_QUESTIONS_EXPIRE")? },
+            rounds: RoundsLayer { max: parsed(&env, "RAPPORT_ROUNDS_MAX", number)? },
+            questions: QuestionsLayer { expire: parsed(&env, "RAPPORT_QUESTIONS_EXPIRE", duration)? },
         })
     }
 
@@ -131,13 +128,35 @@ impl Layer {
     }
 }
 
-fn parsed<T: FromStr>(env: impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<T>, ConfigError>
-where
-    T::Err: ToString,
-{
-    let Some(value) = env(name) else { return Ok(None) };
-    match value.parse() {
-        Ok(parsed) => Ok(Some(parsed)),
-        Err(error) => Err(ConfigError::Variable { name: name.into(), value, what: error.to_string() }),
+/// A time as people write it. One that is negative is none.
+pub fn duration(words: &str) -> Result<SignedDuration, String> {
+    let parsed = words.parse().ok().filter(|duration: &SignedDuration| !duration.is_negative());
+    parsed.ok_or_else(|| format!("{words:?} is not a time such as 30s, 5m or 2h"))
+}
+
+fn number(words: &str) -> Result<u32, String> {
+    words.parse().map_err(|_| format!("{words:?} is not a number such as 5"))
+}
+
+fn channel(word: &str) -> Result<Channel, String> {
+    match word {
+        "auto" => Ok(Channel::Auto),
+        "live" => Ok(Channel::Live),
+        "print" => Ok(Channel::Print),
+        _ => Err(format!("{word:?} is not one of auto, live and print")),
     }
+}
+
+fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SignedDuration>, D::Error> {
+    let words = Option::<String>::deserialize(deserializer)?;
+    words.map(|words| duration(&words).map_err(D::Error::custom)).transpose()
+}
+
+fn parsed<T>(
+    env: impl Fn(&str) -> Option<String>,
+    name: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, ConfigError> {
+    let value = env(name).map(|value| parse(&value));
+    value.transpose().map_err(|what| ConfigError::Variable { name: name.into(), what })
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use jiff::SignedDuration;
 use thiserror::Error;
 
-pub use layer::{AgentLayer, Channel, Layer, QuestionsLayer, RoundsLayer};
+pub use layer::{AgentLayer, Channel, Layer, QuestionsLayer, RoundsLayer, duration};
 pub use places::{home, project};
 
 /// The word for the scripted agent in `agent.command`.
@@ -47,20 +47,18 @@ pub enum ConfigError {
         source: std::io::Error,
     },
     /// The file is not what it should be.
-    #[error("{path} is not right: {what}")]
+    #[error("{place}: {what}")]
     Wrong {
-        /// Which file.
-        path: String,
-        /// Where in it, and what.
+        /// Which file, and where in it.
+        place: String,
+        /// What is wrong there.
         what: String,
     },
     /// A variable is not what it should be.
-    #[error("{name}={value} is not right: {what}")]
+    #[error("{name}: {what}")]
     Variable {
         /// Which one.
         name: String,
-        /// What it is.
-        value: String,
         /// What is wrong with it.
         what: String,
     },

@@ -1,8 +1,8 @@
 //! What the engine does itself to make a want true: note a state, write the plan, find out what changed. Each ends in
 //! an input, takes place off the loop, and can be done twice.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 
 use atomic_write_file::AtomicWriteFile;
@@ -45,9 +45,7 @@ pub(super) fn run(want: &Want, project: &Path, worker: &Arc<dyn Worker>) -> Worl
 }
 
 fn baseline(turn: TurnId, project: &Path, worker: &Arc<dyn Worker>) -> Result<World, String> {
-    if !project.is_dir() {
-        return Err(format!("the project's directory {} is gone", project.display()));
-    }
+    is_there(project)?;
     let baseline =
         worker.baseline(project).map_err(|e| format!("cannot note the state of the project: {e}"))?;
     Ok(World::Baseline { turn, baseline })
@@ -60,11 +58,30 @@ fn report(baseline: Option<&str>, project: &Path, worker: &Arc<dyn Worker>) -> R
 }
 
 fn save_plan(file: &PlanFile, project: &Path) -> Result<World, String> {
-    let path = project.join(&file.path);
-    let content = beside(file, &path)?;
-    write_atomically(project, &path, &content)
-        .map_err(|e| format!("cannot write the plan to {}: {e}", path.display()))?;
-    Ok(World::PlanSaved { revision: file.revision, path: file.path.clone() })
+    is_there(project)?;
+    let path = match file.existing {
+        Existing::Replace => own_path(file, project),
+        Existing::Refuse | Existing::KeepSections => file.path.clone(),
+    };
+    let place = project.join(&path);
+    let content = beside(file, &place)?;
+    write_atomically(project, &place, &content)
+        .map_err(|e| format!("cannot write the plan to {}: {e}", place.display()))?;
+    Ok(World::PlanSaved { revision: file.revision, path })
+}
+
+/// Where a plan goes that has its name from the task. What is there already and is not of this session, or not a plan
+/// at all, stays; then this one gets a number.
+fn own_path(file: &PlanFile, project: &Path) -> String {
+    let mark = file.content.lines().find(|line| line.starts_with("**Session:** "));
+    let is_free = |path: &String| match std::fs::read_to_string(project.join(path)) {
+        Ok(there) => there.lines().any(|line| Some(line) == mark),
+        // What else is in the way is told when it is written to.
+        Err(error) => error.kind() != ErrorKind::InvalidData,
+    };
+    let name = file.path.trim_end_matches(".md");
+    let numbered = (2..1000).map(|number| format!("{name}-{number}.md"));
+    [file.path.clone()].into_iter().chain(numbered).find(is_free).unwrap_or_else(|| file.path.clone())
 }
 
 /// What is written, given what is there. A file that has just this content may be ours, from before a crash.
@@ -73,7 +90,7 @@ fn beside(file: &PlanFile, path: &Path) -> Result<String, String> {
         Existing::Replace => None,
         Existing::Refuse | Existing::KeepSections => match std::fs::read(path) {
             Ok(there) => Some(there),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
         },
     };
@@ -100,13 +117,28 @@ fn beside(file: &PlanFile, path: &Path) -> Result<String, String> {
 
 /// Either the old file or the whole new one, whatever happens in between; and never outside the project, even where a
 /// folder on the way is a link that leads out of it.
-fn write_atomically(project: &Path, path: &Path, content: &str) -> std::io::Result<()> {
-    let folder: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
-    std::fs::create_dir_all(&folder)?;
-    if !folder.canonicalize()?.starts_with(project.canonicalize()?) {
-        return Err(std::io::Error::other("its folder is a link that leads out of the project"));
-    }
+fn write_atomically(project: &Path, path: &Path, content: &str) -> io::Result<()> {
+    let project = project.canonicalize()?;
+    let folder = path.parent().unwrap_or(path);
+    // Before anything is made there, and after.
+    leads_inside(&project, folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder))?;
+    std::fs::create_dir_all(folder)?;
+    leads_inside(&project, folder)?;
     let mut file = AtomicWriteFile::open(path)?;
     file.write_all(content.as_bytes())?;
     file.commit()
+}
+
+fn leads_inside(project: &Path, folder: &Path) -> io::Result<()> {
+    if folder.canonicalize()?.starts_with(project) {
+        return Ok(());
+    }
+    Err(io::Error::other("its folder is a link that leads out of the project"))
+}
+
+fn is_there(project: &Path) -> Result<(), String> {
+    if project.is_dir() {
+        return Ok(());
+    }
+    Err(format!("the project's directory {} is gone", project.display()))
 }

@@ -6,8 +6,10 @@
 //! then brings back whatever should be running.
 
 mod errands;
+mod fulfil;
 mod gateway;
 mod hosted;
+mod keepsake;
 mod run;
 pub mod socket;
 

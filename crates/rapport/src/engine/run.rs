@@ -1,17 +1,16 @@
 //! The loop.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rapport_core::{AgentDid, Created, Entry, Input, Order, Refusal, Session, SessionId, Want, World};
+use rapport_core::{AgentDid, Created, Entry, Input, Refusal, Session, SessionId, World};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::Parts;
-use super::errands::{self, Errand};
+use super::errands::Errand;
 use super::gateway::{Answer, Follower, GatewayError, Request, Update};
 use super::hosted::{Hosted, Incoming, Run};
 use crate::agents::{Command, Happened, Report, RunId};
@@ -25,28 +24,28 @@ const LAST_PATIENCE: Duration = Duration::from_secs(15);
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
 pub(super) struct Loop {
-    parts: Parts,
+    pub(super) parts: Parts,
     requests: mpsc::Receiver<Request>,
     reports: mpsc::Receiver<Report>,
-    reports_to: mpsc::Sender<Report>,
+    pub(super) reports_to: mpsc::Sender<Report>,
     done: mpsc::UnboundedReceiver<Done>,
-    done_to: mpsc::UnboundedSender<Done>,
-    sessions: HashMap<SessionId, Hosted>,
-    runs: HashMap<RunId, SessionId>,
+    pub(super) done_to: mpsc::UnboundedSender<Done>,
+    pub(super) sessions: HashMap<SessionId, Hosted>,
+    pub(super) runs: HashMap<RunId, SessionId>,
     deadlines: BTreeSet<(Timestamp, SessionId)>,
-    last_run: u64,
-    stopping: bool,
+    pub(super) last_run: u64,
+    pub(super) stopping: bool,
 }
 
 /// Something that was done off the loop.
-enum Done {
+pub(super) enum Done {
     Taken { id: SessionId, session: Box<Session>, log: Box<dyn Log>, answer: Taken },
     Stored { id: SessionId, log: Box<dyn Log>, outcome: Result<Entry, StoreError>, incoming: Incoming },
     Errand { id: SessionId, errand: Errand, world: World },
 }
 
 /// Who waits for a session to be taken up.
-enum Taken {
+pub(super) enum Taken {
     Created(Answer<SessionId>),
     Adopted(Answer<()>),
 }
@@ -324,71 +323,7 @@ impl Loop {
         }
     }
 
-    /// Makes the wants of a session true. Everything here can be done again without harm.
-    fn fulfil(&mut self, id: &SessionId) {
-        self.note_deadline(id);
-        let Some(hosted) = self.sessions.get_mut(id) else { return };
-        if self.stopping || hosted.broken.is_some() {
-            return;
-        }
-        let mut order = None;
-        for want in hosted.session.wants() {
-            match want {
-                Want::AgentRunning(wanted) => order = Some(wanted),
-                Want::Replied { turn, call, reply } => {
-                    let run = hosted.run.as_mut().filter(|run| run.turn == turn);
-                    if let Some(run) = run.filter(|run| !run.replied.contains(&call)) {
-                        run.replied.insert(call.clone());
-                        run.tell(Command::Reply { call, reply });
-                    }
-                }
-                Want::AgentParked { turn, call } => {
-                    if let Some(run) = hosted.run.as_mut().filter(|run| run.turn == turn) {
-                        run.tell(Command::Park { call });
-                    }
-                }
-                Want::Baseline(_) | Want::PlanSaved(_) | Want::Report { .. } => {
-                    let Some(errand) = Errand::of(&want) else { continue };
-                    if hosted.errands.insert(errand.clone()) {
-                        let project = PathBuf::from(hosted.session.project());
-                        let (worker, done, id) =
-                            (self.parts.worker.clone(), self.done_to.clone(), id.clone());
-                        tokio::task::spawn_blocking(move || {
-                            let world = errands::run(&want, &project, &worker);
-                            let _ = done.send(Done::Errand { id, errand, world });
-                        });
-                    }
-                }
-            }
-        }
-        self.agent(id, order);
-    }
-
-    /// The agent that is wanted runs, and no other.
-    fn agent(&mut self, id: &SessionId, order: Option<Order>) {
-        let Some(hosted) = self.sessions.get_mut(id) else { return };
-        match (&mut hosted.run, order) {
-            (Some(run), Some(order)) if run.turn == order.turn => {}
-            (Some(run), _) => run.end(),
-            (None, None) => {}
-            (None, Some(order)) => {
-                self.last_run += 1;
-                let run = RunId(self.last_run);
-                let (turn, replies) = (order.turn, order.replies.clone());
-                let project = PathBuf::from(hosted.session.project());
-                let controls = self.parts.agent.start(run, order, project, self.reports_to.clone());
-                let mut run = Run { id: run, turn, controls, replied: HashSet::new(), ending: false };
-                for (call, reply) in replies {
-                    run.replied.insert(call.clone());
-                    run.tell(Command::Reply { call, reply });
-                }
-                self.runs.insert(run.id, id.clone());
-                hosted.run = Some(run);
-            }
-        }
-    }
-
-    fn note_deadline(&mut self, id: &SessionId) {
+    pub(super) fn note_deadline(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         let deadline = hosted.session.deadline();
         if deadline == hosted.deadline {
@@ -441,20 +376,6 @@ impl Loop {
 
     fn is_busy(&self) -> bool {
         self.sessions.values().any(|hosted| hosted.run.is_some() || hosted.log.is_none())
-    }
-}
-
-impl Run {
-    fn tell(&self, command: Command) {
-        // A driver that is gone has left a last report, which is on its way.
-        let _ = self.controls.commands.send(command);
-    }
-
-    fn end(&mut self) {
-        if !self.ending {
-            self.ending = true;
-            self.tell(Command::Stop);
-        }
     }
 }
 

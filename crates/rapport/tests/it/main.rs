@@ -5,6 +5,7 @@
     reason = "a test that cannot go on has failed; the lint knows only functions marked as tests"
 )]
 
+mod cli;
 mod contract;
 mod crash;
 mod driver;
@@ -12,5 +13,6 @@ mod faults;
 mod planning;
 mod rehearsal;
 mod screens;
+mod story;
 mod support;
 mod tidy;

@@ -10,7 +10,7 @@ mod process;
 mod talk;
 mod words;
 
-use std::path::PathBuf;
+use std::io;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::channel::Channel;
 use super::command::ClaudeConfig;
-use super::transcript::Transcript;
+use super::transcript::{self, Transcript};
 use super::wire;
 use crate::agents::keeper::CANNOT_START;
-use crate::agents::{Command, GO_ON, Happened, Report, RunId};
+use crate::agents::{Command, GO_ON, Happened, Place, Report, RunId};
 use ending::Ending;
 use process::{Heard, Process};
 use talk::Talk;
@@ -41,11 +41,11 @@ pub(super) async fn drive(
     channel: Channel,
     run: RunId,
     order: Order,
-    directory: PathBuf,
+    place: Place,
     commands: mpsc::UnboundedReceiver<Command>,
     reports: mpsc::Sender<Report>,
 ) {
-    let (leave, rest) = match begin(&config, channel, &order, directory).await {
+    let (leave, rest) = match begin(&config, channel, &order, &place).await {
         Ok((process, lines, talk)) => {
             let driver = Driver {
                 config: &config,
@@ -62,6 +62,7 @@ pub(super) async fn drive(
         }
         Err(reason) => (Leave::Failed { reason }, Vec::new()),
     };
+    keep_conversation(&config, &order, place).await;
     let last = Happened::Did(AgentDid::Leave(leave));
     for what in rest.into_iter().chain([last]) {
         // An engine that is gone needs to be told nothing.
@@ -71,14 +72,29 @@ pub(super) async fn drive(
 
 type Lines = mpsc::Receiver<Heard>;
 
+/// Keeps the conversation beside the session, before anybody hears that the agent is gone. It is a copy: without it the
+/// session goes on as long as the CLI has its own, so not being able to keep it is no reason to fail.
+async fn keep_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: Place) {
+    let (config, conversation) = (config.clone(), order.conversation.clone());
+    let keep = move || {
+        let path = transcript::path(&config.env, &place.directory, &conversation);
+        path.map(|path| place.keepsake.keep(&std::fs::read(path)?)).unwrap_or(Ok(()))
+    };
+    let _: Result<io::Result<()>, _> = tokio::task::spawn_blocking(keep).await;
+}
+
 async fn begin(
     config: &Arc<ClaudeConfig>,
     channel: Channel,
     order: &Order,
-    directory: PathBuf,
+    place: &Place,
 ) -> Result<(Process, Lines, Talk), String> {
-    let (looking, place, conversation) = (config.clone(), directory.clone(), order.conversation.clone());
-    let found = move || Transcript::find(&looking.env, &place, &conversation);
+    let directory = place.directory.clone();
+    let (looking, place, conversation) = (config.clone(), place.clone(), order.conversation.clone());
+    let found = move || {
+        transcript::restore(&looking.env, &place.directory, &conversation, &*place.keepsake)?;
+        Transcript::find(&looking.env, &place.directory, &conversation)
+    };
     let transcript = match tokio::task::spawn_blocking(found).await {
         Ok(Ok(transcript)) => transcript,
         Ok(Err(error)) => {

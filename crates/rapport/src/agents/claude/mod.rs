@@ -12,13 +12,12 @@ mod command;
 mod driver;
 mod spending;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rapport_core::Order;
 use tokio::sync::{OnceCell, mpsc};
 
-use super::{Agent, Controls, Report, RunId};
+use super::{Agent, Controls, Place, Report, RunId};
 
 use channel::Channel;
 pub use command::{ClaudeConfig, Opening};
@@ -40,12 +39,12 @@ impl Claude {
 }
 
 impl Agent for Claude {
-    fn start(&self, run: RunId, order: Order, directory: PathBuf, reports: mpsc::Sender<Report>) -> Controls {
+    fn start(&self, run: RunId, order: Order, place: Place, reports: mpsc::Sender<Report>) -> Controls {
         let (commands, received) = mpsc::unbounded_channel();
         let (config, channel) = (self.config.clone(), self.channel.clone());
         tokio::spawn(async move {
             let channel = *channel.get_or_init(|| channel::choose(&config)).await;
-            driver::drive(config.clone(), channel, run, order, directory, received, reports).await;
+            driver::drive(config.clone(), channel, run, order, place, received, reports).await;
         });
         Controls { commands }
     }

@@ -1,16 +1,19 @@
 //! A conversation as the CLI keeps it on disk: what of an order it knows already.
 //!
-//! The file belongs to the CLI. It is only read; lines of unknown kinds and a torn last line are passed over.
+//! The file belongs to the CLI. It is read, with lines of unknown kinds and a torn last line passed over; and a copy that
+//! was kept is put back where the CLI has none any more.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
+use atomic_write_file::AtomicWriteFile;
 use rapport_core::{CallId, ConversationId};
 
 use super::wire;
+use crate::agents::Keepsake;
 
 /// What a conversation holds.
 #[derive(Debug, Default)]
@@ -141,15 +144,47 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     [text].into_iter().chain(split.into_iter().flatten())
 }
 
-fn path(env: &[(OsString, OsString)], directory: &Path, conversation: &ConversationId) -> Option<PathBuf> {
-    let projects = home(env)?.join("projects");
-    let name = file_name(conversation)?;
-    let expected = projects.join(folder(directory)).join(&name);
+/// Where the CLI has this conversation, if it has it.
+pub(super) fn path(
+    env: &[(OsString, OsString)],
+    directory: &Path,
+    conversation: &ConversationId,
+) -> Option<PathBuf> {
+    let expected = expected(env, directory, conversation)?;
     if expected.is_file() {
         return Some(expected);
     }
-    let folders = fs::read_dir(projects).ok()?;
-    folders.flatten().map(|folder| folder.path().join(&name)).find(|path| path.is_file())
+    let folders = fs::read_dir(expected.parent()?.parent()?).ok()?;
+    let name = expected.file_name()?;
+    folders.flatten().map(|folder| folder.path().join(name)).find(|path| path.is_file())
+}
+
+/// Puts a conversation back where the CLI looks for it, if it is gone from there and was kept.
+pub(super) fn restore(
+    env: &[(OsString, OsString)],
+    directory: &Path,
+    conversation: &ConversationId,
+    keepsake: &dyn Keepsake,
+) -> io::Result<()> {
+    if path(env, directory, conversation).is_some() {
+        return Ok(());
+    }
+    let (Some(path), Some(kept)) = (expected(env, directory, conversation), keepsake.kept()?) else {
+        return Ok(());
+    };
+    fs::create_dir_all(path.parent().unwrap_or(&path))?;
+    let mut file = AtomicWriteFile::open(path)?;
+    file.write_all(&kept)?;
+    file.commit()
+}
+
+/// Where the CLI looks for this conversation.
+fn expected(
+    env: &[(OsString, OsString)],
+    directory: &Path,
+    conversation: &ConversationId,
+) -> Option<PathBuf> {
+    Some(home(env)?.join("projects").join(folder(directory)).join(file_name(conversation)?))
 }
 
 fn home(env: &[(OsString, OsString)]) -> Option<PathBuf> {

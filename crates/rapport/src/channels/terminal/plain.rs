@@ -13,8 +13,8 @@ use super::text::{Line, Tone};
 use super::{AutoAnswer, Effect, Front, Happening, Outcome, Terminal};
 use crate::engine::Update;
 
-/// What the agent is at just now is told no more often than this.
-const PROGRESS_EVERY: Duration = Duration::from_secs(5);
+/// What the agent is at just now is told only where no fact tells it within this time.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// Plain lines.
 #[derive(Debug)]
@@ -28,8 +28,10 @@ pub struct Plain<W> {
     path_told: Option<String>,
     tried: Vec<QuestionId>,
     sending: bool,
+    /// What the agent was last told to be at.
     doing: Option<String>,
-    next_progress: Duration,
+    /// What it is at now, and when that is told.
+    progress: Option<(String, Duration)>,
 }
 
 impl<W: Write> Plain<W> {
@@ -46,7 +48,7 @@ impl<W: Write> Plain<W> {
             tried: Vec::new(),
             sending: false,
             doing: None,
-            next_progress: Duration::ZERO,
+            progress: None,
         }
     }
 
@@ -72,9 +74,18 @@ impl<W: Write> Plain<W> {
                 self.printed.retain(|(id, _)| id != question && open(id).unwrap_or(false));
             }
             Event::Kept { question, .. } => self.printed.retain(|(id, _)| id != question),
-            Event::Used { tool, what, .. } => self.doing = Some(format!("{tool} {what}")),
+            Event::Said { text, .. } => self.told(text.trim()),
+            Event::Used { tool, what, .. } => self.told(&format!("{tool}: {what}")),
+            Event::Asked { .. } | Event::AskedAgain { .. } => self.told("asks"),
+            Event::TurnEnded { .. } | Event::Parked { .. } | Event::CutOff { .. } => self.progress = None,
             _ => {}
         }
+    }
+
+    /// A fact says what the agent is at; that is not said again.
+    fn told(&mut self, doing: &str) {
+        self.doing = Some(doing.to_owned());
+        self.progress = None;
     }
 
     /// The open questions that were not printed yet. The confirmation waits for the others.
@@ -111,7 +122,8 @@ impl<W: Write> Plain<W> {
             vec![Line::new(Tone::Text, &format!("? {}{place}{header} ", question.id)).then(first)];
         lines.extend(text.into_iter().map(|line| line.indented(2)));
         for (place, option) in question.options.iter().enumerate() {
-            let meaning = option.description.as_ref().map(|words| format!(" - {words}")).unwrap_or_default();
+            let meaning = option.description.as_deref().filter(|words| !words.trim().is_empty());
+            let meaning = meaning.map(|words| format!(" - {words}")).unwrap_or_default();
             lines.push(Line::new(Tone::Text, &format!("  {}. {}{meaning}", place + 1, option.label)));
         }
         if let Some(previous) = &question.previous {
@@ -137,17 +149,20 @@ impl<W: Write> Plain<W> {
         self.story.is_present().then(|| summary::saved(&path))
     }
 
-    fn progress(&mut self, progress: Progress, now: Duration) -> Vec<Effect> {
-        let Some(doing) = progress.doing.filter(|doing| Some(doing) != self.doing.as_ref()) else {
-            return Vec::new();
+    fn progress(&mut self, progress: Progress, now: Duration) {
+        let is_told = |doing: &String| {
+            self.doing.as_ref().is_some_and(|told| told.starts_with(doing.trim_end_matches('…')))
         };
-        if now < self.next_progress {
-            return Vec::new();
+        if let Some(doing) = progress.doing.filter(|doing| !is_told(doing)) {
+            self.progress = Some((doing, now + QUIET));
         }
-        self.next_progress = now + PROGRESS_EVERY;
+    }
+
+    fn tell_progress(&mut self, now: Duration) -> Option<Effect> {
+        let (doing, _) = self.progress.take_if(|(_, due)| *due <= now)?;
         let line = Line::new(Tone::Text, "… ").and(Tone::Text, doing.lines().next().unwrap_or_default());
         self.doing = Some(doing);
-        vec![Effect::Print(vec![line])]
+        Some(Effect::Print(vec![line]))
     }
 
     fn submitted(&mut self, result: Result<(), String>) -> Vec<Effect> {
@@ -186,16 +201,23 @@ impl<W: Write + Send> Front for Plain<W> {
     fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
         match happening {
             Happening::Update(Update::Entry(entry)) => self.entry(&entry, now),
-            Happening::Update(Update::Progress(progress)) => self.progress(progress, now),
+            Happening::Update(Update::Progress(progress)) => {
+                self.progress(progress, now);
+                Vec::new()
+            }
             Happening::Submitted(result) => self.submitted(result),
-            Happening::TimePassed => self.answer_by_itself(now).into_iter().collect(),
+            Happening::TimePassed => {
+                self.tell_progress(now).into_iter().chain(self.answer_by_itself(now)).collect()
+            }
             Happening::Stopped => self.stopped(),
             Happening::Key(_) | Happening::Paste(_) | Happening::Resized(_) => Vec::new(),
         }
     }
 
     fn wake(&self, now: Duration) -> Option<Duration> {
-        self.auto_due().map(|(_, _, due)| due.max(now))
+        let auto = self.auto_due().map(|(_, _, due)| due);
+        let due = auto.into_iter().chain(self.progress.as_ref().map(|(_, due)| *due));
+        due.min().map(|due| due.max(now))
     }
 
     fn show(&mut self, lines: &[Line], _: Duration) -> io::Result<()> {

@@ -28,6 +28,10 @@ pub struct Screen {
     /// What was wrong with the last key or answer.
     pub(super) notice: Option<String>,
     pub(super) size: Size,
+    /// The card from which it was sent.
+    sent_from: Option<QuestionId>,
+    /// What was decided meanwhile on the card that came up next.
+    held: Option<Act>,
     me: By,
     answer_hint: String,
     /// Questions that were answered automatically, or could not be.
@@ -58,6 +62,8 @@ impl Screen {
             sending: false,
             notice: None,
             size,
+            sent_from: None,
+            held: None,
             me: config.by,
             answer_hint: config.answer_hint,
             tried: Vec::new(),
@@ -252,15 +258,23 @@ impl Screen {
     }
 
     fn submit(&mut self, act: Act) -> Vec<Effect> {
+        let from = self.deck.shown().map(|shown| shown.card.question().id.clone());
         if self.sending {
+            // The next card may come up before the last act is known to be done; a key pressed twice is another matter.
+            if from != self.sent_from || matches!(act, Act::Cancel { .. }) {
+                self.held = Some(act);
+            }
             return Vec::new();
         }
-        self.sending = true;
+        (self.sending, self.sent_from) = (true, from);
         vec![Effect::Submit { by: self.me.clone(), act }]
     }
 
     fn submitted(&mut self, result: Result<(), String>) -> Vec<Effect> {
         self.sending = false;
+        if let Some(act) = self.held.take() {
+            return self.submit(act);
+        }
         match result {
             Ok(()) => Vec::new(),
             Err(why) if self.deck.shown().is_some() => {

@@ -223,6 +223,32 @@ fn one_act_at_a_time() {
     assert!(sitting.frame().contains("saving …"));
 }
 
+/// The next card comes up with the fact, and the word that the act is done comes after: keys in between are not lost.
+#[test]
+fn a_key_on_the_next_card_waits_for_the_last_act() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::auth(), stage::language()]);
+    let now = sitting.now;
+    let sent = |act: Act| [Effect::Submit { by: stage::me(), act }];
+    assert_eq!(sitting.screen.step(Happening::Key(key("1")), now), sent(answer("q1", 0)));
+    let entry = sitting.stage.person(stage::me(), answer("q1", 0)).expect("one may");
+    sitting.see(entry);
+    assert_eq!(sitting.screen.step(Happening::Key(key("2")), now), []);
+    assert_eq!(sitting.screen.step(Happening::Submitted(Ok(())), now), sent(answer("q2", 1)));
+    assert_eq!(sitting.screen.step(Happening::Submitted(Ok(())), now), []);
+}
+
+#[test]
+fn cancelling_waits_for_the_last_act() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::auth(), stage::language()]);
+    let now = sitting.now;
+    sitting.screen.step(Happening::Key(key("1")), now);
+    for name in ["q", "y"] {
+        assert_eq!(sitting.screen.step(Happening::Key(key(name)), now), []);
+    }
+    let cancel = Effect::Submit { by: stage::me(), act: Act::Cancel { reason: None } };
+    assert_eq!(sitting.screen.step(Happening::Submitted(Ok(())), now), [cancel]);
+}
+
 #[test]
 fn failing_at_the_end_says_how_to_go_on() {
     let mut sitting = Sitting::planned(80, 40);

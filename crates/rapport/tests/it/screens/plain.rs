@@ -123,21 +123,29 @@ fn time_and_keys_answer_nothing() {
 }
 
 #[test]
-fn progress_is_told_when_it_changes_and_not_too_often() {
+fn progress_is_told_where_no_fact_tells_it() {
     let mut telling = Telling::new(None);
     let doing = |what: &str| {
         Happening::Update(Update::Progress(Progress { doing: Some(what.into()), usage: usage(1, 1, 1) }))
     };
+    let used = |what: &str| AgentDid::Use { tool: "Read".into(), what: what.into() };
     let before = telling.text.len();
-    telling.step(doing("Read a"));
-    telling.step(doing("Read a"));
-    telling.step(doing("Read b"));
-    telling.now += Duration::from_secs(6);
-    telling.step(doing("Read a"));
-    telling.step(doing("Read c"));
-    telling.now += Duration::from_secs(6);
-    telling.step(doing("Read c"));
-    assert_eq!(&telling.text[before..], "… Read a\n… Read c\n");
+    telling.step(doing("Read: a"));
+    telling.act(|stage| stage.agent(used("a")));
+    telling.step(doing("Read: a"));
+    telling.pass(6);
+    telling.step(doing("thinks"));
+    telling.pass(4);
+    telling.step(doing("thinks hard"));
+    telling.pass(4);
+    telling.pass(1);
+    telling.step(doing("thinks hard"));
+    telling.pass(6);
+    telling.step(doing("Read: b"));
+    telling.act(|stage| stage.agent(used("b")));
+    telling.pass(60);
+    assert_eq!(&telling.text[before..], "· Read a\n… thinks hard\n· Read b\n");
+    assert_eq!(telling.plain.wake(telling.now), None);
 }
 
 #[test]

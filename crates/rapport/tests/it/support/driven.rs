@@ -28,7 +28,7 @@ impl Driven {
     /// Starts it.
     pub(crate) fn start(config: ClaudeConfig, order: Order, directory: PathBuf) -> Self {
         let (sender, reports) = mpsc::channel(1);
-        let controls = Claude::new(config).start(RunId(7), order, directory, sender);
+        let controls = Claude::new(config).start(RunId(7), order, directory.into(), sender);
         Self { controls, reports, glances: Vec::new() }
     }
 

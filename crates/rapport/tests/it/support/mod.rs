@@ -1,8 +1,12 @@
 //! What the tests stand on.
 
+pub(crate) mod disk;
 pub(crate) mod driven;
 pub(crate) mod model;
+pub(crate) mod patience;
 pub(crate) mod project;
 pub(crate) mod pty;
 pub(crate) mod rehearsal;
+pub(crate) mod running;
+pub(crate) mod scenarios;
 pub(crate) mod stage;

@@ -1,42 +1,64 @@
 //! A project with an empty home, and the `rapport` binary in it.
 
 use std::ffi::OsStr;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use nix::unistd::Pid;
 use rapport::stores::Store as _;
 use rapport::stores::files::Files;
-use rapport_core::{Entry, Event, SessionId, View};
+use rapport_core::{Event, OpenQuestion, SessionId, View};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use super::patience::{wait_at_most, wait_for};
+use super::pty::Pty;
+pub(crate) use super::running::{Ran, Running};
 
 /// A git repository with one commit, and nothing else in the world.
 pub(crate) struct Project {
     folder: TempDir,
+    root: PathBuf,
     env: Vec<(String, String)>,
 }
 
 impl Project {
     /// A project whose agent plays this scenario.
     pub(crate) fn with_scenario(yaml: &str) -> Self {
-        let project = Self::with_agent("");
-        std::fs::write(project.path("scenario.yaml"), yaml).unwrap();
-        let command = format!("rehearsal --scenario {}", project.path("scenario.yaml").display());
-        project.set("RAPPORT_AGENT_COMMAND", &command)
+        Self::with_agent("").playing(yaml)
+    }
+
+    /// The same with an agent that plays this scenario.
+    pub(crate) fn playing(self, yaml: &str) -> Self {
+        let scenario = self.path("scenario.yaml");
+        std::fs::write(&scenario, yaml).unwrap();
+        self.set("RAPPORT_AGENT_COMMAND", &format!("rehearsal --scenario {}", scenario.display()))
     }
 
     /// A project with this agent.
     pub(crate) fn with_agent(command: &str) -> Self {
+        Self::called("app", command)
+    }
+
+    /// A project in a directory of this name, which may be a path.
+    pub(crate) fn called(name: &str, command: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let project = Self { folder, env: Vec::new() }.set("RAPPORT_AGENT_COMMAND", command);
+        let project = Self { root: folder.path().join(name), folder, env: Vec::new() };
         std::fs::create_dir_all(project.path("home")).unwrap();
         std::fs::create_dir_all(project.root()).unwrap();
-        std::fs::write(project.root().join("README.md"), "# An app\n").unwrap();
-        project.git(&["init", "--quiet", "--initial-branch=main"]);
-        project.git(&["add", "--all"]);
-        project.git(&["commit", "--quiet", "-m", "An app"]);
-        project
+        project.begin();
+        project.set("RAPPORT_AGENT_COMMAND", command)
+    }
+
+    /// Puts a small app into the directory, with its history.
+    pub(crate) fn begin(&self) {
+        std::fs::write(self.root().join("README.md"), "# An app\n").unwrap();
+        self.git(&["init", "--quiet", "--initial-branch=main"]);
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "-m", "An app"]);
     }
 
     /// The same with a variable for every command.
@@ -53,7 +75,7 @@ impl Project {
 
     /// The project's own directory.
     pub(crate) fn root(&self) -> PathBuf {
-        self.path("app")
+        self.root.clone()
     }
 
     /// `rapport`, ready to be given arguments.
@@ -86,6 +108,106 @@ impl Project {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Running { child, lines }
+    }
+
+    /// Starts any command, with what it prints kept.
+    pub(crate) fn spawn<S: AsRef<OsStr>>(&self, args: &[S]) -> Child {
+        self.command().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Gives a command something to read.
+    pub(crate) fn rapport_reading<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Ran {
+        let mut command = self.command();
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // One that does not want it all may be gone before it has it all.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        Ran(child.wait_with_output().unwrap())
+    }
+
+    /// A command in a terminal, in a shell that says how the terminal is after it.
+    pub(crate) fn terminal(&self, args: &[&str], columns: u16, rows: u16) -> Pty {
+        const SCRIPT: &str = "cd \"$PROJECT\" && \"$@\"; echo \"left $?\"; \
+            stty -a | tr ' ;' '\\n\\n' | grep -x -e icanon -e echo";
+        let (home, root) = (self.path("home").display().to_string(), self.root().display().to_string());
+        let mut env = vec![("HOME", home.as_str()), ("PROJECT", root.as_str())];
+        env.extend(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let words = [&["-c", SCRIPT, "sh", env!("CARGO_BIN_EXE_rapport")], args].concat();
+        Pty::spawn("/bin/sh", &words, &env, columns, rows)
+    }
+
+    /// Every process that runs in this project's name, with its command line.
+    pub(crate) fn processes(&self) -> Vec<(Pid, String)> {
+        let mark = format!("HOME={}\0", self.path("home").display());
+        let is_ours = |bytes: Vec<u8>| bytes.windows(mark.len()).any(|bytes| bytes == mark.as_bytes());
+        let read = |id: i32, what: &str| std::fs::read(format!("/proc/{id}/{what}")).unwrap_or_default();
+        let names = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
+        let ids = names.filter_map(|name| name.to_str()?.parse().ok());
+        ids.filter(|id| is_ours(read(*id, "environ")))
+            .map(|id| (Pid::from_raw(id), String::from_utf8_lossy(&read(id, "cmdline")).replace('\0', " ")))
+            .collect()
+    }
+
+    /// Those of the agent, and of what keeps it.
+    pub(crate) fn agents_alive(&self) -> Vec<(Pid, String)> {
+        let is_agent = |words: &str| words.contains(" rehearse ") || words.contains(" keep -- ");
+        self.processes().into_iter().filter(|(_, words)| is_agent(words)).collect()
+    }
+
+    /// Waits until nothing of the agent is left.
+    #[track_caller]
+    pub(crate) fn wait_alone(&self, most: Duration) {
+        wait_at_most(most, "the agent to be gone", || self.agents_alive().is_empty().then_some(()));
+    }
+
+    /// Waits until its only session waits for an answer, and gives what is asked.
+    #[track_caller]
+    pub(crate) fn wait_asked(&self) -> Vec<OpenQuestion> {
+        wait_for("a question", || {
+            let all: Vec<View> = self.json(&["status", "--json"]);
+            assert!(all.len() < 2, "one session was expected");
+            all.into_iter().map(|view| view.questions).find(|open| !open.is_empty())
+        })
+    }
+
+    /// Waits until it asks just this.
+    #[track_caller]
+    pub(crate) fn wait_asked_for(&self, question: &str) {
+        wait_for(question, || {
+            let all: Vec<View> = self.json(&["status", "--json"]);
+            all.iter().flat_map(|view| &view.questions).any(|open| open.id.as_str() == question).then_some(())
+        });
+    }
+
+    /// What a command prints, as JSON.
+    pub(crate) fn json<T: DeserializeOwned>(&self, args: &[&str]) -> T {
+        let ran = self.rapport(args);
+        serde_json::from_slice(&ran.0.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", ran.out(), ran.err()))
+    }
+
+    /// Has the scripted agent keep records of its processes.
+    pub(crate) fn recorded(self) -> Self {
+        let folder = self.path("records").display().to_string();
+        self.set("RAPPORT_REHEARSAL_RECORD", &folder)
+    }
+
+    /// What each process of the agent read, in the order they were started.
+    pub(crate) fn agent_inputs(&self) -> Vec<Vec<Value>> {
+        let mut paths: Vec<_> =
+            std::fs::read_dir(self.path("records")).unwrap().map(|e| e.unwrap().path()).collect();
+        paths.retain(|path| path.to_string_lossy().ends_with("stdin.ndjson"));
+        paths.sort();
+        let lines = |path: &PathBuf| {
+            let text = std::fs::read_to_string(path).unwrap();
+            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        };
+        paths.iter().map(lines).collect()
+    }
+
+    /// A file of the project; empty if there is none.
+    pub(crate) fn file(&self, path: &str) -> String {
+        std::fs::read_to_string(self.root().join(path)).unwrap_or_default()
     }
 
     /// Where its logs are.
@@ -137,90 +259,5 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
             path if path.is_dir() => collect(&path, found),
             path => found.push(path),
         }
-    }
-}
-
-/// A command that ran.
-pub(crate) struct Ran(pub(crate) Output);
-
-impl Ran {
-    pub(crate) fn code(&self) -> i32 {
-        self.0.status.code().unwrap_or(-1)
-    }
-
-    pub(crate) fn out(&self) -> String {
-        String::from_utf8_lossy(&self.0.stdout).into_owned()
-    }
-
-    pub(crate) fn err(&self) -> String {
-        String::from_utf8_lossy(&self.0.stderr).into_owned()
-    }
-
-    /// Its exit code, and that it said this.
-    #[track_caller]
-    pub(crate) fn check(&self, code: i32, says: &str) -> &Self {
-        let all = format!("{}{}", self.out(), self.err());
-        assert_eq!(self.code(), code, "{all}");
-        assert!(all.contains(says), "{says:?} was expected in:\n{all}");
-        self
-    }
-}
-
-/// A `rapport run` under way.
-pub(crate) struct Running {
-    pub(crate) child: Child,
-    lines: BufReader<ChildStdout>,
-}
-
-impl Running {
-    /// The next entry it has stored; `None` when it is over or gone.
-    pub(crate) fn next(&mut self) -> Option<Entry> {
-        loop {
-            let mut line = String::new();
-            if self.lines.read_line(&mut line).unwrap_or(0) == 0 {
-                return None;
-            }
-            if let Ok(entry) = Entry::from_json(&line) {
-                return Some(entry);
-            }
-        }
-    }
-
-    /// Reads on until a fact like this; panics if there is none.
-    pub(crate) fn until(&mut self, what: impl Fn(&Event) -> bool) -> Event {
-        while let Some(entry) = self.next() {
-            if let Some(fact) = entry.facts.into_iter().find(|fact| what(fact)) {
-                return fact;
-            }
-        }
-        let mut error = String::new();
-        if let Some(mut stderr) = self.child.stderr.take() {
-            let _ = std::io::Read::read_to_string(&mut stderr, &mut error);
-        }
-        panic!("the run ended before what was expected; it said: {error}");
-    }
-
-    /// Reads until a round of questions is asked.
-    pub(crate) fn until_asked(&mut self) -> Event {
-        self.until(|fact| matches!(fact, Event::Asked { .. }))
-    }
-
-    /// Reads to the end and gives the exit code (-1 for a signal).
-    pub(crate) fn finish(mut self) -> i32 {
-        while self.next().is_some() {}
-        self.child.wait().unwrap().code().unwrap_or(-1)
-    }
-
-    /// `kill -9`.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -43,6 +43,25 @@ impl Pty {
         self.keys.flush().expect("the program reads");
     }
 
+    /// Types these characters again and again until the screen contains this text: some cards take no key at first.
+    #[track_caller]
+    pub(crate) fn send_until(&mut self, keys: &str, text: &str) {
+        for _ in 0..10 {
+            self.send(keys);
+            let deadline = Instant::now() + Duration::from_secs(2);
+            while !self.text().contains(text) {
+                match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                    Ok(bytes) => self.take(&bytes),
+                    Err(_) => break,
+                }
+            }
+            if self.text().contains(text) {
+                return;
+            }
+        }
+        panic!("{keys:?} did not lead to {text:?} on:\n{}", self.text());
+    }
+
     /// Waits until the screen contains this text.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, text: &str) {

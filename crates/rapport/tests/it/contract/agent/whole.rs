@@ -1,6 +1,6 @@
 //! The whole program with each agent: from a task to its report, also when Rapport is killed while a question is open.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Ask as Round, ExitPlan, FullQuestion, Scenario, Step};
@@ -9,6 +9,7 @@ use rapport_core::{Event, Purpose, Question};
 use super::actor::{Actor, as_script, offline, processes_in};
 use super::asking::{database, storage};
 use crate::support::model::Model;
+use crate::support::patience::wait_at_most;
 use crate::support::project::{Project, Running};
 
 /// Each story, on each agent.
@@ -38,10 +39,13 @@ on_every_agent! {
     parked_at_every_question
     killed_with_a_question_open
     killed_while_a_question_is_parked
+    swept_away_while_a_question_is_parked
 }
 
 const ANSWERS: [(&str, &str); 3] =
     [("Which database?", "SQLite"), ("Which storage?", "Cookie"), ("Which name?", "auth, for short")];
+/// An agent that waits is put away at once.
+const PARKED: &[&str] = &["--hot", "0s"];
 const PLAN: &str = "# Auth\n\n1. Write it down\n2. Ask for a name";
 
 fn from_a_task_to_its_report(actor: Actor) {
@@ -53,7 +57,7 @@ fn from_a_task_to_its_report(actor: Actor) {
 
 fn parked_at_every_question(actor: Actor) {
     let world = World::new(&actor);
-    let running = world.project.start(&["--hot", "0s", "add", "auth"], &[]);
+    let running = world.project.start(&[PARKED, &["add", "auth"]].concat(), &[]);
     world.answer_everything(running);
     world.assert_done();
     let facts = world.project.facts();
@@ -63,39 +67,26 @@ fn parked_at_every_question(actor: Actor) {
 
 fn killed_with_a_question_open(actor: Actor) {
     for question in ANSWERS.map(|(question, _)| question) {
-        killed_at(&World::new(&actor), question, &[]);
+        let world = World::new(&actor);
+        let question = world.killed_at(question, &[]);
+        world.taken_up_with(&question, &[]);
     }
 }
 
 fn killed_while_a_question_is_parked(actor: Actor) {
-    killed_at(&World::new(&actor), "Which name?", &["--hot", "0s"]);
+    let world = World::new(&actor);
+    let question = world.killed_at("Which name?", PARKED);
+    world.taken_up_with(&question, PARKED);
 }
 
-/// Kills Rapport as soon as this question is open (or parked), answers it, and takes the session up again.
-fn killed_at(world: &World, text: &str, flags: &[&str]) {
-    let mut running = world.project.start(&[flags, &["add", "auth"]].concat(), &[]);
-    let question = world.answer_until(&mut running, text);
-    let alive = processes_in(&world.project.root()).len();
-    if flags.is_empty() {
-        assert!(alive >= 3, "Rapport, the keeper and the agent were expected, not {alive}");
-    } else {
-        running.until(|fact| matches!(fact, Event::Parked { .. }));
-        assert_eq!(processes_in(&world.project.root()).len(), 1, "only Rapport was expected");
+/// Agents sweep their conversations away after a month; the session has its own copy.
+fn swept_away_while_a_question_is_parked(actor: Actor) {
+    let world = World::new(&actor);
+    let question = world.killed_at("Which name?", PARKED);
+    for conversations in ["home/.claude/projects", "home/.rapport/rehearsal/projects"] {
+        let _ = std::fs::remove_dir_all(world.project.path(conversations));
     }
-    let requests = world.requests();
-    running.kill();
-    let killed = Instant::now();
-    while !processes_in(&world.project.root()).is_empty() {
-        assert!(killed.elapsed() < Duration::from_secs(1), "the agent outlives Rapport");
-        std::thread::yield_now();
-    }
-    assert_eq!(world.requests(), requests, "the agent went on without an answer");
-
-    world.answer(&question);
-    let session = world.project.session();
-    let running = world.project.start(&[flags, &["--resume", session.as_str()]].concat(), &[]);
-    world.answer_everything(running);
-    world.assert_done();
+    world.taken_up_with(&question, PARKED);
 }
 
 /// A project with an agent that plays the story.
@@ -121,6 +112,36 @@ impl World {
         std::fs::create_dir(&temporary).unwrap();
         project = project.set("TMPDIR", &temporary.to_string_lossy());
         Self { project, model: Some(model) }
+    }
+
+    /// Plays until this question is open, or parked, and kills Rapport: the agent is gone with it, and did not go on.
+    fn killed_at(&self, text: &str, flags: &[&str]) -> Question {
+        let root = self.project.root();
+        let mut running = self.project.start(&[flags, &["add", "auth"]].concat(), &[]);
+        let question = self.answer_until(&mut running, text);
+        if flags == PARKED {
+            running.until(|fact| matches!(fact, Event::Parked { .. }));
+            assert_eq!(processes_in(&root).len(), 1, "only Rapport was expected");
+        } else {
+            let alive = processes_in(&root).len();
+            assert!(alive >= 3, "Rapport, the keeper and the agent were expected, not {alive}");
+        }
+        let requests = self.requests();
+        running.kill();
+        wait_at_most(Duration::from_secs(1), "the end of the agent", || {
+            processes_in(&root).is_empty().then_some(())
+        });
+        assert_eq!(self.requests(), requests, "the agent went on without an answer");
+        question
+    }
+
+    /// Answers it, and plays on to the end.
+    fn taken_up_with(&self, question: &Question, flags: &[&str]) {
+        self.answer(question);
+        let session = self.project.session();
+        let running = self.project.start(&[flags, &["--resume", session.as_str()]].concat(), &[]);
+        self.answer_everything(running);
+        self.assert_done();
     }
 
     fn requests(&self) -> usize {

@@ -2,20 +2,18 @@
 //! takes the right to mount one; without it these tests say so and pass.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 use std::slice::from_ref;
 
 use rapport::stores::files::Files;
 use rapport::stores::{Log, Store as _, StoreError};
 use rapport_core::{Entry, SessionId};
-use tempfile::TempDir;
 
 use super::{HOLDER, noon, said};
+use crate::support::disk::{Disk, run, skipped};
 
 #[test]
 fn on_a_full_disk_nothing_is_added_and_nothing_is_lost() {
-    let Some(disk) = Disk::mount() else { return };
+    let Some(disk) = Disk::small() else { return };
     let store = Files::new(disk.path().join("sessions"));
     let (id, first, mut log) = store.create("x", noon(), said("one"), &HOLDER).unwrap();
     fs::write(disk.path().join("filler"), vec![b'x'; 20_000]).unwrap();
@@ -40,7 +38,7 @@ fn on_a_full_disk_nothing_is_added_and_nothing_is_lost() {
 
 #[test]
 fn on_a_full_disk_no_session_is_half_created() {
-    let Some(disk) = Disk::mount() else { return };
+    let Some(disk) = Disk::small() else { return };
     let store = Files::new(disk.path().join("sessions"));
     let (_, _, mut log) = store.create("x", noon(), said("one"), &HOLDER).unwrap();
     fill(log.as_mut());
@@ -53,7 +51,7 @@ fn on_a_full_disk_no_session_is_half_created() {
 
 #[test]
 fn what_cannot_be_taken_back_at_once_is_taken_back_before_the_next_entry() {
-    let Some(disk) = Disk::mount() else { return };
+    let Some(disk) = Disk::small() else { return };
     let store = Files::new(disk.path().join("sessions"));
     let (id, first, mut log) = store.create("x", noon(), said("one"), &HOLDER).unwrap();
     fs::write(disk.path().join("filler"), vec![b'x'; 20_000]).unwrap();
@@ -82,7 +80,7 @@ fn what_cannot_be_taken_back_at_once_is_taken_back_before_the_next_entry() {
 
 #[test]
 fn a_read_only_disk_can_be_read_and_says_so_otherwise() {
-    let Some(disk) = Disk::mount() else { return };
+    let Some(disk) = Disk::small() else { return };
     let store = Files::new(disk.path().join("sessions"));
     let (id, first, log) = store.create("x", noon(), said("one"), &HOLDER).unwrap();
     drop(log);
@@ -142,39 +140,4 @@ fn assert_full(error: StoreError) {
         StoreError::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {}
         other => panic!("{other}"),
     }
-}
-
-/// A disk of 64 kB, gone when dropped.
-struct Disk {
-    dir: TempDir,
-}
-
-impl Disk {
-    fn mount() -> Option<Self> {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().to_str().unwrap();
-        if run("mount", &["-t", "tmpfs", "-o", "size=64k", "tmpfs", path]) {
-            return Some(Self { dir });
-        }
-        skipped("mounting a small tmpfs is not permitted here");
-        None
-    }
-
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        run("umount", &["-l", self.path().to_str().unwrap()]);
-    }
-}
-
-fn run(program: &str, arguments: &[&str]) -> bool {
-    Command::new(program).args(arguments).status().is_ok_and(|status| status.success())
-}
-
-fn skipped(why: &str) {
-    eprintln!("SKIPPED: {why}");
 }

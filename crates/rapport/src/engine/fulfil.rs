@@ -1,0 +1,96 @@
+//! How wants are made true: agents are started, told, put away or ended, and errands are run.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rapport_core::{Order, SessionId, Want};
+
+use super::errands::{self, Errand};
+use super::hosted::Run;
+use super::keepsake::Conversation;
+use super::run::{Done, Loop};
+use crate::agents::{Command, Place, RunId};
+
+impl Loop {
+    /// Makes the wants of a session true. Everything here can be done again without harm.
+    pub(super) fn fulfil(&mut self, id: &SessionId) {
+        self.note_deadline(id);
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        if self.stopping || hosted.broken.is_some() {
+            return;
+        }
+        let mut order = None;
+        for want in hosted.session.wants() {
+            match want {
+                Want::AgentRunning(wanted) => order = Some(wanted),
+                Want::Replied { turn, call, reply } => {
+                    let run = hosted.run.as_mut().filter(|run| run.turn == turn);
+                    if let Some(run) = run.filter(|run| !run.replied.contains(&call)) {
+                        run.replied.insert(call.clone());
+                        run.tell(Command::Reply { call, reply });
+                    }
+                }
+                Want::AgentParked { turn, call } => {
+                    if let Some(run) = hosted.run.as_mut().filter(|run| run.turn == turn) {
+                        run.tell(Command::Park { call });
+                    }
+                }
+                Want::Baseline(_) | Want::PlanSaved(_) | Want::Report { .. } => {
+                    let Some(errand) = Errand::of(&want) else { continue };
+                    if hosted.errands.insert(errand.clone()) {
+                        let project = PathBuf::from(hosted.session.project());
+                        let (worker, done, id) =
+                            (self.parts.worker.clone(), self.done_to.clone(), id.clone());
+                        tokio::task::spawn_blocking(move || {
+                            let world = errands::run(&want, &project, &worker);
+                            let _ = done.send(Done::Errand { id, errand, world });
+                        });
+                    }
+                }
+            }
+        }
+        self.agent(id, order);
+    }
+
+    /// The agent that is wanted runs, and no other.
+    fn agent(&mut self, id: &SessionId, order: Option<Order>) {
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        match (&mut hosted.run, order) {
+            (Some(run), Some(order)) if run.turn == order.turn => {}
+            (Some(run), _) => run.end(),
+            (None, None) => {}
+            (None, Some(order)) => {
+                self.last_run += 1;
+                let run = RunId(self.last_run);
+                let (turn, replies) = (order.turn, order.replies.clone());
+                let place = Place {
+                    directory: PathBuf::from(hosted.session.project()),
+                    keepsake: Arc::new(Conversation::of(self.parts.store.clone(), id.clone())),
+                };
+                let controls = self.parts.agent.start(run, order, place, self.reports_to.clone());
+                let mut run = Run { id: run, turn, controls, replied: HashSet::new(), ending: false };
+                for (call, reply) in replies {
+                    run.replied.insert(call.clone());
+                    run.tell(Command::Reply { call, reply });
+                }
+                self.runs.insert(run.id, id.clone());
+                hosted.run = Some(run);
+            }
+        }
+    }
+}
+
+impl Run {
+    pub(super) fn tell(&self, command: Command) {
+        // A driver that is gone has left a last report, which is on its way.
+        let _ = self.controls.commands.send(command);
+    }
+
+    pub(super) fn end(&mut self) {
+        if !self.ending {
+            self.ending = true;
+            self.tell(Command::Stop);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What every command has in common, and the small ones one by one.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::project::{Project, Ran};
+use crate::support::scenarios::ONE_QUESTION;
+
+/// A project with a session that waits for `q1`, and that nobody runs.
+fn waiting() -> Project {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running.kill();
+    project
+}
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let project = Project::with_agent("rehearsal");
+    for command in ["demo", "run", "plan", "status", "answer", "log", "cancel", "doctor", "completions"] {
+        let help = project.rapport(&[command, "--help"]);
+        help.check(0, &format!("Usage: rapport {command}"));
+        let text = help.out();
+        let (_, examples) = text.split_once("Example").unwrap_or_else(|| panic!("no examples: {text}"));
+        assert!(examples.contains(&format!("rapport {command}")), "{text}");
+    }
+    let help = project.rapport(&["--help"]);
+    for code in ["0 done", "1 trouble", "2 wrong usage", "3 refused", "5 held", "8 cancelled", "130 stopped"]
+    {
+        help.check(0, code);
+    }
+    project.rapport(&["--version"]).check(0, "rapport 0.");
+}
+
+#[test]
+fn failures_are_json_where_json_is_asked_for() {
+    let project = waiting();
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["run", "--json", ""], 3, "an empty task is no task"),
+        (&["run", "--json"], 2, "required arguments were not provided"),
+        (&["run", "--json", "--hot", "soon", "x"], 2, "\"soon\" is not a time such as 30s, 5m or 2h"),
+        (&["--json", "frobnicate"], 2, "unrecognized subcommand 'frobnicate'"),
+        (&["status", "--json", "nothing"], 4, "there is no session nothing"),
+        (&["answer", "--json", "paint", "9"], 3, "there is no option 9"),
+        (&["log", "--json", "nothing"], 4, "there is no session nothing"),
+        (&["cancel", "--json", "nothing"], 4, "there is no session nothing"),
+        (&["demo", "--json", "--scenario", "none"], 2, "cannot read the scenario none"),
+    ];
+    for (args, code, says) in cases {
+        let ran = project.rapport(args);
+        ran.check(code, "");
+        assert_eq!(ran.out(), "", "{args:?}");
+        let said: Value =
+            serde_json::from_str(&ran.err()).unwrap_or_else(|e| panic!("{args:?}: {e}: {}", ran.err()));
+        assert_eq!(said["error"]["code"], code, "{args:?}");
+        assert!(said["error"]["message"].as_str().unwrap().contains(says), "{args:?}: {said}");
+        assert!(said["error"]["hints"].is_array());
+    }
+    project.rapport(&["--json", "--help"]).check(0, "Usage: rapport");
+}
+
+#[test]
+fn success_is_json_where_json_is_asked_for() {
+    let project = waiting();
+    let id = project.session();
+    let view: Value = project.json(&["status", "--json", "paint"]);
+    assert_eq!(view["id"], id.as_str());
+    let answered: Value = project.json(&["answer", "--json", "paint", "Red"]);
+    assert_eq!(answered, serde_json::json!({ "session": id, "answered": true, "running": false }));
+    let checks: Value = project.json(&["doctor", "--json"]);
+    assert!(checks.as_array().unwrap().iter().all(|check| check["state"] == "good"), "{checks}");
+    let cancelled: Value = project.json(&["cancel", "--json", "paint"]);
+    assert_eq!(cancelled, serde_json::json!({ "session": id, "status": "cancelled" }));
+    for line in project.rapport(&["log", "--json", "paint"]).check(0, "").out().lines() {
+        serde_json::from_str::<rapport_core::Entry>(line).unwrap();
+    }
+}
+
+#[test]
+fn sessions_are_named_by_a_part_that_no_other_has() {
+    let project = waiting();
+    let id = project.session();
+    for name in [id.as_str(), "paint", "ain"] {
+        project.rapport(&["status", name]).check(0, id.as_str());
+    }
+    for name in ["nothing", "", "..", "../app", "/", "paint/../paint"] {
+        project.rapport(&["status", name]).check(4, "there is no session");
+        project.rapport(&["run", "--resume", name]).check(4, "See what there is with: rapport status.");
+    }
+    let mut second = project.start(&["paint", "more"], &[]);
+    second.until_asked();
+    second.kill();
+    project.rapport(&["status", "pain"]).check(4, "several sessions are called like pain");
+    project.rapport(&["status", "more"]).check(0, "paint-more");
+}
+
+#[test]
+fn status_tells_what_waits_and_what_nobody_runs() {
+    let project = Project::with_agent("rehearsal");
+    project.rapport(&["status"]).check(0, "No sessions here yet.");
+    let project = waiting();
+    let id = project.session();
+    let status = project.rapport(&["status"]);
+    status.check(0, &format!("{id}  needs input  "));
+    status.check(0, &format!("        2. Blue\n        rapport answer {id} --question q1 VALUE\n"));
+    project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    for args in [&["status"][..], &["status", "paint"]] {
+        project.rapport(args).check(0, &format!("nobody runs it now; go on with: rapport run --resume {id}"));
+    }
+    project.rapport(&["status", "paint"]).check(0, "  q1  Which colour? -> Red (by ");
+}
+
+#[test]
+fn the_log_is_told_in_words() {
+    let project = waiting();
+    let log = project.rapport(&["log", "paint"]);
+    log.check(0, " wants: paint\n");
+    log.check(0, "  the agent says: One thing first.\n");
+    log.check(0, "  the agent asks: q1 Which colour?\n");
+}
+
+#[test]
+fn completions_for_the_usual_shells() {
+    let project = Project::with_agent("rehearsal");
+    for (shell, says) in
+        [("bash", "complete -F _rapport"), ("zsh", "#compdef rapport"), ("fish", "complete -c rapport")]
+    {
+        project.rapport(&["completions", shell]).check(0, says);
+    }
+    project.rapport(&["completions", "tea"]).check(2, "invalid value 'tea'");
+}
+
+#[test]
+fn a_reader_that_has_had_enough_is_no_failure_and_a_full_disk_is_one() {
+    let project = waiting();
+    let sh = |script: &str| {
+        let mut command = std::process::Command::new("sh");
+        let env: Vec<_> =
+            project.command().get_envs().map(|(k, v)| (k.to_owned(), v.unwrap().to_owned())).collect();
+        command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_rapport")]).env_clear().envs(env);
+        Ran(command.current_dir(project.root()).stdin(Stdio::null()).output().unwrap())
+    };
+    for command in
+        ["log paint", "status", "log --json paint", "doctor", "completions bash", "--help", "run --help"]
+    {
+        for (script, code) in [
+            (format!("\"$1\" {command} | head -0"), 0),
+            (format!("\"$1\" {command} >&-"), 0),
+            (format!("\"$1\" nonsense {command} 2>/dev/full"), 2),
+            ("\"$1\" status nothing 2>/dev/full".into(), 4),
+        ] {
+            let ran = sh(&script);
+            assert_eq!((ran.code(), ran.err().as_str()), (code, ""), "{script}");
+        }
+        if !command.contains("help") {
+            sh(&format!("\"$1\" {command} >/dev/full")).check(1, "No space left on device");
+        }
+    }
+}
+
+#[test]
+fn doctor_says_what_is_missing_and_how_to_get_it() {
+    let project = Project::with_agent("no-such-agent");
+    let doctor = project.rapport(&["doctor"]);
+    doctor.check(0, "missing  agent     cannot run no-such-agent: No such file or directory");
+    doctor.check(0, "npm install -g @anthropic-ai/claude-code");
+    doctor.check(0, "ok       sessions  0 in ");
+    let project = Project::with_agent("rehearsal").set("PATH", "/nonexistent");
+    project.rapport(&["doctor"]).check(0, "missing  git       no git on the PATH");
+    let project = Project::with_agent("rehearsal").set("RAPPORT_AGENT_HOT", "soon");
+    project.rapport(&["doctor"]).check(1, "bad      settings  RAPPORT_AGENT_HOT: \"soon\" is not a time");
+    let project = Project::with_agent("");
+    project.rapport(&["doctor"]).check(1, "bad      agent     agent.command is empty");
+}
+
+#[test]
+fn a_run_takes_as_many_descriptors_as_it_may() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", running.child.id())).unwrap();
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let numbers: Vec<_> = files.split_whitespace().skip(3).take(2).collect();
+    assert_eq!(numbers[0], numbers[1], "{files}");
+}

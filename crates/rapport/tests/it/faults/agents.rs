@@ -1,0 +1,129 @@
+//! Agents that print nonsense, die, hang, or are not there at all.
+
+use std::time::Duration;
+
+use rapport_core::{Event, Status};
+
+use super::finish;
+use crate::support::project::Project;
+use crate::support::scenarios::ONE_QUESTION;
+
+/// [`ONE_QUESTION`] with something that goes wrong before its first step.
+fn after(trouble: &str) -> String {
+    ONE_QUESTION.replacen("  - steps:\n", &format!("  - steps:\n      - {trouble}\n"), 1)
+}
+
+/// It fails, and says why and how to go on.
+fn fails(project: &Project, says: &str) {
+    let ran = project.rapport(&["run", "paint"]);
+    ran.check(7, says).check(7, "Nothing is lost. Go on with:\n  rapport run --resume 2");
+    project.rapport(&["status"]).check(0, "failed").check(0, "go on with: rapport run --resume 2");
+    assert_eq!(project.agents_alive(), [], "{says}");
+}
+
+#[test]
+fn an_agent_that_dies_is_resumed() {
+    for (trouble, says) in [
+        ("exit: 3", "ended without a result (exit code 3)"),
+        ("crash: true", "(exit code 137, signal 9)"),
+        ("close_stdout: true", "closed its output"),
+    ] {
+        let project = Project::with_scenario(&after(trouble));
+        fails(&project, says);
+        finish(&project);
+        assert_eq!(project.file("paint.txt"), "Blue\n", "{trouble}");
+    }
+}
+
+#[test]
+fn an_agent_that_hangs_is_ended_and_resumed() {
+    let project = Project::with_scenario(&after("hang: true")).set("RAPPORT_AGENT_SILENCE", "1s");
+    fails(&project, "1s");
+    let project = project.set("RAPPORT_AGENT_SILENCE", "1h").playing(ONE_QUESTION);
+    finish(&project);
+}
+
+#[test]
+fn what_an_agent_says_on_stderr_is_told() {
+    let project = Project::with_scenario(&after("exit: 4").replacen(
+        "  - steps:",
+        "  - stderr_lines: [no credit left]\n    steps:",
+        1,
+    ));
+    fails(&project, "(exit code 4)\n  no credit left");
+    finish(&project);
+}
+
+#[test]
+fn garbage_is_kept_and_passed_over() {
+    let project = Project::with_scenario(&after("garbage: \"not {json \\e[2J\""));
+    let run = project.spawn(&["run", "paint"]);
+    project.wait_asked_for("q1");
+    project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    let ran = crate::support::project::Ran(run.wait_with_output().unwrap());
+    let text = ran.check(0, "· not understood: not {json ").out();
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
+}
+
+/// With a question open there is something to wait for: the answer resumes the agent.
+#[test]
+fn an_agent_that_dies_with_a_question_open_is_resumed_by_the_answer() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let agent = project.agents_alive().into_iter().find(|(_, words)| !words.contains(" keep -- ")).unwrap();
+    nix::sys::signal::kill(agent.0, nix::sys::signal::Signal::SIGKILL).unwrap();
+    running.until(|fact| matches!(fact, Event::CutOff { .. }));
+    assert_eq!(project.view().status, Status::NeedsInput, "the question stays open");
+    project.wait_alone(Duration::from_secs(5));
+    project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+}
+
+#[test]
+fn an_agent_that_cannot_be_started_is_named_and_how_to_get_one() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let script = project.path("agent.sh");
+    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    let not_executable = script.display().to_string();
+    for (command, why) in
+        [("no-such-agent", "No such file or directory"), (not_executable.as_str(), "Permission denied")]
+    {
+        let project =
+            Project::with_agent(command).playing(ONE_QUESTION).set("RAPPORT_AGENT_COMMAND", command);
+        let ran = project.rapport(&["run", "paint"]);
+        ran.check(7, &format!("cannot start {command}: {why}"));
+        ran.check(7, "Install Claude Code with: npm install -g @anthropic-ai/claude-code");
+        let json = project.rapport(&["run", "--json", "--resume", "paint"]);
+        let error: serde_json::Value = serde_json::from_str(&json.err()).unwrap();
+        assert_eq!(error["error"]["code"], 7);
+        assert!(error["error"]["hints"][1].as_str().unwrap().contains("npm install"), "{error}");
+        let project = project.playing(ONE_QUESTION);
+        finish(&project);
+    }
+}
+
+#[test]
+fn a_program_that_is_no_agent_is_told_apart() {
+    let project = Project::with_agent("/bin/true");
+    project.rapport(&["run", "paint"]).check(7, "/bin/true ended without a result (exit code 0)");
+    let project = project.playing(ONE_QUESTION);
+    finish(&project);
+}
+
+#[test]
+fn a_mistake_in_a_scenario_is_told_with_file_line_and_what_was_expected() {
+    let project = Project::with_scenario("version: 1\nname: x\ninvocations:\n  - stepz: []\n");
+    let file = project.path("scenario.yaml").display().to_string();
+    let ran = project.rapport(&["run", "paint"]);
+    ran.check(7, &format!("(exit code 2)\n  {file}:4:5: not a valid scenario"));
+    ran.check(7, "unknown field `stepz`, expected one of steps, result,");
+    std::fs::write(project.path("scenario.yaml"), ONE_QUESTION).unwrap();
+    finish(&project);
+    project.rapport(&["run", "--agent", "rehearsal --scenario none", "x"]).check(7, "no scenario \"none\"");
+}

@@ -1,0 +1,114 @@
+//! Logs that are torn, damaged or from the future: what each command does, and that other sessions are not touched.
+
+use std::path::PathBuf;
+
+use super::finish;
+use crate::support::project::Project;
+use crate::support::scenarios::ONE_QUESTION;
+
+/// A project with a session that waits for `q1`, that nobody runs; and where its log is.
+fn waiting() -> (Project, PathBuf) {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running.kill();
+    let log = project.root().join(".rapport/sessions").join(project.session().as_str()).join("log.jsonl");
+    (project, log)
+}
+
+/// A line as a program with this idea of the format would write it.
+fn line(checked: &str) -> String {
+    format!("{checked},\"crc\":\"{:08x}\"}}\n", crc32fast::hash(checked.as_bytes()))
+}
+
+/// Every command says the same about this log, nothing changes it, and another session goes on beside it.
+#[track_caller]
+fn refused(project: &Project, log: &PathBuf, says: &str) {
+    let before = std::fs::read(log).unwrap();
+    let commands: [&[&str]; 6] = [
+        &["status", "paint"],
+        &["log", "paint"],
+        &["answer", "paint", "Red"],
+        &["answer", "--json", "paint", "Red"],
+        &["cancel", "paint"],
+        &["run", "--resume", "paint"],
+    ];
+    for command in commands {
+        let ran = project.rapport(command);
+        ran.check(6, says).check(6, "Nothing was changed.").check(6, log.to_str().unwrap());
+    }
+    project.rapport(&["doctor"]).check(1, says);
+    assert_eq!(std::fs::read(log).unwrap(), before);
+
+    let mut other = project.start(&["other"], &[]);
+    other.until_asked();
+    let status = project.rapport(&["status"]);
+    status.check(0, "-other  needs input").check(0, says);
+    let listed: serde_json::Value = project.json(&["status", "--json"]);
+    assert_eq!(listed.as_array().map(Vec::len), Some(1));
+    let said: serde_json::Value =
+        serde_json::from_str(&project.rapport(&["status", "--json"]).err()).unwrap();
+    assert_eq!(said["error"]["code"], 6);
+    project.rapport(&["answer", "other", "Red"]).check(0, "Answered.");
+}
+
+#[test]
+fn a_torn_last_line_is_as_if_it_had_not_been() {
+    let (project, log) = waiting();
+    let whole = std::fs::read(&log).unwrap();
+    for torn in ["{\"v\":1,\"seq\":5,\"at\":\"2026-", "\0\0\0\0\0\0"] {
+        std::fs::write(&log, [&whole, torn.as_bytes()].concat()).unwrap();
+        project.rapport(&["status", "paint"]).check(0, "needs input");
+        project.rapport(&["doctor"]).check(0, "ok       sessions");
+    }
+    project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+    finish(&project);
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+}
+
+#[test]
+fn damage_in_the_middle_is_refused_and_left_alone() {
+    let (project, log) = waiting();
+    let text = std::fs::read_to_string(&log).unwrap().replacen("One thing first.", "One thing worse.", 1);
+    std::fs::write(&log, text).unwrap();
+    refused(&project, &log, "line 3");
+}
+
+#[test]
+fn a_log_from_the_future_is_refused_and_left_alone() {
+    let (project, log) = waiting();
+    let mut text = std::fs::read_to_string(&log).unwrap();
+    text.push_str(&line("{\"v\":2,\"seq\":5,\"at\":\"2026-01-24T12:00:00Z\",\"facts\":[]"));
+    std::fs::write(&log, text).unwrap();
+    refused(&project, &log, "Use the newer program for this session.");
+}
+
+#[test]
+fn a_fact_of_an_unknown_kind_is_kept_and_means_nothing() {
+    let (project, log) = waiting();
+    let mut text = std::fs::read_to_string(&log).unwrap();
+    let next = text.lines().count() + 1;
+    let unknown = format!(
+        "{{\"v\":1,\"seq\":{next},\"at\":\"2026-01-24T12:00:00Z\",\"facts\":[{{\"dreamt\":{{\"of\":\"sheep\"}}}}]"
+    );
+    text.push_str(&line(&unknown));
+    std::fs::write(&log, &text).unwrap();
+    project.rapport(&["log", "paint"]).check(0, "a fact of a newer kind: {\"dreamt\":{\"of\":\"sheep\"}}");
+    project.rapport(&["log", "--json", "paint"]).check(0, "{\"dreamt\":{\"of\":\"sheep\"}}");
+    finish(&project);
+    assert!(std::fs::read_to_string(&log).unwrap().starts_with(&text));
+}
+
+#[test]
+fn a_directory_that_is_no_session_is_passed_over() {
+    let (project, log) = waiting();
+    let sessions = log.parent().unwrap().parent().unwrap();
+    std::fs::create_dir(sessions.join("20260101-empty")).unwrap();
+    std::fs::create_dir(sessions.join("20260101-begun")).unwrap();
+    std::fs::write(sessions.join("20260101-begun/log.jsonl"), "{\"v\":1,\"se").unwrap();
+    std::fs::write(sessions.join("notes.txt"), "mine").unwrap();
+    project.rapport(&["status"]).check(0, "paint  needs input");
+    project.rapport(&["status", "empty"]).check(4, "there is no session empty");
+    project.rapport(&["doctor"]).check(0, "ok       sessions  1 in ");
+    finish(&project);
+}

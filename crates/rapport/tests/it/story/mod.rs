@@ -1,0 +1,8 @@
+//! Whole stories, through the binary and nothing else: what people do at their terminals, and what comes of it.
+
+mod elsewhere;
+mod interrupted;
+mod parked;
+mod steering;
+mod together;
+mod typed;
