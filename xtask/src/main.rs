@@ -1,6 +1,8 @@
 //! What contributors run: `cargo xtask test` checks everything, `cargo xtask bench` measures.
 
 mod bench;
+mod claude_code;
+mod record;
 mod shell;
 mod test;
 
@@ -9,7 +11,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test          install what the tests need, then format, lints, docs, tests, demo
 cargo xtask test --quick  the same without what takes long (fewer random cases, no demo)
-cargo xtask bench         measure, as ratios within one run";
+cargo xtask bench         measure, as ratios within one run
+cargo xtask record        play the recorded exchanges on the pinned Claude Code, show what it does differently";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -18,6 +21,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Extent::Everything),
         ["test", "--quick"] => test::run(test::Extent::Quick),
         ["bench", rest @ ..] => bench::run(rest),
+        ["record"] => record::run(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

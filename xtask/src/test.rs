@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use crate::claude_code;
 use crate::shell::{self, Outcome, cargo, exists, step, target};
 
 /// How much is run.
@@ -13,6 +14,7 @@ pub(crate) enum Extent {
 
 pub(crate) fn run(extent: Extent) -> Outcome {
     step("tools", install)?;
+    step("agent", claude_code::install)?;
     step("format", || shell::run(&mut cargo(&["fmt", "--all", "--", "--check"])))?;
     step("lints", || {
         shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
@@ -35,8 +37,9 @@ pub(crate) fn run(extent: Extent) -> Outcome {
 
 /// Programs the tests use. On Debian they are installed; elsewhere it is said what is missing.
 fn install() -> Outcome {
+    let needed = [("git", "git"), ("node", "nodejs"), ("npm", "npm")];
     let missing: Vec<_> =
-        [("git", "git")].into_iter().filter(|(program, _)| !exists(program, &["--version"])).collect();
+        needed.into_iter().filter(|(program, _)| !exists(program, &["--version"])).collect();
     for (program, package) in missing {
         println!("installing {program}");
         if !exists("apt-get", &["--version"]) {
@@ -56,7 +59,8 @@ fn dependencies() -> Outcome {
         }
     }
     shell::run(&mut cargo(&["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]))?;
-    shell::run(&mut cargo(&["machete"]))
+    // Told a package's name, it takes itself to be run by `cargo run`, and its own name for a directory.
+    shell::run(cargo(&["machete"]).env_remove("CARGO_PKG_NAME"))
 }
 
 fn tests(extent: Extent) -> Outcome {
@@ -66,6 +70,7 @@ fn tests(extent: Extent) -> Outcome {
     } else {
         cargo(&["test", "--workspace", "--no-fail-fast"])
     };
+    tests.env(claude_code::VARIABLE, claude_code::path()?);
     if extent == Extent::Everything {
         tests.env("RAPPORT_PROPERTY_CASES", "100000");
     }

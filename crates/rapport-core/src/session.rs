@@ -95,6 +95,8 @@ pub(crate) struct Round {
     pub(crate) taken: bool,
     /// The process that asked is gone. If it had the reply, that may be gone with it.
     pub(crate) orphaned: bool,
+    /// The process that took the reply was cut off later. What it had not put on disk by then is gone.
+    pub(crate) doubtful: bool,
     pub(crate) closed: Option<Ending>,
     /// The state of the project at it was noted, as far as it could be.
     pub(crate) snapshotted: bool,

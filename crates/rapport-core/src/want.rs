@@ -53,7 +53,7 @@ pub struct Order {
     pub conversation: ConversationId,
     /// What the turn is about.
     pub prompt: String,
-    /// What was answered since, and may not have arrived.
+    /// What was answered, and may not have arrived or may be lost.
     pub replies: Vec<(CallId, CallReply)>,
 }
 

@@ -152,6 +152,7 @@ impl Session {
             items: questions.iter().map(item).collect(),
             taken: false,
             orphaned: false,
+            doubtful: false,
             closed: None,
             snapshotted: false,
         });
@@ -161,6 +162,7 @@ impl Session {
         let turn = self.rounds.iter_mut().find(|round| round.id == id).and_then(|round| {
             round.hot_since = at;
             round.orphaned = false;
+            round.doubtful = false;
             round.taken = false;
             let Asker::Agent { turn, call: waiting, parkable: can_park } = &mut round.asker else {
                 return None;
@@ -259,10 +261,12 @@ impl Session {
     }
 
     fn gone(&mut self, turn: TurnId, process: Process) {
+        let cut_off = process == Process::CutOff;
         self.process(turn, process);
         self.with_turn(turn, |turn| turn.doing = None);
         for round in self.rounds.iter_mut().filter(|round| round.is_of(turn)) {
             round.orphaned = true;
+            round.doubtful |= cut_off && round.taken;
         }
     }
 

@@ -53,7 +53,7 @@ impl Session {
             kind: turn.kind,
             conversation: self.conversation.clone(),
             prompt: turn.prompt.clone(),
-            replies: replies.clone(),
+            replies: self.doubtful_answers(turn).chain(replies.iter().cloned()).collect(),
         }));
         if let Process::Cooling(call) = &turn.process
             && self.only_waiting(turn).is_some_and(|round| round.call() == Some(call))
@@ -70,6 +70,13 @@ impl Session {
             Process::Parked(_) | Process::CutOff => self.open_rounds_of(turn.id).next().is_none(),
             Process::Over => false,
         }
+    }
+
+    /// Answers that a process had when it was cut off. Whether its conversation holds them, the driver finds out.
+    fn doubtful_answers(&self, turn: &Turn) -> impl Iterator<Item = (CallId, CallReply)> {
+        let rounds = self.rounds.iter().filter(|round| round.is_of(turn.id) && round.doubtful);
+        let replied = rounds.filter_map(|round| Some((round.call()?.clone(), reply(round)?)));
+        replied.filter(|(_, reply)| matches!(reply, CallReply::Answers(_)))
     }
 
     fn replies(&self, turn: &Turn) -> Vec<(CallId, CallReply)> {

@@ -106,6 +106,12 @@ pub enum Command {
         /// Which call.
         call: CallId,
     },
+    /// Say something to it while it works: it reads that at its next step, or in another turn if this was its last.
+    /// An agent that does not listen while it works never hears it.
+    Say {
+        /// What.
+        text: String,
+    },
     /// End now, whatever it is doing.
     Stop,
 }

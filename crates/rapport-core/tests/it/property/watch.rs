@@ -40,6 +40,8 @@ struct Seen {
     questions: Vec<Question>,
     closed: Option<Ending>,
     taken: bool,
+    /// It was taken by a process that was cut off later.
+    doubtful: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -247,13 +249,15 @@ impl Watch {
                     }
                 };
                 let (id, questions, kind) = (*round, questions.clone(), self.kind);
-                self.rounds.push(Seen { id, turn, kind, call, questions, closed: None, taken: false });
+                let seen =
+                    Seen { id, turn, kind, call, questions, closed: None, taken: false, doubtful: false };
+                self.rounds.push(seen);
             }
             Event::AskedAgain { round, call, .. } => {
                 self.alive();
                 let seen = self.rounds.iter_mut().find(|seen| seen.id == *round).unwrap();
                 seen.call = Some(call.clone());
-                seen.taken = false;
+                (seen.taken, seen.doubtful) = (false, false);
             }
             Event::Declined { call, .. } => self.declined.push(call.clone()),
             Event::Answered { question, answer, by } => {
@@ -282,7 +286,12 @@ impl Watch {
                 seen.closed = Some(how.clone());
             }
             Event::Parked { .. } => self.gone(Agent::Parked),
-            Event::CutOff { .. } => self.gone(Agent::CutOff),
+            Event::CutOff { turn, .. } => {
+                for seen in self.rounds.iter_mut().filter(|seen| seen.turn == Some(turn.0)) {
+                    seen.doubtful |= seen.taken;
+                }
+                self.gone(Agent::CutOff);
+            }
             Event::PlanSaved { revision, .. } => self.saved = *revision,
             Event::TurnEnded { .. } => self.gone(Agent::Over),
             Event::Failed { .. } => self.failed = true,
@@ -452,6 +461,11 @@ impl Watch {
                 }
                 Want::AgentRunning(order) => self.order_is_true(wants, order)?,
                 Want::Replied { call, reply, .. } => {
+                    let taken = self.called(call).is_some_and(|seen| seen.taken);
+                    hold!(
+                        !taken || self.declined.contains(call),
+                        "{call} is replied to, and no longer waits"
+                    );
                     let ordered =
                         orders.iter().any(|order| order.replies.contains(&(call.clone(), reply.clone())));
                     hold!(ordered, "{call} gets another reply than was ordered");
@@ -531,7 +545,7 @@ impl Watch {
     /// The reply a call must get, from what was asked and answered.
     fn reply_to(&self, call: &CallId) -> Result<Expected, String> {
         let seen = self.called(call).ok_or(format!("{call} gets a reply but never asked"))?;
-        hold!(!seen.taken, "{call} gets a reply it no longer waits for");
+        hold!(!seen.taken || seen.doubtful, "{call} gets a reply it no longer waits for");
         let told = seen.questions.iter().filter_map(|question| {
             let (answer, by) = self.given.get(&question.id)?;
             Some(Told { question: question.text.clone(), answer: words(question, answer), by: by.clone() })

@@ -155,12 +155,31 @@ fn an_answer_that_was_taken_and_lost_with_the_process_is_given_again() {
         .asks("c1", &[way()], "c1 asked round 1 again")
         .takes("c1")
         .crash("cut off: Rapport was stopped")
-        .wants(&["turn 1 running to plan []"])
+        .wants(&["turn 1 running to plan [c1]"])
         .connects()
         .asks("c1", &[way()], "c1 asked round 1 again")
         .wants(&["turn 1 running to plan [c1]", "c1 replied: Which way? Passkeys"])
         .takes("c1")
         .asks("c1", &[way()], "");
+}
+
+/// Or it does not ask again: then the answer goes along when the conversation is taken up, and the driver sees whether
+/// it is in there.
+#[test]
+fn an_answer_that_may_be_lost_with_the_process_goes_along() {
+    Story::of("Add login")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .answer("q1", "1", "q1 answered passkeys by ann (terminal)")
+        .takes("c1")
+        .wants(&["turn 1 running to plan []"])
+        .asks("c2", &[length()], "c2 asked round 2: q2")
+        .crash("cut off: Rapport was stopped")
+        .answer("q2", "short", "q2 answered \"short\" by ann (terminal)")
+        .wants(&["turn 1 running to plan [c1, c2]", "c2 replied: How long? short"])
+        .connects()
+        .did(AgentDid::Take { call: call("c1") }, "")
+        .takes("c2");
 }
 
 #[test]

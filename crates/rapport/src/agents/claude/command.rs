@@ -63,7 +63,7 @@ impl ClaudeConfig {
         conversation: &ConversationId,
         kind: TurnKind,
     ) -> Vec<OsString> {
-        const CHANNEL: [&str; 8] = [
+        const CHANNEL: [&str; 9] = [
             "-p",
             "--verbose",
             "--input-format",
@@ -72,6 +72,8 @@ impl ClaudeConfig {
             "stream-json",
             "--permission-prompt-tool",
             "stdio",
+            // Messages come back when they are taken up: so it is known what was read.
+            "--replay-user-messages",
         ];
         let naming = match opening {
             Opening::Fresh => "--session-id",

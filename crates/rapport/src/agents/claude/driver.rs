@@ -186,6 +186,7 @@ impl<'a> Driver<'a> {
         tokio::select! {
             command = receive(self.commands.as_mut()) => Event::Command(command),
             permit = self.reports.reserve(), if has_reports => Event::Room(permit.ok()),
+            () = self.reports.closed(), if !self.ending.has_begun() => Event::Room(None),
             heard = receive_line(self.lines.as_mut()), if may_read => Event::Heard(heard),
             status = self.process.gone(), if !self.ending.is_gone() => Event::Gone(status.ok()),
             () = until(deadline) => Event::TimeIsUp,
@@ -211,6 +212,7 @@ impl<'a> Driver<'a> {
                 self.talk.park(&call);
                 self.heard_at = Instant::now();
             }
+            Some(Command::Say { text }) => self.talk.say(&text),
             Some(Command::Stop) => self.stop(),
             None => self.commands = None,
         }

@@ -15,8 +15,8 @@ pub use lenient::{Content, Cost, Flag, List, Number, Part, Text};
 pub use parts::{Attachment, Block, DeferredUse, Denial, HookInput, Message, Request, Tokens};
 pub use questions::drafts;
 pub use tell::{
-    HOOK_TIMEOUT_SECONDS, allow, allow_always, deny, hook_allow, hook_defer, hook_deny, initialize,
-    interrupt, unsupported, user_message, with_answers,
+    HOOK_TIMEOUT_SECONDS, allow, allow_always, deny, has_equal_texts, hook_allow, hook_defer, hook_deny,
+    initialize, interrupt, named_message, unsupported, user_message, with_answers,
 };
 
 /// The tool with which an agent asks.
@@ -60,6 +60,12 @@ pub struct Line<'a> {
     /// The call of the agent's agent that says this; empty where the agent itself does.
     #[serde(borrow)]
     pub parent_tool_use_id: Text<'a>,
+    /// The name of a message.
+    #[serde(borrow)]
+    pub uuid: Text<'a>,
+    /// Whether this only tells that a message of ours was taken up.
+    #[serde(rename = "isReplay")]
+    pub is_replay: Flag,
     /// A note in a transcript.
     #[serde(borrow)]
     pub attachment: Part<Attachment<'a>>,
@@ -74,12 +80,23 @@ pub struct Line<'a> {
     /// Why a turn ended.
     #[serde(borrow)]
     pub stop_reason: Text<'a>,
-    /// What this process used.
+    /// What this turn used.
     pub usage: Part<Tokens>,
     /// What the whole conversation cost, in dollars.
     pub total_cost_usd: Number,
     /// What this turn cost.
     pub model_usage_since_last_result: Cost,
+    /// Which try of a request failed,
+    pub attempt: Number,
+    /// of how many,
+    pub max_retries: Number,
+    /// how long until the next,
+    pub retry_delay_ms: Number,
+    /// with which HTTP status, if with any,
+    pub error_status: Number,
+    /// and why.
+    #[serde(borrow)]
+    pub error: Text<'a>,
     /// The call that was put away.
     #[serde(borrow)]
     pub deferred_tool_use: Part<DeferredUse<'a>>,
@@ -101,6 +118,8 @@ pub enum Kind {
     Request,
     /// It no longer does.
     Cancel,
+    /// A request to the model failed and is made again.
+    Retry,
     /// A turn is over.
     Result,
     /// Anything else.
@@ -112,6 +131,7 @@ impl Line<'_> {
     pub fn kind(&self) -> Kind {
         match &*self.kind {
             "system" if &*self.subtype == "init" => Kind::Init,
+            "system" if &*self.subtype == "api_retry" => Kind::Retry,
             "assistant" => Kind::Assistant,
             "user" => Kind::User,
             "control_request" => Kind::Request,

@@ -1,13 +1,14 @@
 //! Whether a tool call may run: the hook first, then the permission request, then the tool itself.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::calls::{Kind, Stage, ToolCall};
-use super::decision::{HookDecision, Permission, answers_in, hook_decision, permission};
-use super::placeholders::fill;
+use super::decision::{HookDecision, Permission, answers_in, hook_decision, permission, question_texts};
+use super::placeholders::{Answer, fill};
 use super::play::{Player, Stop};
 use super::stream::{Event, hook_callback, new_uuid};
 use super::tools::{self, Done};
@@ -33,6 +34,9 @@ impl Player {
         }
         if !self.is_live() {
             return self.begin_plain(tool);
+        }
+        if let Some(refused) = ambiguous(&tool.input).filter(|_| tool.kind == Kind::Ask) {
+            return self.finish(tool, refused, json!({"non_execution_kind": "invalid-input"}));
         }
         let Some(hook) = self.host.hook_for(&tool.name).cloned() else {
             return self.ask_permission(tool);
@@ -247,19 +251,58 @@ impl ToolCall {
     }
 }
 
-/// The result of a question, in the words of the real tool.
+/// The result of a question, in the words of the real tool. Own words are set apart from options that were offered.
 fn answer(input: &Value) -> Done {
     let answers = answers_in(input);
-    if answers.is_empty() {
-        return Done::error(NO_ANSWERS);
-    }
     let pairs: Vec<String> =
         answers.iter().map(|(question, answer)| format!("\"{question}\"=\"{answer}\"")).collect();
-    let said = format!(
-        "Your questions have been answered: {}. You can now continue with these answers in mind.",
-        pairs.join(", ")
-    );
+    let pairs = pairs.join(", ");
+    let said = if answers.is_empty() {
+        NO_ANSWERS.to_owned()
+    } else if answers.iter().all(|answer| is_offered(input, answer)) {
+        format!(
+            "Your questions have been answered: {pairs}. You can now continue with these answers in mind."
+        )
+    } else {
+        format!(
+            "The user answered: {pairs}. Read the answers carefully — they may request clarification, changes, \
+             or that you not proceed — and follow what they actually say."
+        )
+    };
     Done::ok(said, json!({"questions": input["questions"], "answers": input["answers"]}))
+}
+
+/// Whether an answer is one of its question's options, or several where several may be chosen.
+fn is_offered(input: &Value, (asked, answer): &Answer) -> bool {
+    let questions = input["questions"].as_array().into_iter().flatten();
+    let Some(question) = questions.into_iter().find(|question| question["question"] == **asked) else {
+        return false;
+    };
+    let options = || question["options"].as_array().into_iter().flatten();
+    let offered = |answer: &str| options().any(|option| option["label"] == *answer);
+    let several = question["multiSelect"] == true;
+    offered(answer) || several && answer.split(", ").all(offered)
+}
+
+/// What the real tool says of questions that could not be told apart by their answers. Nobody gets to see them.
+fn ambiguous(input: &Value) -> Option<Done> {
+    let labels = |question: &Value| -> Vec<String> {
+        let options = question["options"].as_array().into_iter().flatten();
+        options.filter_map(|option| option["label"].as_str().map(str::to_owned)).collect()
+    };
+    let mut questions = input["questions"].as_array().into_iter().flatten();
+    if all_differ(question_texts(input)) && questions.all(|question| all_differ(labels(question))) {
+        return None;
+    }
+    let message = "Question texts must be unique, option labels must be unique within each question";
+    let issues = json!([{"code": "custom", "path": [], "message": message}]);
+    let issues = serde_json::to_string_pretty(&issues).unwrap_or_default();
+    Some(Done::error(format!("<tool_use_error>InputValidationError: {issues}</tool_use_error>")))
+}
+
+fn all_differ(words: Vec<String>) -> bool {
+    let count = words.len();
+    words.into_iter().collect::<HashSet<_>>().len() == count
 }
 
 fn permission_request(cwd: &Path, tool: &ToolCall) -> Value {

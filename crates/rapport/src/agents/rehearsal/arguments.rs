@@ -10,6 +10,8 @@ pub(super) struct Arguments {
     pub(super) resume: Option<String>,
     pub(super) session_id: Option<String>,
     pub(super) fork: bool,
+    /// Whether messages are told back when they are taken up.
+    pub(super) replay: bool,
     pub(super) permission_mode: Option<String>,
     pub(super) model: Option<String>,
     pub(super) allowed_tools: Vec<String>,
@@ -87,6 +89,7 @@ impl Arguments {
                 "--resume" | "-r" => arguments.resume = value(),
                 "--session-id" => arguments.session_id = value(),
                 "--fork-session" => arguments.fork = true,
+                "--replay-user-messages" => arguments.replay = true,
                 "--permission-mode" => arguments.permission_mode = value(),
                 "--dangerously-skip-permissions" => {
                     arguments.permission_mode = Some("bypassPermissions".into())

@@ -142,10 +142,18 @@ impl Scenario {
     pub fn write_into(&self, dir: &Path) -> io::Result<PathBuf> {
         let stem: String = self.name.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
         let path = dir.join(format!("{stem}.yaml"));
-        // JSON is YAML, and needs no thought about quoting.
-        std::fs::write(&path, serde_json::to_string_pretty(self)?)?;
+        std::fs::write(&path, as_yaml(&serde_json::to_string_pretty(self)?))?;
         Ok(path)
     }
+}
+
+/// JSON is YAML, but for a few signs that it lets stand and YAML does not.
+fn as_yaml(json: &str) -> String {
+    let plain = |c: char| match c {
+        '\u{7f}'..='\u{9f}' | '\u{feff}' => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    json.chars().map(plain).collect()
 }
 
 impl Ask {

@@ -66,6 +66,7 @@ pub(super) fn answers_in(input: &Value) -> Vec<Answer> {
         .filter_map(|question| {
             let answer = match &input["answers"][&question] {
                 Value::Null => return None,
+                Value::String(text) if text.is_empty() => return None,
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };

@@ -16,7 +16,7 @@ use super::tools::Done;
 pub(super) struct Host {
     pub(super) initialized: bool,
     pub(super) hooks: Vec<Hook>,
-    pub(super) messages: VecDeque<String>,
+    pub(super) messages: VecDeque<Message>,
     pub(super) eof: bool,
     pub(super) interrupted: bool,
     /// Nothing is heard any more but the end of stdin.
@@ -25,6 +25,13 @@ pub(super) struct Host {
     pub(super) taking_up: bool,
     responses: Vec<(String, Value)>,
     ended: Vec<(u64, Done)>,
+}
+
+/// Something the user says, under the name the host gave it.
+#[derive(Debug, Default)]
+pub(super) struct Message {
+    pub(super) text: String,
+    pub(super) uuid: Option<String>,
 }
 
 /// A `PreToolUse` hook that the host registered.
@@ -94,7 +101,11 @@ impl Player {
 
     fn hear(&mut self, line: &Value) -> Result<(), Stop> {
         match line["type"].as_str() {
-            Some("user") => self.host.messages.push_back(message_text(&line["message"]["content"])),
+            Some("user") => {
+                let text = message_text(&line["message"]["content"]);
+                let uuid = line["uuid"].as_str().map(str::to_owned);
+                self.host.messages.push_back(Message { text, uuid });
+            }
             Some("control_request") => self.control(&line["request_id"], &line["request"])?,
             Some("control_response") => {
                 let response = line["response"].clone();

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 
+use super::host::Message;
 use super::play::{Player, Stop};
 
 /// Plays the response to the message on the command line, else on stdin.
@@ -14,7 +15,7 @@ pub(super) fn run(player: &mut Player) -> Result<(), Stop> {
         None => read_stdin(player)?,
     };
     if !message.is_empty() {
-        return player.play_message(&message);
+        return player.play_message(&Message { text: message, uuid: None });
     }
     if player.arguments.resume.is_none() {
         let why =

@@ -17,7 +17,6 @@ use super::inbox::Inbox;
 use super::load::Loaded;
 use super::output::Output;
 use super::record::Recorder;
-use super::result::Totals;
 use super::scenario::{Counter, Entry, Step};
 use super::stream::{Session, new_uuid};
 use super::transcript::{Transcript, about, in_use, not_found};
@@ -53,8 +52,6 @@ pub(super) struct Player {
     /// What the host said and nobody dealt with yet.
     pub(super) host: Host,
     pub(super) turn: Turn,
-    /// What this process spent, over all its turns.
-    pub(super) spent: Totals,
     pub(super) results: u64,
     pub(super) runs: u64,
     /// The invocation this process is, until its first message takes it.
@@ -92,7 +89,6 @@ impl Player {
             stdin_record: recorder.stdin,
             host: Host::default(),
             turn: Turn::default(),
-            spent: Totals::default(),
             results: 0,
             runs: 0,
             invocation,

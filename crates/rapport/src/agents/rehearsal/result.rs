@@ -44,8 +44,6 @@ pub(super) enum Ending {
 /// What a turn adds up to.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sums {
-    /// Since the process started.
-    pub(super) process: Totals,
     /// Since the conversation started.
     pub(super) conversation: Totals,
     /// Since the last result.
@@ -62,7 +60,7 @@ pub(super) fn result_event(session: &Session, ending: Ending, sums: &Sums) -> Va
     let mut event = json!({
         "type": "result", "session_id": session.id, "uuid": new_uuid(),
         "duration_ms": sums.duration_ms, "duration_api_ms": sums.duration_ms,
-        "total_cost_usd": sums.conversation.cost_usd, "usage": usage(sums.process.usage),
+        "total_cost_usd": sums.conversation.cost_usd, "usage": usage(sums.turn.usage),
         "modelUsage": {session.model.clone(): model_usage(session, sums.conversation)},
         "model_usage_since_last_result": {session.model.clone(): model_usage(session, sums.turn)},
         "permission_denials": sums.permission_denials, "num_turns": sums.num_turns,

@@ -66,6 +66,12 @@ impl Event {
         self
     }
 
+    /// The same under a name that was given from outside, if one was.
+    pub fn called(mut self, uuid: Option<&str>) -> Self {
+        self.uuid = uuid.map(str::to_owned).or(self.uuid);
+        self
+    }
+
     fn saying(mut self, message: Value) -> Self {
         self.message = Some(message);
         self.timestamp = Some(now());

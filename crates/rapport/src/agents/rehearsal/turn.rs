@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::decision::{ANSWERS_HEADER, answers_in_message, answers_to, question_texts};
 use super::history::{OpenCall, Place};
+use super::host::Message;
 use super::placeholders::fill;
 use super::play::{Player, Stop};
 use super::result::{Ending, Sums, Totals, result_event};
@@ -46,8 +47,8 @@ pub(super) enum Flow {
 
 impl Player {
     /// Plays the response to a message, or the rest of a response that was cut off.
-    pub(super) fn play_message(&mut self, message: &str) -> Result<(), Stop> {
-        if message == GO_ON
+    pub(super) fn play_message(&mut self, message: &Message) -> Result<(), Stop> {
+        if message.text == GO_ON
             && let Some(ended) = self.last_ended()
         {
             return self.say_result_again(ended, message);
@@ -57,12 +58,13 @@ impl Player {
         let goes_on =
             self.loaded.counter == Counter::Conversation && self.transcript.history.playing.is_some();
         self.begin_turn(place);
-        self.transcript.message(message)?;
+        self.transcript.message(&message.text)?;
         if !goes_on {
             self.start_entry(place)?;
         }
-        self.answer_by_message(message)?;
+        self.answer_by_message(&message.text)?;
         self.emit(&Event::init(&self.session))?;
+        self.replay(message)?;
         self.play_from(place)
     }
 
@@ -75,10 +77,11 @@ impl Player {
     }
 
     /// As a model does that is told to go on when it was done: its host may have missed the end.
-    fn say_result_again(&mut self, ended: Place, message: &str) -> Result<(), Stop> {
+    fn say_result_again(&mut self, ended: Place, message: &Message) -> Result<(), Stop> {
         self.begin_turn(ended);
-        self.transcript.message(message)?;
+        self.transcript.message(&message.text)?;
         self.emit(&Event::init(&self.session))?;
+        self.replay(message)?;
         self.play_from(ended)
     }
 
@@ -112,7 +115,6 @@ impl Player {
         let totals = Totals::per_response(&self.turn.entry);
         self.transcript.response(self.turn.place, totals)?;
         self.turn.spent.add(totals);
-        self.spent.add(totals);
         let id = format!("msg_{}", jiff::Timestamp::now().as_microsecond());
         self.turn.message_id = Some(id.clone());
         Ok(id)
@@ -122,10 +124,20 @@ impl Player {
     pub(super) fn take_steering(&mut self) -> Result<(), Stop> {
         self.pump_ready()?;
         while let Some(message) = self.host.messages.pop_front() {
-            self.transcript.message(&message)?;
+            self.transcript.message(&message.text)?;
+            self.replay(&message)?;
             self.turn.unclaimed += 1;
         }
         Ok(())
+    }
+
+    /// Tells a host that wants to know which of its messages was taken up.
+    fn replay(&mut self, message: &Message) -> Result<(), Stop> {
+        if !self.arguments.replay {
+            return Ok(());
+        }
+        let event = Event::user(&self.session, json!(message.text), json!({"isReplay": true}));
+        self.emit(&event.called(message.uuid.as_deref()))
     }
 
     fn begin_turn(&mut self, place: Place) {
@@ -233,7 +245,6 @@ impl Player {
             self.transcript.note("entry_ended", self.turn.place)?;
         }
         let sums = Sums {
-            process: self.spent,
             conversation: self.transcript.history.totals,
             turn: self.turn.spent,
             num_turns: 1 + self.turn.user_events,

@@ -1,4 +1,5 @@
 //! What every implementation of a trait must do: the same story, told to each of them.
 
+mod agent;
 mod speed;
 mod store;

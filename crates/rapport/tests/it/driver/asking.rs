@@ -41,7 +41,7 @@ async fn a_question_is_answered_live() {
     assert_eq!(
         run.args(),
         "-p --verbose --input-format stream-json --output-format stream-json --permission-prompt-tool stdio \
-         --session-id 11111111-2222-4333-8444-555555555555 --permission-mode default"
+         --replay-user-messages --session-id 11111111-2222-4333-8444-555555555555 --permission-mode default"
     );
 }
 
@@ -122,6 +122,23 @@ async fn a_question_answered_at_the_hook_and_asked_once_more_gets_the_same_answe
     assert_eq!(run.responses()[1]["behavior"], "allow");
 }
 
+/// Answers go by the question's text: of two equal ones, one answer would be lost.
+#[tokio::test]
+async fn two_questions_in_the_same_words_are_refused_before_anybody_is_asked() {
+    for (recorded, line, refusal) in [("question-deferred", 4, "Reason"), ("live-answer", 4, "message")] {
+        let mut asked: serde_json::Value = serde_json::from_str(&printed(recorded)[line]).unwrap();
+        let input = &mut asked["request"]["input"];
+        let input = if input["tool_input"].is_object() { &mut input["tool_input"] } else { input };
+        input["questions"][1]["question"] = input["questions"][0]["question"].clone();
+        let script = Script::new().say(&asked.to_string()).hear("have the same text");
+        let mut run = World::new(script.say_all(&printed("live-answer")[7..]).until_closed()).start();
+        let (did, leave) = run.rest().await;
+        assert!(!did.iter().any(|did| matches!(did, AgentDid::Ask { .. })), "{did:?}");
+        assert!(matches!(leave, Leave::Finished { .. }));
+        assert!(run.responses()[0].to_string().contains(refusal));
+    }
+}
+
 #[tokio::test]
 async fn other_tools_ask_for_permission() {
     let lines = printed("tool-permission");
@@ -190,6 +207,23 @@ async fn a_request_nobody_understands_is_refused_rather_than_left_waiting() {
         Script::new().say(request).hear("juggle is not supported").say_all(&printed("live-answer")[7..]);
     let mut run = World::new(script.until_closed()).start();
     assert!(matches!(run.leave().await, Leave::Finished { .. }));
+}
+
+/// What was said to it too late for its turn makes another, and the run lasts as long.
+#[tokio::test]
+async fn a_message_that_was_not_read_yet_makes_another_turn() {
+    let result = &printed("live-answer")[7];
+    // The message comes back when it is taken up; others may, too.
+    let other =
+        json!({"type": "user", "message": {"role": "user", "content": "and tests"}, "isReplay": true});
+    let script = Script::new().hear("and tests").say(&other.to_string()).say(result);
+    let script = script.sh(r#"printf '%s\n' "${line%\}},\"isReplay\":true}""#);
+    let mut run = World::new(script.say(&result.replace("Thanks. ", "")).until_closed()).start();
+    run.send(Command::Say { text: "and tests".into() });
+    let (did, leave) = run.rest().await;
+    assert!(matches!(did[..], [AgentDid::Spend { .. }, AgentDid::Spend { .. }]), "{did:?}");
+    assert_eq!(leave, Leave::Finished { result: "Done planning.".into() });
+    assert_eq!(run.messages(), ["add auth", "and tests"]);
 }
 
 /// CLARIFY-5: what an older CLI refused is asked after all, and the answer comes with the next start.

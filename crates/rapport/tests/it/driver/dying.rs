@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use rapport::agents::Command;
-use rapport_core::{AgentDid, Leave, Usage};
+use rapport_core::{AgentDid, Leave, Order, Usage};
 
-use super::fake::{Script, World, failure};
+use super::fake::{Script, World, failure, order};
 use super::keeper::{gone, wait_for_file};
 use super::recorded::printed;
 
@@ -109,15 +109,15 @@ async fn who_waits_for_an_answer_may_be_silent() {
 }
 
 #[tokio::test]
-async fn a_line_of_twenty_megabytes_is_read() {
+async fn a_line_of_fifty_megabytes_is_read() {
     let script = Script::new()
         .sh(r#"printf '{"type":"assistant","message":{"content":[{"type":"text","text":"'"#)
-        .sh("head -c 20000000 /dev/zero | tr '\\0' x")
+        .sh("head -c 50000000 /dev/zero | tr '\\0' x")
         .sh(r#"printf '"}]}}\n'"#)
         .say_all(&printed("live-answer")[7..])
         .until_closed();
     let (did, leave) = World::new(script).start().rest().await;
-    assert!(matches!(&did[0], AgentDid::Say { text } if text.len() == 20_000_000));
+    assert!(matches!(&did[0], AgentDid::Say { text } if text.len() == 50_000_000));
     assert!(matches!(leave, Leave::Finished { .. }));
 }
 
@@ -191,6 +191,21 @@ async fn an_agent_with_an_open_question_is_stopped_without_a_chance_to_guess() {
     let (did, leave) = run.rest().await;
     assert_eq!((did, leave), (vec![], Leave::Stopped));
     assert!(gone(&run.path("pid")) && !run.path("guessed").exists());
+}
+
+/// Its input fills up and nothing more can be written; it is heard and stopped all the same.
+#[tokio::test]
+async fn an_agent_that_does_not_read_is_heard_and_stopped() {
+    let script = Script::default().say(&printed("live-answer")[2]).sh("echo $$ > pid; exec sleep 1000");
+    let mut world = World::new(script);
+    world.config.grace = Duration::from_millis(600);
+    let mut run = world.start_with(Order { prompt: "long ".repeat(1_000_000), ..order() });
+    assert!(matches!(run.did().await, Some(AgentDid::Say { .. })));
+    wait_for_file(&run.path("pid")).await;
+    run.send(Command::Say { text: "more".into() });
+    run.send(Command::Stop);
+    assert_eq!(run.leave().await, Leave::Stopped);
+    assert!(gone(&run.path("pid")));
 }
 
 #[tokio::test]

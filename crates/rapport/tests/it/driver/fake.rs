@@ -2,20 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rapport::agents::claude::{Claude, ClaudeConfig};
-use rapport::agents::{Agent, Command, Controls, Happened, Report, RunId};
-use rapport_core::{AgentDid, By, CallId, CallReply, ConversationId, Leave, Order, Told, TurnId, TurnKind};
+use rapport::agents::claude::ClaudeConfig;
+use rapport_core::Order;
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::sync::mpsc;
-use tokio::time::timeout;
 
-/// Long enough for a busy machine, short enough to notice.
-const PATIENCE: Duration = Duration::from_secs(30);
-pub(super) const CONVERSATION: &str = "11111111-2222-4333-8444-555555555555";
+use crate::support::driven::{CONVERSATION, Driven};
+pub(super) use crate::support::driven::{answers, failure, order};
 
 /// A script, line by line.
 #[derive(Default)]
@@ -107,65 +104,31 @@ hear() {
 
     /// Starts it again, with whatever it keeps on disk.
     pub(super) fn start_with(self, order: Order) -> Run {
-        let (sender, reports) = mpsc::channel(1);
-        let agent = Claude::new(self.config.clone());
-        let controls = agent.start(RunId(7), order, self.home.path().to_owned().into(), sender);
-        Run { world: self, controls, reports }
+        let driven = Driven::start(self.config.clone(), order, self.home.path().to_owned());
+        Run { world: self, driven }
     }
 }
 
 /// A started agent.
 pub(super) struct Run {
     world: World,
-    controls: Controls,
-    reports: mpsc::Receiver<Report>,
+    driven: Driven,
+}
+
+impl Deref for Run {
+    type Target = Driven;
+    fn deref(&self) -> &Driven {
+        &self.driven
+    }
+}
+
+impl DerefMut for Run {
+    fn deref_mut(&mut self) -> &mut Driven {
+        &mut self.driven
+    }
 }
 
 impl Run {
-    /// The next thing it did.
-    pub(super) async fn did(&mut self) -> Option<AgentDid> {
-        loop {
-            let report = timeout(PATIENCE, self.reports.recv()).await.expect("something in time")?;
-            assert_eq!(report.run, RunId(7));
-            if let Happened::Did(did) = report.what {
-                return Some(did);
-            }
-        }
-    }
-
-    /// Waits for the next question; tells the call, and whether it can be put away.
-    pub(super) async fn asked(&mut self) -> (CallId, rapport_core::Ask, bool) {
-        loop {
-            if let AgentDid::Ask { call, ask, parkable } = self.did().await.expect("a question") {
-                return (call, ask, parkable);
-            }
-        }
-    }
-
-    /// Everything it does until it is gone: exactly one leave, as the last thing.
-    pub(super) async fn rest(&mut self) -> (Vec<AgentDid>, Leave) {
-        let mut all = Vec::new();
-        while let Some(did) = self.did().await {
-            all.push(did);
-        }
-        let Some(AgentDid::Leave(leave)) = all.pop() else { panic!("no leave at the end: {all:#?}") };
-        assert!(!all.iter().any(|did| matches!(did, AgentDid::Leave(_))));
-        (all, leave)
-    }
-
-    /// How it leaves.
-    pub(super) async fn leave(&mut self) -> Leave {
-        self.rest().await.1
-    }
-
-    pub(super) fn send(&self, command: Command) {
-        self.controls.commands.send(command).unwrap();
-    }
-
-    pub(super) fn reply(&self, call: &str, reply: CallReply) {
-        self.send(Command::Reply { call: CallId::new(call), reply });
-    }
-
     /// What it was told, line by line.
     pub(super) fn told(&self) -> Vec<Value> {
         let told = fs::read_to_string(self.path("told")).unwrap_or_default();
@@ -202,34 +165,6 @@ impl Run {
 impl World {
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
-    }
-}
-
-pub(super) fn order() -> Order {
-    Order {
-        turn: TurnId(1),
-        kind: TurnKind::Work,
-        conversation: ConversationId::new(CONVERSATION),
-        prompt: "add auth".into(),
-        replies: Vec::new(),
-    }
-}
-
-pub(super) fn answers(pairs: &[(&str, &str)]) -> CallReply {
-    let by = || By::Person { channel: "terminal".into(), id: "dev".into() };
-    let told = |(question, answer): &(&str, &str)| Told {
-        question: (*question).into(),
-        answer: (*answer).into(),
-        by: by(),
-    };
-    CallReply::Answers(pairs.iter().map(told).collect())
-}
-
-/// The words of a failure.
-pub(super) fn failure(leave: Leave) -> String {
-    match leave {
-        Leave::Failed { reason } => reason,
-        other => panic!("not a failure: {other:?}"),
     }
 }
 

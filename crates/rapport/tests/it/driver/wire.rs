@@ -34,6 +34,7 @@ fn summary(line: &wire::Line<'_>) -> String {
             line.cost_micros(),
             line.permission_denials.len(),
         ),
+        Kind::Retry => format!("retry: {} of {}", line.attempt.count(), line.max_retries.count()),
         Kind::Other => format!("other: {} {}", &*line.kind, &*line.subtype),
     };
     format!("  {said}")
@@ -176,6 +177,15 @@ fn answers_are_keyed_by_the_question_as_the_agent_wrote_it_and_say_who_gave_them
     let input = wire::with_answers(&input, &[told_by_terminal("Which db?", "PG"), lead]);
     let input: Value = serde_json::from_str(input.get()).unwrap();
     assert_eq!(input["answers"], json!({" Which db? \n": "PG", "Why?": "Speed (answered by the lead Ada)"}));
+}
+
+#[test]
+fn questions_that_differ_only_in_spaces_have_an_answer_each() {
+    let input = raw(json!({"questions": [{"question": "Which? "}, {"question": "Which?"}]}));
+    assert!(!wire::has_equal_texts(Some(&input)));
+    let told = [told_by_terminal("Which?", "One"), told_by_terminal("Which?", "Two")];
+    let input: Value = serde_json::from_str(wire::with_answers(&input, &told).get()).unwrap();
+    assert_eq!(input["answers"], json!({"Which? ": "One", "Which?": "Two"}));
 }
 
 fn check(ours: String, recorded: &Value) {

@@ -33,7 +33,7 @@ fn what_a_question_comes_to() {
     deny["hookSpecificOutput"]["permissionDecisionReason"] = json!("Not today");
 
     check_question(None, Some(allow(answered())), false, "\"Which db?\"=\"PG\"");
-    check_question(None, Some(allow(unanswered())), true, "did not answer");
+    check_question(None, Some(allow(unanswered())), false, "did not answer");
     check_question(None, Some(json!({"behavior": "deny", "message": "Ask the lead"})), true, "Ask the lead");
     check_question(Some(hook("allow", answered())), None, false, "\"Which db?\"=\"PG\"");
     check_question(Some(hook("allow", Value::Null)), Some(allow(answered())), false, "\"PG\"");

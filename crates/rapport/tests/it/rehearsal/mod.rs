@@ -1,5 +1,6 @@
 //! The rehearsal agent, as a host sees it: the real binary, its pipes, its files.
 mod approval;
+mod builder;
 mod counter;
 mod cut_off;
 mod deferral;
@@ -8,4 +9,4 @@ mod mistakes;
 mod plain;
 mod recordings;
 mod steps;
-mod story;
+pub(crate) mod story;

@@ -1,6 +1,8 @@
 //! What the tests stand on.
 
 pub(crate) mod disk;
+pub(crate) mod driven;
+pub(crate) mod model;
 pub(crate) mod patience;
 pub(crate) mod project;
 pub(crate) mod pty;

@@ -13,6 +13,11 @@ use crate::agents::claude::response::{Asking, Response};
 use crate::agents::claude::spending;
 use crate::agents::claude::wire::{self, Block, Kind, Line, Message, Request};
 
+/// What an agent is told that asks two questions in the same words. Nobody is asked: answers go by the questions'
+/// texts, so one of the two would be lost. Today's CLI refuses such a call itself.
+const EQUAL_TEXTS: &str =
+    "Two questions in this call have the same text, so nobody was asked. Ask again with texts that differ.";
+
 /// The state of the talk, and what is to go out.
 #[derive(Debug, Default)]
 pub(super) struct Talk {
@@ -25,11 +30,13 @@ pub(super) struct Talk {
     told: Vec<CallId>,
     /// Plans by the call that proposes them: the request itself may come without.
     plans: HashMap<String, String>,
+    /// Messages said to it while it works, and not taken up yet.
+    unread: Vec<String>,
     connected: bool,
+    /// What it printed since its last result.
     response: Response,
     /// Whether nobody can be asked while it runs, and so everything it asked is still to be asked in the end.
     printed: bool,
-    spent: bool,
 }
 
 impl Talk {
@@ -63,6 +70,16 @@ impl Talk {
         self.lines.extend(self.calls.reply(call, reply));
     }
 
+    /// Something is to be said to the agent, if it listens.
+    pub(super) fn say(&mut self, text: &str) {
+        if self.printed {
+            return;
+        }
+        let name = uuid::Uuid::new_v4().to_string();
+        self.lines.push_back(wire::named_message(text, &name));
+        self.unread.push(name);
+    }
+
     /// A call is to be put away.
     pub(super) fn park(&mut self, call: &CallId) {
         self.lines.extend(self.calls.park(call));
@@ -84,7 +101,8 @@ impl Talk {
                 let withdrawn = self.calls.cancel(&line.request_id);
                 self.reports.extend(withdrawn.map(|call| Happened::Did(AgentDid::Withdraw { call })));
             }
-            Kind::Result => return Some(self.result(&line)),
+            Kind::Retry => self.progress(words::retry(&line)),
+            Kind::Result => return self.result(&line),
             Kind::Other => {}
         }
         None
@@ -95,7 +113,7 @@ impl Talk {
         if let Ok(line) = wire::parse(text)
             && line.kind() == Kind::Result
         {
-            self.spend(spending::of_result(&line));
+            self.settle(&line);
         }
     }
 
@@ -106,7 +124,7 @@ impl Talk {
         }
     }
 
-    /// The process is gone. If it told no sum, what its messages told is the best there is.
+    /// The process is gone. Where it told no sum, what its messages told is the best there is.
     pub(super) fn end(&mut self) {
         self.spend(self.response.spent_so_far());
     }
@@ -153,6 +171,9 @@ impl Talk {
     }
 
     fn user(&mut self, line: &Line<'_>) {
+        if line.is_replay.0 {
+            self.unread.retain(|name| **name != *line.uuid);
+        }
         let blocks = line.message.iter().flat_map(Message::blocks);
         for block in blocks.filter(|block| block.is_tool_result()) {
             let call = CallId::new(&*block.tool_use_id);
@@ -181,6 +202,10 @@ impl Talk {
             self.lines.push_back(wire::unsupported(id, "this hook"));
             return;
         };
+        if wire::has_equal_texts(input.tool_input) {
+            self.lines.push_back(wire::hook_deny(id, EQUAL_TEXTS));
+            return;
+        }
         let call = if request.tool_use_id.is_empty() { &input.tool_use_id } else { &request.tool_use_id };
         let ask = Ask::Questions(wire::drafts(input.tool_input));
         self.ask(call, ask, waiting(id, Channel::Hook, input.tool_input, None));
@@ -188,6 +213,10 @@ impl Talk {
 
     fn permission(&mut self, id: &str, request: &Request<'_>) {
         let call: &str = if request.tool_use_id.is_empty() { id } else { &request.tool_use_id };
+        if &*request.tool_name == wire::ASK && wire::has_equal_texts(request.input) {
+            self.lines.push_back(wire::deny(id, EQUAL_TEXTS));
+            return;
+        }
         let ask = match &*request.tool_name {
             wire::ASK => Ask::Questions(wire::drafts(request.input)),
             wire::EXIT_PLAN_MODE => {
@@ -209,8 +238,15 @@ impl Talk {
         self.lines.extend(self.calls.wait(call, waiting));
     }
 
-    fn result(&mut self, line: &Line<'_>) -> Leave {
-        self.spend(spending::of_result(line));
+    /// A turn is over; and the run, unless there is something it has not read yet: then another turn begins.
+    fn result(&mut self, line: &Line<'_>) -> Option<Leave> {
+        let leave = self.leave(line);
+        self.settle(line);
+        let goes_on = matches!(leave, Leave::Finished { .. }) && !self.unread.is_empty();
+        (!goes_on).then_some(leave)
+    }
+
+    fn leave(&mut self, line: &Line<'_>) -> Leave {
         if let Some(call) = line.deferred() {
             let parked = self.calls.parked().cloned();
             let call = Some(call).filter(|call| !call.is_empty()).map(CallId::new).or(parked);
@@ -243,11 +279,19 @@ impl Talk {
         last
     }
 
-    fn spend(&mut self, usage: rapport_core::Usage) {
-        if !self.spent && usage != rapport_core::Usage::default() {
-            self.spent = true;
+    /// A result tells what its turn used; what follows counts anew.
+    fn settle(&mut self, line: &Line<'_>) {
+        if self.spend(spending::of_result(line)) {
+            self.response = Response::default();
+        }
+    }
+
+    fn spend(&mut self, usage: rapport_core::Usage) -> bool {
+        let is_some = usage != rapport_core::Usage::default();
+        if is_some {
             self.did(AgentDid::Spend { usage });
         }
+        is_some
     }
 
     fn progress(&mut self, doing: String) {

@@ -3,6 +3,8 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::agents::claude::wire::Line;
+
 /// The longest description of what a tool is used on, in characters.
 const LONG: usize = 2_000;
 /// The longest piece of a line that is not the protocol.
@@ -33,6 +35,19 @@ pub(super) fn used_on(tool: &str, input: Option<&RawValue>) -> String {
 /// The beginning of a line that is not the protocol. It may hold anything, so nothing in it can steer a terminal.
 pub(super) fn babble(line: &str) -> String {
     line.trim_end().chars().take(BABBLE).map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
+}
+
+/// That the model's API did not answer as it should, and what is done about it.
+pub(super) fn retry(line: &Line<'_>) -> String {
+    let status = line.error_status.count();
+    let what = match (status, &*line.error) {
+        (0, "" | "unknown") => "the model cannot be reached".to_owned(),
+        (0, error) => format!("the model cannot be reached: {error}"),
+        (_, error) => format!("the model's API said {status} {error}"),
+    };
+    let (attempt, most) = (line.attempt.count(), line.max_retries.count());
+    let seconds = line.retry_delay_ms.0 / 1000.0;
+    cut(&format!("{what}; trying again in {seconds:.1} s ({attempt} of {most})"), GLANCE)
 }
 
 /// The first line of some words.

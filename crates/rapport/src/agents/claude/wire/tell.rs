@@ -1,5 +1,7 @@
 //! What Claude Code is told, one line each, without the newline.
 
+use std::collections::HashSet;
+
 use rapport_core::Told;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -21,6 +23,13 @@ pub fn initialize() -> String {
 pub fn user_message(text: &str) -> String {
     let message = json!({"role": "user", "content": text});
     json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": ""}).to_string()
+}
+
+/// Something for the model to read, under a name by which it comes back when it is taken up.
+pub fn named_message(text: &str, name: &str) -> String {
+    let message = json!({"role": "user", "content": text});
+    json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": "", "uuid": name})
+        .to_string()
 }
 
 /// Stop what you are doing.
@@ -67,22 +76,32 @@ pub fn unsupported(request_id: &str, subtype: &str) -> String {
     json!({"type": "control_response", "response": response}).to_string()
 }
 
-/// The question tool's input with the answers in it. They are keyed by the question's text as the agent wrote it.
+/// The question tool's input with the answers in it. They are keyed by the question's text as the agent wrote it;
+/// texts that differ only in spaces around them are told apart by their order.
 pub fn with_answers(input: &RawValue, told: &[Told]) -> Box<RawValue> {
     let mut input: Map<String, Value> = serde_json::from_str(input.get()).unwrap_or_default();
     let mut answers = Map::new();
     for one in told {
-        answers.insert(as_written(&input, &one.question), one.attributed().into());
+        let is_it = |text: &&str| text.trim() == one.question.trim() && !answers.contains_key(*text);
+        let as_written = texts(&input).find(is_it).unwrap_or(&one.question).to_owned();
+        answers.insert(as_written, one.attributed().into());
     }
     input.insert("answers".into(), answers.into());
     // A map of values can always be written.
     serde_json::value::to_raw_value(&input).unwrap_or_default()
 }
 
-fn as_written(input: &Map<String, Value>, question: &str) -> String {
+/// Whether two questions have the same text, so that one answer would take the other's place.
+pub fn has_equal_texts(input: Option<&RawValue>) -> bool {
+    let input: Map<String, Value> =
+        input.and_then(|input| serde_json::from_str(input.get()).ok()).unwrap_or_default();
+    let mut seen = HashSet::new();
+    texts(&input).any(|text| !seen.insert(text))
+}
+
+fn texts(input: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let questions = input.get("questions").and_then(Value::as_array).into_iter().flatten();
-    let mut texts = questions.filter_map(|asked| asked.as_str().or_else(|| asked.get("question")?.as_str()));
-    texts.find(|text| text.trim() == question.trim()).unwrap_or(question).to_owned()
+    questions.filter_map(|asked| asked.as_str().or_else(|| asked.get("question")?.as_str()))
 }
 
 #[derive(Serialize)]

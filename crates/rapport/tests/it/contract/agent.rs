@@ -1,0 +1,37 @@
+//! What every agent does under the driver. Each story is told twice: to the rehearsal agent, and to the real CLI with a
+//! model that plays the same script, so that neither the driver nor the rehearsal drifts from the truth.
+//!
+//! The real CLI is the one that `cargo xtask test` installs and names in `RAPPORT_TEST_CLAUDE`; without that variable
+//! its half of the stories is skipped.
+
+mod actor;
+mod asking;
+mod ending;
+mod faults;
+mod parking;
+mod permission;
+mod recording;
+mod whole;
+
+/// Makes two tests of each story.
+macro_rules! on_every_agent {
+    ($($story:ident)*) => {
+        mod rehearsal {
+            use crate::contract::agent::actor::Actor;
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $story() {
+                super::$story(Actor::Rehearsal).await;
+            })*
+        }
+        mod claude {
+            use crate::contract::agent::actor::Actor;
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $story() {
+                if let Some(actor) = Actor::claude() {
+                    super::$story(actor).await;
+                }
+            })*
+        }
+    };
+}
+use on_every_agent;

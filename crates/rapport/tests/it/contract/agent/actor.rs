@@ -1,0 +1,256 @@
+//! Who plays a story: the rehearsal agent from a scenario, or the real CLI with a model that plays the same one.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rapport::agents::claude::ClaudeConfig;
+use rapport::agents::rehearsal::builder::ScenarioBuilder;
+use rapport::agents::rehearsal::scenario::{Call, Scenario, Step};
+use rapport_core::Order;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::driven::{CONVERSATION, Driven, order};
+use crate::support::model::{Model, Response, Script};
+
+/// The variable that names the real CLI.
+const VARIABLE: &str = "RAPPORT_TEST_CLAUDE";
+
+/// An agent that can play a story.
+#[derive(Clone, Debug)]
+pub(super) enum Actor {
+    Rehearsal,
+    Claude(PathBuf),
+}
+
+impl Actor {
+    /// The real CLI, if there is one to be tested.
+    pub(super) fn claude() -> Option<Self> {
+        let Some(program) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
+            println!(
+                "skipped: {VARIABLE} names no Claude Code CLI; `cargo xtask test` installs one and sets it"
+            );
+            return None;
+        };
+        assert!(program.is_file(), "{VARIABLE} is {}, and there is no such program", program.display());
+        Some(Self::Claude(program))
+    }
+
+    /// Sets the stage for a story.
+    pub(super) fn with(&self, scenario: ScenarioBuilder) -> Stage {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["home", "app", "tmp"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let scenario = scenario.build();
+        match self {
+            Self::Rehearsal => {
+                let mut stage = Stage::new(folder, env!("CARGO_BIN_EXE_rapport").as_ref());
+                let path = scenario.write_into(stage.folder.path()).unwrap();
+                stage.set("RAPPORT_REHEARSAL_RECORD", stage.path("records"));
+                stage.config.leading_args = vec!["rehearse".into(), "--scenario".into(), path.into()];
+                stage
+            }
+            Self::Claude(program) => {
+                let script = as_script(&scenario, &folder.path().join("app"));
+                Stage::new(folder, program).with_model(Model::play(script))
+            }
+        }
+    }
+}
+
+/// Where a story is played: a home, a project, and whoever plays the model.
+pub(super) struct Stage {
+    pub(super) config: ClaudeConfig,
+    pub(super) model: Option<Model>,
+    folder: TempDir,
+}
+
+impl Stage {
+    /// A stage for this program, without a model.
+    pub(super) fn new(folder: TempDir, program: &Path) -> Self {
+        let mut config = ClaudeConfig::new(program, env!("CARGO_BIN_EXE_rapport"));
+        config.grace = Duration::from_secs(10);
+        config.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let mut stage = Self { config, model: None, folder };
+        stage.set("HOME", stage.path("home"));
+        // The CLI leaves sockets there when it is killed.
+        stage.set("TMPDIR", stage.path("tmp"));
+        stage
+    }
+
+    /// With this model.
+    pub(super) fn with_model(mut self, model: Model) -> Self {
+        for (name, value) in offline(&format!("http://{}", model.address())) {
+            self.set(name, value);
+        }
+        self.model = Some(model);
+        self
+    }
+
+    /// With a variable for the agent.
+    pub(super) fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.config.env.retain(|(known, _)| known != name);
+        self.config.env.push((name.into(), value.into()));
+    }
+
+    pub(super) fn start(&self) -> Driven {
+        self.start_with(order())
+    }
+
+    pub(super) fn start_with(&self, order: Order) -> Driven {
+        Driven::start(self.config.clone(), order, self.path("app"))
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A file of the project.
+    pub(super) fn file(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.path("app").join(name)).ok()
+    }
+
+    /// Where the agent keeps the conversation of [`order`], if it does.
+    pub(super) fn transcript(&self) -> PathBuf {
+        let name = format!("{CONVERSATION}.jsonl");
+        let all = files(&self.path("home/.claude/projects"));
+        all.into_iter().find(|path| path.ends_with(&name)).unwrap_or_default()
+    }
+
+    /// Waits until the agent has read a message from its input.
+    pub(super) async fn until_heard(&self, text: &str) {
+        let folder = if self.model.is_some() { "home/.claude/projects" } else { "records" };
+        until(&format!("the agent has read {text:?}"), || {
+            files(&self.path(folder))
+                .iter()
+                .any(|file| fs::read_to_string(file).is_ok_and(|lines| lines.contains(text)))
+        })
+        .await;
+    }
+
+    /// Waits until the agent has written down that it made this call.
+    pub(super) async fn until_written(&self, call: &str) {
+        until(&format!("{call} is in the transcript"), || {
+            fs::read_to_string(self.transcript()).is_ok_and(|lines| lines.contains(call))
+        })
+        .await;
+    }
+
+    /// The processes that are at work in the project: the agent, its keeper, and what they started.
+    pub(super) fn processes(&self) -> Vec<i32> {
+        processes_in(&self.path("app"))
+    }
+
+    #[track_caller]
+    pub(super) fn assert_nothing_runs(&self) {
+        assert_eq!(self.processes(), Vec::<i32>::new(), "processes are left");
+    }
+
+    /// `kill -9` of the agent and everything around it.
+    pub(super) fn kill(&self) {
+        for process in self.processes() {
+            let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+        }
+    }
+
+    /// What the model was told a tool gave back: the words, and whether they are an error.
+    pub(super) fn tool_result(&self, call: &str) -> Option<(String, bool)> {
+        if let Some(model) = &self.model {
+            return model.tool_result(call);
+        }
+        let lines = fs::read_to_string(self.transcript()).unwrap();
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let blocks =
+            lines.flat_map(|line| line["message"]["content"].as_array().cloned().unwrap_or_default());
+        let mut results =
+            blocks.filter(|block| block["type"] == "tool_result" && block["tool_use_id"] == call);
+        results.next().map(|block| (block["content"].as_str().unwrap().to_owned(), block["is_error"] == true))
+    }
+}
+
+/// The processes whose working directory this is.
+pub(super) fn processes_in(directory: &Path) -> Vec<i32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
+    ids.filter(|id: &i32| fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|cwd| cwd == directory))
+        .collect()
+}
+
+/// Waits until something is so; nothing tells when it is, so this looks again and again.
+pub(super) async fn until(what: &str, is_so: impl Fn() -> bool) {
+    const PATIENCE: Duration = Duration::from_secs(20);
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "not in time: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Where the CLI with this home keeps the conversations of this directory.
+pub(super) fn conversations_of(home: &Path, directory: &Path) -> PathBuf {
+    let name = directory.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    home.join(".claude/projects").join(name)
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// The variables with which the CLI needs no account and no internet.
+pub(super) fn offline(url: &str) -> [(&'static str, &str); 5] {
+    [
+        ("ANTHROPIC_BASE_URL", url),
+        ("ANTHROPIC_API_KEY", "any"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+    ]
+}
+
+/// What a model has to say so that the CLI does what the scenario says: texts go with the calls that follow them.
+pub(super) fn as_script(scenario: &Scenario, app: &Path) -> Script {
+    let mut script = Script::default();
+    for (entry, turn) in scenario.invocations.iter().enumerate() {
+        let mut response = Response::default();
+        for (step, what) in turn.steps.iter().enumerate() {
+            if let Step::Text(text) = what {
+                response = response.text(text);
+                continue;
+            }
+            let calls = what.calls().unwrap_or_else(|| panic!("no model can do this: {what:?}"));
+            let alone = calls.len() == 1;
+            for (letter, call) in ('a'..).zip(&calls) {
+                let place = format!("toolu_{:02}{:02}", entry + 1, step + 1);
+                let place = if alone { place } else { format!("{place}{letter}") };
+                let (id, name, input) = used(call, app);
+                response = response.tool(id.as_deref().unwrap_or(&place), name, input);
+            }
+            script = script.say(std::mem::take(&mut response));
+        }
+        let last_words = turn.result.iter().fold(response, |response, words| response.text(words));
+        script = script.say(last_words);
+    }
+    script
+}
+
+/// The id a call is given, the tool, and its input.
+fn used<'a>(call: &'a Call, app: &Path) -> (&'a Option<String>, &'static str, Value) {
+    match call {
+        Call::Ask(ask) => (&ask.id, "AskUserQuestion", json!({"questions": ask.questions})),
+        Call::Write(write) => {
+            (&write.id, "Write", json!({"file_path": app.join(&write.path), "content": write.content}))
+        }
+        Call::Bash(bash) => {
+            let description = bash.description.as_deref().unwrap_or("Does it");
+            (&bash.id, "Bash", json!({"command": bash.command, "description": description}))
+        }
+        Call::ExitPlan(plan) => (&plan.id, "ExitPlanMode", json!({"plan": plan.plan})),
+        Call::Edit(_) | Call::Tool(_) => panic!("no story needs this yet: {call:?}"),
+    }
+}

@@ -1,0 +1,112 @@
+//! Tools that need somebody's leave, and plans.
+
+use rapport::agents::rehearsal::builder::ScenarioBuilder;
+use rapport::agents::rehearsal::scenario::{ExitPlan, Scenario, Step};
+use rapport_core::{AgentDid, Ask, CallReply, Order, TurnKind};
+
+use super::actor::Actor;
+use super::asking::{database, finished};
+use super::on_every_agent;
+use crate::support::driven::{answers, order};
+
+on_every_agent! {
+    allowed_once
+    allowed_always
+    a_command_allowed_always
+    denied_with_words
+    a_plan_is_approved
+    a_plan_is_sent_back
+}
+
+const PLAN: &str = "# Auth\n\n1. Add JWT\n2. Tests";
+
+async fn allowed_once(actor: Actor) {
+    let stage = actor.with(two_files());
+    let mut run = stage.start();
+    for (call, file) in [("toolu_0101", "one.txt"), ("toolu_0102", "two.txt")] {
+        let (asked, ask, parkable) = run.asked().await;
+        assert_eq!((asked.as_str(), parkable), (call, false));
+        let path = stage.path("app").join(file).display().to_string();
+        assert_eq!(ask, Ask::Permission { tool: "Write".into(), what: path });
+        assert_eq!(stage.file(file), None);
+        run.reply(call, CallReply::Allow { asked: "?".into(), always: false });
+    }
+    let (did, leave) = run.rest().await;
+    assert!(matches!(&did[0], AgentDid::Take { call } if call.as_str() == "toolu_0102"), "{did:?}");
+    assert_eq!(leave, finished("Done."));
+    assert_eq!(stage.file("one.txt").as_deref(), Some("1\n"));
+    assert_eq!(stage.file("two.txt").as_deref(), Some("2\n"));
+}
+
+async fn allowed_always(actor: Actor) {
+    let stage = actor.with(two_files());
+    let mut run = stage.start();
+    let (call, ..) = run.asked().await;
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: true });
+    let (did, leave) = run.rest().await;
+    assert!(!did.iter().any(|did| matches!(did, AgentDid::Ask { .. })), "{did:?}");
+    assert_eq!(leave, finished("Done."));
+    assert_eq!(stage.file("two.txt").as_deref(), Some("2\n"));
+}
+
+async fn a_command_allowed_always(actor: Actor) {
+    const COMMAND: &str = "touch made && rm -f other";
+    let scenario = Scenario::new("command").uses_bash(COMMAND).with_permission();
+    let scenario = scenario.uses_bash(COMMAND).with_permission().respond_with_text("Done.");
+    let stage = actor.with(scenario);
+    let mut run = stage.start();
+    let (call, ask, _) = run.asked().await;
+    assert_eq!(ask, Ask::Permission { tool: "Bash".into(), what: COMMAND.into() });
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: true });
+    let (did, leave) = run.rest().await;
+    assert!(!did.iter().any(|did| matches!(did, AgentDid::Ask { .. })), "{did:?}");
+    assert_eq!(leave, finished("Done."));
+    assert!(stage.file("made").is_some());
+}
+
+async fn denied_with_words(actor: Actor) {
+    let stage = actor.with(two_files());
+    let mut run = stage.start();
+    for call in ["toolu_0101", "toolu_0102"] {
+        assert_eq!(run.asked().await.0.as_str(), call);
+        run.reply(call, CallReply::Deny { asked: "?".into(), message: "Not there; use `docs/`.".into() });
+    }
+    assert_eq!(run.leave().await, finished("Done."));
+    assert_eq!(stage.tool_result("toolu_0101"), Some(("Not there; use `docs/`.".into(), true)));
+    assert_eq!((stage.file("one.txt"), stage.file("two.txt")), (None, None));
+}
+
+async fn a_plan_is_approved(actor: Actor) {
+    let stage = actor.with(planning());
+    let mut run = stage.start_with(Order { kind: TurnKind::Plan, ..order() });
+    let (call, ..) = run.asked().await;
+    run.reply(call.as_str(), answers(&[("Which database?", "SQLite")]));
+    let (call, ask, parkable) = run.asked().await;
+    assert_eq!((call.as_str(), parkable), ("toolu_0102", false));
+    assert_eq!(ask, Ask::LeavePlanMode { plan: PLAN.into() });
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: false });
+    assert_eq!(run.leave().await, finished("Done."));
+    let told = "User has approved exiting plan mode. You can now proceed.";
+    assert_eq!(stage.tool_result("toolu_0102"), Some((told.into(), false)));
+}
+
+async fn a_plan_is_sent_back(actor: Actor) {
+    let stage = actor.with(planning());
+    let mut run = stage.start_with(Order { kind: TurnKind::Plan, ..order() });
+    let (call, ..) = run.asked().await;
+    run.reply(call.as_str(), answers(&[("Which database?", "SQLite")]));
+    let (call, ..) = run.asked().await;
+    run.reply(call.as_str(), CallReply::Deny { asked: "?".into(), message: "The plan is noted.".into() });
+    assert_eq!(run.leave().await, finished("Done."));
+    assert_eq!(stage.tool_result("toolu_0102"), Some(("The plan is noted.".into(), true)));
+}
+
+fn two_files() -> ScenarioBuilder {
+    let scenario = Scenario::new("two files").uses_write("one.txt", "1\n").with_permission();
+    scenario.uses_write("two.txt", "2\n").with_permission().respond_with_text("Done.")
+}
+
+fn planning() -> ScenarioBuilder {
+    let plan = Step::ExitPlan(ExitPlan { plan: PLAN.into(), id: None });
+    Scenario::new("planning").asks(database()).step(plan).respond_with_text("Done.")
+}

@@ -1,0 +1,225 @@
+//! The whole program with each agent: from a task to its report, also when Rapport is killed while a question is open.
+
+use std::time::Duration;
+
+use rapport::agents::rehearsal::builder::ScenarioBuilder;
+use rapport::agents::rehearsal::scenario::{Ask as Round, ExitPlan, FullQuestion, Scenario, Step};
+use rapport_core::{Event, Purpose, Question};
+
+use super::actor::{Actor, as_script, offline, processes_in};
+use super::asking::{database, storage};
+use crate::support::model::Model;
+use crate::support::patience::wait_at_most;
+use crate::support::project::{Project, Running};
+
+/// Each story, on each agent.
+macro_rules! on_every_agent {
+    ($($story:ident)*) => {
+        mod rehearsal {
+            use super::Actor;
+            $(#[test]
+            fn $story() {
+                super::$story(Actor::Rehearsal);
+            })*
+        }
+        mod claude {
+            use super::Actor;
+            $(#[test]
+            fn $story() {
+                if let Some(actor) = Actor::claude() {
+                    super::$story(actor);
+                }
+            })*
+        }
+    };
+}
+
+on_every_agent! {
+    from_a_task_to_its_report
+    parked_at_every_question
+    killed_with_a_question_open
+    killed_while_a_question_is_parked
+    swept_away_while_a_question_is_parked
+}
+
+const ANSWERS: [(&str, &str); 3] =
+    [("Which database?", "SQLite"), ("Which storage?", "Cookie"), ("Which name?", "auth, for short")];
+/// An agent that waits is put away at once.
+const PARKED: &[&str] = &["--hot", "0s"];
+const PLAN: &str = "# Auth\n\n1. Write it down\n2. Ask for a name";
+
+fn from_a_task_to_its_report(actor: Actor) {
+    let world = World::new(&actor);
+    let running = world.project.start(&["add", "auth"], &[]);
+    world.answer_everything(running);
+    world.assert_done();
+}
+
+fn parked_at_every_question(actor: Actor) {
+    let world = World::new(&actor);
+    let running = world.project.start(&[PARKED, &["add", "auth"]].concat(), &[]);
+    world.answer_everything(running);
+    world.assert_done();
+    let facts = world.project.facts();
+    let parked = facts.iter().filter(|fact| matches!(fact, Event::Parked { .. })).count();
+    assert_eq!(parked, 3, "{facts:#?}");
+}
+
+fn killed_with_a_question_open(actor: Actor) {
+    for question in ANSWERS.map(|(question, _)| question) {
+        let world = World::new(&actor);
+        let question = world.killed_at(question, &[]);
+        world.taken_up_with(&question, &[]);
+    }
+}
+
+fn killed_while_a_question_is_parked(actor: Actor) {
+    let world = World::new(&actor);
+    let question = world.killed_at("Which name?", PARKED);
+    world.taken_up_with(&question, PARKED);
+}
+
+/// Agents sweep their conversations away after a month; the session has its own copy.
+fn swept_away_while_a_question_is_parked(actor: Actor) {
+    let world = World::new(&actor);
+    let question = world.killed_at("Which name?", PARKED);
+    for conversations in ["home/.claude/projects", "home/.rapport/rehearsal/projects"] {
+        let _ = std::fs::remove_dir_all(world.project.path(conversations));
+    }
+    world.taken_up_with(&question, PARKED);
+}
+
+/// A project with an agent that plays the story.
+struct World {
+    project: Project,
+    model: Option<Model>,
+}
+
+impl World {
+    fn new(actor: &Actor) -> Self {
+        let Actor::Claude(program) = actor else {
+            let scenario = serde_json::to_string(&story().build()).unwrap();
+            return Self { project: Project::with_scenario(&scenario), model: None };
+        };
+        let mut project = Project::with_agent(&format!("'{}'", program.display()));
+        let model = Model::play(as_script(&story().build(), &project.root()));
+        let url = format!("http://{}", model.address());
+        for (name, value) in offline(&url) {
+            project = project.set(name, value);
+        }
+        // The CLI leaves things there when it is killed.
+        let temporary = project.path("tmp");
+        std::fs::create_dir(&temporary).unwrap();
+        project = project.set("TMPDIR", &temporary.to_string_lossy());
+        Self { project, model: Some(model) }
+    }
+
+    /// Plays until this question is open, or parked, and kills Rapport: the agent is gone with it, and did not go on.
+    fn killed_at(&self, text: &str, flags: &[&str]) -> Question {
+        let root = self.project.root();
+        let mut running = self.project.start(&[flags, &["add", "auth"]].concat(), &[]);
+        let question = self.answer_until(&mut running, text);
+        if flags == PARKED {
+            running.until(|fact| matches!(fact, Event::Parked { .. }));
+            assert_eq!(processes_in(&root).len(), 1, "only Rapport was expected");
+        } else {
+            let alive = processes_in(&root).len();
+            assert!(alive >= 3, "Rapport, the keeper and the agent were expected, not {alive}");
+        }
+        let requests = self.requests();
+        running.kill();
+        wait_at_most(Duration::from_secs(1), "the end of the agent", || {
+            processes_in(&root).is_empty().then_some(())
+        });
+        assert_eq!(self.requests(), requests, "the agent went on without an answer");
+        question
+    }
+
+    /// Answers it, and plays on to the end.
+    fn taken_up_with(&self, question: &Question, flags: &[&str]) {
+        self.answer(question);
+        let session = self.project.session();
+        let running = self.project.start(&[flags, &["--resume", session.as_str()]].concat(), &[]);
+        self.answer_everything(running);
+        self.assert_done();
+    }
+
+    fn requests(&self) -> usize {
+        self.model.as_ref().map_or(0, |model| model.seen().len())
+    }
+
+    /// Answers what is asked until this is asked.
+    fn answer_until(&self, running: &mut Running, text: &str) -> Question {
+        loop {
+            let Event::Asked { questions, .. } = running.until_asked() else { unreachable!() };
+            match questions.into_iter().next() {
+                Some(question) if question.text == text => return question,
+                Some(question) => self.answer(&question),
+                None => {}
+            }
+        }
+    }
+
+    /// Answers what is asked until it is over.
+    fn answer_everything(&self, mut running: Running) {
+        while let Some(entry) = running.next() {
+            for fact in entry.facts {
+                if let Event::Asked { questions, .. } = fact {
+                    questions
+                        .iter()
+                        .filter(|question| self.is_open(question))
+                        .for_each(|question| self.answer(question));
+                }
+            }
+        }
+        assert_eq!(running.finish(), 0);
+    }
+
+    /// A run that is taken up tells its past first.
+    fn is_open(&self, question: &Question) -> bool {
+        self.project.view().questions.iter().any(|open| open.id == question.id)
+    }
+
+    fn answer(&self, question: &Question) {
+        let value = match question.purpose {
+            Purpose::Clarify => ANSWERS.iter().find(|(text, _)| *text == question.text).unwrap().1,
+            Purpose::Confirm => "confirm",
+            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => "allow",
+        };
+        let session = self.project.session();
+        let args = ["answer", session.as_str(), "--question", question.id.as_str(), value];
+        self.project.rapport(&args).check(0, "");
+    }
+
+    /// What has to come out, however often it was interrupted.
+    fn assert_done(&self) {
+        let written = std::fs::read_to_string(self.project.root().join("auth.txt")).unwrap();
+        assert_eq!(written, "Auth.\n");
+        let facts = self.project.facts();
+        let results = facts.iter().filter_map(|fact| match fact {
+            Event::TurnEnded { result, .. } => Some(result.as_str()),
+            _ => None,
+        });
+        assert_eq!(results.collect::<Vec<_>>(), ["Planned.", "All done."]);
+        assert!(facts.iter().any(|fact| matches!(fact, Event::PlanProposed { text, .. } if text == PLAN)));
+        assert!(facts.iter().any(|fact| matches!(fact, Event::Reported { .. })));
+        assert_eq!(processes_in(&self.project.root()), Vec::<i32>::new());
+        let Some(model) = &self.model else { return };
+        let last = model.seen().last().unwrap()["messages"].to_string();
+        for (question, answer) in ANSWERS {
+            let by_call = last.contains(&format!("\\\"{question}\\\"=\\\"{answer}\\\""));
+            let by_message =
+                last.contains(&format!(": {question}\\n")) && last.contains(&format!(". {answer}"));
+            assert!(by_call || by_message, "the model was not told {answer:?}: {last}");
+        }
+    }
+}
+
+fn story() -> ScenarioBuilder {
+    let name = FullQuestion::new("Which name?", "Name", &[("auth", ""), ("login", "")]);
+    let plan = Step::ExitPlan(ExitPlan { plan: PLAN.into(), id: None });
+    let planning = Scenario::new("whole").respond_with_text("First this.").asks(database()).asks(storage());
+    let working = planning.step(plan).respond_with_text("Planned.").next_invocation();
+    let working = working.uses_write("auth.txt", "Auth.\n").with_permission().asks(Round::one(name));
+    working.respond_with_text("All done.")
+}

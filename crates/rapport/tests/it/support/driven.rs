@@ -1,0 +1,112 @@
+//! An agent under its driver, seen as the engine sees it: through its reports.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rapport::agents::claude::{Claude, ClaudeConfig};
+use rapport::agents::{Agent, Command, Controls, Happened, Report, RunId};
+use rapport_core::{
+    AgentDid, Ask, By, CallId, CallReply, ConversationId, Leave, Order, Progress, Told, TurnId, TurnKind,
+};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// Long enough for a busy machine, short enough to notice.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The conversation of [`order`].
+pub(crate) const CONVERSATION: &str = "11111111-2222-4333-8444-555555555555";
+
+/// A started agent.
+pub(crate) struct Driven {
+    controls: Controls,
+    reports: mpsc::Receiver<Report>,
+    /// What was there to be glanced at so far.
+    pub(crate) glances: Vec<Progress>,
+}
+
+impl Driven {
+    /// Starts it.
+    pub(crate) fn start(config: ClaudeConfig, order: Order, directory: PathBuf) -> Self {
+        let (sender, reports) = mpsc::channel(1);
+        let controls = Claude::new(config).start(RunId(7), order, directory.into(), sender);
+        Self { controls, reports, glances: Vec::new() }
+    }
+
+    /// The next thing it did.
+    pub(crate) async fn did(&mut self) -> Option<AgentDid> {
+        loop {
+            let report = timeout(PATIENCE, self.reports.recv()).await.expect("something in time")?;
+            assert_eq!(report.run, RunId(7));
+            match report.what {
+                Happened::Did(did) => return Some(did),
+                Happened::Progress(progress) => self.glances.push(progress),
+            }
+        }
+    }
+
+    /// Waits for the next question; tells the call, and whether it can be put away.
+    pub(crate) async fn asked(&mut self) -> (CallId, Ask, bool) {
+        loop {
+            match self.did().await {
+                Some(AgentDid::Ask { call, ask, parkable }) => return (call, ask, parkable),
+                Some(AgentDid::Leave(leave)) => panic!("it left without a question: {leave:?}"),
+                Some(_) => {}
+                None => panic!("a question was expected"),
+            }
+        }
+    }
+
+    /// Everything it does until it is gone: exactly one leave, as the last thing.
+    pub(crate) async fn rest(&mut self) -> (Vec<AgentDid>, Leave) {
+        let mut all = Vec::new();
+        while let Some(did) = self.did().await {
+            all.push(did);
+        }
+        let Some(AgentDid::Leave(leave)) = all.pop() else { panic!("no leave at the end: {all:#?}") };
+        assert!(!all.iter().any(|did| matches!(did, AgentDid::Leave(_))));
+        (all, leave)
+    }
+
+    /// How it leaves.
+    pub(crate) async fn leave(&mut self) -> Leave {
+        self.rest().await.1
+    }
+
+    pub(crate) fn send(&self, command: Command) {
+        self.controls.commands.send(command).unwrap();
+    }
+
+    pub(crate) fn reply(&self, call: &str, reply: CallReply) {
+        self.send(Command::Reply { call: CallId::new(call), reply });
+    }
+}
+
+/// A piece of work.
+pub(crate) fn order() -> Order {
+    Order {
+        turn: TurnId(1),
+        kind: TurnKind::Work,
+        conversation: ConversationId::new(CONVERSATION),
+        prompt: "add auth".into(),
+        replies: Vec::new(),
+    }
+}
+
+/// What somebody at the terminal answers.
+pub(crate) fn answers(pairs: &[(&str, &str)]) -> CallReply {
+    let by = || By::Person { channel: "terminal".into(), id: "dev".into() };
+    let told = |(question, answer): &(&str, &str)| Told {
+        question: (*question).into(),
+        answer: (*answer).into(),
+        by: by(),
+    };
+    CallReply::Answers(pairs.iter().map(told).collect())
+}
+
+/// The words of a failure.
+pub(crate) fn failure(leave: Leave) -> String {
+    match leave {
+        Leave::Failed { reason } => reason,
+        other => panic!("not a failure: {other:?}"),
+    }
+}

@@ -1,0 +1,149 @@
+//! A model that plays a script: the Messages API on loopback, for agents that are to run without an account or the
+//! internet. It notes every request, so that a test can say what the model saw.
+//!
+//! What comes next, the conversation in the request tells: the first response that it does not hold yet. So a
+//! conversation that is resumed, forked or cut off goes on where it was, and several can be played at once.
+//! Requests without tools (for titles and the like) get a few words and do not count.
+//!
+//! HTTP is spoken by hand, in `model/http.rs`: an HTTP stack would not let a response break off, stall or lie.
+
+mod http;
+mod messages;
+mod script;
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+
+use serde_json::Value;
+
+use http::Request;
+pub(crate) use script::{Fault, Response, Script};
+
+/// A model that plays a script, until it is dropped.
+pub(crate) struct Model {
+    address: SocketAddr,
+    state: Arc<State>,
+}
+
+struct State(Mutex<Inner>);
+
+struct Inner {
+    script: Script,
+    seen: Vec<Seen>,
+    over: bool,
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    /// What was asked.
+    pub(crate) body: Value,
+    /// Whether it is part of a conversation.
+    pub(crate) counts: bool,
+}
+
+impl Model {
+    /// Plays this script on a free port.
+    pub(crate) fn play(script: Script) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let inner = Inner { script, seen: Vec::new(), over: false };
+        let state = Arc::new(State(Mutex::new(inner)));
+        let accepting = state.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if accepting.lock().over {
+                    return;
+                }
+                let state = accepting.clone();
+                // A client that goes away in the middle is no trouble of ours.
+                thread::spawn(move || state.serve(stream));
+            }
+        });
+        Self { address, state }
+    }
+
+    /// A port at which nobody listens.
+    pub(crate) fn nobody() -> SocketAddr {
+        TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    }
+
+    /// Where it is.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The requests of conversations so far.
+    pub(crate) fn seen(&self) -> Vec<Value> {
+        let seen = self.state.lock().seen.clone();
+        seen.into_iter().filter(|seen| seen.counts).map(|seen| seen.body).collect()
+    }
+
+    /// What the model was last told a tool gave back: the words, and whether they are an error.
+    pub(crate) fn tool_result(&self, call: &str) -> Option<(String, bool)> {
+        self.seen().iter().rev().find_map(|body| messages::tool_result(body, call))
+    }
+
+    /// Everything the model was told in words, in its last request.
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.seen().last().map(messages::told).unwrap_or_default()
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.state.lock().over = true;
+        // Wakes whoever accepts.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+impl State {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap()
+    }
+
+    fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let request = http::read(&stream)?;
+        if request.method == "HEAD" {
+            return http::respond(&mut stream, 200, &[], "");
+        }
+        let body: Value = serde_json::from_str(&request.body).unwrap_or_default();
+        if !request.is_for("/v1/messages") {
+            return self.aside(&mut stream, &request, &body);
+        }
+        let counts = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        self.note(Seen { body: body.clone(), counts });
+        if !counts {
+            return messages::respond(&mut stream, &body, &Response::default().text("A title"), None);
+        }
+        let (response, fault) = self.lock().script.next(&body);
+        match fault {
+            None => messages::respond(&mut stream, &body, &response, None),
+            Some(Fault::Refuse { status, headers, body }) => {
+                http::respond(&mut stream, status, &headers, &body)
+            }
+            Some(Fault::CutAfter(events)) => messages::respond(&mut stream, &body, &response, Some(events)),
+            Some(Fault::Stall) => http::wait_until_closed(&stream),
+        }
+    }
+
+    /// What is asked beside messages.
+    fn aside(&self, stream: &mut TcpStream, request: &Request, body: &Value) -> std::io::Result<()> {
+        self.note(Seen { body: body.clone(), counts: false });
+        if request.is_for("/v1/messages/count_tokens") {
+            return http::respond(stream, 200, &[], r#"{"input_tokens":1000}"#);
+        }
+        http::respond(
+            stream,
+            404,
+            &[],
+            r#"{"type":"error","error":{"type":"not_found_error","message":"?"}}"#,
+        )
+    }
+
+    fn note(&self, seen: Seen) {
+        self.lock().seen.push(seen);
+    }
+}

@@ -1,0 +1,129 @@
+//! What the model says, response by response, and what goes wrong on the way.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+use super::messages;
+
+/// A script.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Script {
+    lines: Vec<Line>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Line {
+    faults: VecDeque<Fault>,
+    response: Response,
+}
+
+/// What the model says at once: words, and the tools it uses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Response {
+    pub(super) blocks: Vec<Value>,
+    pub(super) usage: Tokens,
+}
+
+/// What a response takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tokens {
+    pub(super) input: u64,
+    pub(super) output: u64,
+}
+
+/// What goes wrong instead of a response; the same request may come again.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    /// It is refused.
+    Refuse {
+        /// With this status,
+        status: u16,
+        /// these headers
+        headers: Vec<(&'static str, &'static str)>,
+        /// and this body.
+        body: String,
+    },
+    /// The stream breaks off after this many events.
+    CutAfter(usize),
+    /// Nothing comes, ever.
+    Stall,
+}
+
+impl Default for Tokens {
+    fn default() -> Self {
+        Self { input: 1000, output: 50 }
+    }
+}
+
+impl Response {
+    /// And says this.
+    pub(crate) fn text(mut self, text: &str) -> Self {
+        self.blocks.push(json!({"type": "text", "text": text}));
+        self
+    }
+
+    /// And uses a tool.
+    pub(crate) fn tool(mut self, id: &str, name: &str, input: Value) -> Self {
+        self.blocks.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
+        self
+    }
+
+    pub(super) fn uses_tools(&self) -> bool {
+        self.blocks.iter().any(|block| block["type"] == "tool_use")
+    }
+}
+
+impl Fault {
+    /// A refusal as the API words it.
+    pub(crate) fn refusal(status: u16, kind: &str, message: &str) -> Self {
+        let body = json!({"type": "error", "error": {"type": kind, "message": message}}).to_string();
+        Fault::Refuse { status, headers: Vec::new(), body }
+    }
+
+    /// The same with a header.
+    pub(crate) fn header(mut self, name: &'static str, value: &'static str) -> Self {
+        if let Fault::Refuse { headers, .. } = &mut self {
+            headers.push((name, value));
+        }
+        self
+    }
+}
+
+impl Script {
+    /// And then it says this.
+    pub(crate) fn say(mut self, response: Response) -> Self {
+        self.lines.push(Line { faults: VecDeque::new(), response });
+        self
+    }
+
+    /// But before it can say what it said last, this goes wrong.
+    pub(crate) fn after(mut self, fault: Fault) -> Self {
+        if let Some(line) = self.lines.last_mut() {
+            line.faults.push_back(fault);
+        }
+        self
+    }
+
+    /// What comes next in a conversation: what it does not hold yet.
+    pub(super) fn next(&mut self, request: &Value) -> (Response, Option<Fault>) {
+        let held = messages::said(request);
+        let mut at = 0;
+        for message in held {
+            let is_next =
+                |line: &Line| line.response.blocks.iter().any(|block| message.contains(&key(block)));
+            if self.lines.get(at).is_some_and(is_next) {
+                at += 1;
+            }
+        }
+        match self.lines.get_mut(at) {
+            Some(line) => (line.response.clone(), line.faults.pop_front()),
+            None => (Response::default().text("(the script is over)"), None),
+        }
+    }
+}
+
+/// What a piece of a message is known by.
+pub(super) fn key(block: &Value) -> String {
+    block["id"].as_str().or(block["text"].as_str()).unwrap_or_default().to_owned()
+}
