@@ -19,6 +19,8 @@ pub struct Branch {
     pub call: CallId,
     /// What the project has to look like.
     pub state: StateWanted,
+    /// Whether the original is still there: its agent waits for the answer, or would if it ran.
+    pub is_waited_for: bool,
     question: QuestionId,
     turn: TurnId,
     past: Vec<Entry>,
@@ -58,10 +60,13 @@ impl Branch {
             return Err(refused("a session that makes a progress file has no branches"));
         }
         let then = Session::replay(&past).ok_or_else(unknown)?;
+        let is_waited_for =
+            whole.turn().is_some_and(|turn| whole.waited_for(turn).any(|open| open.id == round));
         let kind = then.turn().map_or(TurnKind::Plan, |turn| turn.kind);
         let state = match kind {
             TurnKind::Plan => before_work(entries),
-            TurnKind::Work => at_round(entries, &whole, round)
+            TurnKind::Work => noted_at(entries, round)
+                .or_else(|| is_waited_for.then_some(StateWanted::AsItIs))
                 .ok_or_else(|| refused("the state of the files at that question was not noted"))?,
         };
         Ok(Self {
@@ -69,6 +74,7 @@ impl Branch {
             conversation: then.conversation.clone(),
             call,
             state,
+            is_waited_for,
             question: question.clone(),
             turn,
             past,
@@ -127,12 +133,11 @@ fn before_work(entries: &[Entry]) -> StateWanted {
     baseline.map_or(StateWanted::AsItIs, StateWanted::Noted)
 }
 
-fn at_round(entries: &[Entry], whole: &Session, round: RoundId) -> Option<StateWanted> {
-    let noted = entries.iter().flat_map(|entry| &entry.facts).find_map(|fact| match fact {
-        Event::Snapshotted { round: noted, state } if *noted == round => state.clone(),
+fn noted_at(entries: &[Entry], round: RoundId) -> Option<StateWanted> {
+    entries.iter().flat_map(|entry| &entry.facts).find_map(|fact| match fact {
+        Event::Snapshotted { round: noted, state } if *noted == round => {
+            state.clone().map(StateWanted::Noted)
+        }
         _ => None,
-    });
-    // The agent still waits for it: nothing was done since.
-    let waits = || whole.turn().is_some_and(|turn| whole.waited_for(turn).any(|open| open.id == round));
-    noted.map(StateWanted::Noted).or_else(|| waits().then_some(StateWanted::AsItIs))
+    })
 }

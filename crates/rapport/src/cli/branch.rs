@@ -111,10 +111,13 @@ fn conversation(
     let layer = AgentLayer { command: args.agent.clone(), ..AgentLayer::default() };
     let settings = place.settings(Layer { agent: layer, ..Layer::default() })?;
     let env = agent_config(place, &settings)?.env;
+    let from = Home { conversation: &branch.conversation, directory: &branch.project };
+    let to_home = Home { conversation: &to.conversation, directory: &to.project };
+    // The CLI writes a moment after it asks, and may have been killed in that moment. Where nothing came after the
+    // question, what there is came before it.
     let fork = |original: Vec<u8>| {
-        let home = |conversation, directory| Home { conversation, directory };
-        let from = home(&branch.conversation, &branch.project);
-        transcript::fork(&original, &branch.call, from, home(&to.conversation, &to.project))
+        let forked = transcript::fork(&original, &branch.call, from, to_home);
+        forked.or_else(|| branch.is_waited_for.then(|| transcript::copy(&original, from, to_home)))
     };
     let there = transcript::content(&env, Path::new(&branch.project), &branch.conversation)?;
     if let Some(forked) = there.and_then(fork) {

@@ -17,7 +17,7 @@ use rapport_core::{CallId, ConversationId};
 use super::wire;
 use crate::agents::Keepsake;
 
-pub use fork::{Home, fork};
+pub use fork::{Home, copy, fork};
 
 /// What a conversation holds.
 #[derive(Debug, Default)]

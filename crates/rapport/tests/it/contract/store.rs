@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rapport::stores::files::Files;
 use rapport::stores::memory::Memory;
 use rapport::stores::{Holder, Log, Store, StoreError};
-use rapport_core::{Event, SessionId};
+use rapport_core::{Entry, Event, SessionId};
 
 #[test]
 fn what_is_written_is_read_back_in_order() {
@@ -49,6 +49,32 @@ fn what_is_kept_beside_the_facts_is_there_again() {
         let unknown = SessionId::new("nothing");
         assert!(matches!(store.keep(&unknown, "x", b""), Err(StoreError::NotFound(_))));
         assert!(matches!(store.kept(&unknown, "x"), Err(StoreError::NotFound(_))));
+    });
+}
+
+#[test]
+fn a_session_with_a_past_is_there_whole_or_not_at_all() {
+    let past = [1, 2, 3].map(|seq| Entry { seq, at: noon(), facts: said(&seq.to_string()) });
+    on_every_store(|store| {
+        let unused = store.reserve("Add auth", noon()).unwrap();
+        let reserved = store.reserve("Add auth", noon()).unwrap();
+        let (third, ..) = store.create("Add auth", noon(), said("a"), &holder(1)).unwrap();
+        assert_eq!(third.as_str(), "20260124-add-auth-3");
+        let id = reserved.id().clone();
+        assert_eq!(id.as_str(), "20260124-add-auth-2");
+        assert_eq!(store.list().unwrap(), from_ref(&third), "a name is no session");
+        assert!(matches!(store.read(&id, 0), Err(StoreError::NotFound(_))));
+        assert!(matches!(store.hold(&id, &holder(1)), Err(StoreError::NotFound(_))));
+
+        reserved.fill(&past, &[("conversation", b"one\n")]).unwrap();
+        drop(unused);
+        assert_eq!(store.list().unwrap(), [id.clone(), third.clone()]);
+        assert_eq!(store.read(&id, 0).unwrap(), past);
+        assert_eq!(store.kept(&id, "conversation").unwrap().as_deref(), Some(&b"one\n"[..]));
+        let (entries, mut log) = store.hold(&id, &holder(2)).unwrap();
+        assert_eq!(entries, past);
+        assert_eq!(log.append(noon(), said("b")).unwrap().seq, 4);
+        assert_eq!(store.reserve("Add auth", noon()).unwrap().id().as_str(), "20260124-add-auth");
     });
 }
 

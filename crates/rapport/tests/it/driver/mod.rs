@@ -3,6 +3,7 @@
 mod asking;
 mod dying;
 mod fake;
+mod fork;
 mod keeper;
 mod recorded;
 mod rehearsed;

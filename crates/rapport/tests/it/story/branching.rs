@@ -245,6 +245,33 @@ fn what_cannot_branch_says_so_and_leaves_nothing_behind() {
     assert_eq!(sessions.count(), 1, "no name stays taken");
 }
 
+/// Whenever it is killed there is a whole branch or none, and the next attempt works.
+#[test]
+fn killed_while_it_branches_it_leaves_no_half_session() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let original = project.session();
+    let before = log(&project, &original);
+    for delay in (0..60).step_by(4) {
+        let mut branching = project.spawn(&["branch", "paint", "--at", "q1"]);
+        std::thread::sleep(std::time::Duration::from_millis(delay));
+        branching.kill().unwrap();
+        branching.wait().unwrap();
+    }
+    let all: Vec<View> = project.json(&["status", "--json"]);
+    for view in all.iter().filter(|view| view.id != original) {
+        assert_eq!(view.questions.len(), 1, "{view:?}");
+        assert_eq!(view.branched_from.as_ref().unwrap().session, original);
+        assert!(Path::new(&view.project).join("README.md").exists());
+        assert!(project.store().kept(&view.id, "conversation").unwrap().is_some());
+    }
+    let branch = branch(&project, "paint", "q1");
+    finish(&project, &branch.session, "Blue");
+    assert_eq!(branch.file("paint.txt"), "Blue\n");
+    assert_eq!(log(&project, &original), before);
+}
+
 /// But for the file that has git ignore it.
 fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).unwrap().all(|entry| entry.unwrap().file_name() == ".gitignore")

@@ -26,13 +26,18 @@ pub fn fork(transcript: &[u8], call: &CallId, from: Home<'_>, to: Home<'_>) -> O
     let rest = &lines[asking + 1..];
     let waiting =
         rest.iter().take_while(|line| parsed(line, &|line| still_waits(line, call, message.as_deref())));
-    let end = asking + 1 + waiting.count();
-    let moved = lines[..end].iter().filter_map(|line| text(line)).map(|line| renamed(&line, from, to));
-    let mut forked: String = moved.collect();
-    if !forked.ends_with('\n') {
-        forked.push('\n');
+    Some(copy(&lines[..asking + 1 + waiting.count()].concat(), from, to))
+}
+
+/// All of a conversation, under another name and in another directory.
+pub fn copy(transcript: &[u8], from: Home<'_>, to: Home<'_>) -> Vec<u8> {
+    let lines = transcript.split_inclusive(|&byte| byte == b'\n');
+    let lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
+    let mut copied: String = lines.map(|line| renamed(line, from, to)).collect();
+    if !copied.ends_with('\n') {
+        copied.push('\n');
     }
-    Some(forked.into_bytes())
+    copied.into_bytes()
 }
 
 fn calls(line: &Line<'_>, call: &CallId) -> bool {
@@ -61,7 +66,7 @@ fn still_waits(line: &Line<'_>, call: &CallId, message: Option<&str>) -> bool {
         }
         // Where the scripted agent notes how far it played, it has gone on.
         (Kind::Other, _) => &*line.kind != "rehearsal",
-        (Kind::Init | Kind::Request | Kind::Cancel | Kind::Result, _) => true,
+        (Kind::Init | Kind::Retry | Kind::Request | Kind::Cancel | Kind::Result, _) => true,
         (Kind::User | Kind::Assistant, None) => true,
     }
 }

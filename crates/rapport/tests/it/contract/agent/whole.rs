@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Ask as Round, ExitPlan, FullQuestion, Scenario, Step};
-use rapport_core::{Event, Purpose, Question};
+use rapport_core::{Event, Purpose, Question, SessionId, View};
 
 use super::actor::{Actor, as_script, offline, processes_in};
 use super::asking::{database, storage};
@@ -40,6 +40,8 @@ on_every_agent! {
     killed_with_a_question_open
     killed_while_a_question_is_parked
     swept_away_while_a_question_is_parked
+    branched_in_the_middle_of_work
+    branched_before_the_plan
 }
 
 const ANSWERS: [(&str, &str); 3] =
@@ -89,6 +91,48 @@ fn swept_away_while_a_question_is_parked(actor: Actor) {
     world.taken_up_with(&question, PARKED);
 }
 
+/// The same question, answered one way here and another way in a branch.
+fn branched_in_the_middle_of_work(actor: Actor) {
+    for flags in [PARKED, &[]] {
+        let world = World::new(&actor);
+        let question = world.killed_at("Which name?", flags);
+        let (original, branch) = (world.project.session(), world.branch(&question));
+        let args = ["answer", branch.as_str(), "--question", question.id.as_str(), "login"];
+        world.project.rapport(&args).check(0, "Answered.");
+        let resumed = [flags, &["--resume", branch.as_str()]].concat();
+        assert_eq!(world.project.start(&resumed, &[]).finish(), 0);
+        world.assert_told("login", "auth, for short");
+        let view: View = world.project.json(&["status", branch.as_str(), "--json"]);
+        assert_eq!(view.result.as_deref(), Some("All done."));
+        assert_eq!(std::fs::read_to_string(format!("{}/auth.txt", view.project)).unwrap(), "Auth.\n");
+
+        std::fs::remove_dir_all(world.project.root().join(".rapport/sessions").join(branch.as_str()))
+            .unwrap();
+        assert_eq!(world.project.session(), original);
+        world.taken_up_with(&question, flags);
+    }
+}
+
+/// Long after it was answered.
+fn branched_before_the_plan(actor: Actor) {
+    let world = World::new(&actor);
+    let running = world.project.start(&["add", "auth"], &[]);
+    world.answer_everything(running);
+    world.assert_done();
+    let questions = world.project.facts().into_iter().filter_map(|fact| match fact {
+        Event::Asked { questions, .. } => questions.into_iter().next(),
+        _ => None,
+    });
+    let question = questions.into_iter().find(|question| question.text == "Which storage?").unwrap();
+    let branch = world.branch(&question);
+    let args = ["answer", branch.as_str(), "--question", question.id.as_str(), "Header"];
+    world.project.rapport(&args).check(0, "Answered.");
+    let mut running = world.project.start(&["--resume", branch.as_str()], &[]);
+    running.until(|fact| matches!(fact, Event::PlanSaved { .. }));
+    world.assert_told("Header", "Cookie");
+    world.assert_told("SQLite", "auth, for short");
+}
+
 /// A project with an agent that plays the story.
 struct World {
     project: Project,
@@ -121,7 +165,10 @@ impl World {
         let question = self.answer_until(&mut running, text);
         if flags == PARKED {
             running.until(|fact| matches!(fact, Event::Parked { .. }));
-            assert_eq!(processes_in(&root).len(), 1, "only Rapport was expected");
+            // Beside Rapport there may be git for a moment, which notes the state of the files.
+            wait_at_most(Duration::from_secs(5), "Rapport alone", || {
+                (processes_in(&root).len() == 1).then_some(())
+            });
         } else {
             let alive = processes_in(&root).len();
             assert!(alive >= 3, "Rapport, the keeper and the agent were expected, not {alive}");
@@ -142,6 +189,24 @@ impl World {
         let running = self.project.start(&[flags, &["--resume", session.as_str()]].concat(), &[]);
         self.answer_everything(running);
         self.assert_done();
+    }
+
+    /// Another session in which this question is open.
+    fn branch(&self, question: &Question) -> SessionId {
+        let session = self.project.session();
+        let args = ["branch", session.as_str(), "--at", question.id.as_str(), "--json"];
+        let made: serde_json::Value = self.project.json(&args);
+        SessionId::new(made["session"].as_str().unwrap())
+    }
+
+    /// What the model last saw has this answer and not the other.
+    fn assert_told(&self, answer: &str, other: &str) {
+        let Some(model) = &self.model else { return };
+        let last = model.seen().last().unwrap()["messages"].to_string();
+        let told = |answer: &str| {
+            last.contains(&format!("=\\\"{answer}\\\"")) || last.contains(&format!(". {answer}"))
+        };
+        assert!(told(answer) && !told(other), "{answer} and not {other} was expected: {last}");
     }
 
     fn requests(&self) -> usize {
