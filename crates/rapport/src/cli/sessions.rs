@@ -13,19 +13,11 @@ use crate::stores::{Holder, Store, StoreError};
 pub(super) const TRIES: u32 = 40;
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-/// How much of a session's name is the day, with the hyphen after it.
-const DAY: usize = "20260124-".len();
-
 /// The session that is meant: its whole name, or a part of it that no other has.
 pub(super) fn find(store: &dyn Store, name: &str) -> Result<SessionId, Failure> {
     let all = store.list()?;
     if let Some(exact) = all.iter().find(|id| id.as_str() == name) {
         return Ok(exact.clone());
-    }
-    // Whoever names all of it but the day means it, whatever else has these words in its name.
-    let mut whole = all.iter().filter(|id| id.as_str().get(DAY..) == Some(name));
-    if let (Some(only), None) = (whole.next(), whole.next()) {
-        return Ok(only.clone());
     }
     let alike: Vec<_> = all.into_iter().filter(|id| !name.is_empty() && id.as_str().contains(name)).collect();
     match alike.as_slice() {

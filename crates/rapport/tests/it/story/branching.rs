@@ -146,7 +146,7 @@ fn while_the_original_runs_and_waits() {
     assert_eq!(branch.file("before.txt"), "begun\n");
     finish(&project, &branch.session, "Blue");
     assert_eq!(view(&project, original.as_str()).questions.len(), 1, "the original still waits");
-    project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    project.rapport(&["answer", original.as_str(), "Red"]).check(0, "Answered.");
     assert_eq!(running.finish(), 0);
     assert_eq!((project.file("paint.txt").as_str(), branch.file("paint.txt").as_str()), ("Red\n", "Blue\n"));
 }
@@ -156,8 +156,9 @@ fn two_branches_at_one_question_and_a_branch_of_a_branch() {
     let project = Project::with_scenario(ONE_QUESTION);
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();
-    let first = branch(&project, "paint", "q1");
-    let second = branch(&project, "paint", "q1");
+    let original = project.session();
+    let first = branch(&project, original.as_str(), "q1");
+    let second = branch(&project, original.as_str(), "q1");
     let third = branch(&project, second.session.as_str(), "q1");
     for (branch, answer) in [(&first, "Blue"), (&second, "Red"), (&third, "Green")] {
         finish(&project, &branch.session, answer);
@@ -254,7 +255,7 @@ fn killed_while_it_branches_it_leaves_no_half_session() {
     let original = project.session();
     let before = log(&project, &original);
     for delay in (0..60).step_by(4) {
-        let mut branching = project.spawn(&["branch", "paint", "--at", "q1"]);
+        let mut branching = project.spawn(&["branch", original.as_str(), "--at", "q1"]);
         std::thread::sleep(std::time::Duration::from_millis(delay));
         branching.kill().unwrap();
         branching.wait().unwrap();
@@ -266,7 +267,7 @@ fn killed_while_it_branches_it_leaves_no_half_session() {
         assert!(Path::new(&view.project).join("README.md").exists());
         assert!(project.store().kept(&view.id, "conversation").unwrap().is_some());
     }
-    let branch = branch(&project, "paint", "q1");
+    let branch = branch(&project, original.as_str(), "q1");
     finish(&project, &branch.session, "Blue");
     assert_eq!(branch.file("paint.txt"), "Blue\n");
     assert_eq!(log(&project, &original), before);
