@@ -7,7 +7,7 @@ use rapport_core::{Event, SessionId, Status, View};
 use serde::Deserialize;
 
 use crate::support::project::{Project, Running};
-use crate::support::scenarios::ONE_QUESTION;
+use crate::support::scenarios::{ONE_QUESTION, PERMISSION};
 
 /// A plan without a question; work that writes, asks, and writes again.
 const ASKS_AT_WORK: &str = r##"
@@ -151,6 +151,44 @@ fn while_the_original_runs_and_waits() {
     assert_eq!((project.file("paint.txt").as_str(), branch.file("paint.txt").as_str()), ("Red\n", "Blue\n"));
 }
 
+/// Permission is a question too: what is denied here may be allowed there.
+#[test]
+fn a_permission_is_given_in_one_and_not_in_the_other() {
+    let project = Project::with_scenario(PERMISSION);
+    let running = asked_at_work(&project);
+    let original = project.session();
+    let branch = branch(&project, original.as_str(), "q1");
+    project.rapport(&["answer", original.as_str(), "--question", "q1", "deny"]).check(0, "Answered.");
+    running.finish();
+    finish(&project, &branch.session, "allow");
+    assert_eq!((project.file("built.txt").as_str(), branch.file("built.txt").as_str()), ("", "built\n"));
+    let asked = project.store().read(&branch.session, 0).unwrap();
+    let asked = asked.iter().flat_map(|entry| &entry.facts);
+    let agent_asked =
+        |fact: &&Event| matches!(fact, Event::Asked { asker: rapport_core::Asker::Agent { .. }, .. });
+    assert_eq!(asked.filter(agent_asked).count(), 1, "nobody is asked twice");
+}
+
+/// Some keep what Rapport writes in git; a worktree has it as it was committed.
+#[test]
+fn what_rapport_wrote_and_somebody_committed_is_there_too() {
+    let project = Project::with_scenario(ASKS_AT_WORK);
+    std::fs::create_dir_all(project.root().join(".rapport")).unwrap();
+    std::fs::write(project.root().join(".rapport/memos.yaml"), "- be kind\n").unwrap();
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "-m", "A memo"]);
+    let running = asked_at_work(&project);
+    let branch = branch(&project, "paint", "q1");
+    assert_eq!(branch.file(".rapport/memos.yaml"), "- be kind\n");
+    let status = std::process::Command::new("git")
+        .args(["status", "--porcelain", "--untracked-files=all"])
+        .current_dir(&branch.worktree)
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&status.stdout), "?? .claude/todos/paint/paint.md\n?? before.txt\n");
+    drop(running);
+}
+
 #[test]
 fn two_branches_at_one_question_and_a_branch_of_a_branch() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -244,6 +282,20 @@ fn what_cannot_branch_says_so_and_leaves_nothing_behind() {
     assert_eq!(project.store().list().unwrap(), [original]);
     let sessions = std::fs::read_dir(project.root().join(".rapport/sessions")).unwrap();
     assert_eq!(sessions.count(), 1, "no name stays taken");
+}
+
+/// The state at a question is kept by git for as long as git likes.
+#[test]
+fn a_state_that_git_swept_away_is_told() {
+    let project = Project::with_scenario(ASKS_AT_WORK);
+    let running = asked_at_work(&project);
+    project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    project.git(&["gc", "--quiet", "--prune=now"]);
+    let ran = project.rapport(&["branch", "paint", "--at", "q1"]);
+    ran.check(3, "is no longer in the git repository").check(3, "Git sweeps away");
+    assert_eq!(project.store().list().unwrap().len(), 1);
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
 }
 
 /// Whenever it is killed there is a whole branch or none, and the next attempt works.
