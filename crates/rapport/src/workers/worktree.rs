@@ -31,7 +31,8 @@ impl Worktree {
         }
         // What is there already is not ours to fill, or to remove if the rest fails.
         fs::create_dir(&root).map_err(|error| WorkerError::Directory { directory: root.clone(), error })?;
-        let directory = root.join(inside);
+        let directory =
+            if inside.is_empty() { root.clone() } else { root.join(inside.trim_end_matches('/')) };
         let made = Self { project: project.to_owned(), root, directory, kept: false };
         let add = ["worktree", "add", "--quiet", "--detach", "--no-checkout"].map(AsRef::as_ref);
         git(project, None, &[&add[..], &[made.root.as_os_str(), "HEAD".as_ref()]].concat())?;

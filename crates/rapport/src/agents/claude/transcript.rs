@@ -217,6 +217,56 @@ fn file_name(conversation: &ConversationId) -> Option<String> {
 
 fn folder(directory: &Path) -> String {
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    directory.to_string_lossy().chars().map(plain).collect()
+    folder_name(&directory.to_string_lossy())
+}
+
+/// The CLI's name for the folder of a directory's conversations, as seen with 2.1.325: letters and digits, hyphens for
+/// all else; a long one is cut, and told apart by a checksum. It counts in UTF-16.
+pub(crate) fn folder_name(directory: &str) -> String {
+    const LONGEST: usize = 200;
+    let plain = |unit: u16| {
+        let letter = u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric);
+        letter.map_or('-', char::from)
+    };
+    let mut name: String = directory.encode_utf16().map(plain).collect();
+    if name.len() > LONGEST {
+        let add = |sum: i32, unit: u16| sum.wrapping_mul(31).wrapping_add(unit.into());
+        let sum = directory.encode_utf16().fold(0, add);
+        name.truncate(LONGEST);
+        name = format!("{name}-{}", base_36(sum.unsigned_abs()));
+    }
+    name
+}
+
+fn base_36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.extend(char::from_digit(number % 36, 36));
+        number /= 36;
+        if number == 0 {
+            return digits.into_iter().rev().collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folder_name;
+
+    /// Names that the CLI gave.
+    #[test]
+    fn conversations_are_where_the_cli_looks_for_them() {
+        let long = "long".repeat(30);
+        let cut = &"long".repeat(16)[..59];
+        let cases = [
+            ("/tmp/tmp.h6FboR75GF/my app_x.y+ü".to_owned(), "-tmp-tmp-h6FboR75GF-my-app-x-y--".to_owned()),
+            (
+                format!("/tmp/tmp.h6FboR75GF/{long}/{long}"),
+                format!("-tmp-tmp-h6FboR75GF-{long}-{cut}-rjzqe0"),
+            ),
+        ];
+        for (directory, name) in cases {
+            assert_eq!(folder_name(&directory), name);
+        }
+    }
 }

@@ -12,9 +12,7 @@ use super::placeholders::Answer;
 use super::result::Totals;
 use super::stream::{new_uuid, now};
 use super::{Problem, VERSION};
-
-/// The longest name of a folder, in bytes.
-const LONGEST_FOLDER: usize = 200;
+use crate::agents::claude::transcript::folder_name;
 
 /// A conversation's file and what it tells.
 pub(super) struct Transcript {
@@ -165,20 +163,10 @@ fn path_of(cwd: &Path, session_id: &str) -> PathBuf {
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".claude")))
         .unwrap_or_else(|| PathBuf::from(".claude"));
-    let folder = folder_of(&cwd.to_string_lossy());
+    let folder = folder_name(&cwd.to_string_lossy());
     // An id is a name, never a path.
     let name = session_id.replace(['/', '\\'], "-");
     home.join("projects").join(folder).join(format!("{name}.jsonl"))
-}
-
-/// One name for a path; a long one is cut, and told apart by a checksum.
-fn folder_of(cwd: &str) -> String {
-    let name = cwd.replace(['/', '.'], "-");
-    if name.len() <= LONGEST_FOLDER {
-        return name;
-    }
-    let beginning: String = name.chars().take(LONGEST_FOLDER / 4).collect();
-    format!("{beginning}-{:08x}", crc32fast::hash(cwd.as_bytes()))
 }
 
 fn read(path: &Path) -> io::Result<History> {

@@ -218,6 +218,19 @@ fn killed_with_the_question_open_it_branches_all_the_same() {
     assert_eq!((project.file("paint.txt").as_str(), branch.file("paint.txt").as_str()), ("Red\n", "Blue\n"));
 }
 
+/// Where a conversation is kept follows from the directory, and a worktree's is a long one.
+#[test]
+fn in_a_directory_with_a_long_and_unusual_name() {
+    let long = "a rather long name_with.all+sorts ü ".repeat(5);
+    let project = Project::called(&format!("{long}/app"), "").playing(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let branch = branch(&project, "paint", "q1");
+    finish(&project, &branch.session, "Blue");
+    assert_eq!(branch.file("paint.txt"), "Blue\n");
+    drop(running);
+}
+
 /// What is not committed goes along, what git ignores does not, and a project may be a part of a repository.
 #[test]
 fn the_files_as_they_are_also_below_the_root_of_a_repository() {
