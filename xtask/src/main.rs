@@ -11,7 +11,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test          install what the tests need, then format, lints, docs, tests, demo
 cargo xtask test --quick  the same without what takes long (fewer random cases, no demo)
-cargo xtask bench         measure, as ratios within one run
+cargo xtask bench         measure, as ratios within one run; with names of parts, only these
 cargo xtask record        play the recorded exchanges on the pinned Claude Code, show what it does differently";
 
 fn main() -> ExitCode {

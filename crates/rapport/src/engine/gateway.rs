@@ -1,5 +1,7 @@
 //! The door to the engine: everything a channel can do with a session.
 
+use std::collections::VecDeque;
+
 use rapport_core::{Act, By, Created, Entry, Progress, Refusal, SessionId, View};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
@@ -24,13 +26,35 @@ pub enum Update {
 /// A session being followed. It ends when the engine does.
 #[derive(Debug)]
 pub struct Follower {
-    pub(super) updates: mpsc::UnboundedReceiver<Update>,
+    past: VecDeque<Entry>,
+    live: mpsc::UnboundedReceiver<Update>,
+    /// What comes live up to here is past already.
+    seen: u64,
 }
 
 impl Follower {
+    /// Follows from after one entry: with what was stored until another, and what has come since.
+    pub(super) fn new(
+        past: Vec<Entry>,
+        live: mpsc::UnboundedReceiver<Update>,
+        after: u64,
+        until: u64,
+    ) -> Self {
+        let past = past.into_iter().filter(|entry| entry.seq <= until).collect();
+        Self { past, live, seen: after.max(until) }
+    }
+
     /// The next update; `None` when there will be none any more.
     pub async fn next(&mut self) -> Option<Update> {
-        self.updates.recv().await
+        if let Some(entry) = self.past.pop_front() {
+            return Some(Update::Entry(entry));
+        }
+        loop {
+            match self.live.recv().await? {
+                Update::Entry(entry) if entry.seq <= self.seen => {}
+                update => return Some(update),
+            }
+        }
     }
 }
 

@@ -157,27 +157,12 @@ impl Loop {
             return;
         }
         let Some(hosted) = self.sessions.get_mut(id) else { return };
-        let (to_live, mut live) = mpsc::unbounded_channel();
+        let (to_live, live) = mpsc::unbounded_channel();
         hosted.followers.push(to_live);
         let (store, id, until) = (self.parts.store.clone(), id.clone(), hosted.session.seq());
-        tokio::spawn(async move {
-            let past = tokio::task::spawn_blocking(move || store.read(&id, after)).await;
-            let past = match past {
-                Ok(Ok(entries)) => entries,
-                Ok(Err(error)) => return drop(answer.send(Err(error.into()))),
-                Err(_) => return drop(answer.send(Err(GatewayError::Closed))),
-            };
-            let (out, updates) = mpsc::unbounded_channel();
-            for entry in past.into_iter().filter(|entry| entry.seq <= until) {
-                let _ = out.send(Update::Entry(entry));
-            }
-            let _ = answer.send(Ok(Follower { updates }));
-            while let Some(update) = live.recv().await {
-                let seen = matches!(&update, Update::Entry(entry) if entry.seq <= after.max(until));
-                if !seen && out.send(update).is_err() {
-                    break;
-                }
-            }
+        tokio::task::spawn_blocking(move || {
+            let past = store.read(&id, after).map_err(GatewayError::from);
+            let _ = answer.send(past.map(|past| Follower::new(past, live, after, until)));
         });
     }
 

@@ -14,6 +14,7 @@ mod script;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -41,6 +42,8 @@ pub(crate) struct Seen {
     pub(crate) body: Value,
     /// Whether it is part of a conversation.
     pub(crate) counts: bool,
+    /// When all of it was here.
+    pub(crate) at: Instant,
 }
 
 impl Model {
@@ -80,6 +83,12 @@ impl Model {
         seen.into_iter().filter(|seen| seen.counts).map(|seen| seen.body).collect()
     }
 
+    /// When each of them came.
+    #[allow(dead_code, reason = "for measurements, which share this file with the tests")]
+    pub(crate) fn arrivals(&self) -> Vec<Instant> {
+        self.state.lock().seen.iter().filter(|seen| seen.counts).map(|seen| seen.at).collect()
+    }
+
     /// What the model was last told a tool gave back: the words, and whether they are an error.
     pub(crate) fn tool_result(&self, call: &str) -> Option<(String, bool)> {
         self.seen().iter().rev().find_map(|body| messages::tool_result(body, call))
@@ -106,15 +115,16 @@ impl State {
 
     fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let request = http::read(&stream)?;
+        let at = Instant::now();
         if request.method == "HEAD" {
             return http::respond(&mut stream, 200, &[], "");
         }
         let body: Value = serde_json::from_str(&request.body).unwrap_or_default();
         if !request.is_for("/v1/messages") {
-            return self.aside(&mut stream, &request, &body);
+            return self.aside(&mut stream, &request, &body, at);
         }
         let counts = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-        self.note(Seen { body: body.clone(), counts });
+        self.note(Seen { body: body.clone(), counts, at });
         if !counts {
             return messages::respond(&mut stream, &body, &Response::default().text("A title"), None);
         }
@@ -130,8 +140,14 @@ impl State {
     }
 
     /// What is asked beside messages.
-    fn aside(&self, stream: &mut TcpStream, request: &Request, body: &Value) -> std::io::Result<()> {
-        self.note(Seen { body: body.clone(), counts: false });
+    fn aside(
+        &self,
+        stream: &mut TcpStream,
+        request: &Request,
+        body: &Value,
+        at: Instant,
+    ) -> std::io::Result<()> {
+        self.note(Seen { body: body.clone(), counts: false, at });
         if request.is_for("/v1/messages/count_tokens") {
             return http::respond(stream, 200, &[], r#"{"input_tokens":1000}"#);
         }
@@ -146,4 +162,15 @@ impl State {
     fn note(&self, seen: Seen) {
         self.lock().seen.push(seen);
     }
+}
+
+/// The variables with which the CLI needs no account and no internet.
+pub(crate) fn offline(url: &str) -> [(&'static str, &str); 5] {
+    [
+        ("ANTHROPIC_BASE_URL", url),
+        ("ANTHROPIC_API_KEY", "any"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+    ]
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::driven::{CONVERSATION, Driven, order};
-use crate::support::model::{Model, Response, Script};
+use crate::support::model::{Model, Response, Script, offline};
 
 /// The variable that names the real CLI.
 const VARIABLE: &str = "RAPPORT_TEST_CLAUDE";
@@ -200,17 +200,6 @@ pub(super) fn conversations_of(home: &Path, directory: &Path) -> PathBuf {
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
-}
-
-/// The variables with which the CLI needs no account and no internet.
-pub(super) fn offline(url: &str) -> [(&'static str, &str); 5] {
-    [
-        ("ANTHROPIC_BASE_URL", url),
-        ("ANTHROPIC_API_KEY", "any"),
-        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ("DISABLE_AUTOUPDATER", "1"),
-        ("DISABLE_TELEMETRY", "1"),
-    ]
 }
 
 /// What a model has to say so that the CLI does what the scenario says: texts go with the calls that follow them.

@@ -6,9 +6,9 @@ use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Ask as Round, ExitPlan, FullQuestion, Scenario, Step};
 use rapport_core::{Event, Purpose, Question, SessionId, View};
 
-use super::actor::{Actor, as_script, offline, processes_in};
+use super::actor::{Actor, as_script, processes_in};
 use super::asking::{database, storage};
-use crate::support::model::Model;
+use crate::support::model::{Model, offline};
 use crate::support::patience::wait_at_most;
 use crate::support::project::{Project, Running};
 

@@ -1,5 +1,17 @@
 //! What Rapport costs, each figure beside what the machine gives without it, in the same run.
 
+mod asking;
+mod between;
+mod stage;
+mod waiting;
+
+/// What the tests stand on, as far as it serves here.
+#[path = "../../tests/it/support"]
+#[expect(dead_code, clippy::unwrap_used, reason = "it is there for the tests")]
+mod support {
+    pub(crate) mod model;
+}
+
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
 use std::io::Write as _;
@@ -23,13 +35,16 @@ use rapport_core::{
 };
 use tokio::sync::mpsc;
 
-type Outcome = Result<(), Box<dyn std::error::Error>>;
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().collect();
-    let outcome = match args.iter().position(|arg| arg == "--replay-child") {
-        Some(at) => replay_child(Path::new(&args[at + 1])),
-        None => everything(),
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match args.get(1..).unwrap_or_default() {
+        ["--replay-child", sessions] => replay_child(Path::new(sessions)),
+        [waiting::ARGUMENT, sessions] => waiting::parked_child(sessions.into()),
+        [between::ARGUMENT, notes, program, rest @ ..] => between::run(Path::new(notes), program, rest),
+        wanted => everything(wanted),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -40,11 +55,39 @@ fn main() -> ExitCode {
     }
 }
 
-fn everything() -> Outcome {
-    start_up()?;
-    replay()?;
-    answers()?;
-    parsing()
+/// Measures what is named, or everything.
+fn everything(wanted: &[&str]) -> Outcome {
+    let parts: [(&str, fn() -> Outcome); 6] = [
+        ("start-up", start_up),
+        ("replay", replay),
+        ("answers", answers),
+        ("parsing", parsing),
+        ("asking", || with_cli(asking::measure)),
+        ("waiting", || with_cli(waiting::measure)),
+    ];
+    // Cargo adds an argument of its own.
+    let wanted: Vec<_> = wanted.iter().filter(|name| **name != "--bench").collect();
+    if let Some(name) = wanted.iter().find(|name| !parts.iter().any(|(part, _)| part == **name)) {
+        let known = parts.map(|(part, _)| part).join(", ");
+        return Err(format!("there is no {name}; there are {known}").into());
+    }
+    for (part, measure) in parts {
+        if wanted.is_empty() || wanted.iter().any(|name| **name == part) {
+            measure()?;
+        }
+    }
+    Ok(())
+}
+
+/// Measures with the real CLI, or says why not.
+fn with_cli(measure: fn(&Path) -> Outcome) -> Outcome {
+    match stage::cli() {
+        Ok(cli) => measure(&cli),
+        Err(why) => {
+            println!("  not measured, without a Claude Code CLI: {why}");
+            Ok(())
+        }
+    }
 }
 
 fn row(what: &str, figure: String, target: &str) {
@@ -76,7 +119,7 @@ fn start_up() -> Outcome {
 }
 
 /// CPU seconds of one run, on average.
-fn cpu_of(times: u32, command: impl Fn() -> Command) -> Result<f64, Box<dyn std::error::Error>> {
+fn cpu_of(times: u32, command: impl Fn() -> Command) -> Outcome<f64> {
     let before = children_cpu()?;
     for _ in 0..times {
         let status = command().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
@@ -87,7 +130,7 @@ fn cpu_of(times: u32, command: impl Fn() -> Command) -> Result<f64, Box<dyn std:
     Ok((children_cpu()? - before).as_secs_f64() / f64::from(times))
 }
 
-fn children_cpu() -> Result<Duration, Box<dyn std::error::Error>> {
+fn children_cpu() -> Outcome<Duration> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let time = |t: nix::sys::time::TimeVal| Duration::new(t.tv_sec() as u64, t.tv_usec() as u32 * 1000);
     Ok(time(usage.user_time()) + time(usage.system_time()))
@@ -143,7 +186,7 @@ fn replay_child(sessions: &Path) -> Outcome {
 }
 
 /// A session that has been through a round of questions and waits for the answer to another.
-fn parked_session(store: &Files, n: usize) -> Result<SessionId, Box<dyn std::error::Error>> {
+fn parked_session(store: &Files, n: usize) -> Outcome<SessionId> {
     let at: Timestamp = "2026-11-15T12:00:00Z".parse()?;
     let holder = Holder { pid: std::process::id(), address: None };
     let facts = Session::begin(created(n))?;
@@ -246,7 +289,7 @@ fn answers() -> Outcome {
     Ok(())
 }
 
-fn bare_appends(folder: &Path, line: usize) -> Result<f64, Box<dyn std::error::Error>> {
+fn bare_appends(folder: &Path, line: usize) -> Outcome<f64> {
     let open = |n: usize| OpenOptions::new().create(true).append(true).open(folder.join(format!("bare-{n}")));
     let mut files = (0..ANSWERING).map(open).collect::<Result<Vec<File>, _>>()?;
     let line = vec![b'x'; line + 1];
@@ -258,7 +301,7 @@ fn bare_appends(folder: &Path, line: usize) -> Result<f64, Box<dyn std::error::E
     Ok(ANSWERING as f64 / began.elapsed().as_secs_f64())
 }
 
-async fn answer_all(store: Arc<Files>, ids: &[SessionId]) -> Result<f64, Box<dyn std::error::Error>> {
+async fn answer_all(store: Arc<Files>, ids: &[SessionId]) -> Outcome<f64> {
     let engine = Engine::start(Parts {
         store,
         agent: Arc::new(Nobody),
