@@ -37,6 +37,9 @@ use tokio::sync::mpsc;
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
+/// Measures one part and prints its rows.
+type Measure = fn() -> Outcome;
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -57,7 +60,7 @@ fn main() -> ExitCode {
 
 /// Measures what is named, or everything.
 fn everything(wanted: &[&str]) -> Outcome {
-    let parts: [(&str, fn() -> Outcome); 6] = [
+    let parts: [(&str, Measure); 6] = [
         ("start-up", start_up),
         ("replay", replay),
         ("answers", answers),
