@@ -39,12 +39,12 @@ pub(crate) fn run(path: &Path, program: &str, args: &[&str]) -> Outcome {
     std::process::exit(child.wait()?.code().unwrap_or(1));
 }
 
-/// What was noted about a call; of one that asked at two doors, at the first.
-pub(crate) fn read(notes: &Path, what: &str, call: &str) -> Outcome<Option<Duration>> {
+/// What was noted about a call, as often as it asked: at two doors, or again after it was put away.
+pub(crate) fn read(notes: &Path, what: &str, call: &str) -> Outcome<Vec<Duration>> {
     let all = std::fs::read_to_string(notes)?;
     let start = format!("{what} {call} ");
-    let nanos = all.lines().find_map(|line| line.strip_prefix(&start));
-    Ok(nanos.map(str::parse).transpose()?.map(Duration::from_nanos))
+    let nanos = all.lines().filter_map(|line| line.strip_prefix(&start));
+    Ok(nanos.map(|nanos| nanos.parse().map(Duration::from_nanos)).collect::<Result<_, _>>()?)
 }
 
 /// Has the next question kept back until lines of these lengths were appended to this file, and synced.
