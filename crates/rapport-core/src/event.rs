@@ -101,6 +101,13 @@ pub enum Event {
         /// The beginning of the line.
         line: String,
     },
+    /// The agent printed an event of a kind that is not known here. Kept, so that it can be looked at.
+    Noted {
+        /// In which turn.
+        turn: TurnId,
+        /// The beginning of it.
+        line: String,
+    },
     /// A round of questions is open.
     Asked {
         /// Which one.

@@ -91,6 +91,11 @@ pub enum AgentDid {
         /// The beginning of it.
         line: String,
     },
+    /// It printed an event of its protocol that is not known here.
+    Note {
+        /// The beginning of it.
+        line: String,
+    },
     /// It asks, and the call waits.
     Ask {
         /// Where the answer has to arrive.

@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rapport_core::{Aim, Created, Terms};
-use tokio::task::JoinHandle;
 
 use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{Claude, ClaudeConfig};
 use crate::cli::Common;
 use crate::clock::{self, Clock};
 use crate::config::{self, Layer, Settings};
-use crate::engine::socket::{self, Socket};
+use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts};
 use crate::error::{Code, Failure};
 use crate::stores::files::Files;
@@ -124,7 +123,7 @@ impl Place {
 pub struct Host {
     /// The engine.
     pub engine: Engine,
-    socket: JoinHandle<()>,
+    socket: Serving,
 }
 
 impl Host {
@@ -151,9 +150,8 @@ impl Host {
 
     /// Stops it; nothing is lost.
     pub async fn stop(self) {
+        self.socket.stop().await;
         self.engine.stop().await;
-        self.socket.abort();
-        let _ = self.socket.await;
     }
 }
 

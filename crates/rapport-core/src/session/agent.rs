@@ -35,6 +35,7 @@ impl Session {
                 vec![Event::Used { turn, tool: tool.clone(), what: what.clone() }]
             }
             AgentDid::Babble { line } => vec![Event::Unreadable { turn, line: line.clone() }],
+            AgentDid::Note { line } => vec![Event::Noted { turn, line: line.clone() }],
             AgentDid::Ask { call, ask, parkable } => self.ask(current, call, ask, *parkable),
             AgentDid::Withdraw { call } => self.withdraw(current, call),
             AgentDid::Take { call } => self.take(current, call),
@@ -237,9 +238,11 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         AgentDid::Leave(_) => {
             Ok(vec![Event::CutOff { turn, reason: "it was stopped after a failure".into() }])
         }
-        AgentDid::Connect { .. } | AgentDid::Say { .. } | AgentDid::Use { .. } | AgentDid::Babble { .. } => {
-            Err(stray())
-        }
+        AgentDid::Connect { .. }
+        | AgentDid::Say { .. }
+        | AgentDid::Use { .. }
+        | AgentDid::Babble { .. }
+        | AgentDid::Note { .. } => Err(stray()),
         AgentDid::Ask { .. } | AgentDid::Withdraw { .. } | AgentDid::Take { .. } => Err(stray()),
     }
 }

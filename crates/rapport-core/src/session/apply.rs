@@ -11,7 +11,7 @@ use crate::question::{Purpose, Question};
 impl Session {
     pub(super) fn apply(&mut self, fact: &Event, at: Timestamp) {
         match fact {
-            Event::Created(_) | Event::Unreadable { .. } | Event::Unknown(_) => {}
+            Event::Created(_) | Event::Unreadable { .. } | Event::Noted { .. } | Event::Unknown(_) => {}
             Event::TurnStarted { turn, kind, prompt } => self.start_turn(*turn, *kind, prompt),
             Event::Baselined { turn, baseline } => {
                 self.with_turn(*turn, |t| t.baseline = Some(baseline.clone()))

@@ -304,6 +304,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::Said { text, .. } => format!("said {text}"),
         Event::Used { tool, what, .. } => format!("used {tool} {what}"),
         Event::Unreadable { line, .. } => format!("unreadable: {line}"),
+        Event::Noted { line, .. } => format!("noted: {line}"),
         Event::Asked { round, asker, questions } => {
             let asker = match asker {
                 Asker::Rapport => "Rapport".to_owned(),

@@ -54,6 +54,7 @@ fn words(fact: &Event) -> String {
         }
         Event::Said { text, .. } => format!("the agent says: {text}"),
         Event::Used { tool, what, .. } => format!("the agent uses {tool}: {what}"),
+        Event::Noted { line, .. } => format!("the agent tells something that is not known here: {line}"),
         Event::Unreadable { line, .. } => format!("the agent printed what cannot be read: {line}"),
         Event::Asked { asker, questions, .. } => {
             let who = match asker {

@@ -4,18 +4,22 @@
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::unistd::{Uid, User};
 use rapport_core::{Act, By, Refusal, SessionId};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::task::JoinHandle;
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::gateway::{Gateway, GatewayError};
 
 /// The longest line that is read; an answer is far shorter.
 const LONGEST_LINE: u64 = 4 * 1024 * 1024;
+/// How long those who have called get to be answered when this process ends.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// What a socket's path may have on every system we know.
 const LONGEST_PATH: usize = 100;
 
@@ -78,17 +82,42 @@ impl Socket {
         self.path.to_string_lossy().into_owned()
     }
 
-    /// Answers everybody who calls, until aborted.
-    pub fn serve(self, gateway: Gateway) -> JoinHandle<()> {
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = self.listener.accept().await {
-                let gateway = gateway.clone();
-                tokio::spawn(async move {
-                    // A caller that hangs up has its reasons.
-                    let _ = answer(stream, &gateway).await;
-                });
+    /// Answers everybody who calls, until it is stopped.
+    pub fn serve(self, gateway: Gateway) -> Serving {
+        let (stop, mut stopped) = oneshot::channel();
+        let done = tokio::spawn(async move {
+            let mut calls = JoinSet::new();
+            loop {
+                tokio::select! {
+                    Ok((stream, _)) = self.listener.accept() => {
+                        let gateway = gateway.clone();
+                        // A caller that hangs up has its reasons.
+                        calls.spawn(async move { answer(stream, &gateway).await.ok() });
+                    }
+                    Some(_) = calls.join_next() => {}
+                    _ = &mut stopped => break,
+                    else => break,
+                }
             }
-        })
+            drop(self);
+            while calls.join_next().await.is_some() {}
+        });
+        Serving { stop, done }
+    }
+}
+
+/// A socket that is being served.
+#[derive(Debug)]
+pub struct Serving {
+    stop: oneshot::Sender<()>,
+    done: JoinHandle<()>,
+}
+
+impl Serving {
+    /// Lets nobody in any more, and gives those who are in their answers: what they did may be why this process ends.
+    pub async fn stop(self) {
+        let _ = self.stop.send(());
+        let _ = tokio::time::timeout(LAST_ANSWERS, self.done).await;
     }
 }
 

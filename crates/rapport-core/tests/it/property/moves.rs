@@ -200,6 +200,7 @@ fn does(watch: &Watch, whom: u8, how: u8) -> Input {
         }
         2 | 3 => AgentDid::Say { text: "Looking around\nat things".into() },
         4 => AgentDid::Use { tool: "Read".into(), what: "src/lib.rs".into() },
+        5 if whom.is_multiple_of(2) => AgentDid::Note { line: r#"{"type":"news"}"#.into() },
         5 => AgentDid::Babble { line: "warning: something".into() },
         6 => AgentDid::Withdraw { call },
         7 | 8 => AgentDid::Take { call },

@@ -305,7 +305,11 @@ impl Watch {
                 self.over = true;
                 self.gone(Agent::Over);
             }
-            Event::Created(_) | Event::Unreadable { .. } | Event::Cooled { .. } | Event::Spent { .. } => {}
+            Event::Created(_)
+            | Event::Unreadable { .. }
+            | Event::Noted { .. }
+            | Event::Cooled { .. }
+            | Event::Spent { .. } => {}
             Event::Snapshotted { .. } | Event::PlanProposed { .. } | Event::Unknown(_) => {}
         }
     }

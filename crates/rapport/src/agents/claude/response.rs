@@ -50,7 +50,8 @@ impl Response {
                 add(&mut self.denied, asking);
                 self.total = Some(spending::of_result(line)).filter(|usage| *usage != Usage::default());
             }
-            Kind::User | Kind::Request | Kind::Cancel | Kind::Retry | Kind::Other => {}
+            Kind::User | Kind::Request | Kind::Cancel | Kind::Retry => {}
+            Kind::RateLimit | Kind::Receipt | Kind::Other => {}
         }
     }
 

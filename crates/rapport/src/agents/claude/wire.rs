@@ -120,6 +120,10 @@ pub enum Kind {
     Cancel,
     /// A request to the model failed and is made again.
     Retry,
+    /// The model's API lets fewer requests through.
+    RateLimit,
+    /// What we asked for was received; or the line is only kept alive.
+    Receipt,
     /// A turn is over.
     Result,
     /// Anything else.
@@ -136,6 +140,8 @@ impl Line<'_> {
             "user" => Kind::User,
             "control_request" => Kind::Request,
             "control_cancel_request" => Kind::Cancel,
+            "control_response" | "keep_alive" => Kind::Receipt,
+            kind if kind.starts_with("rate_limit") => Kind::RateLimit,
             "result" => Kind::Result,
             _ => Kind::Other,
         }

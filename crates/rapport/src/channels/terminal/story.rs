@@ -130,6 +130,8 @@ impl Story {
                         .and_giving(Tone::Dim, &format!(" {what}")),
                 ]
             }
+            // For those who look into the log.
+            Event::Noted { .. } => Vec::new(),
             Event::Unreadable { line, .. } => {
                 vec![Line::new(Tone::Dim, "· not understood: ").and_giving(Tone::Dim, line)]
             }

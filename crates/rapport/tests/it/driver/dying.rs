@@ -19,6 +19,7 @@ async fn lines_that_are_not_the_protocol_are_kept_and_change_nothing() {
         .say("")
         .say(&long)
         .say(r#"{"type":"brand_new","with":["things"]}"#)
+        .say(r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning"}}"#)
         .sh(r"printf 'bad \377 bytes\n'")
         .say_all(&printed("live-answer")[7..])
         .until_closed();
@@ -30,6 +31,16 @@ async fn lines_that_are_not_the_protocol_are_kept_and_change_nothing() {
     assert_eq!(did[..3], expected);
     assert!(matches!(did[3..], [AgentDid::Spend { .. }]));
     assert!(matches!(leave, Leave::Finished { .. }));
+    // What is its protocol and only not known here is kept as well; a limit is shown, and is not the end.
+    assert_eq!(
+        run.notes,
+        [
+            r#"{"type":"brand_new","with":["things"]}"#,
+            r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning"}}"#
+        ]
+    );
+    let shown: Vec<_> = run.glances.iter().filter_map(|glance| glance.doing.as_deref()).collect();
+    assert!(shown.contains(&"the model's API limits the rate of requests"), "{shown:?}");
 }
 
 #[tokio::test]

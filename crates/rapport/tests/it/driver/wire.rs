@@ -35,7 +35,8 @@ fn summary(line: &wire::Line<'_>) -> String {
             line.permission_denials.len(),
         ),
         Kind::Retry => format!("retry: {} of {}", line.attempt.count(), line.max_retries.count()),
-        Kind::Other => format!("other: {} {}", &*line.kind, &*line.subtype),
+        Kind::RateLimit => format!("limits the rate: {}", &*line.kind),
+        Kind::Receipt | Kind::Other => format!("other: {} {}", &*line.kind, &*line.subtype),
     };
     format!("  {said}")
 }

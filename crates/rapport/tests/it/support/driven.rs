@@ -22,6 +22,8 @@ pub(crate) struct Driven {
     reports: mpsc::Receiver<Report>,
     /// What was there to be glanced at so far.
     pub(crate) glances: Vec<Progress>,
+    /// Events it printed that are not known here.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Driven {
@@ -29,7 +31,7 @@ impl Driven {
     pub(crate) fn start(config: ClaudeConfig, order: Order, directory: PathBuf) -> Self {
         let (sender, reports) = mpsc::channel(1);
         let controls = Claude::new(config).start(RunId(7), order, directory.into(), sender);
-        Self { controls, reports, glances: Vec::new() }
+        Self { controls, reports, glances: Vec::new(), notes: Vec::new() }
     }
 
     /// The next thing it did.
@@ -38,6 +40,8 @@ impl Driven {
             let report = timeout(PATIENCE, self.reports.recv()).await.expect("something in time")?;
             assert_eq!(report.run, RunId(7));
             match report.what {
+                // What a newer CLI tells beside the story; see `notes`.
+                Happened::Did(AgentDid::Note { line }) => self.notes.push(line),
                 Happened::Did(did) => return Some(did),
                 Happened::Progress(progress) => self.glances.push(progress),
             }

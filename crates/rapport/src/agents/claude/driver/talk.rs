@@ -103,7 +103,12 @@ impl Talk {
             }
             Kind::Retry => self.progress(words::retry(&line)),
             Kind::Result => return self.result(&line),
-            Kind::Other => {}
+            Kind::RateLimit => {
+                self.progress(words::RATE_LIMITED.into());
+                self.did(AgentDid::Note { line: words::note(text) });
+            }
+            Kind::Other => self.did(AgentDid::Note { line: words::note(text) }),
+            Kind::Receipt => {}
         }
         None
     }

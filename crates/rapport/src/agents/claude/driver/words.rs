@@ -9,6 +9,8 @@ use crate::agents::claude::wire::Line;
 const LONG: usize = 2_000;
 /// The longest piece of a line that is not the protocol.
 const BABBLE: usize = 500;
+/// How much of an event that is not known is kept.
+const NOTE: usize = 2_000;
 /// The longest description of what an agent is at.
 const GLANCE: usize = 200;
 
@@ -48,6 +50,14 @@ pub(super) fn retry(line: &Line<'_>) -> String {
     let (attempt, most) = (line.attempt.count(), line.max_retries.count());
     let seconds = line.retry_delay_ms.0 / 1000.0;
     cut(&format!("{what}; trying again in {seconds:.1} s ({attempt} of {most})"), GLANCE)
+}
+
+/// What is shown while the model's API lets fewer requests through.
+pub(super) const RATE_LIMITED: &str = "the model's API limits the rate of requests";
+
+/// The beginning of an event that is not known here.
+pub(super) fn note(line: &str) -> String {
+    cut(line.trim(), NOTE)
 }
 
 /// The first line of some words.
