@@ -34,8 +34,8 @@ fn deferred() -> Value {
 fn cut(lines: &[Value], call: &str) -> Option<Vec<Value>> {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let (old, new) = (ConversationId::new(OLD), ConversationId::new(NEW));
-    let from = Home { conversation: &old, directory: "/work/app" };
-    let to = Home { conversation: &new, directory: "/work/app/.rapport/worktrees/b" };
+    let from = Home { conversation: &old, directory: "/home/dev/app" };
+    let to = Home { conversation: &new, directory: "/home/dev/app/.rapport/worktrees/b" };
     let forked = String::from_utf8(fork(text.as_bytes(), &CallId::new(call), from, to)?).unwrap();
     assert!(!forked.contains(OLD), "{forked}");
     Some(forked.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
@@ -67,13 +67,13 @@ fn it_ends_where_the_call_had_no_answer_yet() {
 /// Agents name files by their whole path: one that is not changed leads back into the original.
 #[test]
 fn paths_lead_to_the_other_directory_but_nobody_is_misquoted() {
-    let there = "/work/app/.rapport/worktrees/b";
+    let there = "/home/dev/app/.rapport/worktrees/b";
     let shown = |text: &str| said("m0", json!({ "type": "text", "text": text }));
     let cases = [
-        ("/work/app/a.rs".to_owned(), format!("{there}/a.rs")),
-        ("in /work/app.".into(), format!("in {there}.")),
-        ("\n/work/app\t\"/work/app\"".into(), format!("\n{there}\t\"{there}\"")),
-        ("/work/app2 /work/app.old /work/app-x /old/work/app".into(), String::new()),
+        ("/home/dev/app/a.rs".to_owned(), format!("{there}/a.rs")),
+        ("in /home/dev/app.".into(), format!("in {there}.")),
+        ("\n/home/dev/app\t\"/home/dev/app\"".into(), format!("\n{there}\t\"{there}\"")),
+        ("/home/dev/app2 /home/dev/app.old /home/dev/app-x /old/home/dev/app".into(), String::new()),
     ];
     for (before, after) in cases {
         let after = if after.is_empty() { before.clone() } else { after };
@@ -82,8 +82,8 @@ fn paths_lead_to_the_other_directory_but_nobody_is_misquoted() {
         assert_eq!(text, after, "{before}");
     }
     let as_they_were = [
-        told("Look at /work/app/a.rs"),
-        said("m0", json!({ "type": "thinking", "thinking": "/work/app", "signature": "s" })),
+        told("Look at /home/dev/app/a.rs"),
+        said("m0", json!({ "type": "thinking", "thinking": "/home/dev/app", "signature": "s" })),
     ];
     let lines = [&as_they_were[..], &[uses("m1", "c1", "AskUserQuestion")]].concat();
     for (before, after) in as_they_were.iter().zip(cut(&lines, "c1").unwrap()) {
@@ -94,18 +94,18 @@ fn paths_lead_to_the_other_directory_but_nobody_is_misquoted() {
 #[test]
 fn a_copy_has_it_all() {
     let lines =
-        format!("{}\n{}\n", told("Do it"), said("m0", json!({ "type": "text", "text": "/work/app" })));
+        format!("{}\n{}\n", told("Do it"), said("m0", json!({ "type": "text", "text": "/home/dev/app" })));
     let (old, new) = (ConversationId::new(OLD), ConversationId::new(NEW));
-    let from = Home { conversation: &old, directory: "/work/app" };
+    let from = Home { conversation: &old, directory: "/home/dev/app" };
     let copied = copy(lines.as_bytes(), from, Home { conversation: &new, directory: "/b" });
-    assert_eq!(String::from_utf8(copied).unwrap(), lines.replace(OLD, NEW).replace("/work/app", "/b"));
+    assert_eq!(String::from_utf8(copied).unwrap(), lines.replace(OLD, NEW).replace("/home/dev/app", "/b"));
 }
 
 #[test]
 fn what_cannot_be_read_is_no_obstacle() {
     let text = format!("\u{0}\n{{torn\n{}", uses("m1", "c1", "AskUserQuestion"));
     let id = ConversationId::new(OLD);
-    let home = Home { conversation: &id, directory: "/work/app" };
+    let home = Home { conversation: &id, directory: "/home/dev/app" };
     let forked = fork(text.as_bytes(), &CallId::new("c1"), home, home).unwrap();
     assert_eq!(forked, format!("{text}\n").into_bytes());
 }
