@@ -85,9 +85,11 @@ fn killed_while_a_question_is_parked(actor: Actor) {
 fn swept_away_while_a_question_is_parked(actor: Actor) {
     let world = World::new(&actor);
     let question = world.killed_at("Which name?", PARKED);
-    for conversations in ["home/.claude/projects", "home/.rapport/rehearsal/projects"] {
-        let _ = std::fs::remove_dir_all(world.project.path(conversations));
+    // All the agent has of its own: conversations, settings, caches.
+    for gone in ["home/.claude", "home/.cache", "home/.config", "home/.local", "home/.rapport/rehearsal"] {
+        let _ = std::fs::remove_dir_all(world.project.path(gone));
     }
+    let _ = std::fs::remove_file(world.project.path("home/.claude.json"));
     world.taken_up_with(&question, PARKED);
 }
 
