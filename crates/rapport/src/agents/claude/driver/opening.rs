@@ -23,7 +23,7 @@ pub(super) struct Start {
 pub(super) fn start(order: &Order, transcript: &Transcript, channel: Channel) -> Start {
     // A permission told by message is not used yet: the agent asks for it again, and gets it then.
     let arrives = |call: &CallId, reply: &CallReply| {
-        matches!(reply, CallReply::Answers(_)) || has_reply(transcript, channel, call, reply)
+        matches!(reply, CallReply::Answers(_)) || has_result(transcript, channel, call, reply)
     };
     let arriving = order.replies.iter().filter(|(call, reply)| arrives(call, reply));
     let calls = || arriving.map(|(call, _)| call.clone()).collect();
@@ -48,16 +48,21 @@ fn untold_answers(order: &Order, transcript: &Transcript, channel: Channel) -> O
     answers_message(&untold.cloned().collect::<Vec<_>>())
 }
 
-/// Whether the conversation holds this reply: as the call's result, or in a message after it. A call that was to be
-/// refused has its reply when it has failed; in print mode every call fails, and that says nothing.
+/// Whether the conversation holds this reply: as the call's result, or in a message after it.
 fn has_reply(transcript: &Transcript, channel: Channel, call: &CallId, reply: &CallReply) -> bool {
-    let by_result = match reply {
+    let in_message = |(question, _): &(&str, Cow<'_, str>)| transcript.was_answered_since(call, question);
+    has_result(transcript, channel, call, reply) || in_words(reply).iter().all(in_message)
+}
+
+/// Whether the call came to its end with this reply. One that was to be refused has, when it has failed; but in print
+/// mode every call fails, and that says nothing.
+fn has_result(transcript: &Transcript, channel: Channel, call: &CallId, reply: &CallReply) -> bool {
+    match reply {
         CallReply::Answers(_) | CallReply::Allow { .. } => transcript.answered(call),
         CallReply::Deny { .. } => {
             transcript.answered(call) || channel == Channel::Live && transcript.failed(call)
         }
-    };
-    by_result || in_words(reply).iter().all(|(question, _)| transcript.was_answered_since(call, question))
+    }
 }
 
 fn joined(parts: [Option<String>; 2]) -> Option<String> {
@@ -87,5 +92,40 @@ fn in_words(reply: &CallReply) -> Vec<(&str, Cow<'_, str>)> {
         CallReply::Allow { asked, always: false } => vec![(asked, "Allow once".into())],
         CallReply::Allow { asked, always: true } => vec![(asked, "Allow always".into())],
         CallReply::Deny { asked, message } => vec![(asked, message.into())],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rapport_core::{ConversationId, TurnId, TurnKind};
+
+    use super::*;
+
+    /// A permission that was told by message and not used yet is not taken: the agent will ask for it again, and nobody
+    /// else is to be asked.
+    #[test]
+    fn a_permission_told_by_message_has_not_arrived_before_it_is_used() {
+        let call = CallId::new("toolu_1");
+        let reply = CallReply::Allow { asked: "May the agent use Bash: ls?".into(), always: false };
+        let replies = vec![(call.clone(), reply)];
+        let asked = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":"Bash"}]}}"#;
+        let message = serde_json::json!({ "content": answers_message(&replies) });
+        let told = format!(r#"{{"type":"user","message":{message}}}"#);
+        let done = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":""}]}}"#;
+        let order = Order {
+            turn: TurnId(1),
+            kind: TurnKind::Work,
+            conversation: ConversationId::new("c"),
+            prompt: "Do it".into(),
+            replies,
+        };
+        let prompt = r#"{"type":"user","message":{"content":"Do it"}}"#;
+        for (lines, arrived) in
+            [(vec![prompt, asked, &told], vec![]), (vec![prompt, asked, done], vec![call])]
+        {
+            let transcript = Transcript::read(lines.join("\n").as_bytes()).unwrap();
+            let start = start(&order, &transcript, Channel::Live);
+            assert_eq!((start.message.as_deref(), start.told), (Some(GO_ON), arrived));
+        }
     }
 }
