@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand. A subcommand's doc comment is its help.
 
+mod agent_flags;
 mod answer;
 mod branch;
 mod cancel;

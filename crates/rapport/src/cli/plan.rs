@@ -4,12 +4,11 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use clap::ValueEnum;
-use jiff::SignedDuration;
 use rapport_core::{Aim, Asking, Existing, PlanMode, ProgressAim};
 
+use super::agent_flags::AgentFlags;
 use super::run::{self, Start};
 use super::{Common, text, typed};
-use crate::config::{self, AgentLayer, Layer, RoundsLayer};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::stack;
 use crate::wiring::Place;
@@ -49,15 +48,8 @@ pub(super) struct Args {
     /// Replace a file that is there; sections that are not part of the format are kept, at the end
     #[arg(long)]
     force: bool,
-    /// The agent's command ("claude", "rehearsal --scenario FILE")
-    #[arg(long, value_name = "COMMAND")]
-    agent: Option<String>,
-    /// How long a waiting agent's process is kept before it is parked ("5m")
-    #[arg(long, value_name = "TIME", value_parser = config::duration)]
-    hot: Option<SignedDuration>,
-    /// How many rounds of questions the agent may ask
-    #[arg(long, value_name = "N")]
-    max_rounds: Option<u32>,
+    #[command(flatten)]
+    agent: AgentFlags,
 }
 
 /// What a plan becomes.
@@ -78,11 +70,7 @@ enum Mode {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let settings = place.settings(Layer {
-        agent: AgentLayer { command: args.agent.clone(), hot: args.hot, ..AgentLayer::default() },
-        rounds: RoundsLayer { max: args.max_rounds },
-        ..Layer::default()
-    })?;
+    let settings = place.settings(args.agent.layer())?;
     let Kind::Progress = args.kind;
     let aim = Aim::Progress(aim(&args, &place)?);
     let created = place.session(idea(&args)?, aim, &settings)?;

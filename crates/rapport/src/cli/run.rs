@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use jiff::SignedDuration;
 use rapport_core::{Act, Aim, Created, SessionId, Status};
 
+use super::agent_flags::AgentFlags;
 use super::screen::{self, Answering, StopSignal};
 use super::{Common, follow, sessions, text, typed};
-use crate::config::{self, AgentLayer, Layer, RoundsLayer, Settings};
+use crate::config::Settings;
 use crate::engine::{Gateway, GatewayError, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
@@ -35,24 +35,13 @@ pub(super) struct Args {
     /// Go on with a session that was stopped, killed, or has failed
     #[arg(long, short, value_name = "SESSION", conflicts_with_all = ["task", "file"])]
     resume: Option<String>,
-    /// The agent's command ("claude", "rehearsal --scenario FILE")
-    #[arg(long, value_name = "COMMAND")]
-    agent: Option<String>,
-    /// How long a waiting agent's process is kept before it is parked ("5m")
-    #[arg(long, value_name = "TIME", value_parser = config::duration)]
-    hot: Option<SignedDuration>,
-    /// How many rounds of questions the agent may ask before its plan
-    #[arg(long, value_name = "N")]
-    max_rounds: Option<u32>,
+    #[command(flatten)]
+    agent: AgentFlags,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let settings = place.settings(Layer {
-        agent: AgentLayer { command: args.agent.clone(), hot: args.hot, ..AgentLayer::default() },
-        rounds: RoundsLayer { max: args.max_rounds },
-        ..Layer::default()
-    })?;
+    let settings = place.settings(args.agent.layer())?;
     let start = match &args.resume {
         Some(name) => Start::Resume(sessions::find(&*place.store(), name)?),
         None => Start::New(Box::new(place.session(task(&args)?, Aim::Work, &settings)?)),
@@ -92,7 +81,7 @@ pub(super) enum Start {
     Resume(SessionId),
 }
 
-/// Takes a session up. One that failed, or whose agent was cut off in the middle of a question, is told to go on.
+/// Takes a session up. One that failed is told to try again.
 async fn resume(gateway: &Gateway, id: SessionId) -> Result<SessionId, Failure> {
     take_up(gateway, &id).await?;
     if is_failed(gateway, &id).await? {

@@ -1,0 +1,30 @@
+//! The flags about the agent, for every command that runs one.
+
+use jiff::SignedDuration;
+
+use crate::config::{self, AgentLayer, Layer, RoundsLayer};
+
+/// How the agent is run, where that differs from the settings.
+#[derive(Debug, clap::Args)]
+pub(super) struct AgentFlags {
+    /// The agent's command ("claude", "rehearsal --scenario FILE")
+    #[arg(long, value_name = "COMMAND")]
+    agent: Option<String>,
+    /// How long a waiting agent's process is kept before it is parked ("5m")
+    #[arg(long, value_name = "TIME", value_parser = config::duration)]
+    hot: Option<SignedDuration>,
+    /// How many rounds of questions the agent may ask before its plan
+    #[arg(long, value_name = "N")]
+    max_rounds: Option<u32>,
+}
+
+impl AgentFlags {
+    /// The flags as the uppermost layer of the settings.
+    pub(super) fn layer(&self) -> Layer {
+        Layer {
+            agent: AgentLayer { command: self.agent.clone(), hot: self.hot, ..AgentLayer::default() },
+            rounds: RoundsLayer { max: self.max_rounds },
+            ..Layer::default()
+        }
+    }
+}
