@@ -5,8 +5,10 @@
 
 pub mod slug;
 
+mod action_plan;
 mod aim;
 mod answer;
+mod batch;
 mod branch;
 mod event;
 mod id;
@@ -20,8 +22,10 @@ mod session;
 mod view;
 mod want;
 
+pub use action_plan::{Action, ActionPlan, Change, Deed, Replacement, Resource, Sign};
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
+pub use batch::{Batch, Brief};
 pub use branch::{Branch, Destination, StateWanted};
 pub use event::{
     Asker, Changes, Created, Ending, Entry, Event, FORMAT, FileChange, Origin, Terms, TurnKind, Usage,

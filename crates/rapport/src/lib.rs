@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 pub mod engine;
 pub mod error;
+pub mod planners;
 pub mod projects;
 pub mod stores;
 pub mod wiring;

@@ -4,22 +4,24 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What a folder of `src/` may use of the others. Arrows go one way; siblings never use siblings.
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("clock", &[]),
     ("config", &[]),
+    ("actions", &[]),
+    ("planners", &[]),
     ("projects", &[]),
     ("stores", &[]),
     ("workers", &[]),
     ("agents", &["workers"]),
-    ("engine", &["agents", "clock", "stores", "workers"]),
+    ("engine", &["agents", "clock", "planners", "stores", "workers"]),
     ("channels", &["engine"]),
     ("error", &["config", "engine", "stores"]),
-    ("wiring", &["agents", "cli", "clock", "config", "engine", "error", "stores", "workers"]),
+    ("wiring", &["agents", "cli", "clock", "config", "engine", "error", "planners", "stores", "workers"]),
     (
         "cli",
         &[
-            "agents", "channels", "clock", "config", "engine", "error", "projects", "stores", "wiring",
-            "workers",
+            "actions", "agents", "channels", "clock", "config", "engine", "error", "planners", "projects",
+            "stores", "wiring", "workers",
         ],
     ),
 ];
