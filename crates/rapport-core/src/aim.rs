@@ -1,4 +1,5 @@
-//! What a session is for, beside its task: to have it done, or to have it planned in a file.
+//! What a session is for, beside its task: to have it done, to have it planned in a file, or to go on from turn to
+//! turn.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,10 @@ pub enum Aim {
     Work,
     /// Clarify, and write a progress file; nothing else is done.
     Progress(ProgressAim),
+    /// A conversation: whatever somebody says is a turn, and between turns it rests.
+    Chat,
+    /// Turns in directories: each makes a plan of actions, which a person reviews. Between turns it rests.
+    Files,
 }
 
 /// Which progress file is wanted.
@@ -72,10 +77,15 @@ impl Aim {
         matches!(self, Aim::Work)
     }
 
+    /// Whether it goes on from turn to turn, and rests in between.
+    pub(crate) fn rests(&self) -> bool {
+        matches!(self, Aim::Chat | Aim::Files)
+    }
+
     pub(crate) fn progress(&self) -> Option<&ProgressAim> {
         match self {
             Aim::Progress(aim) => Some(aim),
-            Aim::Work => None,
+            Aim::Work | Aim::Chat | Aim::Files => None,
         }
     }
 }

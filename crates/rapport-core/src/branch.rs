@@ -57,15 +57,15 @@ impl Branch {
             return Err(refused("Rapport itself asked it; branch at a question of the agent's"));
         };
         if !whole.created.aim.is_work() {
-            return Err(refused("a session that makes a progress file has no branches"));
+            return Err(refused("only a session that works on a task has branches at questions"));
         }
         let then = Session::replay(&past).ok_or_else(unknown)?;
         let is_waited_for =
             whole.turn().is_some_and(|turn| whole.waited_for(turn).any(|open| open.id == round));
         let kind = then.turn().map_or(TurnKind::Plan, |turn| turn.kind);
         let state = match kind {
-            TurnKind::Plan => before_work(entries),
-            TurnKind::Work => noted_at(entries, round)
+            TurnKind::Plan | TurnKind::Draft => before_work(entries),
+            TurnKind::Work | TurnKind::Chat => noted_at(entries, round)
                 .or_else(|| is_waited_for.then_some(StateWanted::AsItIs))
                 .ok_or_else(|| refused("the state of the files at that question was not noted"))?,
         };

@@ -1,11 +1,13 @@
 //! The facts. A session is nothing but the list of them: they are stored, and everything else is derived.
 //! Facts are past tense, are never edited, and say nothing that could be derived from the ones before.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::aim::Aim;
+use crate::aim::{Aim, Asking};
 use crate::answer::{Answer, By};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 use crate::question::Question;
@@ -60,6 +62,52 @@ pub enum Event {
         kind: TurnKind,
         /// What the agent is told.
         prompt: String,
+    },
+    /// A turn is to run that makes a plan of actions, in a directory of its own and a conversation of its own. What the
+    /// agent is told is in that directory.
+    DraftStarted {
+        /// Which one.
+        turn: TurnId,
+        /// The turn's directory, from the session's.
+        folder: String,
+        /// The conversation it is made in.
+        conversation: ConversationId,
+        /// Whether the agent may ask.
+        #[serde(default)]
+        asking: Asking,
+    },
+    /// The plan of actions is in its turn's directory.
+    Filed {
+        /// Which turn made it.
+        turn: TurnId,
+        /// Its file, from the session's directory.
+        path: String,
+    },
+    /// A turn's directory is complete, and is never changed again.
+    Sealed {
+        /// The turn's directory.
+        folder: String,
+        /// A check sum for each of its files.
+        files: BTreeMap<String, String>,
+    },
+    /// Somebody said something to the agent. It is told when its turn comes.
+    Heard {
+        /// Their words.
+        text: String,
+        /// Who.
+        by: By,
+    },
+    /// A planner has named what the plan is about.
+    Outlined {
+        /// The folder of the plan's file.
+        goal: String,
+        /// The name of the plan's file.
+        description: String,
+    },
+    /// A planner could not say whether more has to be asked. The plan is made of what is known.
+    Unchecked {
+        /// Why, in words for a person.
+        reason: String,
     },
     /// What the project looked like before the turn changed it.
     Baselined {
@@ -316,6 +364,31 @@ pub struct Created {
     /// The session and question it branched off at, if it did. What comes before that question is a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branched_from: Option<Origin>,
+    /// The chat it belongs to, if it began in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<Room>,
+    /// The turn of a conversation that turned into it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grown_from: Option<Seed>,
+}
+
+/// A chat, or a topic in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Room {
+    /// The chat's number.
+    pub chat: i64,
+    /// The topic's number, in a chat that has topics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<i64>,
+}
+
+/// The turn of a conversation that turned into a session of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seed {
+    /// The conversation's session.
+    pub session: SessionId,
+    /// Which turn of it.
+    pub turn: TurnId,
 }
 
 /// Where a branch comes from.
@@ -344,6 +417,9 @@ pub struct Terms {
     /// How long a question stays open; forever where nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expire: Option<SignedDuration>,
+    /// Who makes the rounds of questions before the plan.
+    #[serde(default, skip_serializing_if = "Clarifier::is_agent")]
+    pub clarifier: Clarifier,
     /// The git branch the project was on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
@@ -351,7 +427,30 @@ pub struct Terms {
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { max_rounds: 5, hot: SignedDuration::from_mins(5), expire: None, branch: None }
+        Self {
+            max_rounds: 5,
+            hot: SignedDuration::from_mins(5),
+            expire: None,
+            clarifier: Clarifier::Agent,
+            branch: None,
+        }
+    }
+}
+
+/// Who makes the rounds of questions before the plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clarifier {
+    /// The agent, which then makes the plan.
+    #[default]
+    Agent,
+    /// A planner. No agent runs before the plan is confirmed; the plan is the questions with their answers.
+    Planner,
+}
+
+impl Clarifier {
+    fn is_agent(&self) -> bool {
+        matches!(self, Clarifier::Agent)
     }
 }
 
@@ -363,14 +462,20 @@ pub enum TurnKind {
     Plan,
     /// Do it.
     Work,
+    /// Reply to what somebody said.
+    Chat,
+    /// Make a plan of actions, for a person to review; change nothing.
+    Draft,
 }
 
 /// Who wants to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asker {
-    /// Rapport itself (the confirmation of the plan).
+    /// Rapport itself (the confirmation of the plan, a message of a plan's to a person).
     Rapport,
+    /// A planner, before the plan.
+    Planner,
     /// The agent.
     Agent {
         /// In which turn.

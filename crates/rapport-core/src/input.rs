@@ -1,8 +1,12 @@
 //! What can come in. Each input is decided on against the facts so far; nothing else changes a session.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use crate::aim::Asking;
 use crate::answer::By;
+use crate::batch::Batch;
 use crate::event::{Changes, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::question::{Choice, Reply};
@@ -62,6 +66,37 @@ pub enum Act {
     },
     /// Try again what failed, or let an agent go on that was cut off while it waited.
     Restart,
+    /// Say something to the agent of a conversation.
+    Say {
+        /// What.
+        text: String,
+    },
+    /// Have a plan of actions made, from what is in this directory of the session.
+    Draft {
+        /// The turn's directory.
+        folder: String,
+        /// The conversation to make it in.
+        conversation: ConversationId,
+        /// Whether the agent may ask.
+        asking: Asking,
+    },
+    /// Ask something in the session's name, where no agent does.
+    Ask {
+        /// What.
+        question: Draft,
+    },
+    /// No longer ask what was asked in the session's name.
+    Withdraw {
+        /// Which question.
+        question: QuestionId,
+    },
+    /// Note that a turn's directory is complete.
+    Seal {
+        /// The directory.
+        folder: String,
+        /// A check sum for each of its files.
+        files: BTreeMap<String, String>,
+    },
 }
 
 /// What an agent does, whatever program it is.
@@ -115,6 +150,11 @@ pub enum AgentDid {
         /// Which call.
         call: CallId,
     },
+    /// Its turn is over, and its process stays for the next one.
+    Finish {
+        /// Its last words.
+        result: String,
+    },
     /// It used this much.
     Spend {
         /// How much.
@@ -144,7 +184,8 @@ pub enum Ask {
 }
 
 /// A question that has no name yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Draft {
     /// What is asked.
     pub text: String,
@@ -212,6 +253,20 @@ pub enum World {
     Report {
         /// They.
         changes: Option<Changes>,
+    },
+    /// A planner made a round of questions, or could not.
+    Batch {
+        /// Which round it was to make, from 1.
+        round: u32,
+        /// What it made; or why there is none, in words for a person.
+        outcome: Result<Batch, String>,
+    },
+    /// The plan of actions is in its file.
+    Filed {
+        /// Which turn made it.
+        turn: TurnId,
+        /// Where it is, from the session's directory.
+        path: String,
     },
     /// Something wanted could not be made true.
     Failed {

@@ -28,7 +28,8 @@ pub use answer::{Answer, By, MAX_TEXT};
 pub use batch::{Batch, Brief};
 pub use branch::{Branch, Destination, StateWanted};
 pub use event::{
-    Asker, Changes, Created, Ending, Entry, Event, FORMAT, FileChange, Origin, Terms, TurnKind, Usage,
+    Asker, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange, Origin, Room, Seed, Terms,
+    TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};

@@ -40,7 +40,7 @@ const NO_BRANCH: &str = "interactive_chat";
 pub(crate) fn file(session: &Session, plan: &Plan) -> PlanFile {
     let revision = plan.revision;
     match &session.created.aim {
-        Aim::Work => PlanFile {
+        Aim::Work | Aim::Chat | Aim::Files => PlanFile {
             revision,
             path: format!(".claude/todos/{}/{}.md", plan.goal, plan.description),
             content: markdown(session, plan),

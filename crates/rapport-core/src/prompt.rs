@@ -14,6 +14,11 @@ pub(crate) const PLAN_NOTED: &str = "The plan is noted and goes to a person for 
 /// To an agent that called its question tool without a question.
 pub(crate) const NO_QUESTION: &str =
     "There was no question in this call. Ask again with a question, or go on.";
+/// To an agent that wants to do something while it is to make a plan of actions.
+pub(crate) const ONLY_DRAFTING: &str = "Nothing is changed and nothing is run while you plan. Put it into the plan as an \
+    action, or do without.";
+/// Beside the system prompt of an agent that talks with somebody: how it asks where the channel is a chat.
+pub(crate) const INTERACTIVE: &str = "";
 /// To an agent that may not use a tool.
 pub(crate) const DENIED: &str = "No. Do not do this; find another way, or ask.";
 
@@ -22,6 +27,7 @@ pub(crate) fn first(created: &Created) -> String {
     let max_rounds = created.terms.max_rounds;
     match &created.aim {
         Aim::Work => plan(&created.task, max_rounds),
+        Aim::Chat | Aim::Files => created.task.clone(),
         Aim::Progress(aim) => progress::first(aim, &created.task, max_rounds),
     }
 }
@@ -46,6 +52,20 @@ pub(crate) fn replan(wish: &str, plans: usize) -> String {
     )
 }
 
+/// A first turn of planning for an agent that has not seen the answers somebody else gathered.
+pub(crate) fn plan_with_wish<'a>(
+    task: &str,
+    clarified: impl Iterator<Item = (&'a Question, &'a Given)>,
+    wish: &str,
+) -> String {
+    format!(
+        "# Task\n\n{task}\n\n{}# What was said about it\n\n{wish}\n\n# What to do now\n\nDo not change anything yet. \
+         Answer with a plan in Markdown and nothing else: one heading of two or three words that names the goal, then \
+         the steps.",
+        requirements(clarified)
+    )
+}
+
 /// The working turn: the task, every answer as it stands now, and the plan. The agent may have seen other answers
 /// before, so these are said to be the ones that count.
 pub(crate) fn work<'a>(
@@ -53,20 +73,23 @@ pub(crate) fn work<'a>(
     clarified: impl Iterator<Item = (&'a Question, &'a Given)>,
     plan: &str,
 ) -> String {
-    let answers: String = clarified
-        .map(|(question, given)| format!("Q: {}\nA: {}\n\n", question.text, question.words(&given.answer)))
-        .collect();
-    let requirements = if answers.is_empty() {
-        String::new()
-    } else {
-        format!("# Requirements\n\nThese answers count, also where earlier ones were different.\n\n{answers}")
-    };
+    let requirements = requirements(clarified);
     let plan = if plan.is_empty() { String::new() } else { format!("# Plan\n\n{plan}\n\n") };
     format!(
         "# Task\n\n{task}\n\n{requirements}{plan}# What to do now\n\nThe plan is confirmed. Carry it out. If something \
          that matters turns out to be unclear, ask with AskUserQuestion rather than guess. End with a short report of \
          what you did."
     )
+}
+
+fn requirements<'a>(clarified: impl Iterator<Item = (&'a Question, &'a Given)>) -> String {
+    let answers: String = clarified
+        .map(|(question, given)| format!("Q: {}\nA: {}\n\n", question.text, question.words(&given.answer)))
+        .collect();
+    if answers.is_empty() {
+        return String::new();
+    }
+    format!("# Requirements\n\nThese answers count, also where earlier ones were different.\n\n{answers}")
 }
 
 /// To an agent whose questions nobody answered before their time ran out, or not all of them.

@@ -8,14 +8,19 @@
 mod agent;
 mod apply;
 mod people;
+mod planner;
 mod progress;
+mod resting;
 mod wants;
 mod world;
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
+use crate::aim::{Aim, Asking};
 use crate::answer::{Answer, By};
-use crate::event::{Asker, Changes, Created, Ending, Entry, Event, TurnKind, Usage};
+use crate::event::{Asker, Changes, Clarifier, Created, Ending, Entry, Event, TurnKind, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::Input;
 use crate::plan::Plan;
@@ -39,6 +44,12 @@ pub struct Session {
     pub(crate) rounds: Vec<Round>,
     pub(crate) turns: Vec<Turn>,
     pub(crate) plan: Option<Plan>,
+    /// What the plan is to be called, where a planner has said so.
+    pub(crate) outline: Option<Outline>,
+    /// What somebody said and the agent was not told yet, in order.
+    pub(crate) heard: Vec<String>,
+    /// Check sums of turns that are complete, by directory and file.
+    pub(crate) sealed: BTreeMap<String, BTreeMap<String, String>>,
     /// What the agent wanted to ask and was told to do without, in order.
     pub(crate) unasked: Vec<String>,
     pub(crate) usage: Usage,
@@ -56,6 +67,10 @@ pub(crate) enum Phase {
     Working,
     /// The work is done; what it changed is being found out.
     Reporting,
+    /// A plan of actions is made; it is being written to its file.
+    Filing,
+    /// A turn is over, or none was begun; somebody can begin another.
+    Resting,
     /// It cannot go on by itself.
     Failed { reason: String, was: Box<Phase> },
     /// Done.
@@ -75,11 +90,20 @@ impl Phase {
             Phase::Confirming => "the plan waits for confirmation",
             Phase::Working => "the agent is working",
             Phase::Reporting => "the work is being reported",
+            Phase::Filing => "the plan is being written",
+            Phase::Resting => "nothing is going on",
             Phase::Failed { .. } => "the session has failed",
             Phase::Completed => "the session is completed",
             Phase::Cancelled => "the session is cancelled",
         }
     }
+}
+
+/// What a plan is to be called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outline {
+    pub(crate) goal: String,
+    pub(crate) description: String,
 }
 
 /// A batch of questions asked together, and answered into one place.
@@ -129,7 +153,7 @@ impl Round {
     fn call(&self) -> Option<&CallId> {
         match &self.asker {
             Asker::Agent { call, .. } => Some(call),
-            Asker::Rapport => None,
+            Asker::Rapport | Asker::Planner => None,
         }
     }
 
@@ -198,6 +222,9 @@ pub(crate) struct Turn {
     pub(crate) id: TurnId,
     pub(crate) kind: TurnKind,
     pub(crate) prompt: String,
+    /// The directory it has, in a session of files, and whether it may ask.
+    pub(crate) folder: Option<String>,
+    pub(crate) asking: Asking,
     pub(crate) process: Process,
     pub(crate) connected: bool,
     /// `None` until it is noted; then the name of the state, if the worker has one.
@@ -248,9 +275,15 @@ impl Session {
         if created.task.len() > MAX_TASK {
             return Err(Refusal::TooLong { what: "task".into(), bytes: created.task.len(), limit: MAX_TASK });
         }
-        let prompt = prompt::first(&created);
-        let turn = Event::TurnStarted { turn: TurnId(1), kind: TurnKind::Plan, prompt };
-        Ok(vec![Event::Created(created), turn])
+        let first = match (&created.aim, created.terms.clarifier) {
+            (Aim::Files, _) | (Aim::Work, Clarifier::Planner) => None,
+            (Aim::Chat, _) => Some((TurnKind::Chat, created.task.clone())),
+            (Aim::Work, Clarifier::Agent) | (Aim::Progress(_), _) => {
+                Some((TurnKind::Plan, prompt::first(&created)))
+            }
+        };
+        let turn = first.map(|(kind, prompt)| Event::TurnStarted { turn: TurnId(1), kind, prompt });
+        Ok([Event::Created(created)].into_iter().chain(turn).collect())
     }
 
     /// A session from the first entry of its log; `None` if that does not create one.
@@ -264,11 +297,14 @@ impl Session {
             created_at: first.at,
             updated_at: first.at,
             seq: 0,
-            phase: Phase::Clarifying,
+            phase: if created.aim.rests() { Phase::Resting } else { Phase::Clarifying },
             model: None,
             rounds: Vec::new(),
             turns: Vec::new(),
             plan: None,
+            outline: None,
+            heard: Vec::new(),
+            sealed: BTreeMap::new(),
             unasked: Vec::new(),
             usage: Usage::default(),
             changes: None,
@@ -313,6 +349,11 @@ impl Session {
     /// The project's directory.
     pub fn project(&self) -> &str {
         &self.created.project
+    }
+
+    /// Check sums of the files of turns that are complete, by directory.
+    pub fn sealed(&self) -> &BTreeMap<String, BTreeMap<String, String>> {
+        &self.sealed
     }
 
     /// Whether nothing can happen here any more.

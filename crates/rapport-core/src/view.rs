@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::aim::Aim;
 use crate::answer::By;
-use crate::event::{Asker, Changes, Origin, TurnKind, Usage};
+use crate::event::{Asker, Changes, Origin, Room, TurnKind, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
 use crate::progress::ProgressFile;
 use crate::question::{Choice, Purpose, Question};
-use crate::session::{Item, Phase, Process, Round, Session, State};
+use crate::session::{Item, Phase, Process, Round, Session, State, Turn};
 
 /// A session as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,11 @@ pub struct View {
     /// The session and question it branched off at, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branched_from: Option<Origin>,
+    /// Who wanted it.
+    pub by: By,
+    /// The chat it belongs to, if it began in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<Room>,
     /// How often the agent asked.
     #[serde(default)]
     pub rounds: Rounds,
@@ -83,6 +88,8 @@ pub enum Status {
     Running,
     /// Somebody has to answer.
     NeedsInput,
+    /// Its turn is over, and anybody who likes can begin another.
+    Idle,
     /// Done.
     Completed,
     /// It cannot go on by itself.
@@ -98,6 +105,7 @@ impl Status {
             Status::Started => "started",
             Status::Running => "running",
             Status::NeedsInput => "needs_input",
+            Status::Idle => "idle",
             Status::Completed => "completed",
             Status::Failed => "failed",
             Status::Cancelled => "cancelled",
@@ -117,6 +125,8 @@ pub enum PhaseView {
     Working,
     /// What it changed is being found out.
     Reporting,
+    /// It waits for somebody to go on with it.
+    Resting,
     /// It is over, one way or another.
     Ended,
 }
@@ -239,6 +249,8 @@ impl Session {
             project: self.created.project.clone(),
             aim: self.created.aim.clone(),
             branched_from: self.created.branched_from.clone(),
+            by: self.created.by.clone(),
+            room: self.created.room,
             rounds: Rounds { asked: self.rounds_asked(), max: self.created.terms.max_rounds },
             created_at: self.created_at,
             updated_at: self.updated_at,
@@ -269,6 +281,7 @@ impl Session {
             Phase::Cancelled => Status::Cancelled,
             Phase::Failed { .. } => Status::Failed,
             _ if self.open_rounds().next().is_some() => Status::NeedsInput,
+            Phase::Resting => Status::Idle,
             _ if self.turns.iter().any(|turn| turn.connected) => Status::Running,
             _ => Status::Started,
         }
@@ -310,7 +323,8 @@ impl Session {
             let file = ProgressFile::parse(&self.plan.as_ref()?.text).ok()?;
             return Some(file.summary());
         }
-        let work = self.turns.iter().rev().find(|turn| turn.kind == TurnKind::Work)?;
+        let works = |turn: &&Turn| matches!(turn.kind, TurnKind::Work | TurnKind::Chat);
+        let work = self.turns.iter().rev().find(works)?;
         work.result.clone()
     }
 }
@@ -343,7 +357,8 @@ fn phase(phase: &Phase) -> PhaseView {
         Phase::Clarifying => PhaseView::Clarifying,
         Phase::Confirming => PhaseView::Confirming,
         Phase::Working => PhaseView::Working,
-        Phase::Reporting => PhaseView::Reporting,
+        Phase::Reporting | Phase::Filing => PhaseView::Reporting,
+        Phase::Resting => PhaseView::Resting,
         Phase::Failed { was, .. } => self::phase(was),
         Phase::Completed | Phase::Cancelled => PhaseView::Ended,
     }

@@ -1,6 +1,9 @@
 //! What should be true of the world now. Wants are states, not commands: making one true twice does no harm.
 
+use jiff::SignedDuration;
+
 use crate::answer::By;
+use crate::batch::Brief;
 use crate::event::TurnKind;
 use crate::id::{CallId, ConversationId, RoundId, TurnId};
 use crate::plan::PlanFile;
@@ -32,6 +35,17 @@ pub enum Want {
     },
     /// The plan is in its file.
     PlanSaved(PlanFile),
+    /// The next round of questions is made.
+    Batch(Brief),
+    /// What a turn said is in its directory.
+    Filed {
+        /// Which turn.
+        turn: TurnId,
+        /// The file, from the session's directory.
+        path: String,
+        /// What is in it.
+        content: String,
+    },
     /// The changes since the baseline of this turn are known.
     Report {
         /// Which turn.
@@ -53,6 +67,14 @@ pub struct Order {
     pub conversation: ConversationId,
     /// What the turn is about.
     pub prompt: String,
+    /// How often the conversation was told the very same before, in earlier turns.
+    pub told_before: usize,
+    /// What it is told beside that, as part of its system prompt.
+    pub system: Option<String>,
+    /// The directory of the turn, from the session's, if what it is told is there.
+    pub folder: Option<String>,
+    /// How long its process stays when the turn is over, in case there is another.
+    pub linger: Option<SignedDuration>,
     /// What was answered, and may not have arrived or may be lost.
     pub replies: Vec<(CallId, CallReply)>,
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rapport_core::{Aim, Created, Terms};
+use rapport_core::{Aim, Clarifier, Created, Terms};
 
 use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{Claude, ClaudeConfig};
@@ -17,6 +17,7 @@ use crate::config::{self, Layer, Settings};
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts};
 use crate::error::{Code, Failure};
+use crate::planners::Nobody;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::workers::local::{self, Local};
@@ -111,9 +112,12 @@ impl Place {
                 max_rounds: settings.max_rounds,
                 hot: settings.hot,
                 expire: settings.expire,
+                clarifier: Clarifier::Agent,
                 branch: local::branch(&self.project),
             },
             branched_from: None,
+            room: None,
+            grown_from: None,
         })
     }
 }
@@ -140,6 +144,7 @@ impl Host {
         let engine = Engine::start(Parts {
             store: trial(place.store()),
             agent: Arc::new(Claude::new(agent_config(place, settings)?)),
+            planner: Arc::new(Nobody),
             worker: Arc::new(Local),
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: Some(socket.address()) },

@@ -40,6 +40,7 @@ impl Session {
             AgentDid::Withdraw { call } => self.withdraw(current, call),
             AgentDid::Take { call } => self.take(current, call),
             AgentDid::Spend { usage } => vec![Event::Spent { turn, usage: *usage }],
+            AgentDid::Finish { result } => self.finish(current, result),
             AgentDid::Leave(leave) => self.leave(current, leave),
         })
     }
@@ -83,9 +84,12 @@ impl Session {
         if questions.is_empty() {
             return vec![decline(prompt::NO_QUESTION.into())];
         }
-        if turn.kind == TurnKind::Plan
+        if turn.kind == TurnKind::Draft && !matches!(ask, Ask::Questions(_)) {
+            return vec![decline(prompt::ONLY_DRAFTING.into())];
+        }
+        if matches!(turn.kind, TurnKind::Plan | TurnKind::Draft)
             && matches!(ask, Ask::Questions(_))
-            && let Some(reason) = self.may_not_ask()
+            && let Some(reason) = self.may_not_ask(turn)
         {
             if turn.refused >= MAX_REFUSED && !self.created.aim.is_work() {
                 return vec![Event::Failed { reason: prompt::progress::KEEPS_ASKING.into() }];
@@ -114,35 +118,54 @@ impl Session {
     }
 
     /// What an agent is told that may not ask before the plan, or not any more.
-    fn may_not_ask(&self) -> Option<String> {
-        if self.created.aim.progress().is_some_and(|aim| aim.asking == Asking::Assume) {
+    fn may_not_ask(&self, turn: &Turn) -> Option<String> {
+        let asking = match turn.kind {
+            TurnKind::Draft => Some(turn.asking),
+            TurnKind::Plan | TurnKind::Work | TurnKind::Chat => {
+                self.created.aim.progress().map(|aim| aim.asking)
+            }
+        };
+        if asking == Some(Asking::Assume) {
             return Some(prompt::progress::DO_ASSUME.into());
         }
-        (self.rounds_left() == 0).then(|| prompt::no_more_rounds(self.created.terms.max_rounds))
+        (self.rounds_left(turn) == 0).then(|| prompt::no_more_rounds(self.created.terms.max_rounds))
     }
 
-    fn rounds_left(&self) -> u32 {
-        self.created.terms.max_rounds.saturating_sub(self.rounds_asked())
+    /// In a session of files each turn has as many.
+    fn rounds_left(&self, turn: &Turn) -> u32 {
+        let asked = match turn.kind {
+            TurnKind::Draft => self.rounds.iter().filter(|round| round.is_of(turn.id)).count() as u32,
+            TurnKind::Plan | TurnKind::Work | TurnKind::Chat => self.rounds_asked(),
+        };
+        self.created.terms.max_rounds.saturating_sub(asked)
     }
 
-    /// How many rounds of the agent's questions there were.
+    /// How many rounds of the agent's or planner's questions there were.
     pub(crate) fn rounds_asked(&self) -> u32 {
-        let asked = self.rounds.iter().filter(|round| round.call().is_some() && round.is_clarifying());
+        let is_asked = |round: &&Round| !matches!(round.asker, Asker::Rapport) && round.is_clarifying();
+        let asked = self.rounds.iter().filter(is_asked);
         asked.count() as u32
     }
 
     fn questions(&self, ask: &Ask) -> Vec<Question> {
+        match ask {
+            Ask::Questions(drafts) => self.named(drafts),
+            Ask::Permission { tool, what } => vec![permission(self.next_question(0), tool, what)],
+            Ask::LeavePlanMode { plan } => vec![leave_plan_mode(self.next_question(0), plan)],
+        }
+    }
+
+    /// Questions with names; what asks nothing is left out.
+    pub(super) fn named(&self, drafts: &[Draft]) -> Vec<Question> {
+        let drafts = drafts.iter().filter(|draft| !draft.text.trim().is_empty());
+        drafts.enumerate().map(|(n, draft)| from_draft(self.next_question(n), draft)).collect()
+    }
+
+    /// The name of the next question but so many.
+    fn next_question(&self, further: usize) -> QuestionId {
         let asked = self.rounds.iter().flat_map(|round| &round.items);
         let asked = asked.filter(|item| item.question.purpose != Purpose::Confirm).count();
-        let id = |n: usize| QuestionId::new(format!("q{}", asked + n + 1));
-        match ask {
-            Ask::Questions(drafts) => {
-                let drafts = drafts.iter().filter(|draft| !draft.text.trim().is_empty());
-                drafts.enumerate().map(|(n, draft)| from_draft(id(n), draft)).collect()
-            }
-            Ask::Permission { tool, what } => vec![permission(id(0), tool, what)],
-            Ask::LeavePlanMode { plan } => vec![leave_plan_mode(id(0), plan)],
-        }
+        QuestionId::new(format!("q{}", asked + further + 1))
     }
 
     fn withdraw(&self, turn: &Turn, call: &CallId) -> Vec<Event> {
@@ -183,6 +206,9 @@ impl Session {
     fn finish(&self, turn: &Turn, result: &str) -> Vec<Event> {
         let mut facts = self.withdraw_open(|round| round.is_of(turn.id), "the agent finished without it");
         facts.push(Event::TurnEnded { turn: turn.id, result: result.into() });
+        if turn.kind == TurnKind::Chat {
+            facts.extend(self.next_chat_turn());
+        }
         if turn.kind == TurnKind::Plan {
             if !self.created.aim.is_work() {
                 facts.extend(self.finish_file(turn, result));
@@ -205,7 +231,7 @@ impl Session {
         Event::PlanProposed { goal, description, text: text.trim().into() }
     }
 
-    fn ask_for_confirmation(&self) -> Event {
+    pub(super) fn ask_for_confirmation(&self) -> Event {
         let confirms = |item: &&Item| item.question.purpose == Purpose::Confirm;
         let id = match self.rounds.iter().flat_map(|round| &round.items).filter(confirms).count() {
             0 => QuestionId::new("confirm"),
@@ -242,6 +268,7 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         | AgentDid::Say { .. }
         | AgentDid::Use { .. }
         | AgentDid::Babble { .. }
+        | AgentDid::Finish { .. }
         | AgentDid::Note { .. } => Err(stray()),
         AgentDid::Ask { .. } | AgentDid::Withdraw { .. } | AgentDid::Take { .. } => Err(stray()),
     }

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::{Declined, Given, Item, Phase, Process, Round, Session, State, Turn};
+use super::{Declined, Given, Item, Outline, Phase, Process, Round, Session, State, Turn};
+use crate::aim::{Aim, Asking};
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::plan::Plan;
@@ -11,8 +12,28 @@ use crate::question::{Purpose, Question};
 impl Session {
     pub(super) fn apply(&mut self, fact: &Event, at: Timestamp) {
         match fact {
-            Event::Created(_) | Event::Unreadable { .. } | Event::Noted { .. } | Event::Unknown(_) => {}
+            Event::Created(_)
+            | Event::Unchecked { .. }
+            | Event::Unreadable { .. }
+            | Event::Noted { .. }
+            | Event::Unknown(_) => {}
             Event::TurnStarted { turn, kind, prompt } => self.start_turn(*turn, *kind, prompt),
+            Event::DraftStarted { turn, folder, conversation, asking } => {
+                self.start_turn(*turn, TurnKind::Draft, "");
+                self.conversation = conversation.clone();
+                self.with_turn(*turn, |turn| {
+                    turn.folder = Some(folder.clone());
+                    turn.asking = *asking;
+                });
+            }
+            Event::Filed { .. } => self.phase = Phase::Resting,
+            Event::Sealed { folder, files } => {
+                self.sealed.insert(folder.clone(), files.clone());
+            }
+            Event::Heard { text, .. } => self.heard.push(text.clone()),
+            Event::Outlined { goal, description } => {
+                self.outline = Some(Outline { goal: goal.clone(), description: description.clone() });
+            }
             Event::Baselined { turn, baseline } => {
                 self.with_turn(*turn, |t| t.baseline = Some(baseline.clone()))
             }
@@ -24,7 +45,8 @@ impl Session {
             }
             Event::Said { turn, text } => {
                 self.doing(*turn, first_line(text));
-                if self.created.aim.progress().is_some() {
+                let becomes_a_file = matches!(self.created.aim, Aim::Progress(_) | Aim::Files);
+                if becomes_a_file {
                     self.with_turn(*turn, |turn| turn.said.push(text.clone()));
                 }
             }
@@ -92,15 +114,20 @@ impl Session {
 
     fn start_turn(&mut self, id: TurnId, kind: TurnKind, prompt: &str) {
         self.phase = match kind {
-            TurnKind::Plan => Phase::Clarifying,
-            TurnKind::Work => Phase::Working,
+            TurnKind::Plan | TurnKind::Draft => Phase::Clarifying,
+            TurnKind::Work | TurnKind::Chat => Phase::Working,
         };
+        if kind == TurnKind::Chat {
+            self.heard.clear();
+        }
         // Thousands of waiting sessions are held at once, and most have one turn and a round or two.
         self.turns.reserve_exact(1);
         self.turns.push(Turn {
             id,
             kind,
             prompt: prompt.to_owned(),
+            folder: None,
+            asking: Asking::default(),
             process: Process::Running,
             connected: false,
             baseline: None,
@@ -122,6 +149,8 @@ impl Session {
         let kind = self.turns.iter().find(|turn| turn.id == id).map(|turn| turn.kind);
         self.phase = match kind {
             Some(TurnKind::Work) => Phase::Reporting,
+            Some(TurnKind::Chat) => Phase::Resting,
+            Some(TurnKind::Draft) => Phase::Filing,
             // A progress file needs no confirmation: it is written, and that is all.
             Some(TurnKind::Plan) | None if !self.created.aim.is_work() => Phase::Reporting,
             Some(TurnKind::Plan) | None => Phase::Confirming,
@@ -205,7 +234,7 @@ impl Session {
 
     /// Until work begins, a plan is another plan when an answer it is made of changes.
     fn revise_plan(&mut self) {
-        let planning = self.turns.last().is_some_and(|turn| turn.kind == TurnKind::Plan);
+        let planning = self.turns.last().is_none_or(|turn| turn.kind == TurnKind::Plan);
         if let Some(plan) = self.plan.as_mut().filter(|_| planning) {
             plan.revision += 1;
         }
@@ -222,6 +251,9 @@ impl Session {
             saved,
             path: None,
         });
+        if self.turns.is_empty() {
+            self.phase = Phase::Confirming;
+        }
         if let Some(turn) = self.turns.last_mut() {
             turn.proposed = true;
         }

@@ -2,7 +2,7 @@
 
 use super::{Item, Phase, Process, Round, Session, State};
 use crate::answer::{Answer, By};
-use crate::event::{Ending, Event, TurnKind};
+use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::QuestionId;
 use crate::input::Act;
 use crate::prompt;
@@ -23,6 +23,11 @@ impl Session {
             Act::Confirm => self.confirm(by),
             Act::Cancel { reason } => self.cancel(by, reason.clone()),
             Act::Restart => self.restart(by),
+            Act::Say { text } => self.say(by, text),
+            Act::Draft { folder, conversation, asking } => self.start_draft(folder, conversation, *asking),
+            Act::Ask { question } => self.ask_aloud(question),
+            Act::Withdraw { question } => self.take_back(question),
+            Act::Seal { folder, files } => self.seal(folder, files),
         }
     }
 
@@ -40,7 +45,8 @@ impl Session {
         let answer = item.question.resolve(reply)?;
         let consequence = match item.question.purpose {
             Purpose::Confirm => self.after_confirmation(&answer, by)?,
-            Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => Vec::new(),
+            Purpose::Clarify => self.after_planned_answer(round, item),
+            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => Vec::new(),
         };
         let answered = Event::Answered { question: id.clone(), answer, by: by.clone() };
         Ok([vec![answered], consequence].concat())
@@ -76,10 +82,18 @@ impl Session {
             return Err(Refusal::NotNow { what: "confirming".into(), why });
         }
         let (kind, prompt) = match &answer.text {
-            Some(wish) => (TurnKind::Plan, prompt::replan(wish, self.turns.len())),
+            Some(wish) => (TurnKind::Plan, self.replan_prompt(wish)),
             None => (TurnKind::Work, self.work_prompt()),
         };
         Ok(vec![Event::TurnStarted { turn: self.next_turn(), kind, prompt }])
+    }
+
+    /// An agent that made no plan yet is told everything; another knows it.
+    fn replan_prompt(&self, wish: &str) -> String {
+        if self.turns.is_empty() {
+            return prompt::plan_with_wish(&self.created.task, self.clarified(), wish);
+        }
+        prompt::replan(wish, self.turns.len())
     }
 
     fn work_prompt(&self) -> String {
@@ -117,7 +131,11 @@ impl Session {
             return Err(too_late("it is decided"));
         }
         if self.phase != Phase::Confirming && !round.is_open() {
-            return Err(too_late("the agent works with it"));
+            let why = match round.asker {
+                Asker::Planner => "the next round is being made from it",
+                Asker::Agent { .. } | Asker::Rapport => "the agent works with it",
+            };
+            return Err(too_late(why));
         }
         Ok(vec![Event::Reopened { question: question.clone(), by: by.clone() }])
     }
@@ -164,12 +182,12 @@ impl Session {
         open.map(|round| Event::Closed { round: round.id, how: Ending::Withdrawn(why.into()) }).collect()
     }
 
-    fn not_now(&self, what: &'static str) -> Refusal {
+    pub(super) fn not_now(&self, what: &'static str) -> Refusal {
         Refusal::NotNow { what: what.into(), why: self.phase.name().into() }
     }
 }
 
-fn not_ended(round: &Round, question: &QuestionId) -> Result<(), Refusal> {
+pub(super) fn not_ended(round: &Round, question: &QuestionId) -> Result<(), Refusal> {
     match &round.closed {
         Some(how) => Err(Refusal::QuestionEnded { question: question.clone(), how: how.to_string() }),
         None => Ok(()),

@@ -25,6 +25,8 @@ impl Session {
         {
             wants.push(Want::Report { turn: turn.id, baseline: turn.baseline.clone().flatten() });
         }
+        wants.extend(self.batch_wanted());
+        wants.extend(self.draft_to_file());
         if let Some(turn) = self.turn() {
             self.turn_wants(turn, &mut wants);
         }
@@ -53,6 +55,10 @@ impl Session {
             kind: turn.kind,
             conversation: self.conversation.clone(),
             prompt: turn.prompt.clone(),
+            told_before: self.told_before(turn),
+            system: (turn.kind == TurnKind::Chat).then(|| prompt::INTERACTIVE.to_owned()),
+            folder: turn.folder.clone(),
+            linger: (turn.kind == TurnKind::Chat).then_some(self.created.terms.hot),
             replies: self.doubtful_answers(turn).chain(replies.iter().cloned()).collect(),
         }));
         if let Process::Cooling(call) = &turn.process
@@ -61,6 +67,10 @@ impl Session {
             wants.push(Want::AgentParked { turn: turn.id, call: call.clone() });
         }
         wants.extend(replies.into_iter().map(|(call, reply)| Want::Replied { turn: turn.id, call, reply }));
+    }
+
+    fn told_before(&self, turn: &Turn) -> usize {
+        self.turns.iter().filter(|other| other.id < turn.id && other.prompt == turn.prompt).count()
     }
 
     /// A process that is gone is wanted again once everything it asked is answered: waiting costs nothing.

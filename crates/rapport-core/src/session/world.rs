@@ -44,6 +44,8 @@ impl Session {
                 }
                 vec![Event::Reported { changes: changes.clone() }]
             }
+            World::Batch { round, outcome } => self.take_batch(*round, outcome)?,
+            World::Filed { turn, path } => self.filed(*turn, path),
             World::Failed { reason } => {
                 if self.phase.is_over() || self.is_failed() {
                     return Err(Refusal::Stray { what: "a failure".into() });

@@ -117,7 +117,11 @@ fn where_nothing_can_branch() {
         ..created("a todo app", Terms::default())
     });
     story.connects().asks("c1", &[way()], "c1 asked round 1: q1");
-    refused(&story, "q1", "cannot branch at q1: a session that makes a progress file has no branches");
+    refused(
+        &story,
+        "q1",
+        "cannot branch at q1: only a session that works on a task has branches at questions",
+    );
 }
 
 /// A branch is a session like any other.

@@ -3,7 +3,9 @@
 mod confirming;
 mod failing;
 mod log;
+mod planner;
 mod progress;
+mod resting;
 mod rounds;
 mod waiting;
 mod working;

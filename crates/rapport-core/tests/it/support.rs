@@ -69,6 +69,8 @@ pub(crate) fn created(task: &str, terms: Terms) -> Created {
         aim: Aim::Work,
         terms,
         branched_from: None,
+        room: None,
+        grown_from: None,
     }
 }
 
@@ -136,7 +138,7 @@ impl Story {
         match self.play.put(input) {
             Ok(facts) => {
                 for fact in &facts {
-                    if let Event::TurnStarted { turn, .. } = fact {
+                    if let Event::TurnStarted { turn, .. } | Event::DraftStarted { turn, .. } = fact {
                         self.turn = turn.0;
                     }
                 }
@@ -294,6 +296,12 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
     match fact {
         Event::Created(created) => format!("created: {}", created.task),
         Event::TurnStarted { turn, kind, .. } => format!("turn {turn} started to {kind:?}").to_lowercase(),
+        Event::DraftStarted { turn, folder, .. } => format!("turn {turn} started to draft in {folder}"),
+        Event::Filed { path, .. } => format!("filed at {path}"),
+        Event::Sealed { folder, .. } => format!("{folder} sealed"),
+        Event::Heard { text, by } => format!("heard {text} from {by}"),
+        Event::Outlined { goal, description } => format!("outlined: {goal}/{description}"),
+        Event::Unchecked { reason } => format!("unchecked: {reason}"),
         Event::Baselined { turn, baseline } => {
             format!("turn {turn} baselined at {}", baseline.as_deref().unwrap_or("nothing"))
         }
@@ -308,6 +316,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::Asked { round, asker, questions } => {
             let asker = match asker {
                 Asker::Rapport => "Rapport".to_owned(),
+                Asker::Planner => "planner".to_owned(),
                 Asker::Agent { call, .. } => call.to_string(),
             };
             format!("{asker} asked round {round}: {}", names(questions))
@@ -356,6 +365,8 @@ fn want_in_words(want: &Want) -> String {
         Want::Replied { call, reply, .. } => format!("{call} replied: {}", reply_in_words(reply)),
         Want::AgentParked { call, .. } => format!("parked at {call}"),
         Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),
+        Want::Batch(brief) => format!("round {} of {} made", brief.round, brief.max_rounds),
+        Want::Filed { path, .. } => format!("filed at {path}"),
         Want::Report { turn, baseline } => {
             format!("report of turn {turn} since {}", baseline.as_deref().unwrap_or("nothing"))
         }

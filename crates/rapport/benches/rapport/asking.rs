@@ -160,6 +160,7 @@ impl<'a> Talk<'a> {
         let engine = Engine::start(Parts {
             store,
             agent: Arc::new(Claude::new(config)),
+            planner: Arc::new(rapport::planners::Nobody),
             worker: Arc::new(Local),
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: None },

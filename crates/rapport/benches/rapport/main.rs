@@ -253,6 +253,8 @@ fn created(n: usize) -> Created {
         aim: rapport_core::Aim::Work,
         terms: Terms::default(),
         branched_from: None,
+        room: None,
+        grown_from: None,
     }
 }
 
@@ -308,6 +310,7 @@ async fn answer_all(store: Arc<Files>, ids: &[SessionId]) -> Outcome<f64> {
     let engine = Engine::start(Parts {
         store,
         agent: Arc::new(Nobody),
+        planner: Arc::new(rapport::planners::Nobody),
         worker: Arc::new(Local),
         clock: Clock::system(),
         holder: Holder { pid: std::process::id(), address: None },

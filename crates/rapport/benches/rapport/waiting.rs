@@ -137,6 +137,7 @@ pub(crate) fn parked_child(sessions: PathBuf) -> Outcome {
         let engine = Engine::start(Parts {
             store: store.clone(),
             agent: Arc::new(Nobody),
+            planner: Arc::new(rapport::planners::Nobody),
             worker: Arc::new(Local),
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: None },

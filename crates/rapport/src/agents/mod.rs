@@ -18,7 +18,8 @@ pub const GO_ON: &str = "Go on with the task where you left off.";
 ///
 /// What every driver holds to: it sends exactly one [`AgentDid::Leave`], as the last thing, whatever happens; when that
 /// is sent, no process of the agent is left; a call waits until it gets its reply, however long that takes; the
-/// process does not outlive this one, whatever ends it.
+/// process does not outlive this one, whatever ends it. Where the order says how long to linger, the end of a turn is
+/// told with [`AgentDid::Finish`], and the process stays so long for [`Command::Next`].
 pub trait Agent: Send + Sync {
     /// Starts a turn, or goes on with one, in this place. `run` comes back with everything it does.
     fn start(&self, run: RunId, order: Order, place: Place, reports: mpsc::Sender<Report>) -> Controls;
@@ -48,6 +49,11 @@ pub trait Keepsake: Send + Sync {
 
     /// What is kept.
     fn kept(&self) -> io::Result<Option<Vec<u8>>>;
+
+    /// What the agent is to be shown in this turn, where that is a file.
+    fn shown(&self) -> io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
 }
 
 struct Nothing;
@@ -111,6 +117,11 @@ pub enum Command {
     Say {
         /// What.
         text: String,
+    },
+    /// Take on another turn, after the one before was finished; ignored by an agent that is leaving.
+    Next {
+        /// What it is about.
+        prompt: String,
     },
     /// End now, whatever it is doing.
     Stop,

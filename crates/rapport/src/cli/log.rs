@@ -47,6 +47,12 @@ fn words(fact: &Event) -> String {
             None => format!("{} wants: {}", created.by, created.task),
         },
         Event::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {kind:?}").to_lowercase(),
+        Event::DraftStarted { turn, folder, .. } => format!("turn {turn} begins: a plan for {folder}"),
+        Event::Filed { path, .. } => format!("the plan is in {path}"),
+        Event::Sealed { folder, .. } => format!("{folder} is complete"),
+        Event::Heard { text, by } => format!("{by} says: {text}"),
+        Event::Outlined { goal, description } => format!("the plan is to be called {goal}/{description}"),
+        Event::Unchecked { reason } => format!("whether more has to be asked is not known: {reason}"),
         Event::Baselined { .. } => "the state before the work is noted".into(),
         Event::Snapshotted { round, .. } => format!("the state at round {round} is noted"),
         Event::Connected { conversation, .. } => {
@@ -59,6 +65,7 @@ fn words(fact: &Event) -> String {
         Event::Asked { asker, questions, .. } => {
             let who = match asker {
                 Asker::Rapport => "Rapport",
+                Asker::Planner => "the planner",
                 Asker::Agent { .. } => "the agent",
             };
             let asked = questions.iter().map(|q| format!("{} {}", q.id, q.text));

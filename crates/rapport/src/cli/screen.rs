@@ -107,7 +107,7 @@ pub(super) fn ended(view: &View) -> Outcome {
             Err(advice(view).into_iter().fold(failure, Failure::hint))
         }
         Status::Cancelled => Err(Failure::new(Code::Cancelled, format!("{} was cancelled", view.id))),
-        Status::Completed | Status::Started | Status::Running | Status::NeedsInput => Ok(()),
+        Status::Completed | Status::Idle | Status::Started | Status::Running | Status::NeedsInput => Ok(()),
     }
 }
 
@@ -129,7 +129,7 @@ fn advice(view: &View) -> Option<&'static str> {
 /// Whether nothing more comes by itself.
 pub(super) fn is_over(status: Status) -> bool {
     match status {
-        Status::Completed | Status::Cancelled | Status::Failed => true,
+        Status::Completed | Status::Cancelled | Status::Failed | Status::Idle => true,
         Status::Started | Status::Running | Status::NeedsInput => false,
     }
 }

@@ -152,7 +152,7 @@ fn word(view: &View) -> &'static str {
 fn is_over(status: Status) -> bool {
     match status {
         Status::Completed | Status::Cancelled => true,
-        Status::Started | Status::Running | Status::NeedsInput | Status::Failed => false,
+        Status::Started | Status::Running | Status::NeedsInput | Status::Idle | Status::Failed => false,
     }
 }
 

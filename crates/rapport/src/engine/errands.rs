@@ -2,12 +2,13 @@
 //! an input, takes place off the loop, and can be done twice.
 
 use std::io::{self, ErrorKind, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use atomic_write_file::AtomicWriteFile;
-use rapport_core::{Existing, PlanFile, ProgressFile, RoundId, TurnId, Want, World};
+use rapport_core::{Existing, PlanFile, ProgressFile, RoundId, SessionId, TurnId, Want, World};
 
+use crate::stores::Store;
 use crate::workers::Worker;
 
 /// Something to be done once, by name.
@@ -18,6 +19,8 @@ pub(super) enum Errand {
     /// Whatever its revision: of two written at once, the older could come last.
     Plan,
     Report(TurnId),
+    Batch(u32),
+    File(TurnId),
 }
 
 impl Errand {
@@ -28,23 +31,41 @@ impl Errand {
             Want::Snapshot(round) => Some(Errand::Snapshot(*round)),
             Want::PlanSaved(_) => Some(Errand::Plan),
             Want::Report { turn, .. } => Some(Errand::Report(*turn)),
+            Want::Batch(brief) => Some(Errand::Batch(brief.round)),
+            Want::Filed { turn, .. } => Some(Errand::File(*turn)),
             Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => None,
         }
     }
 }
 
+/// Where errands are run.
+pub(super) struct Around {
+    pub(super) session: SessionId,
+    pub(super) project: PathBuf,
+    pub(super) worker: Arc<dyn Worker>,
+    pub(super) store: Arc<dyn Store>,
+}
+
 /// Runs the errand for this want. May block.
-pub(super) fn run(want: &Want, project: &Path, worker: &Arc<dyn Worker>) -> World {
+pub(super) fn run(want: &Want, around: &Around) -> World {
+    let Around { project, worker, .. } = around;
     let done = match want {
         Want::Baseline(turn) => baseline(*turn, project, worker),
         Want::Snapshot(round) => Ok(snapshot(*round, project, worker)),
         Want::PlanSaved(file) => save_plan(file, project),
         Want::Report { baseline, .. } => report(baseline.as_deref(), project, worker),
-        Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => {
-            Err("the engine took a want of the agent's for its own".to_owned())
+        Want::Filed { turn, path, content } => file(around, *turn, path, content),
+        Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Batch(_) => {
+            Err("the engine took somebody else's want for its own".to_owned())
         }
     };
     done.unwrap_or_else(|reason| World::Failed { reason })
+}
+
+fn file(around: &Around, turn: TurnId, path: &str, content: &str) -> Result<World, String> {
+    let attached = around.store.attach(&around.session, path, content.as_bytes());
+    attached.map_err(|e| format!("cannot keep the plan: {e}"))?;
+    Ok(World::Filed { turn, path: path.to_owned() })
 }
 
 fn baseline(turn: TurnId, project: &Path, worker: &Arc<dyn Worker>) -> Result<World, String> {

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rapport_core::{Order, SessionId, Want};
+use rapport_core::{Order, SessionId, Want, World};
 
-use super::errands::{self, Errand};
+use super::errands::{self, Around, Errand};
 use super::hosted::Run;
 use super::keepsake::Conversation;
 use super::run::{Done, Loop};
@@ -36,14 +36,34 @@ impl Loop {
                         run.tell(Command::Park { call });
                     }
                 }
-                Want::Baseline(_) | Want::Snapshot(_) | Want::PlanSaved(_) | Want::Report { .. } => {
+                Want::Batch(brief) => {
+                    let (errand, round) = (Errand::Batch(brief.round), brief.round);
+                    if hosted.errands.insert(errand.clone()) {
+                        let (done, id) = (self.done_to.clone(), id.clone());
+                        let next = self.parts.planner.next(brief);
+                        tokio::spawn(async move {
+                            let outcome = next.await.map_err(|error| error.to_string());
+                            let world = World::Batch { round, outcome };
+                            let _ = done.send(Done::Errand { id, errand, world });
+                        });
+                    }
+                }
+                Want::Baseline(_)
+                | Want::Snapshot(_)
+                | Want::PlanSaved(_)
+                | Want::Report { .. }
+                | Want::Filed { .. } => {
                     let Some(errand) = Errand::of(&want) else { continue };
                     if hosted.errands.insert(errand.clone()) {
-                        let project = PathBuf::from(hosted.session.project());
-                        let (worker, done, id) =
-                            (self.parts.worker.clone(), self.done_to.clone(), id.clone());
+                        let around = Around {
+                            session: id.clone(),
+                            project: PathBuf::from(hosted.session.project()),
+                            worker: self.parts.worker.clone(),
+                            store: self.parts.store.clone(),
+                        };
+                        let (done, id) = (self.done_to.clone(), id.clone());
                         tokio::task::spawn_blocking(move || {
-                            let world = errands::run(&want, &project, &worker);
+                            let world = errands::run(&want, &around);
                             let _ = done.send(Done::Errand { id, errand, world });
                         });
                     }
@@ -58,6 +78,14 @@ impl Loop {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         match (&mut hosted.run, order) {
             (Some(run), Some(order)) if run.turn == order.turn => {}
+            // What stayed from the turn before takes this one on.
+            (Some(run), Some(order)) if run.resting && !run.ending && order.linger.is_some() => {
+                run.turn = order.turn;
+                run.resting = false;
+                run.replied.clear();
+                run.tell(Command::Next { prompt: order.prompt });
+            }
+            (Some(run), None) if run.resting && !hosted.session.is_over() => {}
             (Some(run), _) => run.end(),
             (None, None) => {}
             (None, Some(order)) => {
@@ -66,10 +94,11 @@ impl Loop {
                 let (turn, replies) = (order.turn, order.replies.clone());
                 let place = Place {
                     directory: PathBuf::from(hosted.session.project()),
-                    keepsake: Arc::new(Conversation::of(self.parts.store.clone(), id.clone())),
+                    keepsake: Arc::new(Conversation::of(self.parts.store.clone(), id.clone(), &order)),
                 };
                 let controls = self.parts.agent.start(run, order, place, self.reports_to.clone());
-                let mut run = Run { id: run, turn, controls, replied: HashSet::new(), ending: false };
+                let replied = HashSet::new();
+                let mut run = Run { id: run, turn, controls, replied, resting: false, ending: false };
                 for (call, reply) in replies {
                     run.replied.insert(call.clone());
                     run.tell(Command::Reply { call, reply });

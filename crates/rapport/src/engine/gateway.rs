@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rapport_core::{Act, By, Created, Entry, Progress, Refusal, SessionId, View};
+use rapport_core::{Act, Batch, By, Created, Entry, Progress, Refusal, SessionId, View};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 
@@ -21,6 +21,15 @@ pub enum Update {
     Entry(Entry),
     /// What the agent is at just now; some may be missed.
     Progress(Progress),
+}
+
+/// Something seen in one of all sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Which session.
+    pub session: SessionId,
+    /// What.
+    pub update: Update,
 }
 
 /// A session being followed. It ends when the engine does.
@@ -81,11 +90,13 @@ pub enum GatewayError {
 pub(super) type Answer<T> = oneshot::Sender<Result<T, GatewayError>>;
 
 pub(super) enum Request {
-    Create { created: Created, answer: Answer<SessionId> },
+    Create { created: Created, first: Option<Batch>, answer: Answer<SessionId> },
     Adopt { session: SessionId, answer: Answer<()> },
     Submit { session: SessionId, by: By, act: Act, answer: Answer<()> },
     Follow { session: SessionId, after: u64, answer: Answer<Follower> },
     View { session: SessionId, answer: Answer<View> },
+    Watch { watcher: mpsc::UnboundedSender<Seen> },
+    LetGo { session: SessionId },
 }
 
 impl Gateway {
@@ -95,7 +106,12 @@ impl Gateway {
 
     /// Begins a session.
     pub async fn create(&self, created: Created) -> Result<SessionId, GatewayError> {
-        self.ask(|answer| Request::Create { created, answer }).await
+        self.ask(|answer| Request::Create { created, first: None, answer }).await
+    }
+
+    /// Begins a session whose first round of questions is there already.
+    pub async fn create_with(&self, created: Created, first: Batch) -> Result<SessionId, GatewayError> {
+        self.ask(|answer| Request::Create { created, first: Some(first), answer }).await
     }
 
     /// Takes up a session that no process runs.
@@ -116,6 +132,19 @@ impl Gateway {
     /// A session as it stands.
     pub async fn view(&self, session: &SessionId) -> Result<View, GatewayError> {
         self.ask(|answer| Request::View { session: session.clone(), answer }).await
+    }
+
+    /// Everything that becomes known from now on in any session the engine runs, or will run.
+    pub async fn watch(&self) -> Result<mpsc::UnboundedReceiver<Seen>, GatewayError> {
+        let (watcher, seen) = mpsc::unbounded_channel();
+        self.requests.send(Request::Watch { watcher }).await.map_err(|_| GatewayError::Closed)?;
+        Ok(seen)
+    }
+
+    /// Holds a session no longer, unless something still goes on in it. Whoever wants it can take it up.
+    pub async fn let_go(&self, session: &SessionId) -> Result<(), GatewayError> {
+        let request = Request::LetGo { session: session.clone() };
+        self.requests.send(request).await.map_err(|_| GatewayError::Closed)
     }
 
     async fn ask<T>(&self, request: impl FnOnce(Answer<T>) -> Request) -> Result<T, GatewayError> {

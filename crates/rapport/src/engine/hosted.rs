@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rapport_core::{CallId, Entry, Input, Session, TurnId};
+use rapport_core::{CallId, Input, Session, TurnId};
 use tokio::sync::mpsc;
 
 use super::errands::Errand;
@@ -47,6 +47,8 @@ pub(super) struct Run {
     pub(super) controls: Controls,
     /// Calls whose reply it was given.
     pub(super) replied: HashSet<CallId>,
+    /// Its turn is over, and it stays for the next.
+    pub(super) resting: bool,
     /// It was told to end.
     pub(super) ending: bool,
 }
@@ -67,10 +69,5 @@ impl Hosted {
 
     pub(super) fn tell(&mut self, update: &Update) {
         self.followers.retain(|follower| follower.send(update.clone()).is_ok());
-    }
-
-    pub(super) fn stored(&mut self, entry: Entry) {
-        self.session.apply_entry(&entry);
-        self.tell(&Update::Entry(entry));
     }
 }

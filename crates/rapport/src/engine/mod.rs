@@ -20,10 +20,11 @@ use tokio::task::JoinHandle;
 
 use crate::agents::Agent;
 use crate::clock::Clock;
+use crate::planners::Planner;
 use crate::stores::{Holder, Store};
 use crate::workers::Worker;
 
-pub use gateway::{Follower, Gateway, GatewayError, Update};
+pub use gateway::{Follower, Gateway, GatewayError, Seen, Update};
 pub use keepsake::CONVERSATION;
 
 /// What an engine is put together from.
@@ -33,6 +34,8 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// Who does the work.
     pub agent: Arc<dyn Agent>,
+    /// Who makes rounds of questions where no agent does.
+    pub planner: Arc<dyn Planner>,
     /// Where it is done.
     pub worker: Arc<dyn Worker>,
     /// What time it is.

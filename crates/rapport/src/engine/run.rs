@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rapport_core::{AgentDid, Created, Entry, Input, Refusal, Session, SessionId, World};
+use rapport_core::{AgentDid, Batch, Created, Entry, Input, Refusal, Session, SessionId, World};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::Parts;
 use super::errands::Errand;
-use super::gateway::{Answer, Follower, GatewayError, Request, Update};
+use super::gateway::{Answer, Follower, GatewayError, Request, Seen, Update};
 use super::hosted::{Hosted, Incoming, Run};
 use crate::agents::{Command, Happened, Report, RunId};
 use crate::stores::{Log, StoreError};
@@ -32,6 +32,7 @@ pub(super) struct Loop {
     pub(super) done_to: mpsc::UnboundedSender<Done>,
     pub(super) sessions: HashMap<SessionId, Hosted>,
     pub(super) runs: HashMap<RunId, SessionId>,
+    watchers: Vec<mpsc::UnboundedSender<Seen>>,
     deadlines: BTreeSet<(Timestamp, SessionId)>,
     pub(super) last_run: u64,
     pub(super) stopping: bool,
@@ -46,7 +47,7 @@ pub(super) enum Done {
 
 /// Who waits for a session to be taken up.
 pub(super) enum Taken {
-    Created(Answer<SessionId>),
+    Created(Entry, Answer<SessionId>),
     Adopted(Answer<()>),
 }
 
@@ -63,6 +64,7 @@ impl Loop {
             done_to,
             sessions: HashMap::new(),
             runs: HashMap::new(),
+            watchers: Vec::new(),
             deadlines: BTreeSet::new(),
             last_run: 0,
             stopping: false,
@@ -85,7 +87,7 @@ impl Loop {
 
     fn request(&mut self, request: Request) {
         match request {
-            Request::Create { created, answer } => self.create(created, answer),
+            Request::Create { created, first, answer } => self.create(created, first, answer),
             Request::Adopt { session, answer } => self.adopt(session, answer),
             Request::Submit { session, by, act, answer } => {
                 let input = Input::Person { by, act };
@@ -96,6 +98,8 @@ impl Loop {
                 let view = self.hosted(&session).map(|hosted| hosted.session.view(&session));
                 let _ = answer.send(view);
             }
+            Request::Watch { watcher } => self.watchers.push(watcher),
+            Request::LetGo { session } => self.let_go(&session),
         }
     }
 
@@ -107,7 +111,7 @@ impl Loop {
         }
     }
 
-    fn create(&self, created: Created, answer: Answer<SessionId>) {
+    fn create(&self, created: Created, first: Option<Batch>, answer: Answer<SessionId>) {
         let (store, holder, now, done) = (
             self.parts.store.clone(),
             self.parts.holder.clone(),
@@ -116,13 +120,19 @@ impl Loop {
         );
         tokio::task::spawn_blocking(move || {
             let words = created.task.clone();
-            let made = Session::begin(created).map_err(GatewayError::from).and_then(|facts| {
+            let begun = match &first {
+                Some(batch) => Session::begin_with(created, batch),
+                None => Session::begin(created),
+            };
+            let made = begun.map_err(GatewayError::from).and_then(|facts| {
                 let (id, entry, log) = store.create(&words, now, facts, &holder)?;
-                Ok((id.clone(), open(&id, &store.whereabouts(&id), &[entry])?, log))
+                let session = open(&id, &store.whereabouts(&id), std::slice::from_ref(&entry))?;
+                Ok((id, entry, session, log))
             });
             match made {
-                Ok((id, session, log)) => {
-                    let _ = done.send(Done::Taken { id, session, log, answer: Taken::Created(answer) });
+                Ok((id, entry, session, log)) => {
+                    let answer = Taken::Created(entry, answer);
+                    let _ = done.send(Done::Taken { id, session, log, answer });
                 }
                 Err(error) => drop(answer.send(Err(error))),
             }
@@ -170,12 +180,15 @@ impl Loop {
         let Some(id) = self.runs.get(&report.run).cloned() else { return };
         let Some(hosted) = self.sessions.get_mut(&id) else { return };
         let did = match report.what {
-            Happened::Progress(progress) => return hosted.tell(&Update::Progress(progress)),
+            Happened::Progress(progress) => return self.tell(&id, Update::Progress(progress)),
             Happened::Did(did) => did,
         };
         let Some(turn) = hosted.run.as_ref().filter(|run| run.id == report.run).map(|run| run.turn) else {
             return;
         };
+        if let (AgentDid::Finish { .. }, Some(run)) = (&did, &mut hosted.run) {
+            run.resting = true;
+        }
         let left = matches!(did, AgentDid::Leave(_)).then_some(report.run);
         self.put(&id, Incoming { input: Input::Agent { turn, did }, answer: None, left });
     }
@@ -185,7 +198,8 @@ impl Loop {
             Done::Taken { id, session, log, answer } => {
                 self.sessions.insert(id.clone(), Hosted::new(*session, log));
                 match answer {
-                    Taken::Created(answer) => {
+                    Taken::Created(entry, answer) => {
+                        self.tell(&id, Update::Entry(entry));
                         let _ = answer.send(Ok(id.clone()));
                         self.fulfil(&id);
                     }
@@ -262,7 +276,8 @@ impl Loop {
         hosted.log = Some(log);
         match outcome {
             Ok(entry) => {
-                hosted.stored(entry);
+                hosted.session.apply_entry(&entry);
+                self.tell(id, Update::Entry(entry));
                 self.settled(id, incoming, Ok(()));
                 self.fulfil(id);
             }
@@ -305,6 +320,27 @@ impl Loop {
             && hosted.run.as_ref().is_some_and(|run| run.id == left)
         {
             hosted.run = None;
+        }
+    }
+
+    /// Tells those who follow this session, and those who watch all.
+    fn tell(&mut self, id: &SessionId, update: Update) {
+        self.watchers
+            .retain(|watcher| watcher.send(Seen { session: id.clone(), update: update.clone() }).is_ok());
+        if let Some(hosted) = self.sessions.get_mut(id) {
+            hosted.tell(&update);
+        }
+    }
+
+    /// Holds a session no longer, where nothing goes on in it and nothing will by itself.
+    fn let_go(&mut self, id: &SessionId) {
+        let Some(hosted) = self.sessions.get(id) else { return };
+        let is_quiet = hosted.run.is_none() && hosted.inbox.is_empty() && hosted.log.is_some();
+        if is_quiet && hosted.errands.is_empty() && hosted.session.wants().is_empty() {
+            if let Some(deadline) = hosted.deadline {
+                self.deadlines.remove(&(deadline, id.clone()));
+            }
+            self.sessions.remove(id);
         }
     }
 

@@ -14,6 +14,17 @@ pub trait Planner: Send + Sync {
 /// A round in the making.
 pub type NextBatch = Pin<Box<dyn Future<Output = Result<Batch, PlannerError>> + Send>>;
 
+/// Nobody: where no session has its rounds made by a planner.
+#[derive(Clone, Copy, Debug)]
+pub struct Nobody;
+
+impl Planner for Nobody {
+    fn next(&self, _: Brief) -> NextBatch {
+        let reason = "nobody here makes rounds of questions".to_owned();
+        Box::pin(std::future::ready(Err(PlannerError::Unreachable(reason))))
+    }
+}
+
 /// Why there is no next round.
 #[derive(Debug, Error)]
 pub enum PlannerError {

@@ -143,12 +143,19 @@ impl Store for Files {
     }
 
     fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let path = self.find(id)?.join(KEPT).join(slug::part(name));
-        match fs::read(&path) {
-            Ok(content) => Ok(Some(content)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(io_error("read", &path)(error)),
+        read_if_there(&self.find(id)?.join(KEPT).join(slug::part(name)))
+    }
+
+    fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError> {
+        let place = inside(&self.find(id)?, path)?;
+        if let Some(folder) = place.parent() {
+            dirs::make_all(folder)?;
         }
+        replace(&place, content)
+    }
+
+    fn attached(&self, id: &SessionId, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        read_if_there(&inside(&self.find(id)?, path)?)
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {
@@ -161,6 +168,23 @@ fn keep_in(dir: &Path, name: &str, content: &[u8]) -> Result<(), StoreError> {
     let folder = dir.join(KEPT);
     dirs::make_all(&folder)?;
     replace(&folder.join(slug::part(name)), content)
+}
+
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match fs::read(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("read", path)(error)),
+    }
+}
+
+/// A file below a session's directory, by plain names only.
+fn inside(dir: &Path, path: &str) -> Result<PathBuf, StoreError> {
+    if path.split('/').all(is_plain_name) {
+        return Ok(dir.join(path));
+    }
+    let outside = io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
+    Err(io_error("use", &dir.join(path))(outside))
 }
 
 /// Either the old file or the whole new one, whatever happens in between.

@@ -118,6 +118,14 @@ impl Store for Memory {
         Ok(self.lock().kept(id)?.beside.get(name).cloned())
     }
 
+    fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError> {
+        self.keep(id, &format!("/{path}"), content)
+    }
+
+    fn attached(&self, id: &SessionId, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.kept(id, &format!("/{path}"))
+    }
+
     fn whereabouts(&self, id: &SessionId) -> String {
         format!("{id} in memory")
     }

@@ -48,6 +48,13 @@ pub trait Store: Send + Sync {
     /// What was kept under this name.
     fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// Puts a file into a session's directory, in place of one that is there. Its path is from there, and stays there.
+    /// Durable when this returns.
+    fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError>;
+
+    /// A file in a session's directory.
+    fn attached(&self, id: &SessionId, path: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
     /// Where a session's facts are, in words for a person.
     fn whereabouts(&self, id: &SessionId) -> String;
 }

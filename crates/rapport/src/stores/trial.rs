@@ -104,6 +104,14 @@ impl Store for Trial {
         self.store.kept(id, name)
     }
 
+    fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError> {
+        self.store.attach(id, path, content)
+    }
+
+    fn attached(&self, id: &SessionId, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.attached(id, path)
+    }
+
     fn whereabouts(&self, id: &SessionId) -> String {
         self.store.whereabouts(id)
     }

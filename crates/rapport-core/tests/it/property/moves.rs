@@ -89,6 +89,10 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
                 Input::World(World::PlanSaved { revision: file.revision, path: file.path.clone() })
             }
             Want::Report { .. } => Input::World(World::Report { changes: None }),
+            Want::Batch(brief) => {
+                Input::World(World::Batch { round: brief.round, outcome: Err("no".into()) })
+            }
+            Want::Filed { turn, path, .. } => Input::World(World::Filed { turn: *turn, path: path.clone() }),
             Want::Replied { turn, call, .. } => agent(*turn, AgentDid::Take { call: call.clone() }),
             Want::AgentParked { turn, call } => {
                 agent(*turn, AgentDid::Leave(Leave::Deferred { call: call.clone() }))

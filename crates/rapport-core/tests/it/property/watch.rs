@@ -242,7 +242,7 @@ impl Watch {
             Event::Said { .. } | Event::Used { .. } => self.alive(),
             Event::Asked { round, asker, questions } => {
                 let (turn, call) = match asker {
-                    Asker::Rapport => (None, None),
+                    Asker::Rapport | Asker::Planner => (None, None),
                     Asker::Agent { turn, call, .. } => {
                         self.alive();
                         (Some(turn.0), Some(call.clone()))
@@ -305,6 +305,12 @@ impl Watch {
                 self.over = true;
                 self.gone(Agent::Over);
             }
+            Event::DraftStarted { .. }
+            | Event::Filed { .. }
+            | Event::Sealed { .. }
+            | Event::Heard { .. }
+            | Event::Outlined { .. }
+            | Event::Unchecked { .. } => {}
             Event::Created(_)
             | Event::Unreadable { .. }
             | Event::Noted { .. }
@@ -497,6 +503,7 @@ impl Watch {
                     );
                 }
                 Want::Report { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be reported"),
+                Want::Batch(_) | Want::Filed { .. } => hold!(false, "an agent makes the rounds and the plan"),
             }
         }
         Ok(())

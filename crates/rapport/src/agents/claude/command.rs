@@ -62,6 +62,7 @@ impl ClaudeConfig {
         opening: Opening,
         conversation: &ConversationId,
         kind: TurnKind,
+        system: Option<&str>,
     ) -> Vec<OsString> {
         const CHANNEL: [&str; 9] = [
             "-p",
@@ -82,7 +83,8 @@ impl ClaudeConfig {
         let ours =
             CHANNEL.into_iter().chain([naming, conversation.as_str(), "--permission-mode", self.mode(kind)]);
         let leading = self.leading_args.iter().cloned();
-        leading.chain(ours.map(OsString::from)).chain(self.extra_args.iter().cloned()).collect()
+        let told = told(kind, system);
+        leading.chain(ours.map(OsString::from)).chain(told).chain(self.extra_args.iter().cloned()).collect()
     }
 
     /// The arguments of the program for one message, which comes last (CLARIFY-10) unless it goes in over the input. A conversation that begins gets its
@@ -92,6 +94,7 @@ impl ClaudeConfig {
         opening: Opening,
         conversation: &ConversationId,
         kind: TurnKind,
+        system: Option<&str>,
         message: Option<&str>,
     ) -> Vec<OsString> {
         let channel =
@@ -101,7 +104,7 @@ impl ClaudeConfig {
             Opening::Resumed => Some(["--resume", conversation.as_str()]),
         };
         let ours = channel.into_iter().chain(resume.into_iter().flatten()).map(OsString::from);
-        let extra = self.extra_args.iter().cloned();
+        let extra = self.extra_args.iter().cloned().chain(told(kind, system));
         let leading = self.leading_args.iter().cloned();
         leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect()
     }
@@ -110,7 +113,22 @@ impl ClaudeConfig {
     fn mode(&self, kind: TurnKind) -> &str {
         match kind {
             TurnKind::Plan => "plan",
-            TurnKind::Work => &self.work_mode,
+            TurnKind::Work | TurnKind::Chat => &self.work_mode,
+            TurnKind::Draft => "default",
         }
     }
+}
+
+/// What an agent that only drafts a plan of actions cannot use: whatever changes a file or runs a command.
+const NOT_FOR_DRAFTS: &str = "Edit,Write,MultiEdit,NotebookEdit,Bash,BashOutput,KillShell,Task,ExitPlanMode";
+
+/// What it is told as its system prompt, and what it may not use. A draft is made of just what it is shown.
+fn told(kind: TurnKind, system: Option<&str>) -> Vec<OsString> {
+    let naming = match kind {
+        TurnKind::Draft => "--system-prompt",
+        TurnKind::Plan | TurnKind::Work | TurnKind::Chat => "--append-system-prompt",
+    };
+    let system = system.filter(|system| !system.is_empty()).map(|system| [naming, system]);
+    let without = (kind == TurnKind::Draft).then_some(["--disallowedTools", NOT_FOR_DRAFTS]);
+    system.into_iter().chain(without).flatten().map(OsString::from).collect()
 }

@@ -13,6 +13,7 @@ mod words;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rapport_core::{AgentDid, Leave, Order};
 use tokio::sync::mpsc::{self, Permit};
@@ -26,7 +27,7 @@ use crate::agents::keeper::CANNOT_START;
 use crate::agents::{Command, GO_ON, Happened, Place, Report, RunId};
 use ending::Ending;
 use process::{Heard, Process};
-use talk::Talk;
+use talk::{Stay, Talk};
 
 pub use opening::answers_message;
 
@@ -45,7 +46,8 @@ pub(super) async fn drive(
     commands: mpsc::UnboundedReceiver<Command>,
     reports: mpsc::Sender<Report>,
 ) {
-    let (leave, rest) = match begin(&config, channel, &order, &place).await {
+    let mut order = order;
+    let (leave, rest) = match begin(&config, channel, &mut order, &place).await {
         Ok((process, lines, talk)) => {
             let driver = Driver {
                 config: &config,
@@ -57,6 +59,7 @@ pub(super) async fn drive(
                 reports: &reports,
                 heard_at: Instant::now(),
                 ending: Ending::default(),
+                linger: order.linger.and_then(|time| Duration::try_from(time).ok()).unwrap_or_default(),
             };
             driver.run().await
         }
@@ -86,17 +89,22 @@ async fn keep_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: Pla
 async fn begin(
     config: &Arc<ClaudeConfig>,
     channel: Channel,
-    order: &Order,
+    order: &mut Order,
     place: &Place,
 ) -> Result<(Process, Lines, Talk), String> {
     let directory = place.directory.clone();
     let (looking, place, conversation) = (config.clone(), place.clone(), order.conversation.clone());
     let found = move || {
         transcript::restore(&looking.env, &place.directory, &conversation, &*place.keepsake)?;
-        Transcript::find(&looking.env, &place.directory, &conversation)
+        let shown = place.keepsake.shown()?;
+        Ok((Transcript::find(&looking.env, &place.directory, &conversation)?, shown))
     };
-    let transcript = match tokio::task::spawn_blocking(found).await {
-        Ok(Ok(transcript)) => transcript,
+    let found: Result<io::Result<_>, _> = tokio::task::spawn_blocking(found).await;
+    let transcript = match found {
+        Ok(Ok((transcript, shown))) => {
+            show(order, shown)?;
+            transcript
+        }
         Ok(Err(error)) => {
             return Err(format!("cannot read the conversation {}: {error}", order.conversation));
         }
@@ -105,11 +113,12 @@ async fn begin(
     let start = opening::start(order, &transcript, channel);
     let (opening, message) = (start.opening, start.message.as_deref());
     let args = match channel {
-        Channel::Live => config.arguments(opening, &order.conversation, order.kind),
+        Channel::Live => config.arguments(opening, &order.conversation, order.kind, order.system.as_deref()),
         Channel::Print => {
             let message = message.unwrap_or(GO_ON);
             let said = Some(message).filter(|message| message.len() < LONGEST_ARGUMENT);
-            config.print_arguments(opening, &order.conversation, order.kind, said)
+            let system = order.system.as_deref();
+            config.print_arguments(opening, &order.conversation, order.kind, system, said)
         }
     };
     let (mut process, lines) = Process::spawn(config, &args, &directory).map_err(|error| {
@@ -117,7 +126,7 @@ async fn begin(
         format!("{CANNOT_START}{program} in {directory}: {error}")
     })?;
     let talk = match channel {
-        Channel::Live => Talk::live(message, start.told, order.replies.iter().cloned()),
+        Channel::Live => Talk::live(message, start.told, order.replies.iter().cloned(), stays(order)),
         Channel::Print => {
             if let Some(long) = message.filter(|message| message.len() >= LONGEST_ARGUMENT) {
                 process.tell(long.to_owned());
@@ -127,6 +136,20 @@ async fn begin(
         }
     };
     Ok((process, lines, talk))
+}
+
+/// What the agent is told in this turn, where that is in a file.
+fn show(order: &mut Order, shown: Option<Vec<u8>>) -> Result<(), String> {
+    let Some(folder) = &order.folder else { return Ok(()) };
+    let shown = shown.ok_or_else(|| format!("what the agent is to be shown in {folder} is gone"))?;
+    let shown = String::from_utf8(shown)
+        .map_err(|_| format!("what the agent is to be shown in {folder} is not UTF-8 text"))?;
+    order.prompt = shown;
+    Ok(())
+}
+
+fn stays(order: &Order) -> Stay {
+    if order.linger.is_some() { Stay::Lingers } else { Stay::Leaves }
 }
 
 struct Driver<'a> {
@@ -142,6 +165,8 @@ struct Driver<'a> {
     /// When the agent last said something, or got what it waited for.
     heard_at: Instant,
     ending: Ending,
+    /// How long it stays when a turn is over.
+    linger: Duration,
 }
 
 /// All that can happen.
@@ -198,6 +223,7 @@ impl<'a> Driver<'a> {
         match self.ending.deadline() {
             Some(deadline) => deadline,
             None if self.talk.anyone_waits() => None,
+            None if self.talk.is_resting() => self.heard_at.checked_add(self.linger),
             None => Some(self.heard_at + self.config.silence),
         }
     }
@@ -213,6 +239,10 @@ impl<'a> Driver<'a> {
                 self.heard_at = Instant::now();
             }
             Some(Command::Say { text }) => self.talk.say(&text),
+            Some(Command::Next { prompt }) => {
+                self.talk.next(&prompt);
+                self.heard_at = Instant::now();
+            }
             Some(Command::Stop) => self.stop(),
             None => self.commands = None,
         }
@@ -265,6 +295,10 @@ impl<'a> Driver<'a> {
 
     fn output_closed(&mut self) {
         self.lines = None;
+        if self.talk.is_resting() {
+            // Nobody misses it: the next turn starts another.
+            self.ending.begin(Leave::Stopped, self.config.grace);
+        }
         self.ending.begin_unexplained(self.config.grace);
     }
 
@@ -274,7 +308,10 @@ impl<'a> Driver<'a> {
             self.lines = None;
             return;
         }
-        if self.ending.deadline().is_none() {
+        if self.ending.deadline().is_none() && self.talk.is_resting() {
+            self.ending.begin(Leave::Stopped, self.config.grace);
+            self.process.close_input();
+        } else if self.ending.deadline().is_none() {
             let silence = self.config.silence;
             let reason = format!("{} was silent for {silence:?}", self.config.program.display());
             self.ending.begin(Leave::Failed { reason }, self.config.grace);

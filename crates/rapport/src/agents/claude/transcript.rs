@@ -78,9 +78,9 @@ impl Transcript {
         self.results.get(call.as_str()).is_some_and(|result| result.is_error)
     }
 
-    /// Whether the agent was told just this, alone or in one message with other things.
-    pub fn was_told(&self, text: &str) -> bool {
-        self.told.iter().any(|(_, told)| told == text)
+    /// How often the agent was told just this, alone or in one message with other things.
+    pub fn times_told(&self, text: &str) -> usize {
+        self.told.iter().filter(|(_, told)| told == text).count()
     }
 
     /// Whether a message of answers that came after this call is about this question (CLARIFY-11).

@@ -130,8 +130,20 @@ impl Story {
                         .and_giving(Tone::Dim, &format!(" {what}")),
                 ]
             }
+            Event::Heard { text, by } if *by != self.me => {
+                vec![Line::new(Tone::Dim, "· ").and(Tone::Dim, &format!("{}: {text}", words::somebody(by)))]
+            }
+            Event::Unchecked { reason } => {
+                vec![
+                    Line::new(Tone::Care, "! ")
+                        .and(Tone::Text, "Whether more has to be asked is not known: ")
+                        .and(Tone::Text, reason)
+                        .hanging(2),
+                ]
+            }
             // For those who look into the log.
-            Event::Noted { .. } => Vec::new(),
+            Event::Noted { .. } | Event::Outlined { .. } | Event::Sealed { .. } => Vec::new(),
+            Event::Heard { .. } | Event::DraftStarted { .. } | Event::Filed { .. } => Vec::new(),
             Event::Unreadable { line, .. } => {
                 vec![Line::new(Tone::Dim, "· not understood: ").and_giving(Tone::Dim, line)]
             }
@@ -256,6 +268,7 @@ impl Story {
                 )]
             }
             (_, TurnKind::Plan) => vec![Line::new(Tone::Dim, "· The agent makes the plan anew")],
+            (_, TurnKind::Chat | TurnKind::Draft) => Vec::new(),
             (_, TurnKind::Work) => {
                 vec![Line::empty(), Line::new(Tone::Strong, "Starting the work"), Line::empty()]
             }
@@ -282,7 +295,7 @@ impl Story {
         let view = self.view.as_ref();
         let assumes = view.is_some_and(|view| match &view.aim {
             Aim::Progress(aim) => aim.asking == Asking::Assume,
-            Aim::Work => false,
+            Aim::Work | Aim::Chat | Aim::Files => false,
         });
         let max = view.map_or(0, |view| view.rounds.max);
         let why = match assumes {

@@ -99,6 +99,8 @@ fn first() -> Vec<Event> {
         aim: rapport_core::Aim::Work,
         terms: Terms::default(),
         branched_from: None,
+        room: None,
+        grown_from: None,
     })]
 }
 

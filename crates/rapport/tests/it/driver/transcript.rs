@@ -51,10 +51,11 @@ fn what_was_told_is_found_in_every_form_and_only_whole() {
         r#"{"type":"user","message":{"content":"Do it\n\nHere are my answers to your questions:\n\nQ1: ?"}}"#;
     let said = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Do it"}]}}"#;
     let longer = r#"{"type":"user","message":{"content":"Do it again"}}"#;
-    for (line, expected) in [(plain, true), (blocks, true), (joined, true), (said, false), (longer, false)] {
-        assert_eq!(read(&[line]).was_told("Do it"), expected, "{line}");
+    for (line, expected) in [(plain, 1), (blocks, 1), (joined, 1), (said, 0), (longer, 0)] {
+        assert_eq!(read(&[line]).times_told("Do it"), expected, "{line}");
     }
-    assert!(read(&[joined]).was_told("Here are my answers to your questions:\n\nQ1: ?"));
+    assert_eq!(read(&[plain, said, blocks]).times_told("Do it"), 2, "told twice");
+    assert_eq!(read(&[joined]).times_told("Here are my answers to your questions:\n\nQ1: ?"), 1);
 }
 
 #[test]

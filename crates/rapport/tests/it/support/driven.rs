@@ -92,6 +92,10 @@ pub(crate) fn order() -> Order {
         kind: TurnKind::Work,
         conversation: ConversationId::new(CONVERSATION),
         prompt: "add auth".into(),
+        told_before: 0,
+        system: None,
+        folder: None,
+        linger: None,
         replies: Vec::new(),
     }
 }

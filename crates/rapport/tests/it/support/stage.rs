@@ -28,6 +28,8 @@ impl Stage {
             aim: rapport_core::Aim::Work,
             terms: Terms::default(),
             branched_from: None,
+            room: None,
+            grown_from: None,
         };
         let now: Timestamp = "2026-01-24T10:00:00Z".parse().expect("a time");
         let first = Entry { seq: 1, at: now, facts: Session::begin(created).expect("a task") };

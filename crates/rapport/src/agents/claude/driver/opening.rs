@@ -35,7 +35,8 @@ pub(super) fn start(order: &Order, transcript: &Transcript, channel: Channel) ->
     if order.replies.iter().any(|(call, _)| transcript.is_deferred(call)) {
         return Start { opening, message: None, told: Vec::new() };
     }
-    let prompt = (!transcript.was_told(&order.prompt)).then(|| order.prompt.clone());
+    let is_told = transcript.times_told(&order.prompt) > order.told_before;
+    let prompt = (!is_told).then(|| order.prompt.clone());
     let message = joined([prompt, untold_answers(order, transcript, channel)]);
     if message.is_none() && transcript.has_deferred() {
         return Start { opening, message: None, told: Vec::new() };
@@ -117,6 +118,10 @@ mod tests {
             kind: TurnKind::Work,
             conversation: ConversationId::new("c"),
             prompt: "Do it".into(),
+            told_before: 0,
+            system: None,
+            folder: None,
+            linger: None,
             replies,
         };
         let prompt = r#"{"type":"user","message":{"content":"Do it"}}"#;

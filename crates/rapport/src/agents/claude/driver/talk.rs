@@ -37,6 +37,19 @@ pub(super) struct Talk {
     response: Response,
     /// Whether nobody can be asked while it runs, and so everything it asked is still to be asked in the end.
     printed: bool,
+    stay: Stay,
+    /// Whether its turn is over and it waits for the next.
+    resting: bool,
+}
+
+/// What becomes of the process when a turn is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Stay {
+    /// It ends.
+    #[default]
+    Leaves,
+    /// It stays, in case there is another turn.
+    Lingers,
 }
 
 impl Talk {
@@ -45,12 +58,14 @@ impl Talk {
         message: Option<&str>,
         told: Vec<CallId>,
         replies: impl IntoIterator<Item = (CallId, CallReply)>,
+        stay: Stay,
     ) -> Self {
         let message = message.map(wire::user_message);
         Self {
             lines: [wire::initialize()].into_iter().chain(message).collect(),
             calls: Calls::with_replies(replies),
             told,
+            stay,
             ..Self::default()
         }
     }
@@ -78,6 +93,17 @@ impl Talk {
         let name = uuid::Uuid::new_v4().to_string();
         self.lines.push_back(wire::named_message(text, &name));
         self.unread.push(name);
+    }
+
+    /// Another turn begins.
+    pub(super) fn next(&mut self, prompt: &str) {
+        self.resting = false;
+        self.lines.push_back(wire::user_message(prompt));
+    }
+
+    /// Whether its turn is over and it waits for the next.
+    pub(super) fn is_resting(&self) -> bool {
+        self.resting
     }
 
     /// A call is to be put away.
@@ -248,7 +274,15 @@ impl Talk {
         let leave = self.leave(line);
         self.settle(line);
         let goes_on = matches!(leave, Leave::Finished { .. }) && !self.unread.is_empty();
-        (!goes_on).then_some(leave)
+        match leave {
+            _ if goes_on => None,
+            Leave::Finished { result } if self.stay == Stay::Lingers => {
+                self.resting = true;
+                self.did(AgentDid::Finish { result });
+                None
+            }
+            leave => Some(leave),
+        }
     }
 
     fn leave(&mut self, line: &Line<'_>) -> Leave {

@@ -12,7 +12,7 @@ pub(crate) fn lines(view: &View, rounds: usize) -> Option<Vec<Line>> {
         Status::Completed => Some(completed(view, rounds)),
         Status::Failed => Some(failed(view, rounds)),
         Status::Cancelled => Some(cancelled(view)),
-        Status::Started | Status::Running | Status::NeedsInput => None,
+        Status::Idle | Status::Started | Status::Running | Status::NeedsInput => None,
     }
 }
 
@@ -39,7 +39,7 @@ fn failed(view: &View, rounds: usize) -> Vec<Line> {
         PhaseView::Clarifying => "while the agent was clarifying the task",
         PhaseView::Reporting if matches!(view.aim, Aim::Progress(_)) => "while the file was being made",
         PhaseView::Confirming => "while the plan waited for confirmation",
-        PhaseView::Working => "while the agent was working",
+        PhaseView::Working | PhaseView::Resting => "while the agent was working",
         PhaseView::Reporting | PhaseView::Ended => "while the work was being reported",
     };
     let reason = view.failure.as_deref().unwrap_or("for a reason that was not given");

@@ -35,6 +35,7 @@ pub(crate) fn doing(view: &View) -> &'static str {
         (_, PhaseView::Clarifying) if !view.answers.is_empty() => "Checking for follow-up questions",
         (_, PhaseView::Clarifying) => "The agent is looking at the task",
         (_, PhaseView::Confirming) => "Waiting for the plan to be confirmed",
+        (_, PhaseView::Resting) => "Waiting",
         (_, PhaseView::Working) => "The agent is working",
         (_, PhaseView::Reporting) if matches!(view.aim, Aim::Progress(_)) => "Writing the file",
         (_, PhaseView::Reporting | PhaseView::Ended) => "Looking at what changed",
