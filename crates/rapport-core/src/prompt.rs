@@ -1,5 +1,6 @@
 //! What agents are told, word for word.
 
+pub(crate) mod batch;
 pub(crate) mod progress;
 
 use crate::aim::Aim;
