@@ -41,8 +41,10 @@ async fn answer(
 ) -> Response {
     if *shared.door.borrow() == Door::Hanging {
         let mut door = shared.door.subscribe();
+        shared.change(|state| state.hung += 1);
         let _ = door.wait_for(|door| *door != Door::Hanging).await;
         over.0.now();
+        return written(&Ok(Value::Null));
     }
     let called =
         called(uri.path()).and_then(|method| Ok((method, Parameters::read(uri.query(), &headers, &body)?)));

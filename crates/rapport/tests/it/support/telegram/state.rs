@@ -39,6 +39,8 @@ pub(crate) struct State {
     pub(crate) commands: BTreeMap<String, Value>,
     /// Where updates are sent.
     pub(crate) webhook: Option<Webhook>,
+    /// How many requests came while the server was hanging.
+    pub(crate) hung: u32,
     pub(super) updates: Updates,
     pub(super) limiter: Limiter,
     pub(super) faults: Faults,
@@ -172,6 +174,7 @@ impl State {
             violations: Vec::new(),
             commands: BTreeMap::new(),
             webhook: None,
+            hung: 0,
             updates: Updates::new(),
             limiter: Limiter::new(Rates::Real),
             faults: Faults::default(),
