@@ -83,6 +83,11 @@ impl Session {
         plan.or(self.outline.as_ref().map(|outline| (outline.goal.as_str(), outline.description.as_str())))
     }
 
+    /// What an agent says about its plan.
+    pub fn plan_text(&self) -> Option<&str> {
+        self.plan.as_ref().map(|plan| plan.text.as_str())
+    }
+
     /// Where the plan is, from the project's root, if its file has what was agreed on so far.
     pub fn plan_path(&self) -> Option<&str> {
         let plan = self.plan.as_ref().filter(|plan| plan.saved == plan.revision)?;
