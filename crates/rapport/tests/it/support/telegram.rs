@@ -365,7 +365,8 @@ impl Shared {
         async move {
             let mut changed = self.changed.subscribe();
             let most = *self.patience.lock().unwrap();
-            let patience = self.clock.spawn(tokio::time::sleep(most));
+            // Made inside: outside, it would go by the clock of the test.
+            let patience = self.clock.spawn(async move { tokio::time::sleep(most).await });
             tokio::pin!(patience);
             loop {
                 if let Some(found) = self.look(&mut look) {
