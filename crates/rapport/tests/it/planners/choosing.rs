@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use rapport::agents::claude::ClaudeConfig;
+use rapport::config::{Layer, Settings};
 use rapport::planners::messages::Credential;
 use rapport::planners::{Means, Via, choose};
+use rapport::wiring::{self, Place};
 
 use super::server::{Answer, Server};
 use super::{KEY, brief, good, texts};
@@ -50,4 +52,25 @@ async fn chat_42_a_key_means_the_api_and_no_key_the_cli() {
     }
     let refused = choose(means(Via::Api, "https://x", None)).err().unwrap();
     assert_eq!(refused.to_string(), "there is no key for the model API");
+}
+
+/// What the settings say reaches the API.
+#[tokio::test]
+async fn chat_42_the_settings_name_key_model_and_address() {
+    let server = Server::giving(&[Answer::json(&good())]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place { home: folder.path().join("home"), project: folder.path().join("app") };
+    let variables = [
+        ("RAPPORT_PLANNER_VIA", "api"),
+        ("RAPPORT_PLANNER_API_KEY", KEY),
+        ("RAPPORT_PLANNER_MODEL", "tiny"),
+        ("RAPPORT_PLANNER_BASE_URL", &server.url),
+    ];
+    let env =
+        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let settings = Settings::load(&place.home, &place.project, env, Layer::default()).unwrap();
+    let planner = wiring::planner(&place, &settings).unwrap();
+    assert_eq!(texts(&planner.next(brief(1, &[])).await.unwrap()), ["Which library?"]);
+    let asked = server.asked();
+    assert_eq!((asked[0].header("x-api-key"), &asked[0].body["model"]), (Some(KEY), &"tiny".into()));
 }
