@@ -25,7 +25,7 @@ mod want;
 pub use action_plan::{Action, ActionPlan, Change, Deed, Replacement, Resource, Sign};
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
-pub use batch::{Batch, Brief};
+pub use batch::{Batch, Brief, signal};
 pub use branch::{Branch, Destination, StateWanted};
 pub use event::{
     Asker, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange, Origin, Room, Seed, Terms,
@@ -35,6 +35,7 @@ pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
 pub use plan::PlanFile;
 pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
+pub use prompt::batch::INTERACTIVE;
 pub use prompt::progress::plan_prompt;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use refusal::Refusal;

@@ -105,6 +105,7 @@ pub(crate) fn options(labels: &[&str]) -> Vec<Choice> {
             label: (*label).into(),
             value: label.to_lowercase().replace(' ', "-"),
             description: None,
+            recommended: false,
         })
         .collect()
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use super::ConfigError;
+use super::planner::PlannerLayer;
 
 /// One layer of settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -18,6 +19,8 @@ pub struct Layer {
     pub rounds: RoundsLayer,
     /// About questions.
     pub questions: QuestionsLayer,
+    /// About who makes rounds of questions.
+    pub planner: PlannerLayer,
 }
 
 /// About the agent.
@@ -108,6 +111,7 @@ impl Layer {
             },
             rounds: RoundsLayer { max: parsed(&env, "RAPPORT_ROUNDS_MAX", number)? },
             questions: QuestionsLayer { expire: parsed(&env, "RAPPORT_QUESTIONS_EXPIRE", duration)? },
+            planner: PlannerLayer::from_env(&env)?,
         })
     }
 
@@ -124,6 +128,7 @@ impl Layer {
             },
             rounds: RoundsLayer { max: upper.rounds.max.or(self.rounds.max) },
             questions: QuestionsLayer { expire: upper.questions.expire.or(self.questions.expire) },
+            planner: self.planner.under(upper.planner),
         }
     }
 }
@@ -147,12 +152,14 @@ fn channel(word: &str) -> Result<Channel, String> {
     }
 }
 
-fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SignedDuration>, D::Error> {
+pub(super) fn some_duration<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SignedDuration>, D::Error> {
     let words = Option::<String>::deserialize(deserializer)?;
     words.map(|words| duration(&words).map_err(D::Error::custom)).transpose()
 }
 
-fn parsed<T>(
+pub(super) fn parsed<T>(
     env: impl Fn(&str) -> Option<String>,
     name: &str,
     parse: impl Fn(&str) -> Result<T, String>,

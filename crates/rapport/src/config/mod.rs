@@ -2,6 +2,7 @@
 
 mod layer;
 mod places;
+mod planner;
 
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use thiserror::Error;
 
 pub use layer::{AgentLayer, Channel, Layer, QuestionsLayer, RoundsLayer, duration};
 pub use places::{home, project};
+pub use planner::{ApiKey, PlannerLayer, PlannerVia};
 
 /// The word for the scripted agent in `agent.command`.
 pub const REHEARSAL: &str = "rehearsal";
@@ -33,6 +35,8 @@ pub struct Settings {
     pub max_rounds: u32,
     /// How long a question stays open; forever where nothing is said.
     pub expire: Option<SignedDuration>,
+    /// Who makes rounds of questions, as far as anything is said about it.
+    pub planner: PlannerLayer,
 }
 
 /// What is wrong with the settings.
@@ -85,6 +89,7 @@ impl Settings {
             agent_env: all.agent.env.unwrap_or_default(),
             max_rounds: all.rounds.max.unwrap_or(5),
             expire: all.questions.expire,
+            planner: all.planner,
         })
     }
 

@@ -10,6 +10,7 @@ mod contract;
 mod crash;
 mod driver;
 mod faults;
+mod planners;
 mod planning;
 mod rehearsal;
 mod screens;

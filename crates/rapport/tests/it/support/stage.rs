@@ -133,6 +133,7 @@ pub(crate) fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> Draft
         label: (*label).into(),
         value: label.to_lowercase(),
         description: (!meaning.is_empty()).then(|| (*meaning).into()),
+        recommended: false,
     };
     let header = (!header.is_empty()).then(|| header.into());
     Draft {
