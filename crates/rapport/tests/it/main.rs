@@ -15,4 +15,5 @@ mod rehearsal;
 mod screens;
 mod story;
 mod support;
+mod telegram_wire;
 mod tidy;

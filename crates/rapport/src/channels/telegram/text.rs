@@ -1,6 +1,7 @@
 //! Words and how they look, kept apart: no markup that could be broken by what is in it. Ranges are bytes here; Telegram
 //! counts UTF-16 units, which is what [`Text::finish`] gives.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -161,6 +162,9 @@ impl Text {
     /// Takes line breaks away from the end, but nothing before `floor`.
     pub(super) fn drop_newlines(&mut self, floor: usize) {
         let kept = self.words.trim_end_matches('\n').len().max(floor);
+        if kept == self.words.len() {
+            return;
+        }
         self.words.truncate(kept);
         for span in &mut self.spans {
             span.range.end = span.range.end.min(kept);
@@ -197,7 +201,7 @@ impl Text {
         let mut spans = allowed(&text.spans);
         spans.retain(|span| !text.words[span.range.clone()].trim().is_empty());
         // The outer one first, as Telegram itself gives them.
-        spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
+        spans.sort_by_key(|span| (span.range.start, Reverse(span.range.end), rank(&span.style, 0)));
         spans.truncate(MOST_ENTITIES);
         let at = positions(&text.words, &spans);
         let unit = |byte| at.get(&byte).copied().unwrap_or_default();
