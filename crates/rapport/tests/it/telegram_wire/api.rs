@@ -135,6 +135,7 @@ async fn the_token_is_in_no_error() {
     });
     for base in [
         format!("http://{}", nobody().await),
+        format!("http://{}", breaks_off().await),
         format!("https://{hangs_up}"),
         format!("http://{hangs_up}"),
         "no address at all".into(),
@@ -152,6 +153,31 @@ async fn the_token_is_in_no_error() {
         assert!(!told.contains(SECRET), "{told}");
     }
     assert!(!format!("{api:?} {api:#?}").contains(SECRET));
+}
+
+/// The clock runs ahead while everybody waits, so that nobody has to.
+#[tokio::test(start_paused = true)]
+async fn who_never_answers_is_unreachable_and_the_token_is_not_told() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let api = client(&format!("http://{}", silent.local_addr().unwrap()));
+    for error in [api.get_me().await.unwrap_err(), api.get_updates(None).await.unwrap_err()] {
+        assert!(matches!(error, ApiError::Unreachable(_)), "{error:?}");
+        assert!(!format!("{error} {error:?}").contains(SECRET));
+    }
+}
+
+/// A server that begins an answer and hangs up.
+async fn breaks_off() -> std::net::SocketAddr {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let _ = connection.read(&mut [0; 1024]).await;
+            let _ = connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"ok\"").await;
+        }
+    });
+    address
 }
 
 #[test]

@@ -21,16 +21,27 @@ pub(super) struct Notes {
     pub(super) handled: Mutex<Vec<(u32, String)>>,
     tries: Mutex<BTreeMap<u32, u32>>,
     pub(super) go_on: watch::Sender<bool>,
+    begun: tokio::sync::Notify,
 }
 
 impl Notes {
     pub(super) fn new() -> Arc<Self> {
         let (go_on, _) = watch::channel(false);
-        Arc::new(Self { handled: Mutex::default(), tries: Mutex::default(), go_on })
+        Arc::new(Self {
+            handled: Mutex::default(),
+            tries: Mutex::default(),
+            go_on,
+            begun: tokio::sync::Notify::new(),
+        })
     }
 
     pub(super) fn ids(&self) -> Vec<u32> {
         self.handled.lock().unwrap().iter().map(|(id, _)| *id).collect()
+    }
+
+    /// Until a slow one is being handled.
+    pub(super) async fn begun(&self) {
+        self.begun.notified().await;
     }
 
     fn try_number(&self, id: u32) -> u32 {
@@ -46,6 +57,9 @@ impl Handler for Notes {
         Box::pin(async move {
             let UpdateContent::Message(message) = update.content else { return Handled::Durable };
             let text = message.text.unwrap_or_default();
+            if text == "slow" {
+                self.begun.notify_one();
+            }
             match text.as_str() {
                 "slow" => drop(self.go_on.subscribe().wait_for(|go_on| *go_on).await.unwrap()),
                 "again" if self.try_number(update.update_id) < 3 => return Handled::Again,

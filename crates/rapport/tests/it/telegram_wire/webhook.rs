@@ -75,12 +75,29 @@ async fn it_is_taken_only_when_it_is_durable() {
     let (running, _fake) = start(&world).await;
     let url = running.url.clone();
     let waiting = tokio::spawn(async move { post(&url, Some("s3cret"), body(1, "slow")).await });
+    world.notes.begun().await;
     // Another chat's update is through while the first one is still being made durable.
     let other = raw(2, 2, "x").get().as_bytes().to_vec();
     assert_eq!(post(&running.url, Some("s3cret"), other).await, 200);
     assert!(!waiting.is_finished());
     world.notes.go_on.send_replace(true);
     assert_eq!(waiting.await.unwrap(), 200);
+}
+
+#[tokio::test]
+async fn what_is_not_durable_when_it_stops_is_left_to_be_brought_again() {
+    client("http://127.0.0.1:1");
+    let world = World::new();
+    let (running, _fake) = start(&world).await;
+    let url = running.url.clone();
+    let waiting = tokio::spawn(async move { post(&url, Some("s3cret"), body(1, "slow")).await });
+    world.notes.begun().await;
+    let other = raw(2, 2, "x").get().as_bytes().to_vec();
+    assert_eq!(post(&running.url, Some("s3cret"), other).await, 200);
+    running.stop.send_replace(true);
+    assert_eq!(waiting.await.unwrap(), 503);
+    running.ends.await.unwrap();
+    assert_eq!(world.notes.ids(), [2]);
 }
 
 #[tokio::test]
