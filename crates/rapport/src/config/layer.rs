@@ -8,6 +8,7 @@ use serde::de::{Deserializer, Error as _};
 
 use super::ConfigError;
 use super::planner::PlannerLayer;
+use super::telegram::TelegramLayer;
 
 /// One layer of settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -21,6 +22,8 @@ pub struct Layer {
     pub questions: QuestionsLayer,
     /// About who makes rounds of questions.
     pub planner: PlannerLayer,
+    /// About the Telegram channel.
+    pub telegram: TelegramLayer,
 }
 
 /// About the agent.
@@ -112,6 +115,7 @@ impl Layer {
             rounds: RoundsLayer { max: parsed(&env, "RAPPORT_ROUNDS_MAX", number)? },
             questions: QuestionsLayer { expire: parsed(&env, "RAPPORT_QUESTIONS_EXPIRE", duration)? },
             planner: PlannerLayer::from_env(&env)?,
+            telegram: TelegramLayer::from_env(&env)?,
         })
     }
 
@@ -129,6 +133,7 @@ impl Layer {
             rounds: RoundsLayer { max: upper.rounds.max.or(self.rounds.max) },
             questions: QuestionsLayer { expire: upper.questions.expire.or(self.questions.expire) },
             planner: self.planner.under(upper.planner),
+            telegram: self.telegram.under(upper.telegram),
         }
     }
 }

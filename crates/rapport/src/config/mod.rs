@@ -3,6 +3,7 @@
 mod layer;
 mod places;
 mod planner;
+mod telegram;
 
 use std::path::Path;
 
@@ -12,6 +13,7 @@ use thiserror::Error;
 pub use layer::{AgentLayer, Channel, Layer, QuestionsLayer, RoundsLayer, duration};
 pub use places::{home, project};
 pub use planner::{ApiKey, PlannerLayer, PlannerVia};
+pub use telegram::{Secret, TelegramLayer, TelegramSettings, WebhookLayer, WebhookSettings};
 
 /// The word for the scripted agent in `agent.command`.
 pub const REHEARSAL: &str = "rehearsal";
@@ -37,6 +39,8 @@ pub struct Settings {
     pub expire: Option<SignedDuration>,
     /// Who makes rounds of questions, as far as anything is said about it.
     pub planner: PlannerLayer,
+    /// About the Telegram channel.
+    pub telegram: TelegramSettings,
 }
 
 /// What is wrong with the settings.
@@ -90,6 +94,7 @@ impl Settings {
             max_rounds: all.rounds.max.unwrap_or(5),
             expire: all.questions.expire,
             planner: all.planner,
+            telegram: all.telegram.settings()?,
         })
     }
 

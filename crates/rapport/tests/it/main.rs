@@ -17,4 +17,5 @@ mod screens;
 mod story;
 mod support;
 mod telegram_server;
+mod telegram_wire;
 mod tidy;
