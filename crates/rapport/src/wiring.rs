@@ -122,6 +122,7 @@ impl Place {
             branched_from: None,
             room: None,
             grown_from: None,
+            request: None,
         })
     }
 }

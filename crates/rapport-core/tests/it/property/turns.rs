@@ -57,7 +57,9 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
         14 => return act(done.map_or(Act::Confirm, |question| Act::Reopen { question })),
         15 => return act(open.map_or(Act::Confirm, |question| Act::Keep { question })),
         16 => return act(Act::Confirm),
-        17 | 18 => return act(Act::Say { text: ["hello", "and now?", " "][usize::from(how % 3)].into() }),
+        17 | 18 => {
+            return act(Act::Say { text: ["hello", "and now?", " "][usize::from(how % 3)].into(), id: None });
+        }
         19 => {
             let conversation = ConversationId::new(format!("conversation-{how}"));
             return act(Act::Draft {
