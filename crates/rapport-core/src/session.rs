@@ -15,7 +15,7 @@ mod resting;
 mod wants;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 
@@ -51,6 +51,8 @@ pub struct Session {
     pub(crate) outline: Option<Outline>,
     /// What somebody said and the agent was not told yet, in order.
     pub(crate) heard: Vec<String>,
+    /// What the latest of all that was said is known by.
+    pub(crate) heard_lately: VecDeque<String>,
     /// Check sums of turns that are complete, by directory and file.
     pub(crate) sealed: BTreeMap<String, BTreeMap<String, String>>,
     /// What the agent wanted to ask and was told to do without, in order.
@@ -307,6 +309,7 @@ impl Session {
             plan: None,
             outline: None,
             heard: Vec::new(),
+            heard_lately: created.request.iter().cloned().collect(),
             sealed: BTreeMap::new(),
             unasked: Vec::new(),
             usage: Usage::default(),

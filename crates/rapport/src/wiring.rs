@@ -13,7 +13,7 @@ use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{Claude, ClaudeConfig};
 use crate::cli::Common;
 use crate::clock::{self, Clock};
-use crate::config::{self, Layer, Settings};
+use crate::config::{self, Layer, Secret, Settings};
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts};
 use crate::error::{Code, Failure};
@@ -122,6 +122,7 @@ impl Place {
             branched_from: None,
             room: None,
             grown_from: None,
+            request: None,
         })
     }
 }
@@ -211,7 +212,8 @@ pub fn agent_config(place: &Place, settings: &Settings) -> Result<ClaudeConfig, 
 pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, Failure> {
     let named = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     let said = &settings.planner;
-    let key = said.api_key.clone().map(|key| key.0).or_else(|| named("ANTHROPIC_API_KEY").map(Into::into));
+    let key =
+        said.api_key.clone().map(Secret::into_inner).or_else(|| named("ANTHROPIC_API_KEY").map(Into::into));
     let token = || named("ANTHROPIC_AUTH_TOKEN").map(|token| Credential::Token(token.into()));
     let means = Means {
         via: match said.via.unwrap_or_default() {

@@ -53,7 +53,8 @@ impl Session {
 
     fn after_batch(&self, batch: &Batch) -> Vec<Event> {
         let questions = self.named(&batch.questions);
-        if batch.done || questions.is_empty() {
+        let at_the_cap = self.rounds_asked() >= self.created.terms.max_rounds;
+        if batch.done || questions.is_empty() || at_the_cap {
             return self.sum_up(Some(batch));
         }
         let outlined = self.outline.is_none().then(|| {

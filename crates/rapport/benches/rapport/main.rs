@@ -256,6 +256,7 @@ fn created(n: usize) -> Created {
         branched_from: None,
         room: None,
         grown_from: None,
+        request: None,
     }
 }
 

@@ -3,6 +3,7 @@
 mod layer;
 mod places;
 mod planner;
+mod secret;
 mod telegram;
 
 use std::path::Path;
@@ -12,8 +13,9 @@ use thiserror::Error;
 
 pub use layer::{AgentLayer, Channel, Layer, QuestionsLayer, RoundsLayer, duration};
 pub use places::{home, project};
-pub use planner::{ApiKey, PlannerLayer, PlannerVia};
-pub use telegram::{Secret, TelegramLayer, TelegramSettings, WebhookLayer, WebhookSettings};
+pub use planner::{PlannerLayer, PlannerVia};
+pub use secret::Secret;
+pub use telegram::{TelegramLayer, TelegramSettings, WebhookLayer, WebhookSettings};
 
 /// The word for the scripted agent in `agent.command`.
 pub const REHEARSAL: &str = "rehearsal";

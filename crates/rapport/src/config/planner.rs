@@ -1,12 +1,11 @@
 //! About who makes rounds of questions.
 
 use jiff::SignedDuration;
-use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use serde::de::Deserializer;
 
 use super::ConfigError;
 use super::layer::{duration, parsed, some_duration};
+use super::secret::Secret;
 
 /// About who makes rounds of questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -22,7 +21,7 @@ pub struct PlannerLayer {
     #[serde(deserialize_with = "some_duration")]
     pub timeout: Option<SignedDuration>,
     /// The key of the model's API, if it is not in the environment.
-    pub api_key: Option<ApiKey>,
+    pub api_key: Option<Secret>,
 }
 
 /// Which way a model is asked.
@@ -38,24 +37,6 @@ pub enum PlannerVia {
     Agent,
 }
 
-/// A key. It is not shown, not even while looking for mistakes.
-#[derive(Clone, Debug)]
-pub struct ApiKey(pub SecretString);
-
-impl PartialEq for ApiKey {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.expose_secret() == other.0.expose_secret()
-    }
-}
-
-impl Eq for ApiKey {}
-
-impl<'de> Deserialize<'de> for ApiKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|key| Self(key.into()))
-    }
-}
-
 impl PlannerLayer {
     /// What the environment says.
     pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
@@ -65,7 +46,7 @@ impl PlannerLayer {
             model: given("RAPPORT_PLANNER_MODEL"),
             base_url: given("RAPPORT_PLANNER_BASE_URL"),
             timeout: parsed(&env, "RAPPORT_PLANNER_TIMEOUT", duration)?,
-            api_key: given("RAPPORT_PLANNER_API_KEY").map(|key| ApiKey(key.into())),
+            api_key: given("RAPPORT_PLANNER_API_KEY").map(Secret::new),
         })
     }
 

@@ -1,25 +1,19 @@
-//! Settings of the Telegram channel. Secrets are never shown, not even for debugging.
+//! Settings of the Telegram channel.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use jiff::SignedDuration;
-use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
-use serde::de::Deserializer;
 
 use super::ConfigError;
 use super::layer::{duration, parsed, some_duration};
+use super::secret::Secret;
 
 /// Where the Bot API is, unless something else is said.
 const API_URL: &str = "https://api.telegram.org";
 /// After how long somebody is reminded of an open question, unless something else is said.
 const REMIND: SignedDuration = SignedDuration::from_mins(15);
-
-/// A word that must not be seen.
-#[derive(Clone)]
-pub struct Secret(SecretString);
 
 /// About the Telegram channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -78,18 +72,6 @@ pub struct WebhookSettings {
     pub listen: SocketAddr,
     /// What only Telegram knows; made up where nothing is said.
     pub secret: Option<Secret>,
-}
-
-impl Secret {
-    /// This word, to be kept.
-    pub fn new(word: String) -> Self {
-        Self(SecretString::from(word))
-    }
-
-    /// For whoever needs it.
-    pub fn into_inner(self) -> SecretString {
-        self.0
-    }
 }
 
 impl TelegramLayer {
@@ -153,26 +135,6 @@ impl WebhookLayer {
                 what: "needs both url (where Telegram finds it) and listen (such as 127.0.0.1:8443)".into(),
             }),
         }
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-impl PartialEq for Secret {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.expose_secret() == other.0.expose_secret()
-    }
-}
-
-impl Eq for Secret {}
-
-impl<'de> Deserialize<'de> for Secret {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::new)
     }
 }
 

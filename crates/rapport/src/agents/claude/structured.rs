@@ -55,12 +55,12 @@ pub enum StructuredError {
     #[error("{0}")]
     Failed(String),
     /// It took too long.
-    #[error("{program} did not answer within {seconds} seconds")]
+    #[error("{program} did not answer within {time:?}")]
     TooLong {
         /// Which program.
         program: String,
         /// How long that is.
-        seconds: u64,
+        time: Duration,
     },
 }
 
@@ -86,7 +86,7 @@ pub async fn call(
             process.kill();
             // What is left of it is nobody's concern: the keeper sees to it.
             let _ = timeout(config.grace, process.gone()).await;
-            Err(StructuredError::TooLong { program, seconds: call.timeout.as_secs() })
+            Err(StructuredError::TooLong { program, time: call.timeout })
         }
     }
 }

@@ -11,6 +11,8 @@ use super::pairing::{Pairing, Try};
 pub const REFUSAL: &str = "This bot is private.";
 /// How often a stranger is told.
 const AGAIN: SignedDuration = SignedDuration::from_hours(1);
+/// How often those who may be told again are forgotten, at most.
+const SWEEP: SignedDuration = SignedDuration::from_mins(1);
 /// How many strangers are remembered. While there are more within an hour, the rest are told nothing.
 const MOST_STRANGERS: usize = 10_000;
 
@@ -20,6 +22,8 @@ pub struct Access {
     allowed: BTreeSet<u64>,
     pairing: Option<Pairing>,
     refused: HashMap<u64, Timestamp>,
+    /// When those who may be told again were forgotten last. Not at every stranger: a crowd must not be costly.
+    swept: Option<Timestamp>,
 }
 
 /// What to do with what somebody sent.
@@ -90,8 +94,10 @@ impl Access {
         if self.refused.get(&sender).is_some_and(|told| lately(*told)) {
             return Verdict::Ignore;
         }
-        if self.refused.len() >= MOST_STRANGERS {
+        let swept_lately = self.swept.is_some_and(|swept| now.duration_since(swept) < SWEEP);
+        if self.refused.len() >= MOST_STRANGERS && !swept_lately {
             self.refused.retain(|_, told| lately(*told));
+            self.swept = Some(now);
         }
         if self.refused.len() >= MOST_STRANGERS {
             return Verdict::Ignore;

@@ -16,7 +16,7 @@ pub struct Backoff {
 
 impl Backoff {
     /// How long to wait now, after one failure more.
-    pub fn next(&mut self) -> Duration {
+    pub fn grow(&mut self) -> Duration {
         let full = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         full - (full / 4).mul_f64(chance())

@@ -244,7 +244,7 @@ impl Taking {
         let task = self.under_way.spawn(async move {
             let mut backoff = Backoff::default();
             while handler.handle(update.clone()).await == Handled::Again {
-                sleep(backoff.next()).await;
+                sleep(backoff.grow()).await;
             }
         });
         self.of_task.insert(task.id(), (chat, id));
@@ -289,7 +289,7 @@ impl Taking {
                     self.tell(Notice::Unwritten { why });
                 }
                 // Whoever asks again does so at once; the disk needs time.
-                sleep(self.backoff.next()).await;
+                sleep(self.backoff.grow()).await;
                 return false;
             }
         }

@@ -102,7 +102,7 @@ impl Lane {
                 self.finish(Ok(Sent::Dropped))
             }
             Err(ApiError::TooMany { retry_after }) => self.held = Some(Held::Paused(now + retry_after)),
-            Err(ApiError::Unreachable(_)) => self.held = Some(Held::Unreachable(now + self.backoff.next())),
+            Err(ApiError::Unreachable(_)) => self.held = Some(Held::Unreachable(now + self.backoff.grow())),
             Err(ApiError::NotModified) => self.finish(Ok(Sent::Done)),
             other => self.finish(other),
         }

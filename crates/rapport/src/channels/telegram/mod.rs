@@ -24,6 +24,7 @@ pub mod users;
 pub mod webhook;
 
 mod durable;
+mod entities;
 mod lane;
 
 use std::path::PathBuf;

@@ -125,7 +125,7 @@ impl Trouble {
                 }
             }
         }
-        sleep(self.backoff.next()).await;
+        sleep(self.backoff.grow()).await;
     }
 
     fn tell(&self, notice: Notice) {

@@ -1,18 +1,17 @@
 //! Words and how they look, kept apart: no markup that could be broken by what is in it. Ranges are bytes here; Telegram
 //! counts UTF-16 units, which is what [`Text::finish`] gives.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-use frankenstein::types::{MessageEntity, MessageEntityType};
+use frankenstein::types::MessageEntity;
 use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::entities;
 
 /// How long a message may be, in UTF-16 units.
 pub const MESSAGE: usize = 4096;
 /// How long what is said about a file may be.
 pub const CAPTION: usize = 1024;
-/// How many entities a message may have; Telegram leaves out the rest.
-const MOST_ENTITIES: usize = 100;
 
 /// Words and how they look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -161,6 +160,9 @@ impl Text {
     /// Takes line breaks away from the end, but nothing before `floor`.
     pub(super) fn drop_newlines(&mut self, floor: usize) {
         let kept = self.words.trim_end_matches('\n').len().max(floor);
+        if kept == self.words.len() {
+            return;
+        }
         self.words.truncate(kept);
         for span in &mut self.spans {
             span.range.end = span.range.end.min(kept);
@@ -194,15 +196,7 @@ impl Text {
     /// What Telegram is given: at most a message's length, and entities that follow its rules.
     pub fn finish(&self) -> (String, Vec<MessageEntity>) {
         let text = self.trimmed(MESSAGE);
-        let mut spans = allowed(&text.spans);
-        spans.retain(|span| !text.words[span.range.clone()].trim().is_empty());
-        // The outer one first, as Telegram itself gives them.
-        spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
-        spans.truncate(MOST_ENTITIES);
-        let at = positions(&text.words, &spans);
-        let unit = |byte| at.get(&byte).copied().unwrap_or_default();
-        let entities = spans.iter().map(|span| entity(span, unit(span.range.start), unit(span.range.end)));
-        let entities = entities.collect();
+        let entities = entities::of(&text.words, &text.spans);
         (text.words, entities)
     }
 }
@@ -235,118 +229,4 @@ fn fitting_chars(words: &str, most: usize) -> usize {
         }
     }
     words.len()
-}
-
-/// Telegram's rules: code contains nothing and is in nothing but a quotation; quotations and links are not in their own
-/// kind. A link wins over code in it; other styles are left out where there is code.
-fn allowed(spans: &[Span]) -> Vec<Span> {
-    let inside = |inner: &Span, outer: &Span| {
-        inner.range.start >= outer.range.start && inner.range.end <= outer.range.end
-    };
-    let kept = |at: usize, span: &Span| {
-        let among = |fits: &dyn Fn(&Style) -> bool| {
-            let larger = |(other, outer): (usize, &Span)| {
-                other != at
-                    && fits(&outer.style)
-                    && inside(span, outer)
-                    // Of two that are the same, the first one stays.
-                    && (outer.range != span.range || rank(&outer.style, other) < rank(&span.style, at))
-            };
-            spans.iter().enumerate().any(larger)
-        };
-        match &span.style {
-            Style::Code => !among(&|style| matches!(style, Style::Link(_) | Style::Pre(_) | Style::Code)),
-            Style::Link(_) => !among(&|style| matches!(style, Style::Link(_) | Style::Pre(_))),
-            Style::Pre(_) => !among(&|style| matches!(style, Style::Pre(_))),
-            Style::Quote | Style::Folded => {
-                !among(&|style| matches!(style, Style::Quote | Style::Folded | Style::Pre(_)))
-            }
-            Style::Heading | Style::Bold => !among(&|style| matches!(style, Style::Heading | Style::Bold)),
-            Style::Italic | Style::Struck | Style::Spoiler => true,
-        }
-    };
-    let whole: Vec<Span> =
-        spans.iter().enumerate().filter(|(at, span)| kept(*at, span)).map(|(_, span)| span.clone()).collect();
-    let code: Vec<Range<usize>> =
-        whole.iter().filter(|span| is_code(span)).map(|span| span.range.clone()).collect();
-    whole.into_iter().flat_map(|span| without(span, &code)).collect()
-}
-
-fn rank(style: &Style, at: usize) -> (u8, usize) {
-    let outer = match style {
-        Style::Pre(_) => 0,
-        Style::Link(_) => 1,
-        Style::Quote | Style::Folded => 2,
-        Style::Code => 3,
-        Style::Heading | Style::Bold | Style::Italic | Style::Struck | Style::Spoiler => 4,
-    };
-    (outer, at)
-}
-
-fn is_code(span: &Span) -> bool {
-    matches!(span.style, Style::Code | Style::Pre(_))
-}
-
-/// What is left of a span outside of code, if it may not contain any.
-fn without(span: Span, code: &[Range<usize>]) -> Vec<Span> {
-    if !is_inline(&span.style) {
-        return vec![span];
-    }
-    let mut code: Vec<_> =
-        code.iter().filter(|c| c.start < span.range.end && c.end > span.range.start).cloned().collect();
-    code.sort_by_key(|range| range.start);
-    let (mut left, mut start) = (Vec::new(), span.range.start);
-    for hole in code {
-        if start < hole.start {
-            left.push(Span { range: start..hole.start, style: span.style.clone() });
-        }
-        start = start.max(hole.end);
-    }
-    if start < span.range.end {
-        left.push(Span { range: start..span.range.end, style: span.style });
-    }
-    left
-}
-
-fn is_inline(style: &Style) -> bool {
-    match style {
-        Style::Heading | Style::Bold | Style::Italic | Style::Struck | Style::Spoiler => true,
-        Style::Code | Style::Pre(_) | Style::Link(_) | Style::Quote | Style::Folded => false,
-    }
-}
-
-/// Bytes as UTF-16 units, for where spans begin and end.
-fn positions(words: &str, spans: &[Span]) -> BTreeMap<usize, usize> {
-    let mut at: BTreeMap<usize, usize> =
-        spans.iter().flat_map(|span| [span.range.start, span.range.end]).map(|byte| (byte, 0)).collect();
-    let (mut from, mut unit) = (0, 0);
-    for (byte, place) in &mut at {
-        unit += units(&words[from..*byte]);
-        from = *byte;
-        *place = unit;
-    }
-    at
-}
-
-fn entity(span: &Span, start: usize, end: usize) -> MessageEntity {
-    let (kind, url, language) = match &span.style {
-        Style::Heading | Style::Bold => (MessageEntityType::Bold, None, None),
-        Style::Italic => (MessageEntityType::Italic, None, None),
-        Style::Struck => (MessageEntityType::Strikethrough, None, None),
-        Style::Spoiler => (MessageEntityType::Spoiler, None, None),
-        Style::Code => (MessageEntityType::Code, None, None),
-        Style::Pre(language) => (MessageEntityType::Pre, None, language.clone()),
-        Style::Link(to) => (MessageEntityType::TextLink, Some(to.clone()), None),
-        Style::Quote => (MessageEntityType::Blockquote, None, None),
-        Style::Folded => (MessageEntityType::ExpandableBlockquote, None, None),
-    };
-    // A finished text is 4096 units long at most.
-    let short = |units: usize| u16::try_from(units).unwrap_or(u16::MAX);
-    MessageEntity::builder()
-        .type_field(kind)
-        .offset(short(start))
-        .length(short(end - start))
-        .maybe_url(url)
-        .maybe_language(language)
-        .build()
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -15,6 +16,7 @@ use subtle::ConstantTimeEq as _;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::Now;
 use super::api::{ALLOWED_UPDATES, Api};
@@ -27,6 +29,10 @@ use super::poll::Trouble;
 pub const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 /// How large an update may be.
 pub const MOST_BYTES: usize = 1 << 20;
+/// How long one may take to come in.
+const READING: Duration = Duration::from_secs(30);
+/// How long those who are being answered are waited for at the end.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How updates are delivered.
 #[derive(Clone, Debug)]
@@ -96,12 +102,12 @@ impl Webhook {
             .secret_token(self.secret.expose_secret())
             .build();
         let mut told = stop.clone();
-        let server = axum::serve(self.listener, router(self.secret, intake));
+        let server = axum::serve(self.listener, router(self.secret, intake, stop.clone()));
         let server = server.with_graceful_shutdown(async move {
             let _ = stop.wait_for(|stop| *stop).await;
         });
         // It listens already when Telegram learns of it.
-        let serving = tokio::spawn(server.into_future());
+        let mut serving = tokio::spawn(server.into_future());
         let set = tokio::select! {
             set = set_webhook(api, &params, Trouble::new(notices, now)) => set,
             _ = told.wait_for(|stop| *stop) => Ok(()),
@@ -110,37 +116,56 @@ impl Webhook {
             serving.abort();
             return Err(error.into());
         }
-        match serving.await {
-            Ok(served) => served.map_err(WebhookError::Broken),
-            Err(error) => Err(WebhookError::Broken(std::io::Error::other(error))),
+        tokio::select! {
+            served = &mut serving => return match served {
+                Ok(served) => served.map_err(WebhookError::Broken),
+                Err(error) => Err(WebhookError::Broken(std::io::Error::other(error))),
+            },
+            _ = told.wait_for(|stop| *stop) => {}
         }
+        // Who only holds a connection open is not waited for.
+        if timeout(FAREWELL, &mut serving).await.is_err() {
+            serving.abort();
+        }
+        Ok(())
     }
 }
 
 /// What answers. The path says nothing: who knows the secret is Telegram.
-pub fn router(secret: SecretString, intake: Intake) -> Router {
-    let state = Arc::new(Door { secret, intake });
-    Router::new().route("/", post(take)).route("/{*path}", post(take)).with_state(state)
+pub fn router(secret: SecretString, intake: Intake, stop: watch::Receiver<bool>) -> Router {
+    let state = Arc::new(Door { secret, intake, stop });
+    Router::new().route("/", post(answer)).route("/{*path}", post(answer)).with_state(state)
 }
 
 struct Door {
     secret: SecretString,
     intake: Intake,
+    stop: watch::Receiver<bool>,
 }
 
-async fn take(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) -> StatusCode {
+async fn answer(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) -> StatusCode {
     if !knows_the_secret(&headers, &door.secret) {
         return StatusCode::UNAUTHORIZED;
     }
-    let Ok(bytes) = to_bytes(body, MOST_BYTES).await else {
-        return StatusCode::PAYLOAD_TOO_LARGE;
+    let mut stop = door.stop.clone();
+    tokio::select! {
+        status = take(&door, body) => status,
+        // It is not done, so Telegram has to bring it again.
+        _ = stop.wait_for(|stop| *stop) => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+async fn take(door: &Door, body: Body) -> StatusCode {
+    let bytes = match timeout(READING, to_bytes(body, MOST_BYTES)).await {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
+        Err(_) => return StatusCode::REQUEST_TIMEOUT,
     };
     let Ok(raw) = serde_json::from_slice::<Box<RawValue>>(&bytes) else {
         return StatusCode::BAD_REQUEST;
     };
     match door.intake.take(raw).await {
         Ok(()) => StatusCode::OK,
-        // It is not done, so Telegram has to bring it again.
         Err(_) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

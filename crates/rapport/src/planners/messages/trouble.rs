@@ -33,7 +33,7 @@ impl Trouble {
     pub(super) fn lost(url: &Url, timeout: Duration, error: &reqwest::Error) -> Self {
         let place = place(url);
         let words = if error.is_timeout() {
-            format!("the model API at {place} did not answer within {} seconds", timeout.as_secs())
+            format!("the model API at {place} did not answer within {timeout:?}")
         } else {
             format!("cannot reach the model API at {place}: {}", cause(error))
         };

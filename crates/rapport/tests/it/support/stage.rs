@@ -30,6 +30,7 @@ impl Stage {
             branched_from: None,
             room: None,
             grown_from: None,
+            request: None,
         };
         let now: Timestamp = "2026-01-24T10:00:00Z".parse().expect("a time");
         let first = Entry { seq: 1, at: now, facts: Session::begin(created).expect("a task") };

@@ -71,6 +71,7 @@ pub(crate) struct Shared {
     lines: Arc<Lines>,
     /// Its clock runs, whatever the clock of the test does.
     clock: Handle,
+    patience: Mutex<Duration>,
 }
 
 impl TelegramServer {
@@ -92,6 +93,7 @@ impl TelegramServer {
             in_force,
             lines,
             clock: runtime.handle().clone(),
+            patience: Mutex::new(PATIENCE),
         });
         runtime.spawn(serve::serve(wire, shared.clone()));
         runtime.spawn(delivery::deliver(shared.clone()));
@@ -244,6 +246,11 @@ impl TelegramServer {
         self.shared.look(look)
     }
 
+    /// How long anything may take to become true, from now on.
+    pub(crate) fn patience(&self, patience: Duration) {
+        *self.shared.patience.lock().unwrap() = patience;
+    }
+
     /// Waits until this gives something; panics with all chats if it never does.
     #[track_caller]
     pub(crate) fn wait_for<T>(
@@ -357,7 +364,9 @@ impl Shared {
         let from = Location::caller();
         async move {
             let mut changed = self.changed.subscribe();
-            let patience = self.clock.spawn(async { tokio::time::sleep(PATIENCE).await });
+            let most = *self.patience.lock().unwrap();
+            // Made inside: outside, it would go by the clock of the test.
+            let patience = self.clock.spawn(async move { tokio::time::sleep(most).await });
             tokio::pin!(patience);
             loop {
                 if let Some(found) = self.look(&mut look) {

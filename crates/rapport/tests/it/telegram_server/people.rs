@@ -1,10 +1,12 @@
 //! What people see: screens, topics, replies, files, and what is printed when a test waits in vain.
 
+use std::time::Duration;
+
 use reqwest::multipart::{Form, Part};
 use serde_json::json;
 
 use super::{Bot, keyboard};
-use crate::support::telegram::{Content, Privacy, Rates, Sound, TelegramServer};
+use crate::support::telegram::{Content, Privacy, Rates, Sound, Standing, TelegramServer};
 
 const ANN: i64 = 7001;
 
@@ -27,7 +29,12 @@ async fn a_chat_can_be_read_as_plain_text() {
     bot.done("sendMessage", card).await;
     let typed = json!({ "chat_id": ANN, "text": "Type it", "reply_markup": { "force_reply": true } });
     let prompt = bot.done("sendMessage", typed).await["message_id"].clone();
-    bot.done("editMessageText", json!({ "chat_id": ANN, "message_id": prompt, "text": "Type it now" })).await;
+    let edit =
+        bot.refused("editMessageText", json!({ "chat_id": ANN, "message_id": prompt, "text": "now" })).await;
+    assert_eq!(edit, (400, "Bad Request: message can't be edited".to_owned()), "it asks for a reply");
+    ann.replies_when_asked("Dim").await;
+    let said = bot.says(ANN, "Thinking").await;
+    bot.done("editMessageText", json!({ "chat_id": ANN, "message_id": said, "text": "Thought" })).await;
     let gone = bot.says(ANN, "gone").await;
     bot.done("deleteMessage", json!({ "chat_id": ANN, "message_id": gone })).await;
     let expected = "\
@@ -36,7 +43,10 @@ async fn a_chat_can_be_read_as_plain_text() {
     Which one?
     [Light] [Dark]
     [✖ Cancel]
-[103] bot (edited 1x): Type it now
+[103] bot: Type it
+    (asks for a reply)
+[104] Ann (to 103): Dim
+[105] bot (edited 1x): Thought
 ";
     assert_eq!(ann.screen(), expected);
     assert_eq!(ann.card().await.id, 102);
@@ -54,6 +64,39 @@ async fn what_was_said_before_the_last_act_is_not_taken_for_the_answer() {
     ann.types("again");
     let (seen, _) = tokio::join!(ann.sees("ok"), bot.says(ANN, "ok, new"));
     assert_eq!(seen.text(), "ok, new");
+}
+
+#[tokio::test]
+#[should_panic(
+    expected = "waited in vain for \"Q1\", for Ann\n--- Ann (7001)\n[101] Ann: hello\n[102] bot: What?\n"
+)]
+async fn who_waits_in_vain_is_shown_the_chat() {
+    let server = TelegramServer::start().await;
+    let ann = server.person(ANN, "Ann");
+    ann.types("hello");
+    Bot::of(&server).says(ANN, "What?").await;
+    server.patience(Duration::from_millis(1));
+    ann.sees("Q1").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_whose_clock_stands_still_can_wait_too() {
+    let server = TelegramServer::start().await;
+    let ann = server.person(ANN, "Ann");
+    let bot = Bot::of(&server);
+    let (seen, id) = tokio::join!(ann.sees("hi"), bot.says(ANN, "hi"));
+    assert_eq!(i64::from(seen.id), id);
+}
+
+#[tokio::test]
+async fn a_bot_may_write_once_it_was_written_to() {
+    let server = TelegramServer::start().await;
+    let ann = server.person(ANN, "Ann");
+    server.stand(ANN, Standing::Unmet);
+    let bot = Bot::of(&server);
+    assert_eq!(bot.refused("sendMessage", json!({ "chat_id": ANN, "text": "hi" })).await.0, 403);
+    ann.types("/start");
+    bot.says(ANN, "hi").await;
 }
 
 #[tokio::test]

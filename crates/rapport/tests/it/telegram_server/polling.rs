@@ -4,7 +4,7 @@ use frankenstein::updates::Update;
 use serde_json::json;
 
 use super::{Bot, id, keyboard, texts};
-use crate::support::telegram::{Order, TelegramServer};
+use crate::support::telegram::{Order, Outcome, TelegramServer};
 
 const ANN: i64 = 7001;
 
@@ -60,7 +60,11 @@ async fn of_two_who_poll_at_once_the_earlier_is_ended() {
         second.done("getUpdates", json!({ "timeout": 50 })).await
     };
     let act = async {
-        server.called("getUpdates", 2).await;
+        server
+            .wait_for("the earlier one to end", |state| {
+                matches!(state.calls.first()?.outcome, Outcome::Refused(_)).then_some(())
+            })
+            .await;
         ann.types("hello");
     };
     let (refused, updates, ()) = tokio::join!(earlier, later, act);

@@ -189,6 +189,11 @@ impl ChatMessage {
         self.author == Author::Bot
     }
 
+    /// Whether it came with something else than buttons under it: such a message cannot be edited.
+    pub(crate) fn has_other_markup(&self) -> bool {
+        matches!(self.now().markup, Markup::Keyboard(_) | Markup::ForceReply(_))
+    }
+
     /// The part of the text that an entity of this type covers, for each.
     pub(crate) fn marked(&self, kind: &str) -> Vec<String> {
         let units: Vec<u16> = self.text().encode_utf16().collect();

@@ -48,7 +48,6 @@ pub(crate) fn notice(method: &str, parameters: &Parameters) -> Vec<Violation> {
 /// What is lost when it is read and written again.
 fn compare<T: DeserializeOwned + Serialize>(values: Map<String, Value>) -> Result<Vec<String>, String> {
     let sent = Value::Object(values);
-    // A file's name stands where the type has a path.
     let read: T = serde_json::from_value(sent.clone()).map_err(|error| error.to_string())?;
     let kept = serde_json::to_value(read).map_err(|error| error.to_string())?;
     let mut lost = Vec::new();

@@ -57,6 +57,16 @@ impl Person {
         self.sends(Content::Text, text, Some(message))
     }
 
+    /// Waits until the bot asks for a reply, and gives it, as phones then do by themselves.
+    #[track_caller]
+    pub(crate) fn replies_when_asked(&self, text: &str) -> impl Future<Output = i32> {
+        let asked = self.waits("being asked for a reply".to_owned(), |person, state| {
+            let asks = |message: &&ChatMessage| matches!(message.now().markup, Markup::ForceReply(_));
+            person.on_screen(state).rfind(asks).map(|message| message.id)
+        });
+        async move { self.replies_to(asked.await, text) }
+    }
+
     /// Sends a picture.
     pub(crate) fn sends_photo(&self, caption: &str) -> i32 {
         self.sends(Content::Photo, caption, None)
@@ -107,7 +117,7 @@ impl Person {
             let mut cards = person.on_screen(state).rev().filter(|message| message.is_by_bot());
             cards.find_map(|card| {
                 let button = card.now().markup.rows().iter().flatten().find(|button| button.text == label)?;
-                Some((card.id, button.data.clone().unwrap_or_default()))
+                Some((card.id, button.data.clone()?))
             })
         });
         async move {
@@ -256,6 +266,9 @@ impl Person {
             let text = Formatted { text: text.to_owned(), entities: commands(text), dropped: 0 };
             let draft = Draft { reply_to, topic: self.topic, ..Draft::new(author, content, text) };
             let id = state.say(self.chat, draft);
+            if let Some(chat) = state.chats.get_mut(&self.chat).filter(|chat| chat.bot == Standing::Unmet) {
+                chat.bot = Standing::Member;
+            }
             if self.reaches_the_bot(state, id) {
                 self.tell(state, "message", id);
             }

@@ -63,8 +63,8 @@ fn own_message(state: &State, parameters: &Parameters) -> Result<(i64, i32)> {
     let chat = chat(state, parameters)?;
     match state.message(chat, id) {
         None => Err(Refusal::bad_request("message to edit not found")),
-        Some(message) if !message.is_by_bot() => Err(Refusal::bad_request("message can't be edited")),
-        Some(_) => Ok((chat, id)),
+        Some(message) if message.is_by_bot() && !message.has_other_markup() => Ok((chat, id)),
+        Some(_) => Err(Refusal::bad_request("message can't be edited")),
     }
 }
 
