@@ -166,7 +166,7 @@ async fn me(api: &Api, notices: &Notices, now: &Now) -> Result<Me, ApiError> {
                     since = Some(began);
                     let _ = notices.send(Notice::Unreachable { since: began, why });
                 }
-                backoff.next()
+                backoff.grow()
             }
             Err(error) => return Err(error),
         };

@@ -81,7 +81,7 @@ impl Desk {
         self.grown.insert((id.clone(), turn));
         let (room, owner, task) = (held.room, held.owner, held.said.clone());
         let grown_from = Some(rapport_core::Seed { session: id.clone(), turn });
-        let wish = Wish { task, aim: Aim::Work, room, owner, grown_from };
+        let wish = Wish { task, aim: Aim::Work, room, owner, request: None, grown_from };
         let older = self.replaced(room);
         *self.telling.entry(id.clone()).or_default() += 1;
         let (hands, id) = (self.hands.clone(), id.clone());

@@ -17,7 +17,7 @@ const TOO_MANY: &str = "Too many pending messages. Please wait for the current o
 
 impl Desk {
     pub(super) fn came(&mut self, incoming: Incoming, done: Done) {
-        let Incoming { room, private, sender, what } = incoming;
+        let Incoming { id, room, private, sender, what } = incoming;
         let words = match &what {
             What::Words { text, .. } if private => Some(text.clone()),
             What::Command { name, rest, .. } if private => Some(format!("/{name} {rest}")),
@@ -27,10 +27,10 @@ impl Desk {
         let is_guest = self.notes.is_any_guest(room, sender.id);
         match (verdict, what) {
             (Verdict::Paired, _) => self.pair(room, sender, done),
-            (Verdict::Allowed, what) => self.act(room, &sender, what, done),
+            (Verdict::Allowed, what) => self.act(&id, room, &sender, what, done),
             // Somebody who was let in by another for this room may answer there, and nothing else.
             (_, what @ (What::Press { .. } | What::Words { .. })) if is_guest => {
-                self.act(room, &sender, what, done);
+                self.act(&id, room, &sender, what, done);
             }
             (_, What::Press { query, .. }) => {
                 self.toast(query, REFUSAL);
@@ -46,13 +46,13 @@ impl Desk {
         }
     }
 
-    fn act(&mut self, room: Room, sender: &Sender, what: What, done: Done) {
+    fn act(&mut self, id: &str, room: Room, sender: &Sender, what: What, done: Done) {
         match what {
-            What::Command { name, rest, about } => self.command(room, sender, &name, &rest, about, done),
+            What::Command { name, rest, about } => self.command(id, room, sender, &name, &rest, about, done),
             What::Press { query, data, message, keyboard } => {
                 self.press(Tap { room, by: sender.id, query, data, message, seen: keyboard, done });
             }
-            What::Words { text, reply_to } => self.words(room, sender, text, reply_to, done),
+            What::Words { text, reply_to } => self.words(id, room, sender, text, reply_to, done),
             What::Other { kind } => self.other(room, sender, kind, done),
         }
     }
@@ -68,7 +68,7 @@ impl Desk {
     }
 
     /// Words: a reply to a card, an answer to a planner's question, or something for the agent.
-    fn words(&mut self, room: Room, sender: &Sender, text: String, reply_to: Option<i32>, done: Done) {
+    fn words(&mut self, update: &str, room: Room, sender: &Sender, text: String, reply_to: Option<i32>, done: Done) {
         let replied = reply_to.and_then(|message| self.messages.get(&(room.chat, message)).cloned());
         if let Some(card) = replied {
             return self.answer_words(room, sender, &card, text, done);
@@ -85,7 +85,7 @@ impl Desk {
                 return finished(done);
             }
         }
-        self.talk(room, sender, text, done);
+        self.talk(update, room, sender, text, done);
     }
 
     /// Words as the answer to a question.
@@ -132,8 +132,9 @@ impl Desk {
     }
 
     /// Something for the agent of this room.
-    fn talk(&mut self, room: Room, sender: &Sender, text: String, done: Done) {
-        if !self.access.allows(sender.id) {
+    fn talk(&mut self, update: &str, room: Room, sender: &Sender, text: String, done: Done) {
+        // A kill may have a message come again that is known already.
+        if !self.access.allows(sender.id) || self.requests.contains(update) {
             return finished(done);
         }
         let chat = self.rooms.get(&room).and_then(|state| state.chat().cloned());
@@ -155,10 +156,12 @@ impl Desk {
                     self.hands.say(room, TOO_MANY);
                     return finished(done);
                 }
-                Deed::Act(id, Act::Say { text })
+                Deed::Act(id, Act::Say { text, id: Some(update.to_owned()) })
             }
             (Some(_) | None, None) | (None, Some(_)) => {
-                let wish = Wish { task: text, aim: Aim::Chat, room, owner: sender.id, grown_from: None };
+                let request = Some(update.to_owned());
+                let wish =
+                    Wish { task: text, aim: Aim::Chat, room, owner: sender.id, request, grown_from: None };
                 Deed::Create(wish, None)
             }
         };

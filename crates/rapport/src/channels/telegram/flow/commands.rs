@@ -26,8 +26,10 @@ const USAGE: &str = "Usage: /plan <task description>";
 const GREETING: &str = "I plan tasks with you, let an agent carry them out, and bring its questions to you.";
 
 impl Desk {
+    #[expect(clippy::too_many_arguments, reason = "a command is all of this")]
     pub(super) fn command(
         &mut self,
+        update: &str,
         room: Room,
         sender: &Sender,
         name: &str,
@@ -36,7 +38,7 @@ impl Desk {
         done: Done,
     ) {
         match name {
-            "plan" => return self.plan(room, sender, rest, done),
+            "plan" => return self.plan(update, room, sender, rest, done),
             "cancel" => return self.cancel(room, sender, done),
             "new" => return self.new_chat(room, sender, done),
             "start" | "help" => self.greet(room, GREETING),
@@ -52,9 +54,13 @@ impl Desk {
         self.hands.send(room, &Card::plain(card::help(greeting, &COMMANDS)));
     }
 
-    fn plan(&mut self, room: Room, sender: &Sender, task: &str, done: Done) {
+    fn plan(&mut self, update: &str, room: Room, sender: &Sender, task: &str, done: Done) {
         if task.is_empty() {
             self.hands.say(room, USAGE);
+            return finished(done);
+        }
+        // A kill may have a command come again that is carried out already.
+        if self.requests.contains(update) {
             return finished(done);
         }
         if let Some((_, held)) = self.planning(room)
@@ -63,8 +69,8 @@ impl Desk {
             self.hands.say(room, "Somebody else is planning here. Please wait until they are done.");
             return finished(done);
         }
-        let wish =
-            Wish { task: task.to_owned(), aim: Aim::Work, room, owner: sender.id, grown_from: None };
+        let (task, request) = (task.to_owned(), Some(update.to_owned()));
+        let wish = Wish { task, aim: Aim::Work, room, owner: sender.id, request, grown_from: None };
         let older = self.replaced(room).into_iter().map(|(id, act)| Deed::Act(id, act));
         let deeds = older.chain([Deed::Create(wish, None)]).collect();
         self.type_for(room);

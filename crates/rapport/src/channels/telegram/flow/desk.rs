@@ -125,6 +125,8 @@ pub(super) struct Desk {
     pub(super) closing: HashSet<CardKey>,
     /// Turns of conversations that became sessions of their own.
     pub(super) grown: HashSet<(SessionId, TurnId)>,
+    /// What sessions were begun for.
+    pub(super) requests: HashSet<String>,
     /// When to remind of what.
     pub(super) reminders: BTreeSet<(Timestamp, SessionId, QuestionId, u64)>,
     pub(super) busy: HashMap<SessionId, Busy>,
@@ -269,6 +271,7 @@ impl Desk {
                     if let Some(seed) = &created.grown_from {
                         self.grown.insert((seed.session.clone(), seed.turn));
                     }
+                    self.requests.extend(created.request.clone());
                     let room = self.rooms.entry(held.room).or_default();
                     let began = (entry.at, id.clone());
                     if held.at_home && held.mirror.is_planned() {

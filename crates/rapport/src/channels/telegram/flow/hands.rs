@@ -58,6 +58,8 @@ pub(super) struct Wish {
     pub(super) room: Room,
     /// By whom.
     pub(super) owner: u64,
+    /// What the wish is known by.
+    pub(super) request: Option<String>,
     /// The turn of a conversation it came from.
     pub(super) grown_from: Option<Seed>,
 }
@@ -125,8 +127,8 @@ impl Hands {
         let template = self.template.clone();
         // It looks at the project first.
         let created = tokio::task::spawn_blocking(move || {
-            let Wish { task, aim, room, owner, grown_from } = wish;
-            Created { room: Some(room), by: person(owner), grown_from, ..template(task, aim) }
+            let Wish { task, aim, room, owner, request, grown_from } = wish;
+            Created { room: Some(room), by: person(owner), request, grown_from, ..template(task, aim) }
         });
         let created = created.await.map_err(|error| ActError::Failed(error.to_string()))?;
         let made = match first {

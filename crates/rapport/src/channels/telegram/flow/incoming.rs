@@ -9,6 +9,8 @@ use rapport_core::Room;
 /// Something somebody did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incoming {
+    /// What it is known by: the same is not done twice.
+    pub id: String,
     /// Where.
     pub room: Room,
     /// Whether nobody but the two is there.
@@ -68,21 +70,22 @@ pub enum What {
 /// Reads an update; `None` where there is nothing to do about it. `bot` is the bot's user name.
 pub fn read(update: &Update, bot: &str) -> Option<Incoming> {
     match &update.content {
-        UpdateContent::Message(message) => said(message, bot),
-        UpdateContent::CallbackQuery(query) => pressed(query),
+        UpdateContent::Message(message) => said(update.update_id, message, bot),
+        UpdateContent::CallbackQuery(query) => pressed(update.update_id, query),
         // What was written is taken as it was first read, and everything else was not asked for.
         _ => None,
     }
 }
 
-fn said(message: &Message, bot: &str) -> Option<Incoming> {
+fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
     let sender = message.from.as_deref().filter(|user| !user.is_bot).map(sender)?;
     let what = match message.text.as_deref() {
         Some(text) if message.forward_origin.is_none() => words(message, text, bot)?,
         Some(_) => What::Other { kind: "a forwarded message" },
         None => What::Other { kind: kind(message)? },
     };
-    Some(Incoming { room: room(message), private: is_private(&message.chat), sender, what })
+    let id = format!("telegram:{bot}:{update}");
+    Some(Incoming { id, room: room(message), private: is_private(&message.chat), sender, what })
 }
 
 fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
@@ -99,7 +102,7 @@ fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
     addressee.eq_ignore_ascii_case(bot).then_some(command)
 }
 
-fn pressed(query: &CallbackQuery) -> Option<Incoming> {
+fn pressed(update: u32, query: &CallbackQuery) -> Option<Incoming> {
     let (room, private, message, keyboard) = match &query.message {
         Some(MaybeInaccessibleMessage::Message(message)) => (
             room(message),
@@ -118,7 +121,7 @@ fn pressed(query: &CallbackQuery) -> Option<Incoming> {
     };
     let data = query.data.clone().unwrap_or_default();
     let what = What::Press { query: query.id.clone(), data, message, keyboard };
-    Some(Incoming { room, private, sender: sender(&query.from), what })
+    Some(Incoming { id: update.to_string(), room, private, sender: sender(&query.from), what })
 }
 
 fn room(message: &Message) -> Room {

@@ -50,6 +50,7 @@ pub(super) fn desk(
         closing: HashSet::new(),
         telling: HashMap::new(),
         grown: HashSet::new(),
+        requests: HashSet::new(),
         reminders: BTreeSet::new(),
         busy: HashMap::new(),
         answered: HashSet::new(),
@@ -69,6 +70,7 @@ impl Desk {
             if let Some(seed) = &session.created().grown_from {
                 self.grown.insert((seed.session.clone(), seed.turn));
             }
+            self.requests.extend(session.created().request.clone());
             let goes_on = !session.wants().is_empty() || session.deadline().is_some();
             if session.created().room.is_some() && !session.is_over() && goes_on {
                 going.push(id.clone());
