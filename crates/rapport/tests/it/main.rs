@@ -16,6 +16,7 @@ mod rehearsal;
 mod screens;
 mod story;
 mod support;
+mod telegram;
 mod telegram_server;
 mod telegram_wire;
 mod tidy;
