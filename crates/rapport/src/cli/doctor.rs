@@ -48,8 +48,15 @@ enum State {
 
 pub(super) fn execute(common: &Common, _: Args) -> Outcome {
     let place = Place::find(common)?;
-    let checks =
-        [settings(&place), agent(&place), git(&place), home(&place), store(&place), terminal(), telegram(&place)];
+    let checks = [
+        settings(&place),
+        agent(&place),
+        git(&place),
+        home(&place),
+        store(&place),
+        terminal(),
+        telegram(&place),
+    ];
     if common.json {
         say_json(&checks)?;
     } else {
@@ -179,7 +186,10 @@ fn telegram(place: &Place) -> Check {
     };
     let settings = settings.telegram;
     if settings.token.is_none() {
-        return good("telegram", "no bot is set up; docs/telegram.md tells how to answer from a phone".into());
+        return good(
+            "telegram",
+            "no bot is set up; docs/telegram.md tells how to answer from a phone".into(),
+        );
     }
     let api = match serve::api(&settings) {
         Ok(api) => api,
@@ -199,7 +209,9 @@ fn telegram(place: &Place) -> Check {
     let name = me.username.unwrap_or(me.first_name);
     let paired = match Users::new(&files.users()).load() {
         Ok(paired) => paired.len(),
-        Err(error) => return bad("telegram", error.to_string(), "Nobody is let in by that file until it is mended."),
+        Err(error) => {
+            return bad("telegram", error.to_string(), "Nobody is let in by that file until it is mended.");
+        }
     };
     let users = match settings.users.len() + paired {
         0 => "nobody may use it yet: `rapport serve` shows a code".to_owned(),
@@ -208,12 +220,15 @@ fn telegram(place: &Place) -> Check {
     };
     let receives = match Lease::take(&files.lock()) {
         Err(LeaseError::Busy { .. }) => "served on this machine".to_owned(),
-        Err(error) => return bad("telegram", error.to_string(), "Set RAPPORT_HOME to a folder that can be written."),
+        Err(error) => {
+            return bad("telegram", error.to_string(), "Set RAPPORT_HOME to a folder that can be written.");
+        }
         Ok(_) if settings.webhook.is_some() => "not served just now".to_owned(),
         Ok(_) => match runtime.block_on(api.try_updates()) {
             Ok(()) => "not served just now".to_owned(),
             Err(error) => {
-                let advice = "Stop the other program that uses this token, or give it another with @BotFather.";
+                let advice =
+                    "Stop the other program that uses this token, or give it another with @BotFather.";
                 return bad("telegram", format!("@{name}: {error}"), advice);
             }
         },

@@ -19,10 +19,17 @@ invocations:
     let anna = stage.anna();
     anna.types("how is it?");
     let reply = anna.sees("It is fine").await;
-    assert_eq!((reply.marked("bold"), reply.marked("code")), (vec!["fine".to_owned()], vec!["main.rs".to_owned()]));
+    assert_eq!(
+        (reply.marked("bold"), reply.marked("code")),
+        (vec!["fine".to_owned()], vec!["main.rs".to_owned()])
+    );
     anna.types("and now?");
     anna.sees("questions").await;
-    assert_eq!((stage.sessions_for(&Aim::Chat), stage.prompts().len()), (1, 1), "one conversation, one process");
+    assert_eq!(
+        (stage.sessions_for(&Aim::Chat), stage.prompts().len()),
+        (1, 1),
+        "one conversation, one process"
+    );
     anna.types("/new");
     anna.sees("A new conversation begins").await;
     anna.types("again");
@@ -36,7 +43,8 @@ invocations:
 async fn long_replies_are_split_or_sent_as_a_file() {
     let long: String = (1..=400).map(|n| format!("Line {n} of a long reply. ")).collect();
     let huge: String = (1..=2000).map(|n| format!("Line {n} of a huge reply. ")).collect();
-    let scenario = format!("version: 1\nname: long\ninvocations:\n  - result: \"{long}\"\n  - result: \"{huge}\"\n");
+    let scenario =
+        format!("version: 1\nname: long\ninvocations:\n  - result: \"{long}\"\n  - result: \"{huge}\"\n");
     let stage = Stage::playing(&scenario).await;
     let anna = stage.anna();
     anna.types("tell me");
@@ -85,7 +93,13 @@ invocations:
     let progress = anna.sees("⏳").await;
     stage.server.called("sendChatAction", 2).await;
     anna.sees("Read it.").await;
-    stage.server.wait_for("the message about progress to be gone", |state| {
-        state.message(ANNA, progress.id).is_none_or(|message| !state.messages_in(ANNA, None).any(|m| m.id == message.id)).then_some(())
-    }).await;
+    stage
+        .server
+        .wait_for("the message about progress to be gone", |state| {
+            state
+                .message(ANNA, progress.id)
+                .is_none_or(|message| !state.messages_in(ANNA, None).any(|m| m.id == message.id))
+                .then_some(())
+        })
+        .await;
 }

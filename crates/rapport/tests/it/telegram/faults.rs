@@ -71,7 +71,11 @@ async fn a_plan_that_cannot_be_written_can_be_tried_again() {
     std::fs::write(&folder, "in the way").unwrap();
     anna.taps("✅ Confirm & Start").await;
     let failed = anna.sees("❌").await;
-    assert!(failed.text().contains("Your plan is saved") || failed.text().contains("Cannot go on"), "{}", failed.text());
+    assert!(
+        failed.text().contains("Your plan is saved") || failed.text().contains("Cannot go on"),
+        "{}",
+        failed.text()
+    );
     assert!(stage.prompts().is_empty(), "no agent without a plan");
     std::fs::remove_file(&folder).unwrap();
     anna.taps("🔁 Try again").await;

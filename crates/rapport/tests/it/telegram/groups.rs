@@ -45,7 +45,8 @@ async fn topics_are_apart() {
     there.sees("Q1 of 3").await;
     here.types("Koa");
     here.sees("Q2 of 3").await;
-    let path = |topic: i32| stage.project.path(&format!("home/.rapport/sessions/{forum}_{topic}-interactive.json"));
+    let path =
+        |topic: i32| stage.project.path(&format!("home/.rapport/sessions/{forum}_{topic}-interactive.json"));
     let read = |topic| std::fs::read_to_string(path(topic)).unwrap_or_default();
     crate::support::patience::wait_for("the answer", || read(one).contains("Koa").then_some(()));
     assert!(read(two).contains("add a search") && !read(two).contains("Koa"));

@@ -38,10 +38,13 @@ async fn killed_after_the_next_card_was_sent() {
     stage.kill();
     stage.server.clear_faults();
     stage.serve();
-    stage.server.wait_for("the card once more", |state| {
-        let again = state.messages_in(ANNA, None).filter(|message| message.text().contains("Q2 of 3"));
-        (again.count() == 2).then_some(())
-    }).await;
+    stage
+        .server
+        .wait_for("the card once more", |state| {
+            let again = state.messages_in(ANNA, None).filter(|message| message.text().contains("Q2 of 3"));
+            (again.count() == 2).then_some(())
+        })
+        .await;
     anna.taps_on(&unheard, "No");
     anna.sees("Q3 of 3").await;
 }
@@ -63,7 +66,12 @@ async fn killed_while_the_agent_waits() {
     let facts: Vec<Event> = stage.sessions().into_iter().flat_map(|(_, _, facts)| facts).collect();
     let started = facts.iter().filter(|fact| matches!(fact, Event::TurnStarted { .. })).count();
     assert_eq!(started, 1, "one turn of work");
-    let done = stage.server.messages(ANNA).iter().filter(|message| message.text().starts_with("🚀 Starting")).count();
+    let done = stage
+        .server
+        .messages(ANNA)
+        .iter()
+        .filter(|message| message.text().starts_with("🚀 Starting"))
+        .count();
     assert_eq!(done, 1, "said once");
 }
 

@@ -6,9 +6,7 @@ use super::{ANNA, AUTH, Stage};
 
 fn left(extra: &Value) -> Value {
     let option = |label: &str| json!({ "label": label, "value": label.to_lowercase() });
-    let question = |id: &str, text: &str| {
-        json!({ "id": id, "question": text, "options": [option("Yes"), option("No")], "allowFreeText": false, "multiSelect": false })
-    };
+    let question = |id: &str, text: &str| json!({ "id": id, "question": text, "options": [option("Yes"), option("No")], "allowFreeText": false, "multiSelect": false });
     let mut file = json!({
         "sessionId": "3f0e8a52-6d0c-4a36-9f7c-0d3c1a7d5a11",
         "chatId": ANNA,
@@ -67,7 +65,10 @@ async fn rounds_and_what_was_interrupted_are_kept() {
     let file = stage.filed(ANNA, "the round", |file| file["round"] == 2);
     assert_eq!((&file["currentBatchStart"], file["completedQA"].as_array().unwrap().len()), (&json!(2), 2));
 
-    let stage = taken_over(json!({ "state": "EXECUTING", "answers": ["yes", "no", "yes"], "currentQuestionIndex": 3 })).await;
+    let stage = taken_over(
+        json!({ "state": "EXECUTING", "answers": ["yes", "no", "yes"], "currentQuestionIndex": 3 }),
+    )
+    .await;
     let anna = stage.anna();
     let plan = anna.sees("Plan Ready").await;
     assert!(plan.text().contains("Q3: Roles? → Yes"), "{}", plan.text());

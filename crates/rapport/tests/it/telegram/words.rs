@@ -39,8 +39,13 @@ async fn what_a_model_makes_is_brought_within_the_limits() {
     assert_eq!(card.buttons().iter().flatten().filter(|label| label.starts_with("Option")).count(), 4);
     let shown = card.text().split("\n\n").last().unwrap().to_owned();
     assert_eq!(shown.chars().count(), 200, "{shown}");
-    let file = stage.filed(ANNA, "the file", |file| file["questions"].as_array().is_some_and(|all| all.len() == 2));
-    assert_eq!(file["questions"][0]["question"].as_str().unwrap().trim(), question.trim(), "whole in the file");
+    let file =
+        stage.filed(ANNA, "the file", |file| file["questions"].as_array().is_some_and(|all| all.len() == 2));
+    assert_eq!(
+        file["questions"][0]["question"].as_str().unwrap().trim(),
+        question.trim(),
+        "whole in the file"
+    );
 }
 
 /// Nothing to ask: the plan is there at once.
@@ -62,7 +67,11 @@ async fn a_model_that_makes_no_sense_is_told() {
     let anna = stage.anna();
     anna.types("/plan something");
     let failed = anna.sees("❌").await;
-    assert!(failed.text().starts_with("❌ Failed to generate questions. Please try /plan again."), "{}", failed.text());
+    assert!(
+        failed.text().starts_with("❌ Failed to generate questions. Please try /plan again."),
+        "{}",
+        failed.text()
+    );
     anna.types("hello?");
     anna.sees("Hello.").await;
     assert!(stage.file(ANNA).is_none());
