@@ -4,6 +4,7 @@
 
 mod batch;
 mod branch;
+mod interactive_file;
 mod names;
 mod plan_file;
 mod progress_file;

@@ -17,7 +17,7 @@ pub(super) async fn answer_all(anna: &Person) {
     anna.sees("Plan Ready").await;
 }
 
-/// CHAT-2, CHAT-17, CHAT-23, CHAT-37.
+/// CHAT-2, CHAT-6, CHAT-12, CHAT-17, CHAT-23, CHAT-37.
 #[tokio::test]
 async fn tc01_plan_starts_the_questions() {
     let stage = Stage::playing(AUTH).await;
@@ -244,7 +244,7 @@ async fn tc10_cancel_clears_the_session() {
     assert_eq!(anna.toast().await, "This is not asked any more.");
 }
 
-/// CHAT-3, CHAT-32, CHAT-33, CHAT-35.
+/// CHAT-3, CHAT-32, CHAT-33, CHAT-35, CHAT-36: the agent of a chat is told how to ask.
 #[tokio::test]
 async fn tc11_the_json_signal_becomes_questions() {
     let signal = r##"{"interactive": true, "goal": "fix-auth", "description": "fix-the-auth-bug", "questions": [{"id": "q1", "question": "Which bug?", "options": [{"label": "Login", "value": "login"}, {"label": "Logout", "value": "logout"}], "allowFreeText": false}]}"##;
@@ -263,6 +263,8 @@ async fn tc11_the_json_signal_becomes_questions() {
         facts.iter().any(|fact| matches!(fact, Event::Created(created) if created.grown_from.is_some()))
     });
     assert_eq!(planned.count(), 1);
+    let started = stage.project.agent_arguments();
+    assert!(started.iter().any(|words| words.contains("\"interactive\": true")), "{started:?}");
 }
 
 /// CHAT-4.

@@ -1,4 +1,4 @@
-//! `rapport serve` as people in Telegram see it: the real program, a strict Telegram, the scripted agent.
+//! `rapport serve` as people in Telegram see it: the real program, a strict Telegram, the scripted agent (CHAT-47, CHAT-48).
 
 mod agents;
 mod cases;
@@ -7,6 +7,7 @@ mod faults;
 mod groups;
 mod kills;
 mod left;
+mod looks;
 mod strangers;
 mod words;
 
