@@ -256,7 +256,11 @@ impl Journal {
             io::copy(&mut io::repeat(b'.').take(size - self.reserved), &mut file)?;
             file.sync_all()
         };
-        grow().map_err(io_error("set space aside in", &path))?;
+        if let Err(error) = grow() {
+            // Half of it would only fill the disk.
+            let _ = File::options().write(true).open(&path).and_then(|file| file.set_len(self.reserved));
+            return Err(io_error("set space aside in", &path)(error));
+        }
         self.reserved = size;
         Ok(())
     }

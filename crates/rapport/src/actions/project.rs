@@ -165,13 +165,13 @@ fn is_absent(error: &io::Error) -> bool {
 #[derive(Debug)]
 pub struct OnDisk {
     root: PathBuf,
-    seen: Mutex<HashMap<String, Arc<Result<Option<Vec<u8>>, PathError>>>>,
+    texts: Mutex<HashMap<String, Option<Arc<str>>>>,
 }
 
 impl OnDisk {
     /// The project in this directory.
     pub fn new(root: &Path) -> io::Result<Self> {
-        Ok(Self { root: root.canonicalize()?, seen: Mutex::default() })
+        Ok(Self { root: root.canonicalize()?, texts: Mutex::default() })
     }
 
     /// Where it is, as the system calls it.
@@ -194,17 +194,13 @@ impl OnDisk {
     }
 
     /// The text of a file; `None` where there is none, or none that is text.
-    pub fn read(&self, path: &str) -> Option<String> {
-        match &*self.look(path) {
-            Ok(Some(bytes)) => text(bytes).map(str::to_owned),
-            Ok(None) | Err(_) => None,
-        }
-    }
-
-    fn look(&self, path: &str) -> Arc<Result<Option<Vec<u8>>, PathError>> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = || Arc::new(resolve(&self.root, path).and_then(|place| content(path, &place)));
-        seen.entry(path.to_owned()).or_insert_with(found).clone()
+    pub fn read(&self, path: &str) -> Option<Arc<str>> {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = || {
+            let bytes = resolve(&self.root, path).and_then(|place| content(path, &place)).ok()??;
+            text(&bytes).map(Arc::from)
+        };
+        texts.entry(path.to_owned()).or_insert_with(look).clone()
     }
 }
 
