@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+use rapport::actions::project::{Contents, Kind};
 use rapport::actions::{Details, FileChange, OnDisk};
 use rapport_core::Deed;
 
@@ -69,15 +70,10 @@ async fn file_40_edit_changes_what_is_there_exactly_once() {
         .await;
     let dos = Some("one\r\n2\r\n2b\r\nthree\r\n");
     check(edit("dos.txt", &[("one\ntwo\n", "one\n2\n2b\n")]), "done", "dos.txt", dos).await;
-    let absent = "failed: a.txt: FIND is not in the file (line 7 of the plan)";
+    let absent = "failed: a.txt: edit 2 (plan.md:7): FIND is not there";
     check(edit("a.txt", &[("one", "1"), ("four", "4")]), absent, "a.txt", a).await;
-    let again = "failed: a.txt: FIND is not in the file; REPLACE is, so perhaps this was done already (line 7 of the plan)";
-    check(edit("a.txt", &[("zwei", "two")]), again, "a.txt", a).await;
-    let twice = |file: &str| {
-        format!(
-            "failed: {file}: FIND is in the file 2 times; it has to be there exactly once (line 7 of the plan)"
-        )
-    };
+    let twice =
+        |file: &str| format!("failed: {file}: edit 1 (plan.md:7): FIND is there 2 times, on lines 1, 1");
     check(edit("twice.txt", &[("x", "y")]), &twice("twice.txt"), "twice.txt", Some("x x")).await;
     check(edit("aaa.txt", &[("aa", "y")]), &twice("aaa.txt"), "aaa.txt", Some("aaa")).await;
     check(edit("none.txt", &[("x", "y")]), "failed: none.txt is not there", "none.txt", None).await;
@@ -167,16 +163,27 @@ fn plans_are_checked_against_the_project_on_disk() {
         Stage::new().with("a.txt", "one").with("sub/b", b"\0").with("../outside/secret.txt", "secret");
     symlink(stage.path("../outside"), stage.path("way_out")).unwrap();
     let project = OnDisk::new(&stage.place.project).unwrap();
-    assert!(
-        project.exists("a.txt") && project.exists("sub") && project.exists("sub/b") && project.exists(".")
-    );
-    assert!(!project.exists("A.txt") && !project.exists("way_out/secret.txt") && !project.exists("c/d"));
-    assert!(
-        project.resolves_inside("a.txt") && project.resolves_inside("c/d") && project.resolves_inside(".")
-    );
-    assert!(!project.resolves_inside("way_out/new") && !project.resolves_inside("../x"));
-    assert_eq!(project.read("a.txt").as_deref(), Some("one"));
-    assert_eq!((project.read("sub/b"), project.read("sub"), project.read("none")), (None, None, None));
+    let kinds = [
+        ("a.txt", Kind::File),
+        ("sub", Kind::Directory),
+        ("", Kind::Directory),
+        ("sub/b", Kind::File),
+        ("A.txt", Kind::Missing),
+        ("c/d", Kind::Missing),
+        ("a.txt/x", Kind::Missing),
+        ("way_out", Kind::LinkOut),
+        ("way_out/secret.txt", Kind::LinkOut),
+    ];
+    for (path, kind) in kinds {
+        assert_eq!(project.exists(path), kind, "{path}");
+        assert_eq!(project.resolves_inside(path), kind != Kind::LinkOut, "{path}");
+    }
+    assert!(!project.resolves_inside("../x"));
+    for path in ["sub", "none", "way_out/secret.txt"] {
+        assert_eq!(project.read(path), Contents::Missing, "{path}");
+    }
+    assert_eq!(project.read("sub/b"), Contents::Binary);
+    assert_eq!(project.read("a.txt"), Contents::Text("one".into()));
     stage.write("a.txt", "two");
-    assert_eq!(project.read("a.txt").as_deref(), Some("one"), "one check sees one state");
+    assert_eq!(project.read("a.txt"), Contents::Text("one".into()), "one check sees one state");
 }
