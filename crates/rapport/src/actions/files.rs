@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use super::journal::{Fact, Image, Intent, Journal, digest};
@@ -148,7 +148,9 @@ pub(super) fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, 
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = File::options().write(true).create_new(true).open(temporary)?;
+    // Until it may be used as the other one, nobody else may.
+    let mode = if like.is_some() { 0o600 } else { 0o666 };
+    let mut file = File::options().write(true).create_new(true).mode(mode).open(temporary)?;
     file.write_all(content)?;
     if let Some((mode, owned_like)) = like {
         if let Ok(about) = fs::metadata(owned_like) {

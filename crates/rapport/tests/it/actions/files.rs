@@ -132,6 +132,10 @@ async fn modes_are_kept_and_new_files_get_the_usual_one() {
     let plan = plan([edit("run.sh", &[("one", "two")]), overwrite("private", "two"), create("new", "new")]);
     assert_eq!(told(&stage.run(&plan).await), ["done", "done", "done"]);
     assert_eq!((mode("run.sh"), mode("private"), mode("new")), (0o755, 0o600, mode("usual")));
+    for kept in fs::read_dir(stage.place.journal.join("before")).unwrap() {
+        let mode = kept.unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "what only its owner may read stays so");
+    }
     fs::set_permissions(stage.path("run.sh"), fs::Permissions::from_mode(0o644)).unwrap();
     stage.undo();
     assert_eq!((mode("run.sh"), mode("private")), (0o755, 0o600));
