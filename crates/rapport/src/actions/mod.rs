@@ -7,6 +7,7 @@
 pub mod batch;
 mod chat;
 mod create;
+mod diff;
 mod edit;
 mod execute;
 mod files;

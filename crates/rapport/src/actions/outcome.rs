@@ -60,6 +60,8 @@ pub enum Details {
         path: String,
         /// How.
         change: FileChange,
+        /// What is different now, as a unified diff, where it was text before and is text now.
+        diff: Option<String>,
     },
     /// Something was read.
     Text {

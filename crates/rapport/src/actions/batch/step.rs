@@ -7,9 +7,9 @@ use rapport_core::{Action, Deed};
 use super::changes::note_changes;
 use super::naming::{may_be_repeated, name, path_of};
 use super::{Batch, Course, Interrupted, Known};
-use crate::actions::files::{Desk, State, state, temporary};
+use crate::actions::files::{Desk, State, made, state, temporary};
 use crate::actions::journal::{Fact, Intent};
-use crate::actions::outcome::{Details, FileChange, Outcome, Settled};
+use crate::actions::outcome::{Outcome, Settled};
 use crate::actions::{Hands, Observer, Stop};
 use crate::actions::{blocking, chat, create, edit, execute, invoke, read, research};
 
@@ -63,10 +63,8 @@ impl Step<'_> {
         blocking(move || {
             let real = desk.root.join(&intent.file);
             let _ = std::fs::remove_file(temporary(&desk.id, n, &real));
-            let change = if intent.before.is_some() { FileChange::Changed } else { FileChange::Made };
-            let found = state(&desk.root, &intent);
-            let outcome = match found {
-                Ok(State::After) => Some(Outcome::Done { details: Details::File { path, change } }),
+            let outcome = match state(&desk.root, &intent) {
+                Ok(State::After) => Some(Outcome::Done { details: made(&desk, path, &intent) }),
                 Ok(State::Before) => None,
                 Ok(State::Other) => Some(Outcome::failed(format!(
                     "{path} was changed by somebody else while this was interrupted"

@@ -155,8 +155,13 @@ async fn a_file_changed_since_planning_is_looked_at_as_it_is() {
 #[tokio::test]
 async fn what_changes_nothing_is_done_and_says_so() {
     let stage = Stage::new().with("a.txt", "one");
-    let ran = stage.run(&plan([overwrite("a.txt", "one"), create("b.txt", "b")])).await;
-    let file = |path: &str, change| Details::File { path: path.into(), change };
+    let changed = edit("a.txt", &[("one", "1")]);
+    let ran = stage.run(&plan([overwrite("a.txt", "one"), create("b.txt", "b"), changed])).await;
+    let Details::File { change: FileChange::Changed, diff: Some(diff), .. } = details(&ran, 2) else {
+        panic!()
+    };
+    assert!(diff.contains("-one") && diff.contains("+1"), "{diff}");
+    let file = |path: &str, change| Details::File { path: path.into(), change, diff: None };
     assert_eq!(details(&ran, 0), &file("a.txt", FileChange::Unchanged));
     assert_eq!(details(&ran, 1), &file("b.txt", FileChange::Made));
 }

@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use rapport::actions::journal::Journal;
 use rapport::actions::{Choice, Interrupted, LaterChanges, Ran, Stop, undo};
 use rapport_core::ActionPlan;
 
@@ -97,7 +98,7 @@ async fn killed_twice_it_goes_on_the_same() {
         if !is_killed(directory.path(), "run", point) {
             break;
         }
-        if rapport::actions::journal::Journal::is_in(&stage.place.journal) {
+        if Journal::is_in(&stage.place.journal) {
             is_killed(directory.path(), "resume", 1 + point % 7);
         }
         let ran = finish(&stage).await;
@@ -114,7 +115,7 @@ async fn killed_anywhere_it_can_be_undone() {
         if !is_killed(directory.path(), "run", point) {
             break;
         }
-        if rapport::actions::journal::Journal::is_in(&stage.place.journal) {
+        if Journal::is_in(&stage.place.journal) {
             stage.undo();
         }
         assert_eq!(without_commands(&stage), before, "point {point}");
@@ -152,7 +153,7 @@ async fn an_undo_killed_anywhere_is_finished_by_the_next() {
 /// Goes on to the end; where a command may have run, a person looks, and says to go on.
 async fn finish(stage: &Stage) -> Ran {
     let plan = story();
-    if !rapport::actions::journal::Journal::is_in(&stage.place.journal) {
+    if !Journal::is_in(&stage.place.journal) {
         return stage.run(&plan).await;
     }
     let mut ran = stage.resume(&plan, Interrupted::Halt).await;
@@ -200,6 +201,25 @@ fn without_commands(stage: &Stage) -> BTreeMap<String, String> {
     let _ = std::fs::remove_file(stage.path("new/ran.txt"));
     let _ = std::fs::remove_dir(stage.path("new"));
     stage.everything()
+}
+
+/// A line that was cut short at any byte was never acknowledged; all before it count.
+#[tokio::test]
+async fn a_journal_cut_short_anywhere_has_what_was_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let stage = stage(directory.path());
+    stage.run(&plan([create("a", "a"), edit("b.txt", &[("one", "1")])])).await;
+    let whole = std::fs::read(stage.place.journal.join("journal.jsonl")).unwrap();
+    let facts = Journal::open(&stage.place.journal).unwrap().facts().to_vec();
+    let other = directory.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    for length in 0..=whole.len() {
+        std::fs::write(other.join("journal.jsonl"), &whole[..length]).unwrap();
+        let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(Journal::open(&other).unwrap().facts(), &facts[..lines], "{length} bytes");
+        let cut = std::fs::read(other.join("journal.jsonl")).unwrap();
+        assert!(cut.is_empty() || cut.ends_with(b"\n"), "what was cut short is gone");
+    }
 }
 
 /// A choice is what was approved: it is in the journal, and a resumed batch goes by it.

@@ -137,8 +137,12 @@ async fn file_40_others_are_asked_searched_and_invoked() {
     for (answer, words) in answers.into_iter().zip(["Blue", "Paint is wet.", "20260124-paint"]) {
         answer.send(words.into()).unwrap();
     }
-    let choices = vec![Choice::Run; 3];
-    let ran = stage.batch(&plan).run(&choices, &hands, &mut |_| {}, &Stop::never()).await.unwrap();
+    // On a task of its own, as a daemon does.
+    let running = tokio::spawn(async move {
+        let choices = vec![Choice::Run; 3];
+        stage.batch(&plan).run(&choices, &hands, &mut |_| {}, &Stop::never()).await
+    });
+    let ran = running.await.unwrap().unwrap();
     assert_eq!(details(&ran, 0), &Details::Reply { text: "Blue".into() });
     assert_eq!(details(&ran, 1), &Details::Research { text: "Paint is wet.".into() });
     assert_eq!(details(&ran, 2), &Details::Session { name: "20260124-paint".into() });
