@@ -24,6 +24,8 @@ pub struct Layer {
     pub planner: PlannerLayer,
     /// About the Telegram channel.
     pub telegram: TelegramLayer,
+    /// What shows the preview of an action (`nvim -R`); the file's path becomes its last argument.
+    pub preview_command: Option<String>,
 }
 
 /// About the agent.
@@ -116,6 +118,7 @@ impl Layer {
             questions: QuestionsLayer { expire: parsed(&env, "RAPPORT_QUESTIONS_EXPIRE", duration)? },
             planner: PlannerLayer::from_env(&env)?,
             telegram: TelegramLayer::from_env(&env)?,
+            preview_command: env("RAPPORT_PREVIEW_COMMAND"),
         })
     }
 
@@ -134,6 +137,7 @@ impl Layer {
             questions: QuestionsLayer { expire: upper.questions.expire.or(self.questions.expire) },
             planner: self.planner.under(upper.planner),
             telegram: self.telegram.under(upper.telegram),
+            preview_command: upper.preview_command.or(self.preview_command),
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct Settings {
     pub planner: PlannerLayer,
     /// About the Telegram channel.
     pub telegram: TelegramSettings,
+    /// What shows the preview of an action, where it is set.
+    pub preview_command: Option<Vec<String>>,
 }
 
 /// What is wrong with the settings.
@@ -97,6 +99,7 @@ impl Settings {
             expire: all.questions.expire,
             planner: all.planner,
             telegram: all.telegram.settings()?,
+            preview_command: all.preview_command.map(|line| words(&line)).filter(|words| !words.is_empty()),
         })
     }
 

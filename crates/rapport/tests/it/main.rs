@@ -14,6 +14,7 @@ mod faults;
 mod planners;
 mod planning;
 mod rehearsal;
+mod review;
 mod screens;
 mod story;
 mod support;
