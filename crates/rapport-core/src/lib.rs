@@ -13,6 +13,7 @@ mod branch;
 mod event;
 mod id;
 mod input;
+mod interactive;
 mod plan;
 mod progress;
 mod prompt;
@@ -33,13 +34,16 @@ pub use event::{
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
+pub use interactive::{
+    AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
+};
 pub use plan::PlanFile;
 pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
 pub use prompt::batch::INTERACTIVE;
 pub use prompt::progress::plan_prompt;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use refusal::Refusal;
-pub use session::{MAX_TASK, Session};
+pub use session::{ItemLook, MAX_TASK, RoundLook, Session};
 pub use view::{
     AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, Rounds, Status, View,
 };

@@ -7,6 +7,7 @@
 
 mod agent;
 mod apply;
+mod looks;
 mod people;
 mod planner;
 mod progress;
@@ -27,6 +28,8 @@ use crate::plan::Plan;
 use crate::question::{Purpose, Question};
 use crate::refusal::Refusal;
 use crate::{prompt, slug};
+
+pub use looks::{ItemLook, RoundLook};
 
 /// The longest task that is taken, in bytes.
 pub const MAX_TASK: usize = 256 * 1024;

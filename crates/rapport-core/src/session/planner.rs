@@ -66,7 +66,7 @@ impl Session {
     }
 
     /// The plan is what was answered; somebody has to confirm it.
-    fn sum_up(&self, batch: Option<&Batch>) -> Vec<Event> {
+    pub(crate) fn sum_up(&self, batch: Option<&Batch>) -> Vec<Event> {
         let (goal, description) = self.names(batch);
         let proposed = Event::PlanProposed { goal, description, text: String::new() };
         vec![proposed, self.ask_for_confirmation()]

@@ -13,6 +13,7 @@ mod output;
 mod plan;
 mod run;
 mod screen;
+mod serve;
 mod sessions;
 mod status;
 mod typed;
@@ -46,6 +47,7 @@ const EXAMPLES: &str = "Examples:
   rapport status                                  what waits, and for whom
   rapport answer 20260124-add-a-greeting English  answer from any terminal
   rapport run --resume 20260124-add-a-greeting    go on after an interruption
+  rapport serve                                   the same in Telegram: see docs/telegram.md
 
 Exit codes:
   0 done   1 trouble   2 wrong usage   3 refused   4 no such session   5 held by another process
@@ -85,6 +87,7 @@ enum Command {
     Answer(answer::Args),
     Branch(branch::Args),
     Log(log::Args),
+    Serve(serve::Args),
     Cancel(cancel::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -125,6 +128,7 @@ impl Cli {
             Command::Answer(args) => answer::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
+            Command::Serve(args) => serve::execute(common, args),
             Command::Cancel(args) => cancel::execute(common, args),
             Command::Doctor(args) => doctor::execute(common, args),
             Command::Completions(args) => completions::execute(args),

@@ -7,6 +7,7 @@ pub mod access;
 pub mod api;
 pub mod api_error;
 pub mod backoff;
+pub mod flow;
 pub mod intake;
 pub mod lease;
 pub mod ledger;
@@ -60,6 +61,11 @@ impl BotFiles {
     /// Who was let in by a code.
     pub fn users(&self) -> PathBuf {
         self.named("users.yaml")
+    }
+
+    /// What was shown, where.
+    pub fn cards(&self) -> PathBuf {
+        self.named("cards.jsonl")
     }
 
     /// What could not be read.

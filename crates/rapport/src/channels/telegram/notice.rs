@@ -43,6 +43,20 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// Nobody may use the bot yet; whoever sends it this code may.
+    Code {
+        /// The code.
+        code: String,
+        /// Until when it is good.
+        until: Timestamp,
+    },
+    /// Somebody was let in.
+    LetIn {
+        /// Their id.
+        user: u64,
+        /// What they call themselves.
+        name: String,
+    },
     /// Something could not be written.
     Unwritten {
         /// What the system said, and about which file.
@@ -70,6 +84,10 @@ impl fmt::Display for Notice {
             Self::Unread { path, why } => {
                 write!(f, "an update was put aside unread ({why}); it is kept in {}", path.display())
             }
+            Self::Code { code, until } => {
+                write!(f, "nobody may use this bot yet; send it this code until {}: {code}", minute(*until))
+            }
+            Self::LetIn { user, name } => write!(f, "{name} ({user}) may use this bot from now on"),
             Self::Unwritten { why } => write!(f, "{why}"),
         }
     }
