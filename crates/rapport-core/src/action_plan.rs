@@ -1,9 +1,19 @@
 //! A plan of actions: what an agent proposes to do to a project, step by step, as Markdown that a person reviews.
 //! `docs/formats/plan.md` describes the format.
 
+mod actions;
+mod error;
+mod fence;
+mod inline;
+mod lines;
+mod markdown;
+mod parse;
+
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
+
+pub use error::PlanError;
 
 /// A plan of actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
