@@ -14,6 +14,11 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 
 pub use error::PlanError;
+pub(crate) use fence::skip_block;
+pub(crate) use inline::{as_path, one_line, parameter};
+pub(crate) use lines::{Kind, Lines};
+pub(crate) use markdown::{changes_as_lines, fact, fenced};
+pub(crate) use parse::{Subject, change_on_line};
 
 /// A plan of actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -61,6 +61,11 @@ pub(super) fn is_stray_in_text(lines: &Lines<'_>, at: usize, fence: Fence<'_>) -
     is_stray(lines, at, fence) && !shows
 }
 
+/// The line after a block whose fence is longer than any inside.
+pub(crate) fn skip_block(lines: &Lines<'_>, open: usize, fence: Fence<'_>) -> usize {
+    lines.bare_after(open, fence).unwrap_or(open) + 1
+}
+
 fn unclosed(open: usize, fence: Fence<'_>) -> PlanError {
     let run = char::from(fence.mark).to_string().repeat(fence.length);
     PlanError::new(

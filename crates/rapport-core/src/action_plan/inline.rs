@@ -21,7 +21,7 @@ pub(super) fn marker(line: &str) -> Option<Marker> {
 }
 
 /// The key and the value of a parameter: `- **Key:** value`, `- **Key**: value`, `- Key: value`, `**Key:** value`.
-pub(super) fn parameter(line: &str) -> Option<(&str, &str)> {
+pub(crate) fn parameter(line: &str) -> Option<(&str, &str)> {
     let (width, rest) = indent(line);
     if width > 3 {
         return None;
@@ -152,12 +152,12 @@ pub(super) fn decoded(target: &str) -> String {
 }
 
 /// A path as it is written in a plan: a link to itself, or code where a link could not hold it.
-pub(super) fn as_path(path: &str) -> String {
+pub(crate) fn as_path(path: &str) -> String {
     let simple = |c: char| c.is_alphanumeric() || "/._-+@~,=".contains(c);
     if path.chars().all(simple) && !path.is_empty() { format!("[{path}](/{path})") } else { as_code(path) }
 }
 
 /// Several lines as one.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.trim().replace("\r\n", " ").replace('\n', " ")
 }

@@ -22,7 +22,7 @@ pub(super) enum Section {
 }
 
 /// A text, cut into lines.
-pub(super) struct Lines<'t> {
+pub(crate) struct Lines<'t> {
     text: &'t str,
     /// Where each line begins.
     starts: Vec<usize>,
@@ -34,7 +34,7 @@ pub(super) struct Lines<'t> {
 
 /// What a line is on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind<'t> {
+pub(crate) enum Kind<'t> {
     Blank,
     Rule,
     Heading { level: usize, text: &'t str },
@@ -44,7 +44,7 @@ pub(super) enum Kind<'t> {
 
 /// A line that opens or closes a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fence<'t> {
+pub(crate) struct Fence<'t> {
     pub(super) mark: u8,
     pub(super) length: usize,
     pub(super) indent: usize,
@@ -61,7 +61,7 @@ pub(super) fn normal(text: &str) -> Cow<'_, str> {
 }
 
 impl<'t> Lines<'t> {
-    pub(super) fn new(text: &'t str) -> Lines<'t> {
+    pub(crate) fn new(text: &'t str) -> Lines<'t> {
         let mut starts = vec![0];
         starts.extend(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1));
         if starts.last() == Some(&text.len()) {
@@ -88,12 +88,12 @@ impl<'t> Lines<'t> {
         lines
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.starts.len()
     }
 
     /// A line without its end.
-    pub(super) fn line(&self, at: usize) -> &'t str {
+    pub(crate) fn line(&self, at: usize) -> &'t str {
         let line = self.slice(at, at + 1);
         let line = line.strip_suffix('\n').unwrap_or(line);
         line.strip_suffix('\r').unwrap_or(line)
@@ -106,7 +106,7 @@ impl<'t> Lines<'t> {
         self.text.get(start..end.max(start)).unwrap_or_default()
     }
 
-    pub(super) fn kind(&self, at: usize) -> Kind<'t> {
+    pub(crate) fn kind(&self, at: usize) -> Kind<'t> {
         let line = self.line(at);
         let (indent, rest) = indent(line);
         let rest = rest.trim_end();

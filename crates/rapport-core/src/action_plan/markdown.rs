@@ -23,10 +23,10 @@ impl fmt::Display for ActionPlan {
         }
         write!(f, "\n## Rationale\n\n{}", fenced(&self.rationale, "text"))?;
         if let Some(context) = &self.context {
-            write!(f, "\n## Active Context\n\n{}", fenced(&changes(context, as_path), "text"))?;
+            write!(f, "\n## Active Context\n\n{}", fenced(&changes_as_lines(context, as_path), "text"))?;
         }
         if !self.memos.is_empty() {
-            write!(f, "\n## Memos\n\n{}", fenced(&changes(&self.memos, fact), "text"))?;
+            write!(f, "\n## Memos\n\n{}", fenced(&changes_as_lines(&self.memos, fact), "text"))?;
         }
         write!(f, "\n## Action Plan\n")?;
         self.actions.iter().try_for_each(|action| write!(f, "\n{action}"))
@@ -74,7 +74,10 @@ impl fmt::Display for Action {
             }
             Deed::Research { queries } => {
                 parameter(f, "Description", description)?;
-                queries.iter().try_for_each(|query| write!(f, "\n{}", fenced(&one_line(query), "text")))
+                let queries: Vec<_> = queries.iter().map(|query| fenced(&one_line(query), "text")).collect();
+                // A fence with nothing in it says that there is nothing, and no fence would say nothing at all.
+                let none = if queries.is_empty() { fenced("", "text") } else { String::new() };
+                write!(f, "\n{}{none}", queries.join("\n"))
             }
             Deed::ChatWithUser { message } => {
                 parameter(f, "Description", description)?;
@@ -113,7 +116,8 @@ fn title(title: &str) -> String {
     title
 }
 
-fn changes(changes: &[Change], what: fn(&str) -> String) -> String {
+/// Changes as they are written, one on a line.
+pub(crate) fn changes_as_lines(changes: &[Change], what: fn(&str) -> String) -> String {
     let lines = changes.iter().map(|change| {
         let sign = match change.sign {
             Sign::Add => "[+]",
@@ -126,7 +130,7 @@ fn changes(changes: &[Change], what: fn(&str) -> String) -> String {
 }
 
 /// A fact as it is, unless something in it would be taken for a comment or for code.
-fn fact(fact: &str) -> String {
+pub(crate) fn fact(fact: &str) -> String {
     if fact.contains(" # ") || fact.ends_with(" #") || fact.starts_with('`') {
         return as_code(fact);
     }

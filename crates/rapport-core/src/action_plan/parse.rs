@@ -284,8 +284,14 @@ fn is_plain(info: &str) -> bool {
     matches!(info.to_ascii_lowercase().as_str(), "" | "text" | "markdown" | "md" | "message")
 }
 
+/// What a line of a report or a plan adds or removes, if it does; `at` is its index.
+pub(crate) fn change_on_line(line: &str, at: usize, subject: Subject) -> Option<Change> {
+    change(line, at, subject).ok().flatten()
+}
+
+/// What changes are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Subject {
+pub(crate) enum Subject {
     Paths,
     Facts,
 }
