@@ -2,6 +2,8 @@
 //! `docs/formats/plan.md` describes the format.
 
 mod actions;
+#[cfg(test)]
+mod effort;
 mod error;
 mod fence;
 mod inline;

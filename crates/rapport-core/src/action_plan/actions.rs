@@ -283,9 +283,13 @@ fn message(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
     match agent {
         None => Some(Deed::ChatWithUser { message }),
         Some(agent) => {
-            let agent = agent?.value;
+            let Parameter { value: agent, at, .. } = agent?;
             let code = inline::code(&agent).filter(|(_, rest)| rest.is_empty()).map(|(name, _)| name);
-            let agent = code.unwrap_or(agent);
+            let agent = code.unwrap_or(agent).trim().to_owned();
+            if agent.is_empty() {
+                reader.wrong(at, "Agent names nobody", "Name an agent.");
+                return None;
+            }
             Some(Deed::Invoke { agent, message })
         }
     }
@@ -363,28 +367,34 @@ fn no_block(reader: &mut Reader<'_>, body: &Body<'_>) {
 /// A path, however it is written.
 fn path(reader: &mut Reader<'_>, parameter: &Parameter) -> Option<String> {
     let value = parameter.value.as_str();
-    if let Some((text, target, rest)) = inline::link(value)
-        && rest.trim().is_empty()
-    {
-        if !same_path(&target, &text) && !same_path(&inline::decoded(&target), &text) {
-            reader.wrong(
-                parameter.at,
-                format!("the link says {text:?} and leads to {target:?}"),
-                format!("Write the path in both places: `[{text}](/{text})`."),
-            );
-            return None;
+    let code = inline::code(value).filter(|(_, rest)| rest.trim().is_empty()).map(|(code, _)| code);
+    let path = match inline::link(value).filter(|(_, _, rest)| rest.trim().is_empty()) {
+        Some((text, target, _)) => {
+            if !same_path(&target, &text) && !same_path(&inline::decoded(&target), &text) {
+                reader.wrong(
+                    parameter.at,
+                    format!("the link says {text:?} and leads to {target:?}"),
+                    format!("Write the path in both places: `[{text}](/{text})`."),
+                );
+                return None;
+            }
+            text
         }
-        return Some(text);
+        None => code.unwrap_or_else(|| value.to_owned()),
+    };
+    let path = path.trim();
+    if path.is_empty() {
+        reader.wrong(parameter.at, format!("{} names nothing", parameter.key), "Name a file of the project.");
+        return None;
     }
-    let code = inline::code(value).filter(|(_, rest)| rest.trim().is_empty());
-    Some(code.map_or_else(|| value.to_owned(), |(code, _)| code))
+    Some(path.to_owned())
 }
 
 /// A link leads from the project's root, with a slash before it or not.
 fn same_path(target: &str, text: &str) -> bool {
     let plain = |path: &'_ str| {
         let path = path.trim_start_matches('/');
-        path.strip_prefix("./").unwrap_or(path).to_owned()
+        path.strip_prefix("./").unwrap_or(path).trim().to_owned()
     };
     plain(target) == plain(text)
 }

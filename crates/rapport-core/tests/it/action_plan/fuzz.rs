@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rapport_core::ActionPlan;
+use rapport_core::{ActionPlan, Deed};
 
 use super::placeless;
 use super::round_trip::{plans, text};
@@ -141,6 +141,14 @@ fn fuzz_plan() {
     let seed = number("RAPPORT_FUZZ_SEED").unwrap_or(1);
     let read = fuzz(usize::try_from(cases).unwrap(), seed);
     eprintln!("{cases} texts, {read} of them plans");
+}
+
+#[test]
+fn file_9_ten_megabytes_are_a_plan() {
+    let content = "some words of code\n".repeat(500_000);
+    let plan = super::parse(&super::plan(&format!("### CREATE\n- **File Path:** a\n\n```\n{content}```\n")));
+    assert_eq!(plan.actions.len(), 1);
+    assert!(matches!(&plan.actions[0].deed, Deed::Create { content: is, .. } if *is == content));
 }
 
 proptest! {
