@@ -10,6 +10,7 @@ mod inline;
 mod lines;
 mod markdown;
 mod parse;
+mod values;
 
 use std::collections::BTreeMap;
 

@@ -212,7 +212,6 @@ no end
 A page
 ```
 
-
 ## 6. Previous Report
 
 ```markdown

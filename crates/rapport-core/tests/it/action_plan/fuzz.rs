@@ -60,7 +60,10 @@ fn mutated(dice: &mut Dice, text: &str, other: &str) -> String {
         let (from, to) = range(dice, &text);
         match dice.roll(5) {
             0 => text.replace_range(from..to, ""),
-            1 => text.insert_str(from, &text[from..to].to_owned()),
+            1 => {
+                let twin = text[from..to].to_owned();
+                text.insert_str(from, &twin);
+            }
             2 => {
                 let (start, end) = range(dice, other);
                 text.replace_range(from..to, &other[start..end]);
