@@ -5,6 +5,7 @@
     reason = "a test that cannot go on has failed; the lint knows only functions marked as tests"
 )]
 
+mod actions;
 mod cli;
 mod contract;
 mod crash;

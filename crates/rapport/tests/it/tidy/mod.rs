@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What a folder of `src/` may use of the others. Arrows go one way; siblings never use siblings.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("clock", &[]),
     ("config", &[]),
-    ("actions", &[]),
+    ("sealed", &[]),
+    // Of the agents only their keeper, which ends a command with its host.
+    ("actions", &["agents", "sealed"]),
     ("planners", &[]),
     ("projects", &[]),
-    ("stores", &[]),
+    ("stores", &["sealed"]),
     ("workers", &[]),
     ("agents", &["workers"]),
     ("engine", &["agents", "clock", "planners", "stores", "workers"]),
