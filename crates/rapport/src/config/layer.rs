@@ -18,6 +18,8 @@ pub struct Layer {
     pub rounds: RoundsLayer,
     /// About questions.
     pub questions: QuestionsLayer,
+    /// What shows the preview of an action (`nvim -R`); the file's path becomes its last argument.
+    pub preview_command: Option<String>,
 }
 
 /// About the agent.
@@ -108,6 +110,7 @@ impl Layer {
             },
             rounds: RoundsLayer { max: parsed(&env, "RAPPORT_ROUNDS_MAX", number)? },
             questions: QuestionsLayer { expire: parsed(&env, "RAPPORT_QUESTIONS_EXPIRE", duration)? },
+            preview_command: env("RAPPORT_PREVIEW_COMMAND"),
         })
     }
 
@@ -124,6 +127,7 @@ impl Layer {
             },
             rounds: RoundsLayer { max: upper.rounds.max.or(self.rounds.max) },
             questions: QuestionsLayer { expire: upper.questions.expire.or(self.questions.expire) },
+            preview_command: upper.preview_command.or(self.preview_command),
         }
     }
 }

@@ -33,6 +33,8 @@ pub struct Settings {
     pub max_rounds: u32,
     /// How long a question stays open; forever where nothing is said.
     pub expire: Option<SignedDuration>,
+    /// What shows the preview of an action, where it is set.
+    pub preview_command: Option<Vec<String>>,
 }
 
 /// What is wrong with the settings.
@@ -85,6 +87,7 @@ impl Settings {
             agent_env: all.agent.env.unwrap_or_default(),
             max_rounds: all.rounds.max.unwrap_or(5),
             expire: all.questions.expire,
+            preview_command: all.preview_command.map(|line| words(&line)).filter(|words| !words.is_empty()),
         })
     }
 

@@ -1,0 +1,77 @@
+//! The whole screen, borrowed: the alternate one, in raw mode, and given back whatever happens: at the end, on an error, on
+//! a panic. Nothing can be given back when the process is killed outright; [`tidy_up`] does it at the next review.
+
+use std::io::{self, Stdout, Write as _};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ratatui::backend::CrosstermBackend;
+use ratatui::{Frame, Terminal};
+
+use super::super::live::{self, Raw};
+
+static IS_ALTERNATE: AtomicBool = AtomicBool::new(false);
+static HOOK: Once = Once::new();
+
+/// The whole screen, for as long as this lives.
+pub(super) struct Canvas {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    _raw: Raw,
+}
+
+impl Canvas {
+    /// Takes the screen.
+    pub(super) fn enter() -> io::Result<Self> {
+        let raw = Raw::enter()?;
+        // Called first on a panic, because it was put up last: the panic is told on the screen that stays.
+        HOOK.call_once(leave_on_panic);
+        let canvas = Self { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?, _raw: raw };
+        switch_to_alternate()?;
+        Ok(canvas)
+    }
+
+    /// Draws what changed.
+    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
+        // A panic elsewhere in the program gave the screen back; here it goes on.
+        if !IS_ALTERNATE.load(Ordering::SeqCst) {
+            live::raw_again()?;
+            switch_to_alternate()?;
+            self.terminal.clear()?;
+        }
+        self.terminal.draw(draw).map(drop)
+    }
+}
+
+impl Drop for Canvas {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Undoes what a review that was killed left behind: its screen, and the hidden cursor.
+pub(super) fn tidy_up() -> io::Result<()> {
+    // Unlike 1049, leaving by 1047 moves no cursor where there is nothing to leave.
+    io::stdout().write_all(b"\x1b[?1047l\x1b[?25h")?;
+    io::stdout().flush()
+}
+
+fn switch_to_alternate() -> io::Result<()> {
+    IS_ALTERNATE.store(true, Ordering::SeqCst);
+    io::stdout().write_all(b"\x1b[?1049h\x1b[2J\x1b[H\x1b[?25l")?;
+    io::stdout().flush()
+}
+
+fn leave() {
+    if IS_ALTERNATE.swap(false, Ordering::SeqCst) {
+        let _ = io::stdout().write_all(b"\x1b[0m\x1b[?25h\x1b[?1049l");
+        let _ = io::stdout().flush();
+    }
+}
+
+fn leave_on_panic() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        leave();
+        before(panic);
+    }));
+}
