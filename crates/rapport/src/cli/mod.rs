@@ -7,8 +7,10 @@ mod cancel;
 mod completions;
 mod demo;
 mod doctor;
+mod files;
 mod follow;
 mod log;
+mod new;
 mod output;
 mod plan;
 mod run;
@@ -80,6 +82,7 @@ pub enum When {
 enum Command {
     Demo(demo::Args),
     Run(run::Args),
+    New(new::Args),
     Plan(plan::Args),
     Status(status::Args),
     Answer(answer::Args),
@@ -120,6 +123,7 @@ impl Cli {
         let outcome = match self.command {
             Command::Demo(args) => demo::execute(common, args),
             Command::Run(args) => run::execute(common, args),
+            Command::New(args) => new::execute(common, args),
             Command::Plan(args) => plan::execute(common, args),
             Command::Status(args) => status::execute(common, args),
             Command::Answer(args) => answer::execute(common, args),

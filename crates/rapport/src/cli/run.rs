@@ -62,7 +62,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
                 Start::Resume(id) => resume(&gateway, id).await?,
             };
             if common.json {
-                follow::as_json(&gateway, &id, &Answering::Person, stop).await
+                follow::as_json(&gateway, &id, &Answering::Person, 0, stop).await
             } else {
                 screen::show(common, &gateway, &id, Answering::Person, stop).await
             }
@@ -95,7 +95,7 @@ async fn resume(gateway: &Gateway, id: SessionId) -> Result<SessionId, Failure> 
 }
 
 /// A command that only writes an answer holds the session for a moment; that is waited for.
-async fn take_up(gateway: &Gateway, id: &SessionId) -> Result<(), Failure> {
+pub(super) async fn take_up(gateway: &Gateway, id: &SessionId) -> Result<(), Failure> {
     for _ in 0..sessions::TRIES {
         match gateway.adopt(id).await {
             Err(GatewayError::Store(StoreError::Busy { holder, .. })) if holder.address.is_none() => {
