@@ -13,6 +13,7 @@ mod driver;
 mod faults;
 mod planning;
 mod rehearsal;
+mod review;
 mod screens;
 mod story;
 mod support;

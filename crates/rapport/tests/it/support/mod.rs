@@ -2,6 +2,7 @@
 
 pub(crate) mod disk;
 pub(crate) mod driven;
+pub(crate) mod example;
 pub(crate) mod model;
 pub(crate) mod patience;
 pub(crate) mod project;

@@ -6,8 +6,10 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ratatui::backend::CrosstermBackend;
-use ratatui::{Frame, Terminal};
+use ratatui::layout::Rect;
+use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 
+use super::super::Size;
 use super::super::live::{self, Raw};
 
 static IS_ALTERNATE: AtomicBool = AtomicBool::new(false);
@@ -16,6 +18,7 @@ static HOOK: Once = Once::new();
 /// The whole screen, for as long as this lives.
 pub(super) struct Canvas {
     terminal: Terminal<CrosstermBackend<Stdout>>,
+    size: Size,
     _raw: Raw,
 }
 
@@ -25,7 +28,8 @@ impl Canvas {
         let raw = Raw::enter()?;
         // Called first on a panic, because it was put up last: the panic is told on the screen that stays.
         HOOK.call_once(leave_on_panic);
-        let canvas = Self { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?, _raw: raw };
+        let size = live::size();
+        let canvas = Self { terminal: blank(size)?, size, _raw: raw };
         switch_to_alternate()?;
         Ok(canvas)
     }
@@ -33,10 +37,12 @@ impl Canvas {
     /// Draws what changed.
     pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
         // A panic elsewhere in the program gave the screen back; here it goes on.
-        if !IS_ALTERNATE.load(Ordering::SeqCst) {
+        let was_given_back = !IS_ALTERNATE.load(Ordering::SeqCst);
+        if was_given_back || live::size() != self.size {
+            self.size = live::size();
+            self.terminal = blank(self.size)?;
             live::raw_again()?;
             switch_to_alternate()?;
-            self.terminal.clear()?;
         }
         self.terminal.draw(draw).map(drop)
     }
@@ -46,6 +52,13 @@ impl Drop for Canvas {
     fn drop(&mut self) {
         leave();
     }
+}
+
+/// A screen of this size with nothing on it. The size is ours to tell, because some terminals say they have none.
+fn blank(size: Size) -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
+    let cells = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+    let viewport = Viewport::Fixed(Rect::new(0, 0, cells(size.columns), cells(size.rows)));
+    Terminal::with_options(CrosstermBackend::new(io::stdout()), TerminalOptions { viewport })
 }
 
 /// Undoes what a review that was killed left behind: its screen, and the hidden cursor.

@@ -14,7 +14,7 @@ use super::super::{Happening, maybe};
 use super::Verdict;
 use super::canvas::Canvas;
 use super::checklist::{Checklist, Node, Wish};
-use super::lending::{Keys, Lent, Signals, lend, suspend};
+use super::lending::{Keys, Lent, Signals, fresh_keys, lend, suspend};
 use super::look::Look;
 use super::pager::{Pager, Turned};
 use super::preview::{Preview, Previewer, preview};
@@ -114,7 +114,7 @@ impl<'a> Desk<'a> {
     /// Takes the terminal, whatever size it has by now.
     fn take(&mut self) -> io::Result<Held> {
         self.resize();
-        Ok(Held { canvas: Canvas::enter()?, keys: Box::pin(live::keys()) })
+        Ok(Held { canvas: Canvas::enter()?, keys: fresh_keys() })
     }
 
     fn resize(&mut self) {

@@ -61,6 +61,14 @@ impl Signals {
     }
 }
 
+/// What is typed from now on.
+pub(super) fn fresh_keys() -> Keys {
+    // Whoever read keys before may have left a wake-up behind. It would come together with the first key, and hide it
+    // until the second.
+    let _ = crossterm::event::poll(Duration::ZERO);
+    Box::pin(live::keys())
+}
+
 /// Gives the terminal to a program, and takes it back as it was when that has ended.
 pub(super) async fn lend(viewer: &Viewer, file: &Path, signals: &mut Signals) -> io::Result<Lent> {
     let before = tcgetattr(io::stdin()).ok();
@@ -108,7 +116,7 @@ async fn end(child: &mut Child) {
 /// Leaves what was printed in sight until a key is pressed.
 async fn wait_for_key(signals: &mut Signals) -> io::Result<Lent> {
     let _raw = Raw::enter()?;
-    let mut keys: Keys = Box::pin(live::keys());
+    let mut keys: Keys = fresh_keys();
     io::stdout().write_all("\r\n[any key: back to the checklist] ".as_bytes())?;
     io::stdout().flush()?;
     loop {

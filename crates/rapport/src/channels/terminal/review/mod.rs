@@ -28,7 +28,7 @@ use rapport_core::ActionPlan;
 use thiserror::Error;
 
 use super::style::{ColourChoice, Theme};
-use super::text::Line;
+use super::text::{Line, Tone};
 pub use preview::{Fetch, Preview, Previewer, Replace, replace_exactly};
 pub use selection::{Group, Note, Pick, Selection};
 pub use summary::{PROMPT, summary};
@@ -87,18 +87,11 @@ pub fn review_blocking(
     runtime.block_on(review(plan, problems, config))
 }
 
-/// What a person would be asked, as plain text for where nobody can be: the summary and all items, without a single
+/// What a person would be asked, as plain text for where nobody can be: the summary and every action, without a single
 /// control character.
 pub fn unasked(plan: &ActionPlan, problems: &[String]) -> String {
     let mut lines = summary(plan, problems);
-    for group in Group::ALL {
-        let items = outline::items(plan, group);
-        if !items.is_empty() {
-            lines.extend([Line::empty(), Line::new(super::text::Tone::Text, &format!("{}:", group.title()))]);
-            lines.extend(items.iter().map(|item| {
-                Line::new(super::text::Tone::Text, &format!("{} {}", item.label, item.what)).indented(2)
-            }));
-        }
-    }
+    let items = outline::items(plan, Group::Actions);
+    lines.extend(items.iter().map(|item| Line::new(Tone::Text, &format!("{} {}", item.label, item.what))));
     lines.iter().map(|line| format!("{}\n", Theme::Bare.paint(line).trim_end())).collect()
 }

@@ -10,7 +10,7 @@ use rapport_core::{Action, ActionPlan, Change, Deed, Replacement, Resource, slug
 
 use super::super::safe;
 use super::super::text::{Line, Tone};
-use super::checklist::Node;
+use super::checklist::{Checklist, Node};
 use super::diff;
 use super::outline::{self, change_label};
 use super::selection::{Checks, Group};
@@ -50,7 +50,12 @@ pub struct Preview {
     pub lines: Vec<Line>,
 }
 
-/// Makes the preview of an item, as things would be with what is checked now.
+/// Makes the preview of an item, as things would be with what is checked in this list.
+pub async fn preview_of(plan: &ActionPlan, list: &Checklist, node: Node, previewer: &Previewer) -> Preview {
+    preview(plan, list.checks(), node, previewer).await
+}
+
+/// The same with the marks alone.
 pub(super) async fn preview(
     plan: &ActionPlan,
     checks: &Checks,

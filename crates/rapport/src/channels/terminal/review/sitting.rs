@@ -16,7 +16,7 @@ use super::by_lines::{self, Request};
 use super::canvas::tidy_up;
 use super::checklist::Checklist;
 use super::desk::{self, Left};
-use super::lending::{self, Keys, Signals};
+use super::lending::{self, Signals};
 use super::look::Look;
 use super::preview::preview;
 use super::selection::Selection;
@@ -76,6 +76,7 @@ pub(super) async fn run(
 impl Sitting<'_> {
     async fn decide(mut self, problems: &[String]) -> Result<Verdict, ReviewError> {
         self.print(&summary(self.plan, problems))?;
+        self.discard()?;
         let mut checklist = Checklist::new(self.plan, self.look, live::size());
         loop {
             let answer = match self.manner {
@@ -103,6 +104,20 @@ impl Sitting<'_> {
         }
     }
 
+    /// What was typed before anything was asked is no answer.
+    fn discard(&self) -> io::Result<()> {
+        match self.manner {
+            Manner::Lines => typed::discard(),
+            Manner::Keys => {
+                let _raw = Raw::enter()?;
+                while crossterm::event::poll(std::time::Duration::ZERO)? {
+                    crossterm::event::read()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// What is not checked is kept, but approving all means all.
     fn remind(&self, checklist: &Checklist) -> io::Result<()> {
         let unchecked = checklist.unchecked();
@@ -117,11 +132,7 @@ impl Sitting<'_> {
 
     async fn ask_by_key(&mut self) -> io::Result<Answer> {
         let mut raw = Raw::enter()?;
-        // What was typed before anything was asked is no answer.
-        while crossterm::event::poll(std::time::Duration::ZERO)? {
-            crossterm::event::read()?;
-        }
-        let mut keys: Keys = Box::pin(live::keys());
+        let mut keys = lending::fresh_keys();
         self.write("", &summary::prompt(), " ")?;
         loop {
             let happening = tokio::select! {
@@ -133,7 +144,7 @@ impl Sitting<'_> {
                     self.write("", &Line::empty(), "\r\n")?;
                     drop((keys, raw));
                     lending::suspend()?;
-                    (raw, keys) = (Raw::enter()?, Box::pin(live::keys()));
+                    (raw, keys) = (Raw::enter()?, lending::fresh_keys());
                     self.write("\r", &summary::prompt(), " ")?;
                 }
                 Happening::Key(key) => match answer(key) {
@@ -162,7 +173,6 @@ impl Sitting<'_> {
     }
 
     async fn ask_by_line(&mut self) -> io::Result<Answer> {
-        typed::discard()?;
         loop {
             self.write("", &summary::prompt(), " ")?;
             let Some(line) = self.next_line().await? else { return Ok(Answer::Quit) };

@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(Viewer::choose(None, path), None);
         std::fs::write(folder.path().join("code"), "").unwrap();
         assert_eq!(Viewer::choose(None, path), None, "a file that cannot be run is no program");
-        std::fs::set_permissions(folder.path().join("code"), PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(folder.path().join("code"), std::fs::Permissions::from_mode(0o755)).unwrap();
         let code = Viewer::choose(None, path).unwrap();
         assert_eq!((code.name().as_str(), code.place), ("code", Place::Window));
         let nvim = Viewer::choose(Some(&words("nvim -R")), path).unwrap();
