@@ -5,6 +5,7 @@
 //! Everything is written at once or not at all, and nothing is written twice: what is finished gets a [`seal`].
 
 pub mod folder;
+pub mod gathering;
 pub mod memos;
 pub mod meta;
 pub mod name;
