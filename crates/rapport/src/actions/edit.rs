@@ -21,9 +21,9 @@ pub(super) fn run(desk: &mut Desk, n: usize, what: String, path: &str, edits: &[
 /// To be replaced by the core's `apply_edits`, which the check of a plan uses as well.
 fn apply(text: &str, edits: &[Replacement]) -> Result<String, String> {
     let mut text = text.to_owned();
-    for edit in edits {
+    for (index, edit) in edits.iter().enumerate() {
         text = apply_one(&text, &edit.find, &edit.replace)
-            .map_err(|why| format!("{why} (line {} of the plan)", edit.line))?;
+            .map_err(|why| format!("edit {} (plan.md:{}): {why}", index + 1, edit.line))?;
     }
     Ok(text)
 }
@@ -36,24 +36,21 @@ fn apply_one(text: &str, find: &str, replace: &str) -> Result<String, String> {
     let with_crlf = |part: &str| part.replace("\r\n", "\n").replace('\n', "\r\n");
     let (find, replace) =
         if in_crlf { (with_crlf(find), with_crlf(replace)) } else { (find.to_owned(), replace.to_owned()) };
-    match times(text, &find) {
-        1 => Ok(text.replacen(&find, &replace, 1)),
-        0 if !replace.is_empty() && text.contains(&replace) => {
-            Err("FIND is not in the file; REPLACE is, so perhaps this was done already".to_owned())
-        }
-        0 => Err("FIND is not in the file".to_owned()),
-        times => Err(format!("FIND is in the file {times} times; it has to be there exactly once")),
+    match lines(text, &find).as_slice() {
+        [] => Err("FIND is not there".to_owned()),
+        [_] => Ok(text.replacen(&find, &replace, 1)),
+        several => Err(format!("FIND is there {} times, on lines {}", several.len(), several.join(", "))),
     }
 }
 
-/// How often this is in the text, counted so that `aa` is in `aaa` twice.
-fn times(text: &str, find: &str) -> usize {
+/// The lines on which this is in the text, counted so that `aa` is in `aaa` twice.
+fn lines(text: &str, find: &str) -> Vec<String> {
     let step = find.chars().next().map_or(1, char::len_utf8);
-    let mut times = 0;
-    let mut rest = text;
-    while let Some(at) = rest.find(find) {
-        times += 1;
-        rest = &rest[at + step..];
+    let mut lines = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text[from..].find(find) {
+        lines.push((text[..from + at].matches('\n').count() + 1).to_string());
+        from += at + step;
     }
-    times
+    lines
 }

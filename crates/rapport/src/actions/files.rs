@@ -3,9 +3,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
+use super::diff::unified;
 use super::journal::{Fact, Image, Intent, Journal, digest};
 use super::outcome::{Details, FileChange, Outcome};
 use super::point;
@@ -49,10 +50,11 @@ pub(super) fn change(
     path: &str,
     make: impl FnOnce(Option<&[u8]>) -> Result<Vec<u8>, String>,
 ) -> Outcome {
-    let done = |change| Outcome::Done { details: Details::File { path: path.to_owned(), change } };
+    let done =
+        |change, diff| Outcome::Done { details: Details::File { path: path.to_owned(), change, diff } };
     let prepared = match prepare(desk, path, make) {
         Ok(prepared) if prepared.before.as_ref() == Some(&prepared.after) => {
-            return done(FileChange::Unchanged);
+            return done(FileChange::Unchanged, None);
         }
         Ok(prepared) => prepared,
         Err(why) => return Outcome::failed(why),
@@ -63,8 +65,10 @@ pub(super) fn change(
         return Outcome::failed(why);
     }
     match make_it_so(desk, n, path, &prepared) {
-        Ok(()) if prepared.before.is_none() => done(FileChange::Made),
-        Ok(()) => done(FileChange::Changed),
+        Ok(()) => match &prepared.before {
+            None => done(FileChange::Made, None),
+            Some(before) => done(FileChange::Changed, unified(path, before, &prepared.after)),
+        },
         Err(why) => Outcome::failed(why),
     }
 }
@@ -148,7 +152,9 @@ pub(super) fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, 
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = File::options().write(true).create_new(true).open(temporary)?;
+    // Until it may be used as the other one, nobody else may.
+    let mode = if like.is_some() { 0o600 } else { 0o666 };
+    let mut file = File::options().write(true).create_new(true).mode(mode).open(temporary)?;
     file.write_all(content)?;
     if let Some((mode, owned_like)) = like {
         if let Ok(about) = fs::metadata(owned_like) {
@@ -184,6 +190,17 @@ pub(super) fn state(root: &Path, intent: &Intent) -> Result<State, PathError> {
         now if now == before => State::Before,
         _ => State::Other,
     })
+}
+
+/// What came of a change that was made, and after which nothing was noted.
+pub(super) fn made(desk: &Desk, path: String, intent: &Intent) -> Details {
+    let Some(image) = &intent.before else {
+        return Details::File { path, change: FileChange::Made, diff: None };
+    };
+    let before = desk.journal.kept(&image.sha256).ok();
+    let after = fs::read(desk.root.join(&intent.file)).ok();
+    let diff = before.zip(after).and_then(|(before, after)| unified(&path, &before, &after));
+    Details::File { path, change: FileChange::Changed, diff }
 }
 
 /// The digest of a file named from the root without symbolic links; nothing where there is none.

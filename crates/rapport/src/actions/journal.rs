@@ -10,8 +10,11 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use atomic_write_file::AtomicWriteFile;
+use atomic_write_file::unix::OpenOptionsExt as _;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -151,8 +154,8 @@ impl Journal {
     pub fn open(directory: &Path) -> Result<Self, JournalError> {
         make_directories(directory).map_err(io_error("create the directory", directory))?;
         let path = directory.join("journal.jsonl");
-        let options = File::options().read(true).append(true).create(true).open(&path);
-        let mut file = options.map_err(io_error("open", &path))?;
+        let opened = File::options().read(true).append(true).create(true).mode(0o600).open(&path);
+        let mut file = opened.map_err(io_error("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(JournalError::Busy { path: directory.to_owned() }),
@@ -225,7 +228,8 @@ impl Journal {
         }
         make_directories(&folder).map_err(io_error("create the directory", &folder))?;
         let write = || {
-            let mut file = atomic_write_file::AtomicWriteFile::open(&kept)?;
+            // It may be a file that only its owner may read.
+            let mut file = AtomicWriteFile::options().preserve_mode(false).mode(0o600).open(&kept)?;
             file.write_all(content)?;
             file.commit()
         };
@@ -256,7 +260,11 @@ impl Journal {
             io::copy(&mut io::repeat(b'.').take(size - self.reserved), &mut file)?;
             file.sync_all()
         };
-        grow().map_err(io_error("set space aside in", &path))?;
+        if let Err(error) = grow() {
+            // Half of it would only fill the disk.
+            let _ = File::options().write(true).open(&path).and_then(|file| file.set_len(self.reserved));
+            return Err(io_error("set space aside in", &path)(error));
+        }
         self.reserved = size;
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! Carrying out a plan of actions: one file per action, [`batch`] runs them in order, [`journal`] makes durable what was
-//! done, [`undo`] takes back what was done to files, [`project`] keeps all of it inside the project.
+//! done, [`mod@undo`] takes back what was done to files, [`project`] keeps all of it inside the project.
 //!
 //! Nothing is changed before the journal says what is about to change and how it was before. So a kill at any instant
 //! leaves each action not begun, done, or, for commands alone, begun and perhaps done.
@@ -7,6 +7,7 @@
 pub mod batch;
 mod chat;
 mod create;
+mod diff;
 mod edit;
 mod execute;
 mod files;

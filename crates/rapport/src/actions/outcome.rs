@@ -18,6 +18,7 @@ pub struct Ran {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settled {
     /// How.
+    #[serde(flatten)]
     pub outcome: Outcome,
     /// How long; nothing for what was not begun.
     #[serde(rename = "took_ms", with = "milliseconds")]
@@ -49,7 +50,7 @@ pub enum Outcome {
 
 /// What came of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "details", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Details {
     /// Nothing to tell.
     Nothing,
@@ -59,6 +60,8 @@ pub enum Details {
         path: String,
         /// How.
         change: FileChange,
+        /// What is different now, as a unified diff, where it was text before and is text now.
+        diff: Option<String>,
     },
     /// Something was read.
     Text {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use thiserror::Error;
 
@@ -165,46 +165,69 @@ fn is_absent(error: &io::Error) -> bool {
 #[derive(Debug)]
 pub struct OnDisk {
     root: PathBuf,
-    seen: Mutex<HashMap<String, Arc<Result<Option<Vec<u8>>, PathError>>>>,
+    read: Mutex<HashMap<String, Contents>>,
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing.
+    Missing,
+    /// A file, or a link to one inside the project.
+    File,
+    /// A directory, or a link to one inside the project.
+    Directory,
+    /// Somewhere else, by way of a link.
+    LinkOut,
+}
+
+/// What a file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Text.
+    Text(String),
+    /// Something else.
+    Binary,
+    /// Nothing: there is no file.
+    Missing,
+    /// More than is taken into memory.
+    TooLarge,
 }
 
 impl OnDisk {
     /// The project in this directory.
     pub fn new(root: &Path) -> io::Result<Self> {
-        Ok(Self { root: root.canonicalize()?, seen: Mutex::default() })
+        Ok(Self { root: root.canonicalize()?, read: Mutex::default() })
     }
 
-    /// Where it is, as the system calls it.
-    pub fn root(&self) -> &Path {
-        &self.root
+    /// What is at this path.
+    pub fn exists(&self, path: &str) -> Kind {
+        match directory(&self.root, Some(path)) {
+            Ok(real) if real.is_dir() => Kind::Directory,
+            Ok(real) if real.exists() => Kind::File,
+            Ok(_) | Err(PathError::Io { .. } | PathError::Nothing { .. }) => Kind::Missing,
+            Err(_) => Kind::LinkOut,
+        }
     }
 
-    /// Whether this path stays in the project, symbolic links followed.
+    /// What the file at this path says.
+    pub fn read(&self, path: &str) -> Contents {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = || match resolve(&self.root, path).and_then(|place| content(path, &place)) {
+            Ok(Some(bytes)) => text(&bytes).map_or(Contents::Binary, |text| Contents::Text(text.to_owned())),
+            Err(PathError::TooLarge { .. }) => Contents::TooLarge,
+            Ok(None) | Err(_) => Contents::Missing,
+        };
+        read.entry(path.to_owned()).or_insert_with(look).clone()
+    }
+
+    /// Whether this path stays in the project when every link on the way is followed, whether or not it is there.
     pub fn resolves_inside(&self, path: &str) -> bool {
         match directory(&self.root, Some(path)) {
             Ok(_) => true,
             // Whatever else is wrong with it is found when it is used.
             Err(error) => !matches!(error, PathError::Outside { .. } | PathError::Dangling { .. }),
         }
-    }
-
-    /// Whether there is something at this path in the project.
-    pub fn exists(&self, path: &str) -> bool {
-        directory(&self.root, Some(path)).is_ok_and(|real| real.exists())
-    }
-
-    /// The text of a file; `None` where there is none, or none that is text.
-    pub fn read(&self, path: &str) -> Option<String> {
-        match &*self.look(path) {
-            Ok(Some(bytes)) => text(bytes).map(str::to_owned),
-            Ok(None) | Err(_) => None,
-        }
-    }
-
-    fn look(&self, path: &str) -> Arc<Result<Option<Vec<u8>>, PathError>> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = || Arc::new(resolve(&self.root, path).and_then(|place| content(path, &place)));
-        seen.entry(path.to_owned()).or_insert_with(found).clone()
     }
 }
 

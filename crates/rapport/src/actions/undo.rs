@@ -86,13 +86,7 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     work.restore(&root, &journal, &past.id)?;
     remove_directories(&root, &past.directories);
     journal.note(Fact::Undone)?;
-    let names = |files: &[&File]| files.iter().map(|file| file.name.clone()).collect();
-    Ok(Undone {
-        restored: names(&work.restore),
-        removed: names(&work.remove),
-        kept: work.kept,
-        remaining: past.remaining.clone(),
-    })
+    Ok(work.told(&past))
 }
 
 /// Notes that files are about to be brought back. The space that was set aside is what a full disk has for it.
@@ -127,6 +121,8 @@ struct File {
     before: Option<Image>,
     /// What the batch made of it; two where it is not known how far it came.
     ours: Vec<Option<String>>,
+    /// Whether somebody else changed it while the batch ran: then it is theirs too.
+    mixed: bool,
 }
 
 impl Past {
@@ -165,17 +161,24 @@ impl Past {
             name: intent.file.clone(),
             before: intent.before.clone(),
             ours: vec![before.clone()],
+            mixed: false,
         });
         let after = Some(intent.after.clone());
-        let ended = later.iter().find_map(|fact| match fact {
-            Fact::Ended { n: ended, settled } if *ended == n => Some(&settled.outcome),
-            _ => None,
-        });
-        match ended {
-            Some(Outcome::Done { .. }) => file.ours = vec![after],
-            Some(Outcome::Failed { .. } | Outcome::Skipped { .. }) => {}
+        let next = later.iter().find(
+            |fact| matches!(fact, Fact::Began { n: other, .. } | Fact::Ended { n: other, .. } if *other == n),
+        );
+        file.mixed |= !file.ours.contains(&before);
+        file.ours = vec![before];
+        match next {
+            Some(Fact::Ended { settled, .. }) => match settled.outcome {
+                Outcome::Done { .. } => file.ours = vec![after],
+                // Where the last step failed, such as syncing, it is there all the same.
+                Outcome::Failed { .. } | Outcome::Skipped { .. } => file.ours.push(after),
+            },
+            // Begun again: it was found as it was before.
+            Some(_) => {}
             None => {
-                file.ours = vec![before, after];
+                file.ours.push(after);
                 self.half_written.push((n, intent.file.clone()));
             }
         }
@@ -213,6 +216,8 @@ fn cannot_be_undone(what: &str) -> Option<String> {
 struct Work<'a> {
     remove: Vec<&'a File>,
     restore: Vec<&'a File>,
+    /// What an undo before this one brought back.
+    already: Vec<&'a File>,
     kept: Vec<String>,
 }
 
@@ -223,7 +228,8 @@ impl<'a> Work<'a> {
             let before = file.before.as_ref().map(|image| image.sha256.clone());
             let now = digest_of(root, &file.name);
             match now {
-                Ok(now) if now == before => {}
+                Ok(now) if now == before => work.already.extend(past.began.then_some(file)),
+                Ok(_) if file.mixed => work.kept.push(file.name.clone()),
                 Ok(now) if file.ours.contains(&now) && file.before.is_none() => work.remove.push(file),
                 Ok(now) if file.ours.contains(&now) => work.restore.push(file),
                 Ok(_) | Err(_) => work.kept.push(file.name.clone()),
@@ -234,6 +240,19 @@ impl<'a> Work<'a> {
             LaterChanges::Refuse if !unknown.is_empty() => Err(UndoError::ChangedLater { files: unknown }),
             LaterChanges::Refuse | LaterChanges::Keep => Ok(work),
         }
+    }
+
+    /// All that is undone now, whether by this undo or by one before that was cut off.
+    fn told(&self, past: &Past) -> Undone {
+        let mut undone =
+            Undone { kept: self.kept.clone(), remaining: past.remaining.clone(), ..Undone::default() };
+        for file in self.remove.iter().chain(&self.restore).chain(&self.already) {
+            let list = if file.before.is_some() { &mut undone.restored } else { &mut undone.removed };
+            list.push(file.name.clone());
+        }
+        undone.restored.sort();
+        undone.removed.sort();
+        undone
     }
 
     /// First what was made, because that gives space for the rest.

@@ -12,6 +12,7 @@
 
 mod kin;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -129,13 +130,14 @@ fn wait_for(agent: Pid) -> nix::Result<u8> {
 /// round. What cannot be killed (it runs as somebody else) is not waited for. Gives the names of those that lived.
 #[cfg(target_os = "linux")]
 fn end_the_rest() -> Vec<String> {
-    let mut names = Vec::new();
+    // What takes a moment to die is found again in the next round.
+    let mut names = BTreeMap::new();
     loop {
         let killed = kin::kill_all();
         if killed.is_empty() {
-            return names;
+            return names.into_values().collect();
         }
-        names.extend(killed.into_iter().flatten());
+        names.extend(killed.into_iter().filter_map(|(pid, name)| Some((pid, name?))));
         let _ = waitpid(None, None);
         bury_the_dead();
     }
@@ -147,7 +149,8 @@ fn end_the_rest() -> Vec<String> {
     let mut killed = kin::kill_all();
     bury_the_dead();
     killed.extend(kin::kill_all());
-    killed.into_iter().flatten().collect()
+    let names: BTreeMap<_, _> = killed.into_iter().filter_map(|(pid, name)| Some((pid, name?))).collect();
+    names.into_values().collect()
 }
 
 fn bury_the_dead() {

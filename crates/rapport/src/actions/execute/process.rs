@@ -200,3 +200,15 @@ fn is_secret(name: &str) -> bool {
     let secret = ["TOKEN", "SECRET", "KEY", "PASSWORD"];
     name.starts_with("RAPPORT_") && secret.iter().any(|word| name.contains(word))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_secret;
+
+    #[test]
+    fn secrets_of_this_program_are_kept_from_commands() {
+        let kept = ["RAPPORT_TELEGRAM_TOKEN", "RAPPORT_API_KEY", "RAPPORT_WEB_PASSWORD"];
+        assert!(kept.into_iter().all(is_secret));
+        assert!(!["HOME", "GITHUB_TOKEN", "RAPPORT_HOME"].into_iter().any(is_secret));
+    }
+}

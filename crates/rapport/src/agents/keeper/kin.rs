@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Kills every descendant there is at this moment. Gives an entry for each that could be killed: its name, or nothing
-/// where it was dead already and only not buried.
-pub(super) fn kill_all() -> Vec<Option<String>> {
+/// Kills every descendant there is at this moment. Gives each that could be killed, with its name, or none where
+/// it was dead already and only not buried.
+pub(super) fn kill_all() -> Vec<(u32, Option<String>)> {
     let mut all = processes();
     let kin = descendants(&all, std::process::id());
     all.retain(|process| kin.contains(&process.pid));
     all.retain(|process| kill(Pid::from_raw(process.pid as i32), Signal::SIGKILL).is_ok());
-    all.into_iter().map(|process| process.name).collect()
+    all.into_iter().map(|process| (process.pid, process.name)).collect()
 }
 
 /// One process of the machine.
