@@ -2,12 +2,15 @@
 //! `docs/formats/plan.md` describes the format.
 
 mod actions;
+#[cfg(test)]
+mod effort;
 mod error;
 mod fence;
 mod inline;
 mod lines;
 mod markdown;
 mod parse;
+mod values;
 
 use std::collections::BTreeMap;
 

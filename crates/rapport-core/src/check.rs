@@ -283,7 +283,10 @@ impl Checked<'_, '_> {
             }
             Mismatch::Missing => {
                 let found = closest(text, &edit.find, path, &mut self.check.budget);
-                let applied = !edit.replace.trim().is_empty() && contains(text, &edit.replace);
+                // A character or two are in every file.
+                let telling =
+                    edit.replace.trim().len() > 2 && found.as_ref().is_none_or(|found| found.shift.is_none());
+                let applied = telling && contains(text, &edit.replace);
                 let (what, mut hint) = missing(path, found.as_ref());
                 if applied {
                     hint = format!(

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use jiff::SignedDuration;
-
 use super::fence::{Block, Place, is_stray};
 use super::inline::{self, Marker};
 use super::lines::{Fence, Kind, indent};
 use super::parse::{Reader, Until};
-use super::{Action, Deed, Replacement, Resource};
+use super::values::{Parameter, duration, flag, path, resource, variables};
+use super::{Action, Deed, Replacement};
 
 /// The parameters of each action, first as they are written, then what else they are called.
 const PARAMETERS: [(&str, &[&[&str]]); 7] = [
@@ -39,14 +38,6 @@ struct Body<'t> {
     blocks: Vec<(Option<Marker>, Block<'t>)>,
     /// Whether something in it could not be read.
     is_broken: bool,
-}
-
-struct Parameter {
-    key: &'static str,
-    value: String,
-    /// The list below it.
-    items: Vec<(usize, String)>,
-    at: usize,
 }
 
 /// Reads the action whose heading is at a line.
@@ -221,8 +212,8 @@ fn deed(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
 fn create(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
     let value = required(reader, body, "File Path");
     let path = value.and_then(|value| path(reader, &value));
-    let overwrite = flag(reader, body, "Overwrite").unwrap_or(false);
-    let ends = flag(reader, body, "Final Newline").unwrap_or(true);
+    let overwrite = body.take("Overwrite").and_then(|value| flag(reader, &value)).unwrap_or(false);
+    let ends = body.take("Final Newline").and_then(|value| flag(reader, &value)).unwrap_or(true);
     let block = only_block(reader, body, "the file's content")?;
     let content = if ends { block.content } else { block.text().to_owned() };
     Some(Deed::Create { path: path?, content, overwrite })
@@ -236,7 +227,7 @@ fn execute(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
         _ => None,
     };
     let env = body.take("env").map_or_else(BTreeMap::new, |parameter| variables(reader, &parameter));
-    let allow_failure = flag(reader, body, "Allow Failure").unwrap_or(false);
+    let allow_failure = body.take("Allow Failure").and_then(|value| flag(reader, &value)).unwrap_or(false);
     let timeout = body.take("Timeout").and_then(|parameter| duration(reader, &parameter));
     let command = only_block(reader, body, "the command")?.text().to_owned();
     Some(Deed::Execute { command, cwd, env, expected, allow_failure, timeout })
@@ -283,9 +274,13 @@ fn message(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
     match agent {
         None => Some(Deed::ChatWithUser { message }),
         Some(agent) => {
-            let agent = agent?.value;
+            let Parameter { value: agent, at, .. } = agent?;
             let code = inline::code(&agent).filter(|(_, rest)| rest.is_empty()).map(|(name, _)| name);
-            let agent = code.unwrap_or(agent);
+            let agent = code.unwrap_or(agent).trim().to_owned();
+            if agent.is_empty() {
+                reader.wrong(at, "Agent names nobody", "Name an agent.");
+                return None;
+            }
             Some(Deed::Invoke { agent, message })
         }
     }
@@ -358,140 +353,4 @@ fn no_block(reader: &mut Reader<'_>, body: &Body<'_>) {
     if let Some((_, block)) = body.blocks.first() {
         reader.wrong(block.open, format!("{} takes no fence", body.name), "Leave it out.");
     }
-}
-
-/// A path, however it is written.
-fn path(reader: &mut Reader<'_>, parameter: &Parameter) -> Option<String> {
-    let value = parameter.value.as_str();
-    if let Some((text, target, rest)) = inline::link(value)
-        && rest.trim().is_empty()
-    {
-        if !same_path(&target, &text) && !same_path(&inline::decoded(&target), &text) {
-            reader.wrong(
-                parameter.at,
-                format!("the link says {text:?} and leads to {target:?}"),
-                format!("Write the path in both places: `[{text}](/{text})`."),
-            );
-            return None;
-        }
-        return Some(text);
-    }
-    let code = inline::code(value).filter(|(_, rest)| rest.trim().is_empty());
-    Some(code.map_or_else(|| value.to_owned(), |(code, _)| code))
-}
-
-/// A link leads from the project's root, with a slash before it or not.
-fn same_path(target: &str, text: &str) -> bool {
-    let plain = |path: &'_ str| {
-        let path = path.trim_start_matches('/');
-        path.strip_prefix("./").unwrap_or(path).to_owned()
-    };
-    plain(target) == plain(text)
-}
-
-fn resource(reader: &mut Reader<'_>, parameter: &Parameter) -> Option<Resource> {
-    let is_url = |text: &str| text.starts_with("http://") || text.starts_with("https://");
-    let value = parameter.value.as_str();
-    let inner = value.strip_prefix('<').and_then(|value| value.strip_suffix('>'));
-    if let Some(url) = inner.filter(|url| is_url(url)) {
-        return Some(Resource::Url(url.to_owned()));
-    }
-    if let Some((_, target, rest)) = inline::link(value)
-        && rest.trim().is_empty()
-        && is_url(&target)
-    {
-        return Some(Resource::Url(target));
-    }
-    let path = path(reader, parameter)?;
-    Some(if is_url(&path) { Resource::Url(path) } else { Resource::File(path) })
-}
-
-fn flag(reader: &mut Reader<'_>, body: &mut Body<'_>, key: &str) -> Option<bool> {
-    let parameter = body.take(key)?;
-    match parameter.value.trim_matches(['`', '.', '"']).to_ascii_lowercase().as_str() {
-        "true" | "yes" => Some(true),
-        "false" | "no" => Some(false),
-        _ => {
-            reader.wrong(
-                parameter.at,
-                format!("{key} is {:?}, which is neither true nor false", parameter.value),
-                format!("Write `- **{key}:** true`, or leave it out."),
-            );
-            None
-        }
-    }
-}
-
-fn duration(reader: &mut Reader<'_>, parameter: &Parameter) -> Option<SignedDuration> {
-    let value = parameter.value.trim_matches(['`', '"']);
-    let parsed = match value.parse::<u32>() {
-        Ok(seconds) => Some(SignedDuration::from_secs(i64::from(seconds))),
-        Err(_) => value.parse().ok(),
-    };
-    let positive = parsed.filter(SignedDuration::is_positive);
-    if positive.is_none() {
-        let what = format!("Timeout is {value:?}, which is no length of time");
-        reader.wrong(parameter.at, what, "Write it like 60s, 2m or 1h 30m.");
-    }
-    positive
-}
-
-fn variables(reader: &mut Reader<'_>, parameter: &Parameter) -> BTreeMap<String, String> {
-    let mut items = inline_variables(parameter);
-    items.extend(parameter.items.iter().cloned());
-    let mut env = BTreeMap::new();
-    for (at, item) in items {
-        match variable(&item) {
-            Some((name, value)) => {
-                env.insert(name, value);
-            }
-            None => {
-                let what = format!("{item:?} is no variable");
-                reader.wrong(at, what, "Write each on a line of its own, as `NAME=value`.");
-            }
-        }
-    }
-    env
-}
-
-/// Variables on the very line of the parameter: one, or several in backticks.
-fn inline_variables(parameter: &Parameter) -> Vec<(usize, String)> {
-    let mut items = Vec::new();
-    let mut rest = parameter.value.as_str();
-    while let Some((code, after)) = inline::code(rest) {
-        items.push((parameter.at, inline::as_code(&code)));
-        rest = after.trim_start_matches([',', ' ']);
-    }
-    if !rest.is_empty() {
-        items.push((parameter.at, rest.to_owned()));
-    }
-    items
-}
-
-/// `NAME=value`, in backticks or not, or `NAME: value`. Quotes around a value go, unless backticks keep them.
-fn variable(item: &str) -> Option<(String, String)> {
-    if let Some((code, rest)) = inline::code(item) {
-        if rest.trim().is_empty() {
-            let (name, value) = code.split_once('=')?;
-            return is_name(name).then(|| (name.to_owned(), value.to_owned()));
-        }
-        let value = rest.trim_start().strip_prefix([':', '='])?.trim();
-        let value = inline::code(value).map_or_else(|| unquoted(value).to_owned(), |(value, _)| value);
-        return is_name(&code).then_some((code, value));
-    }
-    let plain = item.replace("**", "");
-    let at = plain.find(['=', ':'])?;
-    let (name, value) = (plain.get(..at)?.trim(), plain.get(at + 1..)?.trim());
-    let value = inline::code(value).map_or_else(|| unquoted(value).to_owned(), |(value, _)| value);
-    is_name(name).then(|| (name.to_owned(), value))
-}
-
-fn unquoted(value: &str) -> &str {
-    let within = |quote| value.strip_prefix(quote).and_then(|value: &str| value.strip_suffix(quote));
-    within('"').or_else(|| within('\'')).unwrap_or(value)
-}
-
-fn is_name(name: &str) -> bool {
-    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    starts && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

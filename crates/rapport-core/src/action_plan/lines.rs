@@ -30,6 +30,9 @@ pub(crate) struct Lines<'t> {
     fences: Vec<(usize, [usize; 2])>,
     /// The lines that begin an action or a section, were they not in a fence.
     boundaries: Vec<usize>,
+    /// How many bytes were looked at.
+    #[cfg(test)]
+    looked: std::cell::Cell<usize>,
 }
 
 /// What a line is on its own.
@@ -67,7 +70,14 @@ impl<'t> Lines<'t> {
         if starts.last() == Some(&text.len()) {
             starts.pop();
         }
-        let mut lines = Lines { text, starts, fences: Vec::new(), boundaries: Vec::new() };
+        let mut lines = Lines {
+            text,
+            starts,
+            fences: Vec::new(),
+            boundaries: Vec::new(),
+            #[cfg(test)]
+            looked: Default::default(),
+        };
         for at in 0..lines.len() {
             match lines.kind(at) {
                 Kind::Fence(_) => lines.fences.push((at, [0, 0])),
@@ -99,10 +109,17 @@ impl<'t> Lines<'t> {
         line.strip_suffix('\r').unwrap_or(line)
     }
 
+    #[cfg(test)]
+    pub(super) fn looked(&self) -> usize {
+        self.looked.get()
+    }
+
     /// The bytes from one line to before another.
     pub(super) fn slice(&self, from: usize, to: usize) -> &'t str {
         let start = self.starts.get(from).copied().unwrap_or(self.text.len());
         let end = self.starts.get(to).copied().unwrap_or(self.text.len());
+        #[cfg(test)]
+        self.looked.set(self.looked.get() + end.saturating_sub(start) + 1);
         self.text.get(start..end.max(start)).unwrap_or_default()
     }
 

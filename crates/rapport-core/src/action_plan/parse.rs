@@ -13,7 +13,7 @@ impl ActionPlan {
     /// the whole plan has CRLF, and stay as they are otherwise.
     pub fn parse(text: &str) -> Result<ActionPlan, Vec<PlanError>> {
         let text = normal(text);
-        let mut reader = Reader { lines: Lines::new(&text), at: 0, errors: Vec::new(), is_wrapped: false };
+        let mut reader = Reader::new(Lines::new(&text));
         let plan = reader.plan();
         let mut errors = reader.errors;
         if errors.is_empty() {
@@ -44,13 +44,17 @@ pub(super) enum Until {
 }
 
 impl<'t> Reader<'t> {
+    pub(super) fn new(lines: Lines<'t>) -> Reader<'t> {
+        Reader { lines, at: 0, errors: Vec::new(), is_wrapped: false }
+    }
+
     pub(super) fn wrong(&mut self, at: usize, what: impl Into<String>, hint: impl Into<String>) {
         if self.errors.len() < MAX_ERRORS {
             self.errors.push(PlanError::new(at, what, hint));
         }
     }
 
-    fn plan(&mut self) -> ActionPlan {
+    pub(super) fn plan(&mut self) -> ActionPlan {
         let mut plan = ActionPlan { title: self.title(), metadata: self.metadata(), ..ActionPlan::default() };
         let mut seen = Vec::new();
         while self.at < self.lines.len() && self.errors.len() < MAX_ERRORS {
@@ -324,7 +328,7 @@ fn named(rest: &str, subject: Subject) -> Option<(String, &str)> {
         None => inline::code(rest)?,
     };
     let (before, comment) = split_comment(after);
-    before.trim().is_empty().then_some((what, comment))
+    before.trim().is_empty().then(|| (what.trim().to_owned(), comment))
 }
 
 fn commented(rest: &str) -> (String, &str) {

@@ -1,8 +1,6 @@
 //! The payload: everything an agent is told for one turn, as one Markdown document. Whatever is from outside is in a fence
 //! longer than any run of backticks in it, so that nothing in it can be taken for a part of the document.
 
-use std::fmt::Write as _;
-
 use crate::action_plan::{as_path, fenced};
 
 /// What an agent is told.
@@ -105,8 +103,8 @@ impl Payload {
         sections.push(("Message", fenced(self.message.trim_end(), "markdown")));
         let mut document = "# Agent Invocation Payload\n".to_owned();
         for (number, (name, body)) in sections.iter().enumerate() {
-            let body = if body.is_empty() { "None.\n" } else { body };
-            let _ = write!(document, "\n## {}. {name}\n\n{}", number + 1, body);
+            let body = if body.is_empty() { "None." } else { body.trim_end() };
+            document.push_str(&format!("\n## {}. {name}\n\n{body}\n", number + 1));
         }
         document
     }

@@ -4,10 +4,13 @@
 
 mod action_plan;
 mod branch;
+mod context;
 mod names;
+mod plan_check;
 mod plan_file;
 mod progress_file;
 mod property;
 mod questions;
+mod report;
 mod story;
 mod support;

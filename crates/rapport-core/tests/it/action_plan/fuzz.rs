@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rapport_core::ActionPlan;
+use rapport_core::{ActionPlan, Deed};
 
 use super::placeless;
 use super::round_trip::{plans, text};
@@ -60,7 +60,10 @@ fn mutated(dice: &mut Dice, text: &str, other: &str) -> String {
         let (from, to) = range(dice, &text);
         match dice.roll(5) {
             0 => text.replace_range(from..to, ""),
-            1 => text.insert_str(from, &text[from..to].to_owned()),
+            1 => {
+                let twin = text[from..to].to_owned();
+                text.insert_str(from, &twin);
+            }
             2 => {
                 let (start, end) = range(dice, other);
                 text.replace_range(from..to, &other[start..end]);
@@ -141,6 +144,14 @@ fn fuzz_plan() {
     let seed = number("RAPPORT_FUZZ_SEED").unwrap_or(1);
     let read = fuzz(usize::try_from(cases).unwrap(), seed);
     eprintln!("{cases} texts, {read} of them plans");
+}
+
+#[test]
+fn file_9_ten_megabytes_are_a_plan() {
+    let content = "some words of code\n".repeat(500_000);
+    let plan = super::parse(&super::plan(&format!("### CREATE\n- **File Path:** a\n\n```\n{content}```\n")));
+    assert_eq!(plan.actions.len(), 1);
+    assert!(matches!(&plan.actions[0].deed, Deed::Create { content: is, .. } if *is == content));
 }
 
 proptest! {
