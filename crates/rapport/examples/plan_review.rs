@@ -2,9 +2,8 @@
 //!
 //! `cargo run --example plan_review`, `-- long` for a thousand actions, `-- hostile` for a plan that tries to do harm.
 //! `-- panic` lets the reading of a file panic, `-- elsewhere` something beside the review.
+//! `-- dropped` lets nobody want the review any more as soon as a page is read, `-- blocking` runs it without async code.
 //! `RAPPORT_PREVIEW_COMMAND="nvim -R"` shows previews there.
-
-#![expect(clippy::expect_used, reason = "an example")]
 
 #[allow(dead_code, reason = "shared with the tests, which use all of it")]
 #[path = "../tests/it/review/plans.rs"]
@@ -15,12 +14,13 @@ use std::sync::Arc;
 
 use rapport::channels::terminal::ColourChoice;
 use rapport::channels::terminal::review::{
-    Fetch, Pick, Previewer, Review, ReviewError, Selection, Verdict, replace_exactly, review, unasked,
+    Fetch, Pick, Previewer, Review, ReviewError, Selection, Verdict, replace_exactly, review,
+    review_blocking, unasked,
 };
 use rapport_core::{ActionPlan, Resource};
+use tokio::sync::Notify;
 
-#[tokio::main]
-async fn main() {
+fn main() {
     let mode = std::env::args().nth(1).unwrap_or_default();
     let plan = match mode.as_str() {
         "every" => plans::every_kind(),
@@ -34,21 +34,43 @@ async fn main() {
         colour: ColourChoice::Auto,
         previewer: Previewer {
             command: command.map(|line| line.split_whitespace().map(str::to_owned).collect()),
-            fetch: fetch(mode),
+            fetch: fetch(mode.clone()),
             replace: Arc::new(replace_exactly),
         },
     };
-    match review(&plan, &[], &config).await {
+    let decided = match mode.as_str() {
+        "blocking" => review_blocking(&plan, &[], &config),
+        _ => reviewed(&plan, &config, mode == "dropped"),
+    };
+    match decided {
         Ok(verdict) => println!("decided: {}", words(&plan, &verdict)),
         Err(error @ ReviewError::NoTerminal) => print!("{}\n{error}\n", unasked(&plan, &[])),
         Err(error) => println!("failed: {error}"),
     }
 }
 
+#[tokio::main]
+async fn reviewed(plan: &ActionPlan, config: &Review, is_dropped: bool) -> Result<Verdict, ReviewError> {
+    let dropped = async {
+        match is_dropped {
+            true => FETCHED.notified().await,
+            false => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        verdict = review(plan, &[], config) => verdict,
+        () = dropped => Ok(Verdict::Quit),
+    }
+}
+
+/// Told when something is fetched.
+static FETCHED: Notify = Notify::const_new();
+
 fn fetch(mode: String) -> Fetch {
     Arc::new(move |resource| {
         let mode = mode.clone();
         Box::pin(async move {
+            FETCHED.notify_one();
             assert!(mode != "panic", "as wished");
             if mode == "elsewhere" {
                 tokio::spawn(async { panic!("as wished") });

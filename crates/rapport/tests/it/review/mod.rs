@@ -4,6 +4,7 @@ mod checklist;
 mod depends;
 mod plans;
 mod previews;
+mod settings;
 mod story;
 mod summary;
 

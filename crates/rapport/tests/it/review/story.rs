@@ -230,6 +230,44 @@ fn file_37_a_preview_command_gets_the_terminal() {
 }
 
 #[test]
+fn ctrl_c_is_for_the_program_that_has_the_terminal() {
+    let folder = TempDir::new().unwrap();
+    let text = "trap 'echo caught' INT; printf 'more? '; read word; read word; exit 0";
+    let command = script(folder.path(), "viewer", text).display().to_string();
+    let env = [LOCALE, PATH, ("LC_ALL", ""), ("RAPPORT_PREVIEW_COMMAND", &command)];
+    let mut pty = Pty::spawn(&program().display().to_string(), &[], &env, 100, 24);
+    pty.wait_for(PROMPT);
+    pty.send("m");
+    pty.wait_for(CHECKLIST);
+    pty.send("\x1b[F\x1b[Ap");
+    pty.wait_for("more?");
+    pty.send("\x03");
+    pty.wait_for("caught");
+    pty.send("\n\n");
+    pty.send_until("?", "go far");
+    pty.send("\r");
+    pty.wait_for("decided: run context 2 memos 1 actions CREATE,EDIT,EXECUTE");
+    assert!(pty.wait_end().success());
+}
+
+/// The thread that reviews gives the terminal back when nobody waits for it any more.
+#[test]
+fn a_review_that_is_dropped_gives_the_terminal_back() {
+    let mut pty = checklist("dropped", &[]);
+    pty.send("\x1b[F\x1b[Ap");
+    assert_decided(&mut pty, "quit");
+}
+
+#[test]
+fn without_async_code_it_is_the_same() {
+    let mut pty = checklist("blocking", &[]);
+    pty.send("\x1b[F\x1b[Ap");
+    pty.wait_for("+ version = \"0.2\"");
+    pty.send("q\r");
+    assert_decided(&mut pty, "run context 2 memos 1 actions CREATE,EDIT,EXECUTE");
+}
+
+#[test]
 fn a_signal_while_a_program_has_the_terminal_ends_both() {
     let folder = TempDir::new().unwrap();
     let viewer = script(folder.path(), "viewer", "stty raw -echo; kill -TERM $PPID; read word");

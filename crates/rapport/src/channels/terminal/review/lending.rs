@@ -12,6 +12,7 @@ use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
 use nix::unistd::Pid;
 use tokio::process::Child;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 use super::super::live::{self, Raw};
 use super::super::{Happening, any_signal, one_signal};
@@ -26,8 +27,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What is typed.
 pub(super) type Keys = Pin<Box<dyn Stream<Item = Happening> + Send>>;
 
-/// The signals that end a review.
-pub(super) struct Signals([io::Result<Signal>; 3]);
+/// What ends a review from outside: signals, and nobody being there any more who wants it.
+pub(super) struct Signals {
+    signals: [io::Result<Signal>; 3],
+    gone: watch::Receiver<()>,
+}
 
 /// How a program had the terminal.
 pub(super) enum Lent {
@@ -38,26 +42,32 @@ pub(super) enum Lent {
 }
 
 impl Signals {
-    pub(super) fn new() -> Self {
-        Self([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal))
+    /// Listens from now on. When the sender of `gone` is dropped, nobody wants the review any more.
+    pub(super) fn new(gone: watch::Receiver<()>) -> Self {
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        Self { signals: kinds.map(signal), gone }
     }
 
     /// Returns when one of them came.
     pub(super) async fn any(&mut self) {
-        any_signal(&mut self.0).await;
+        tokio::select! {
+            () = any_signal(&mut self.signals) => {}
+            _ = self.gone.changed() => {}
+        }
     }
 
     /// The same without the one that Ctrl-C sends, which is for the program that has the terminal.
     async fn all_but_interrupt(&mut self) {
-        let [_, terminate, hangup] = &mut self.0;
+        let [_, terminate, hangup] = &mut self.signals;
         tokio::select! {
             () = one_signal(terminate) => {}
             () = one_signal(hangup) => {}
+            _ = self.gone.changed() => {}
         }
     }
 
     fn forget_interrupts(&mut self) {
-        self.0[0] = signal(SignalKind::interrupt());
+        self.signals[0] = signal(SignalKind::interrupt());
     }
 }
 

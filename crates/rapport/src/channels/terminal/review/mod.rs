@@ -26,9 +26,12 @@ use std::io;
 
 use rapport_core::ActionPlan;
 use thiserror::Error;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 use super::style::{ColourChoice, Theme};
 use super::text::{Line, Tone};
+use lending::Signals;
 pub use preview::{Fetch, Preview, Previewer, Replace, replace_exactly};
 pub use selection::{Group, Note, Pick, Selection};
 pub use summary::{PROMPT, summary};
@@ -68,13 +71,20 @@ pub enum ReviewError {
     Io(#[from] io::Error),
 }
 
-/// Shows a plan, and what is wrong with it, until a person decided. Output goes to stdout; the terminal is as it was when this
-/// returns, panics, or is dropped.
+/// Shows a plan, and what is wrong with it, until a person decided; on a thread of its own, because a terminal is written
+/// and programs are waited for there. Output goes to stdout, and the terminal is given back as it was. Dropped, the review
+/// is left as if by a signal.
 pub async fn review(plan: &ActionPlan, problems: &[String], config: &Review) -> Result<Verdict, ReviewError> {
-    if !config.interactive {
-        return Err(ReviewError::NoTerminal);
+    let (plan, problems, config) = (plan.clone(), problems.to_vec(), config.clone());
+    let (_stay, gone) = watch::channel(());
+    let runtime = Handle::current();
+    let task = move || runtime.block_on(sit(&plan, &problems, &config, gone));
+    match tokio::task::spawn_blocking(task).await {
+        Ok(verdict) => verdict,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The program is coming to its end.
+        Err(_) => Ok(Verdict::Quit),
     }
-    sitting::run(plan, problems, config).await
 }
 
 /// The same for a thread that may block. Not for one that runs async code: it panics there.
@@ -83,8 +93,21 @@ pub fn review_blocking(
     problems: &[String],
     config: &Review,
 ) -> Result<Verdict, ReviewError> {
+    let (_stay, gone) = watch::channel(());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(review(plan, problems, config))
+    runtime.block_on(sit(plan, problems, config, gone))
+}
+
+async fn sit(
+    plan: &ActionPlan,
+    problems: &[String],
+    config: &Review,
+    gone: watch::Receiver<()>,
+) -> Result<Verdict, ReviewError> {
+    match config.interactive {
+        true => sitting::run(plan, problems, config, Signals::new(gone)).await,
+        false => Err(ReviewError::NoTerminal),
+    }
 }
 
 /// What a person would be asked, as plain text for where nobody can be: the summary and every action, without a single

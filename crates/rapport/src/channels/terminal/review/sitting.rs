@@ -58,6 +58,7 @@ pub(super) async fn run(
     plan: &ActionPlan,
     problems: &[String],
     config: &Review,
+    signals: Signals,
 ) -> Result<Verdict, ReviewError> {
     let env = |name: &str| std::env::var(name).ok();
     let mut look = Look::choose(config.colour, env);
@@ -69,7 +70,7 @@ pub(super) async fn run(
         Manner::Keys => tidy_up()?,
         Manner::Lines => look.theme = Theme::Bare,
     }
-    let sitting = Sitting { plan, config, look, manner, signals: Signals::new(), shelf: Shelf::default() };
+    let sitting = Sitting { plan, config, look, manner, signals, shelf: Shelf::default() };
     sitting.decide(problems).await
 }
 
