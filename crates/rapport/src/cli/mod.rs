@@ -7,17 +7,22 @@ mod cancel;
 mod completions;
 mod demo;
 mod doctor;
+mod execute;
 mod files;
 mod follow;
 mod log;
+mod message;
 mod new;
 mod output;
 mod plan;
+mod plan_turn;
+mod resume;
 mod run;
 mod screen;
 mod sessions;
 mod status;
 mod typed;
+mod undo;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -84,6 +89,9 @@ enum Command {
     Run(run::Args),
     New(new::Args),
     Plan(plan::Args),
+    Resume(resume::Args),
+    Execute(execute::Args),
+    Undo(undo::Args),
     Status(status::Args),
     Answer(answer::Args),
     Branch(branch::Args),
@@ -125,6 +133,9 @@ impl Cli {
             Command::Run(args) => run::execute(common, args),
             Command::New(args) => new::execute(common, args),
             Command::Plan(args) => plan::execute(common, args),
+            Command::Resume(args) => resume::execute(common, args),
+            Command::Execute(args) => execute::execute(common, args),
+            Command::Undo(args) => undo::execute(common, args),
             Command::Status(args) => status::execute(common, args),
             Command::Answer(args) => answer::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),

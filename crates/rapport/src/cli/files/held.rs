@@ -9,7 +9,7 @@ use crate::cli::{Common, follow, run};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{Gateway, socket};
-use crate::error::{Failure, Outcome};
+use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store as _;
 use crate::stores::files::Files;
 use crate::turns::Folder;
@@ -61,7 +61,14 @@ fn enlist(place: &Place, store: &Files, settings: &Settings, folder: &Folder) ->
     Ok(store.enlist(&folder.id, Clock::system().now(), facts)?)
 }
 
-impl Held<'_> {
+impl<'a> Held<'a> {
+    /// Another session, held beside this one.
+    pub(in crate::cli) async fn beside(&self, folder: Folder) -> Result<Held<'a>, Failure> {
+        run::take_up(&self.gateway, &folder.id).await?;
+        let Self { common, place, settings, .. } = *self;
+        Ok(Held { common, place, settings, folder, gateway: self.gateway.clone(), store: self.store.clone() })
+    }
+
     /// The session as it stands.
     pub(in crate::cli) async fn view(&self) -> Result<View, Failure> {
         Ok(self.gateway.view(&self.folder.id).await?)
@@ -79,10 +86,16 @@ impl Held<'_> {
 
     /// Shows it from after this entry until its agent has done its part and nothing waits for an answer.
     pub(in crate::cli) async fn show(&self, after: u64) -> Outcome {
-        let stop = StopSignal::listen()?;
-        if self.common.json {
-            return follow::as_json(&self.gateway, &self.folder.id, &Answering::Person, after, stop).await;
-        }
-        screen::show(self.common, &self.gateway, &self.folder.id, Answering::Person, stop).await
+        let (stop, id) = (StopSignal::listen()?, &self.folder.id);
+        let shown = if self.common.json {
+            follow::as_json(&self.gateway, id, &Answering::Person, after, stop).await
+        } else {
+            screen::show(self.common, &self.gateway, id, Answering::Person, stop).await
+        };
+        shown.map_err(|failure| match failure.code {
+            Code::Interrupted => Failure::new(Code::Interrupted, failure.message)
+                .hint(format!("Go on with: rapport resume --session {id}")),
+            _ => failure,
+        })
     }
 }

@@ -1,9 +1,16 @@
 //! What the commands about sessions as files share: which session and turn is meant, holding it, and the two halves of a
 //! turn: having it planned ([`drafting`]), and carrying it out ([`approving`]).
 
+pub(super) mod approving;
 pub(super) mod asking;
+pub(super) mod batches;
+pub(super) mod checking;
+pub(super) mod drafting;
+pub(super) mod hands;
 pub(super) mod held;
 pub(super) mod record;
+pub(super) mod reporting;
+pub(super) mod running;
 pub(super) mod seals;
 
 use std::path::PathBuf;
