@@ -3,9 +3,11 @@
 mod agent_flags;
 mod answer;
 mod branch;
+mod branch_turn;
 mod cancel;
 mod completions;
 mod demo;
+mod diff;
 mod doctor;
 mod execute;
 mod files;
@@ -21,6 +23,7 @@ mod run;
 mod screen;
 mod sessions;
 mod status;
+mod tree;
 mod typed;
 mod undo;
 
@@ -50,6 +53,7 @@ const EXAMPLES: &str = "Examples:
   rapport demo                                    see the whole story, without any account
   rapport run \"add a greeting to the start page\"  clarify, plan, confirm, work, report
   rapport plan idea.md --as progress --adaptive   a plan in progress.md, after a few questions
+  rapport new add-auth                            a session of files: plan, review, run, report
   rapport status                                  what waits, and for whom
   rapport answer 20260124-add-a-greeting English  answer from any terminal
   rapport run --resume 20260124-add-a-greeting    go on after an interruption
@@ -96,6 +100,7 @@ enum Command {
     Answer(answer::Args),
     Branch(branch::Args),
     Log(log::Args),
+    Diff(diff::Args),
     Cancel(cancel::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -140,6 +145,7 @@ impl Cli {
             Command::Answer(args) => answer::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
+            Command::Diff(args) => diff::execute(common, args),
             Command::Cancel(args) => cancel::execute(common, args),
             Command::Doctor(args) => doctor::execute(common, args),
             Command::Completions(args) => completions::execute(args),

@@ -43,10 +43,19 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let settings = place.settings(args.agent.layer())?;
     let start = match &args.resume {
-        Some(name) => Start::Resume(sessions::find(&*place.store(), name)?),
+        Some(name) => Start::Resume(resumable(&place, sessions::find(&*place.store(), name)?)?),
         None => Start::New(Box::new(place.session(task(&args)?, Aim::Work, &settings)?)),
     };
     host(common, &place, &settings, start)
+}
+
+/// A session of files is gone on with turn by turn.
+fn resumable(place: &Place, id: SessionId) -> Result<SessionId, Failure> {
+    if sessions::view(&*place.store(), &id)?.aim != Aim::Files {
+        return Ok(id);
+    }
+    let resume = format!("Go on with: rapport resume --session {id}");
+    Err(Failure::new(Code::Refused, format!("{id} is a session of files")).hint(resume))
 }
 
 /// Begins a session or goes on with one, and shows it until it ends or the person leaves.
