@@ -96,6 +96,9 @@ pub enum Event {
         text: String,
         /// Who.
         by: By,
+        /// What it is known by where it was said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
     },
     /// A planner has named what the plan is about.
     Outlined {
@@ -370,6 +373,9 @@ pub struct Created {
     /// The turn of a conversation that turned into it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown_from: Option<Seed>,
+    /// What it is known by where it was asked for: the same is not begun twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 /// A chat, or a topic in one.

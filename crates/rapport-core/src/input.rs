@@ -70,6 +70,9 @@ pub enum Act {
     Say {
         /// What.
         text: String,
+        /// What it is known by where it was said: the same is not heard twice.
+        #[serde(default)]
+        id: Option<String>,
     },
     /// Have a plan of actions made, from what is in this directory of the session.
     Draft {

@@ -17,6 +17,7 @@ mod edit;
 mod event;
 mod id;
 mod input;
+mod interactive;
 mod plan;
 mod progress;
 mod prompt;
@@ -29,7 +30,7 @@ mod want;
 pub use action_plan::{Action, ActionPlan, Change, Deed, PlanError, Replacement, Resource, Sign};
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
-pub use batch::{Batch, Brief};
+pub use batch::{Batch, Brief, signal};
 pub use branch::{Branch, Destination, StateWanted};
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use event::{
@@ -38,13 +39,17 @@ pub use event::{
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
+pub use interactive::{
+    AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
+};
 pub use plan::PlanFile;
 pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
 pub use prompt::action_plan::ACTION_PLAN;
+pub use prompt::batch::INTERACTIVE;
 pub use prompt::progress::plan_prompt;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use refusal::Refusal;
-pub use session::{MAX_TASK, Session};
+pub use session::{ItemLook, MAX_TASK, RoundLook, Session};
 pub use view::{
     AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, Rounds, Status, View,
 };

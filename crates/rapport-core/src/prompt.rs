@@ -1,6 +1,7 @@
 //! What agents are told, word for word.
 
 pub(crate) mod action_plan;
+pub(crate) mod batch;
 pub(crate) mod progress;
 
 use crate::aim::Aim;
@@ -18,8 +19,6 @@ pub(crate) const NO_QUESTION: &str =
 /// To an agent that wants to do something while it is to make a plan of actions.
 pub(crate) const ONLY_DRAFTING: &str = "Nothing is changed and nothing is run while you plan. Put it into the plan as an \
     action, or do without.";
-/// Beside the system prompt of an agent that talks with somebody: how it asks where the channel is a chat.
-pub(crate) const INTERACTIVE: &str = "";
 /// To an agent that may not use a tool.
 pub(crate) const DENIED: &str = "No. Do not do this; find another way, or ask.";
 

@@ -40,18 +40,26 @@ pub struct Choice {
     /// What choosing it means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Whether whoever asks would choose it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recommended: bool,
 }
 
 impl Choice {
-    /// A choice whose label is its value.
+    /// A choice whose label is its value. A label that ends in "(Recommended)" says so, as agents write it.
     pub fn plain(label: impl Into<String>) -> Self {
         let label = label.into();
-        Self { value: label.clone(), label, description: None }
+        Self { recommended: says_recommended(&label), value: label.clone(), label, description: None }
     }
 
     pub(crate) fn described(label: &str, value: &str, description: &str) -> Self {
-        Self { label: label.into(), value: value.into(), description: Some(description.into()) }
+        let description = Some(description.into());
+        Self { label: label.into(), value: value.into(), description, recommended: false }
     }
+}
+
+fn says_recommended(label: &str) -> bool {
+    label.trim_end().to_lowercase().ends_with("(recommended)")
 }
 
 /// What an answer decides.

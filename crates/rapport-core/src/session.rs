@@ -7,6 +7,7 @@
 
 mod agent;
 mod apply;
+mod looks;
 mod people;
 mod planner;
 mod progress;
@@ -14,7 +15,7 @@ mod resting;
 mod wants;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 
@@ -27,6 +28,8 @@ use crate::plan::Plan;
 use crate::question::{Purpose, Question};
 use crate::refusal::Refusal;
 use crate::{prompt, slug};
+
+pub use looks::{ItemLook, RoundLook};
 
 /// The longest task that is taken, in bytes.
 pub const MAX_TASK: usize = 256 * 1024;
@@ -48,6 +51,8 @@ pub struct Session {
     pub(crate) outline: Option<Outline>,
     /// What somebody said and the agent was not told yet, in order.
     pub(crate) heard: Vec<String>,
+    /// What the latest of all that was said is known by.
+    pub(crate) heard_lately: VecDeque<String>,
     /// Check sums of turns that are complete, by directory and file.
     pub(crate) sealed: BTreeMap<String, BTreeMap<String, String>>,
     /// What the agent wanted to ask and was told to do without, in order.
@@ -304,6 +309,7 @@ impl Session {
             plan: None,
             outline: None,
             heard: Vec::new(),
+            heard_lately: created.request.iter().cloned().collect(),
             sealed: BTreeMap::new(),
             unasked: Vec::new(),
             usage: Usage::default(),

@@ -352,7 +352,7 @@ fn open_in(round: &Round) -> impl Iterator<Item = OpenQuestion> + '_ {
     round.items.iter().enumerate().filter_map(open)
 }
 
-fn phase(phase: &Phase) -> PhaseView {
+pub(crate) fn phase(phase: &Phase) -> PhaseView {
     match phase {
         Phase::Clarifying => PhaseView::Clarifying,
         Phase::Confirming => PhaseView::Confirming,

@@ -13,17 +13,21 @@ use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{Claude, ClaudeConfig};
 use crate::cli::Common;
 use crate::clock::{self, Clock};
-use crate::config::{self, Layer, Settings};
+use crate::config::{self, Layer, Secret, Settings};
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts};
 use crate::error::{Code, Failure};
-use crate::planners::Nobody;
+use crate::planners::messages::Credential;
+use crate::planners::{self, Means, Planner, Via};
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::workers::local::{self, Local};
 
 /// How long an agent gets to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// How long a model may take to make a round of questions.
+const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Variables an agent gets: where it is, who it is, how it reaches the network, and what is meant for it.
 const AGENT_ENV: [&str; 22] = [
@@ -118,6 +122,7 @@ impl Place {
             branched_from: None,
             room: None,
             grown_from: None,
+            request: None,
         })
     }
 }
@@ -144,7 +149,7 @@ impl Host {
         let engine = Engine::start(Parts {
             store: trial(place.store()),
             agent: Arc::new(Claude::new(agent_config(place, settings)?)),
-            planner: Arc::new(Nobody),
+            planner: planner(place, settings)?,
             worker: Arc::new(Local),
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
@@ -200,6 +205,37 @@ pub fn agent_config(place: &Place, settings: &Settings) -> Result<ClaudeConfig, 
         keeper: this_program,
         silence: Duration::try_from(settings.silence).unwrap_or(Duration::MAX),
         grace: GRACE,
+    })
+}
+
+/// Who makes rounds of questions here: a model, over its API where there is a key, else through the agent's CLI.
+pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, Failure> {
+    let named = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+    let said = &settings.planner;
+    let key =
+        said.api_key.clone().map(Secret::into_inner).or_else(|| named("ANTHROPIC_API_KEY").map(Into::into));
+    let token = || named("ANTHROPIC_AUTH_TOKEN").map(|token| Credential::Token(token.into()));
+    let means = Means {
+        via: match said.via.unwrap_or_default() {
+            // A rehearsal needs no network, whatever keys there are.
+            config::PlannerVia::Auto if settings.is_rehearsal() => Via::Agent,
+            config::PlannerVia::Auto => Via::Auto,
+            config::PlannerVia::Api => Via::Api,
+            config::PlannerVia::Agent => Via::Agent,
+        },
+        credential: key.map(Credential::Key).or_else(token),
+        base_url: said.base_url.clone().or_else(|| named("ANTHROPIC_BASE_URL")),
+        model: said.model.clone(),
+        timeout: said
+            .timeout
+            .map_or(PLANNER_TIMEOUT, |said| Duration::try_from(said).unwrap_or(Duration::MAX)),
+        agent: agent_config(place, settings)?,
+        directory: place.project.clone(),
+    };
+    planners::choose(means).map_err(|error| {
+        Failure::new(Code::Usage, error.to_string()).hint(
+            "Give a key with ANTHROPIC_API_KEY, or let the agent's CLI ask: planner.via is \"agent\" in config.yaml.",
+        )
     })
 }
 

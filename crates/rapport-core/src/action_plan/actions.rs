@@ -168,7 +168,7 @@ fn parameter(reader: &mut Reader<'_>, body: &mut Body<'_>, at: usize, line: &str
 fn more(body: &mut Body<'_>, line: &str) -> bool {
     let Some(last) = body.parameters.last_mut() else { return false };
     let words = inline::bullet(line).unwrap_or(line).trim();
-    last.value.push_str(if last.value.is_empty() { "" } else { " " });
+    last.value.push_str(if last.value.is_empty() || words.is_empty() { "" } else { " " });
     last.value.push_str(words);
     true
 }
@@ -254,8 +254,8 @@ fn message(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
             (Kind::Blank, _) => {}
             (Kind::Text, Some((key, value))) => body.add(reader, reader.at, key, value),
             (Kind::Text, None) if width > 0 && follows_parameter(reader, body) => {
+                more(body, line);
                 if let Some(last) = body.parameters.last_mut() {
-                    last.value = format!("{} {}", last.value, line.trim());
                     last.at += 1;
                 }
             }

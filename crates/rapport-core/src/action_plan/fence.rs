@@ -66,7 +66,7 @@ pub(crate) fn skip_block(lines: &Lines<'_>, open: usize, fence: Fence<'_>) -> us
     lines.bare_after(open, fence).unwrap_or(open) + 1
 }
 
-fn unclosed(open: usize, fence: Fence<'_>) -> PlanError {
+pub(super) fn unclosed(open: usize, fence: Fence<'_>) -> PlanError {
     let run = char::from(fence.mark).to_string().repeat(fence.length);
     PlanError::new(
         open,
@@ -97,8 +97,26 @@ fn end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option
     }
     let document = matches!(fence.info, "markdown" | "md");
     let paired = if document { paired_end(lines, open, fence, place) } else { None };
-    // An action inside, and no end of an action after it: that line opens the next block, this one is not closed.
-    paired.or_else(|| (lines.boundary_after(open) > close).then_some(close))
+    paired.or_else(|| {
+        (lines.boundary_after(open) > close && !is_cut_short(lines, close, place)).then_some(close)
+    })
+}
+
+/// Whether words come after a block, and then more fences: then it may have been closed by a line that is part of it.
+fn is_cut_short(lines: &Lines<'_>, close: usize, place: Place) -> bool {
+    let boundary = lines.boundary_after(close);
+    let Some((fence, _)) = lines.fences_after(close).next().filter(|(at, _)| *at < boundary) else {
+        return false;
+    };
+    let marked = place == Place::Marked && (close + 1..fence).any(|at| marker(lines.line(at)).is_some());
+    lines.solid(close + 1) < fence && !marked
+}
+
+/// Whether a fence in a message goes on into the next action. It may show one: then it begins with it, or is longer, or
+/// holds all of the message.
+pub(super) fn runs_over(lines: &Lines<'_>, block: &Block<'_>, fence: Fence<'_>) -> bool {
+    let boundary = lines.boundary_after(block.open);
+    fence.length == 3 && fence.info != "message" && boundary < block.close && boundary != block.open + 1
 }
 
 /// The lines that could close the fence, or open one as long inside it.

@@ -254,10 +254,10 @@ fn heading(rest: &str) -> Option<Kind<'_>> {
         return None;
     }
     // A run of # at the end, set off by a space, belongs to the heading and not to its text.
-    let text = text.trim_matches([' ', '\t']);
+    let text = text.trim();
     let open = text.trim_end_matches('#');
     let closed = open.is_empty() || open.ends_with([' ', '\t']);
-    Some(Kind::Heading { level, text: if closed { open.trim_end_matches([' ', '\t']) } else { text } })
+    Some(Kind::Heading { level, text: if closed { open.trim_end() } else { text } })
 }
 
 fn is_rule(mark: u8, rest: &str) -> bool {

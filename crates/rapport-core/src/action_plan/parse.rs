@@ -1,7 +1,7 @@
 //! A text becomes a plan: tolerant of how models write, strict about what they mean. The text itself stays as it is.
 
 use super::error::{MAX_ERRORS, PlanError};
-use super::fence::{Block, Place, block, is_stray, is_stray_in_text};
+use super::fence::{Block, Place, block, is_stray, is_stray_in_text, runs_over, unclosed};
 use super::inline;
 use super::lines::{ACTIONS, Fence, Kind, Lines, Section, action_of, looks_like_action, normal, section_of};
 use super::{ActionPlan, Change, Sign, actions};
@@ -238,6 +238,10 @@ impl<'t> Reader<'t> {
                 Kind::Fence(fence) => {
                     let Some(block) = self.block(at, fence, Place::Free) else { continue };
                     self.at = block.close + 1;
+                    if until == Until::Action && runs_over(&self.lines, &block, fence) {
+                        let error = unclosed(at, fence);
+                        self.wrong(at, error.what, error.hint);
+                    }
                     blocks.push(block);
                 }
                 Kind::Blank | Kind::Rule => continue,

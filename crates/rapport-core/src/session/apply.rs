@@ -9,6 +9,9 @@ use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::plan::Plan;
 use crate::question::{Purpose, Question};
 
+/// How many messages are remembered by what they are known by.
+const HEARD_LATELY: usize = 100;
+
 impl Session {
     pub(super) fn apply(&mut self, fact: &Event, at: Timestamp) {
         match fact {
@@ -30,7 +33,13 @@ impl Session {
             Event::Sealed { folder, files } => {
                 self.sealed.insert(folder.clone(), files.clone());
             }
-            Event::Heard { text, .. } => self.heard.push(text.clone()),
+            Event::Heard { text, id, .. } => {
+                self.heard.push(text.clone());
+                self.heard_lately.extend(id.clone());
+                if self.heard_lately.len() > HEARD_LATELY {
+                    self.heard_lately.pop_front();
+                }
+            }
             Event::Outlined { goal, description } => {
                 self.outline = Some(Outline { goal: goal.clone(), description: description.clone() });
             }

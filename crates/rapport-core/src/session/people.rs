@@ -23,7 +23,7 @@ impl Session {
             Act::Confirm => self.confirm(by),
             Act::Cancel { reason } => self.cancel(by, reason.clone()),
             Act::Restart => self.restart(by),
-            Act::Say { text } => self.say(by, text),
+            Act::Say { text, id } => self.say(by, text, id.as_ref()),
             Act::Draft { folder, conversation, asking } => self.start_draft(by, folder, conversation, *asking),
             Act::Ask { question } => self.ask_aloud(question),
             Act::Withdraw { question } => self.take_back(question),

@@ -53,7 +53,8 @@ impl Session {
 
     fn after_batch(&self, batch: &Batch) -> Vec<Event> {
         let questions = self.named(&batch.questions);
-        if batch.done || questions.is_empty() {
+        let at_the_cap = self.rounds_asked() >= self.created.terms.max_rounds;
+        if batch.done || questions.is_empty() || at_the_cap {
             return self.sum_up(Some(batch));
         }
         let outlined = self.outline.is_none().then(|| {
@@ -65,7 +66,7 @@ impl Session {
     }
 
     /// The plan is what was answered; somebody has to confirm it.
-    fn sum_up(&self, batch: Option<&Batch>) -> Vec<Event> {
+    pub(crate) fn sum_up(&self, batch: Option<&Batch>) -> Vec<Event> {
         let (goal, description) = self.names(batch);
         let proposed = Event::PlanProposed { goal, description, text: String::new() };
         vec![proposed, self.ask_for_confirmation()]

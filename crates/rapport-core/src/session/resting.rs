@@ -17,7 +17,10 @@ const ACTION_PLAN: &str = "## Action Plan";
 
 impl Session {
     /// Somebody says something. Where the agent is at work it is told afterwards; where it failed it is tried again.
-    pub(super) fn say(&self, by: &By, text: &str) -> Result<Vec<Event>, Refusal> {
+    pub(super) fn say(&self, by: &By, text: &str, id: Option<&String>) -> Result<Vec<Event>, Refusal> {
+        if id.is_some_and(|id| self.heard_lately.contains(id)) {
+            return Ok(Vec::new());
+        }
         if self.created.aim != Aim::Chat || self.phase.is_over() {
             return Err(self.not_now("saying something"));
         }
@@ -28,7 +31,7 @@ impl Session {
             return Err(Refusal::TooLong { what: "message".into(), bytes: text.len(), limit: MAX_TEXT });
         }
         let restarted = self.is_failed().then(|| Event::Restarted { by: by.clone() });
-        let heard = Event::Heard { text: text.into(), by: by.clone() };
+        let heard = Event::Heard { text: text.into(), by: by.clone(), id: id.cloned() };
         let rests = match &self.phase {
             Phase::Failed { was, .. } => **was == Phase::Resting,
             phase => *phase == Phase::Resting,

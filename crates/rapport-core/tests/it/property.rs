@@ -3,6 +3,7 @@
 
 mod moves;
 mod planning;
+mod turns;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};

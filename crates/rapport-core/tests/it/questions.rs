@@ -5,7 +5,7 @@ use rapport_core::{Choice, MAX_TEXT, Purpose, Question, QuestionId, Reply};
 /// A question with these options; "2 Two" has the value `2` and the label `Two`, "Two" is both.
 fn question(options: &[&str], multi: bool, free_text: bool) -> Question {
     let option = |option: &&str| match option.split_once('|') {
-        Some((value, label)) => Choice { label: label.into(), value: value.into(), description: None },
+        Some((value, label)) => Choice { label: label.into(), value: value.into(), ..Choice::plain("") },
         None => Choice::plain(*option),
     };
     Question {

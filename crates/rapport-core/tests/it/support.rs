@@ -71,6 +71,7 @@ pub(crate) fn created(task: &str, terms: Terms) -> Created {
         branched_from: None,
         room: None,
         grown_from: None,
+        request: None,
     }
 }
 
@@ -105,6 +106,7 @@ pub(crate) fn options(labels: &[&str]) -> Vec<Choice> {
             label: (*label).into(),
             value: label.to_lowercase().replace(' ', "-"),
             description: None,
+            recommended: false,
         })
         .collect()
 }
@@ -299,7 +301,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::DraftStarted { turn, folder, .. } => format!("turn {turn} started to draft in {folder}"),
         Event::Filed { path, .. } => format!("filed at {path}"),
         Event::Sealed { folder, .. } => format!("{folder} sealed"),
-        Event::Heard { text, by } => format!("heard {text} from {by}"),
+        Event::Heard { text, by, .. } => format!("heard {text} from {by}"),
         Event::Outlined { goal, description } => format!("outlined: {goal}/{description}"),
         Event::Unchecked { reason } => format!("unchecked: {reason}"),
         Event::Baselined { turn, baseline } => {

@@ -231,6 +231,7 @@ fn asked(round: u32, call: CallId, ids: &[&str]) -> Event {
                 label: label.into(),
                 value: label.into(),
                 description: Some("What choosing this one would mean for the project".into()),
+                recommended: false,
             })
             .into(),
         multi: false,
@@ -255,6 +256,7 @@ fn created(n: usize) -> Created {
         branched_from: None,
         room: None,
         grown_from: None,
+        request: None,
     }
 }
 

@@ -58,7 +58,7 @@ fn words(fact: &Event) -> String {
         Event::DraftStarted { turn, folder, .. } => format!("turn {turn} begins: a plan for {folder}"),
         Event::Filed { path, .. } => format!("the plan is in {path}"),
         Event::Sealed { folder, .. } => format!("{folder} is complete"),
-        Event::Heard { text, by } => format!("{by} says: {text}"),
+        Event::Heard { text, by, .. } => format!("{by} says: {text}"),
         Event::Outlined { goal, description } => format!("the plan is to be called {goal}/{description}"),
         Event::Unchecked { reason } => format!("whether more has to be asked is not known: {reason}"),
         Event::Baselined { .. } => "the state before the work is noted".into(),

@@ -21,6 +21,7 @@ mod plan_turn;
 mod resume;
 mod run;
 mod screen;
+mod serve;
 mod sessions;
 mod status;
 mod tree;
@@ -57,6 +58,7 @@ const EXAMPLES: &str = "Examples:
   rapport status                                  what waits, and for whom
   rapport answer 20260124-add-a-greeting English  answer from any terminal
   rapport run --resume 20260124-add-a-greeting    go on after an interruption
+  rapport serve                                   the same in Telegram: see docs/telegram.md
 
 Exit codes:
   0 done   1 trouble   2 wrong usage   3 refused   4 no such session   5 held by another process
@@ -101,6 +103,7 @@ enum Command {
     Branch(branch::Args),
     Log(log::Args),
     Diff(diff::Args),
+    Serve(serve::Args),
     Cancel(cancel::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -146,6 +149,7 @@ impl Cli {
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
             Command::Diff(args) => diff::execute(common, args),
+            Command::Serve(args) => serve::execute(common, args),
             Command::Cancel(args) => cancel::execute(common, args),
             Command::Doctor(args) => doctor::execute(common, args),
             Command::Completions(args) => completions::execute(args),

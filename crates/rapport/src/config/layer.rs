@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use super::ConfigError;
+use super::planner::PlannerLayer;
+use super::telegram::TelegramLayer;
 
 /// One layer of settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -18,6 +20,10 @@ pub struct Layer {
     pub rounds: RoundsLayer,
     /// About questions.
     pub questions: QuestionsLayer,
+    /// About who makes rounds of questions.
+    pub planner: PlannerLayer,
+    /// About the Telegram channel.
+    pub telegram: TelegramLayer,
     /// What shows the preview of an action (`nvim -R`); the file's path becomes its last argument.
     pub preview_command: Option<String>,
     /// What searches the web for a plan; the queries become its last arguments.
@@ -133,6 +139,8 @@ impl Layer {
             },
             rounds: RoundsLayer { max: parsed(&env, "RAPPORT_ROUNDS_MAX", number)? },
             questions: QuestionsLayer { expire: parsed(&env, "RAPPORT_QUESTIONS_EXPIRE", duration)? },
+            planner: PlannerLayer::from_env(&env)?,
+            telegram: TelegramLayer::from_env(&env)?,
             preview_command: env("RAPPORT_PREVIEW_COMMAND"),
             research_command: env("RAPPORT_RESEARCH_COMMAND"),
             context: ContextLayer {
@@ -155,6 +163,8 @@ impl Layer {
             },
             rounds: RoundsLayer { max: upper.rounds.max.or(self.rounds.max) },
             questions: QuestionsLayer { expire: upper.questions.expire.or(self.questions.expire) },
+            planner: self.planner.under(upper.planner),
+            telegram: self.telegram.under(upper.telegram),
             preview_command: upper.preview_command.or(self.preview_command),
             research_command: upper.research_command.or(self.research_command),
             context: ContextLayer {
@@ -184,12 +194,14 @@ fn channel(word: &str) -> Result<Channel, String> {
     }
 }
 
-fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SignedDuration>, D::Error> {
+pub(super) fn some_duration<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SignedDuration>, D::Error> {
     let words = Option::<String>::deserialize(deserializer)?;
     words.map(|words| duration(&words).map_err(D::Error::custom)).transpose()
 }
 
-fn parsed<T>(
+pub(super) fn parsed<T>(
     env: impl Fn(&str) -> Option<String>,
     name: &str,
     parse: impl Fn(&str) -> Result<T, String>,

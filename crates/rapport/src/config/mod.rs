@@ -2,6 +2,9 @@
 
 mod layer;
 mod places;
+mod planner;
+mod secret;
+mod telegram;
 
 use std::path::Path;
 
@@ -10,6 +13,9 @@ use thiserror::Error;
 
 pub use layer::{AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, duration};
 pub use places::{home, project};
+pub use planner::{PlannerLayer, PlannerVia};
+pub use secret::Secret;
+pub use telegram::{TelegramLayer, TelegramSettings, WebhookLayer, WebhookSettings};
 
 /// The word for the scripted agent in `agent.command`.
 pub const REHEARSAL: &str = "rehearsal";
@@ -36,6 +42,10 @@ pub struct Settings {
     pub max_rounds: u32,
     /// How long a question stays open; forever where nothing is said.
     pub expire: Option<SignedDuration>,
+    /// Who makes rounds of questions, as far as anything is said about it.
+    pub planner: PlannerLayer,
+    /// About the Telegram channel.
+    pub telegram: TelegramSettings,
     /// What shows the preview of an action, where it is set.
     pub preview_command: Option<Vec<String>>,
     /// What searches the web for a plan; the agent does where it is empty.
@@ -96,6 +106,8 @@ impl Settings {
             agent_env: all.agent.env.unwrap_or_default(),
             max_rounds: all.rounds.max.unwrap_or(5),
             expire: all.questions.expire,
+            planner: all.planner,
+            telegram: all.telegram.settings()?,
             preview_command: all.preview_command.map(|line| words(&line)).filter(|words| !words.is_empty()),
             research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
             max_file_bytes: all.context.max_file_bytes.unwrap_or(MAX_FILE_BYTES),

@@ -1,5 +1,6 @@
 //! The way into a running engine from another process of the same user: one JSON line in, one JSON line out.
-//! Who it is, the operating system says; the line cannot.
+//! Who it is, the operating system says; the line can only add for whom of its people it speaks, such as somebody in a
+//! chat.
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -27,6 +28,9 @@ const LONGEST_PATH: usize = 100;
 struct Call {
     session: SessionId,
     act: Act,
+    /// Somebody who is not at a terminal, and for whom the caller speaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<By>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -129,7 +133,16 @@ impl Drop for Socket {
 
 /// Sends an act to the process at that address.
 pub async fn send(address: &str, session: &SessionId, act: &Act) -> Sent {
-    match exchange(address, session, act).await {
+    deliver(address, Call { session: session.clone(), act: act.clone(), by: None }).await
+}
+
+/// The same for somebody who is not at a terminal.
+pub async fn send_for(address: &str, session: &SessionId, act: &Act, by: &By) -> Sent {
+    deliver(address, Call { session: session.clone(), act: act.clone(), by: Some(by.clone()) }).await
+}
+
+async fn deliver(address: &str, call: Call) -> Sent {
+    match exchange(address, &call).await {
         Ok(Outcome::Done) => Sent::Done,
         Ok(Outcome::Refused(refusal)) => Sent::Refused(refusal),
         Ok(Outcome::Failed(why)) => Sent::Failed(why),
@@ -142,10 +155,9 @@ pub fn person_here() -> By {
     person(Uid::current())
 }
 
-async fn exchange(address: &str, session: &SessionId, act: &Act) -> io::Result<Outcome> {
+async fn exchange(address: &str, call: &Call) -> io::Result<Outcome> {
     let mut stream = UnixStream::connect(address).await?;
-    let call = Call { session: session.clone(), act: act.clone() };
-    stream.write_all(line(&call)?.as_bytes()).await?;
+    stream.write_all(line(call)?.as_bytes()).await?;
     let mut reply = String::new();
     BufReader::new(stream).take(LONGEST_LINE).read_line(&mut reply).await?;
     Ok(serde_json::from_str(&reply)?)
@@ -159,7 +171,7 @@ async fn answer(stream: UnixStream, gateway: &Gateway) -> io::Result<()> {
     let outcome = match serde_json::from_str::<Call>(&call) {
         Err(error) => Outcome::Failed(format!("not understood: {error}")),
         Ok(_) if caller != Uid::effective() => Outcome::Failed("this session belongs to another user".into()),
-        Ok(call) => match gateway.submit(&call.session, person(caller), call.act).await {
+        Ok(call) => match gateway.submit(&call.session, speaker(call.by, caller), call.act).await {
             Ok(()) => Outcome::Done,
             Err(GatewayError::Refused(refusal)) => Outcome::Refused(refusal),
             Err(GatewayError::NotHere(_) | GatewayError::Closed) => Outcome::NotHere,
@@ -169,6 +181,11 @@ async fn answer(stream: UnixStream, gateway: &Gateway) -> io::Result<()> {
         },
     };
     stream.get_mut().write_all(line(&outcome)?.as_bytes()).await
+}
+
+/// A caller is this very user, who could write to the log as well; but at this terminal it is nobody else.
+fn speaker(by: Option<By>, caller: Uid) -> By {
+    by.filter(|by| matches!(by, By::Person { .. }) && !by.is_at_terminal()).unwrap_or_else(|| person(caller))
 }
 
 fn person(uid: Uid) -> By {

@@ -7,6 +7,7 @@ mod lock;
 mod log;
 mod reserved;
 mod scan;
+pub mod watch;
 
 use std::fs;
 use std::io::{self, Write as _};

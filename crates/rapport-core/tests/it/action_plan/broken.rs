@@ -136,6 +136,9 @@ fn file_9_fences_that_do_not_end_or_end_unclearly() {
     check_actions(&create("````\nx\n```"), &[(4, &never("````"))]);
     check_actions(&create("```text\n```sh\nls\n```"), &[(4, &three)]);
     check_actions("### CHAT_WITH_USER\n\nSee:\n\n```\nx\n", &[(5, &three)]);
+    // A wrong guess would cut the file short, or make the next action a part of the message.
+    check_actions(&create("```py\nx = \"\"\"\n```\n\"\"\"\n```"), &[(4, &three)]);
+    check_actions("### CHAT_WITH_USER\n\n```\nx\n\n### EXECUTE\n\n```\nls\n```\n", &[(3, &three)]);
     check_actions(&create("```\nx\n```\n\n```\ny\n```"), &[(8, "CREATE has more than one fence")]);
     check_actions("### EXECUTE\n```sh\na\n```\n\n```sh\nb\n```\n", &[(6, "EXECUTE has more than one fence")]);
 }

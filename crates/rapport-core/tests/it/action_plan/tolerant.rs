@@ -332,6 +332,8 @@ fn file_9_fences_in_fences_of_the_same_length() {
         ),
         ("```md\n# A\n```\nls\n```\nend\n```", "# A\n```\nls\n```\nend\n"),
         ("```\nx\n```\n```", "x\n"),
+        ("```\nx\n```\nThat makes the file.", "x\n"),
+        ("Here it is:\n```\nx\n```", "x\n"),
         ("```\nx\n```\n\n---\n\n```\n\n---", "x\n"),
         ("````````rust\nx\n````````rust", "x\n"),
         ("`````\nx\n`````` the end", "x\n"),

@@ -15,7 +15,7 @@ fn files() -> Story {
 }
 
 fn say(text: &str) -> Act {
-    Act::Say { text: text.into() }
+    Act::Say { text: text.into(), id: None }
 }
 
 fn finish(result: &str) -> AgentDid {
@@ -39,6 +39,22 @@ fn a_conversation_goes_on_message_by_message() {
     story.act(say("hello"), "heard hello from ann (terminal); turn 3 started to chat");
     assert_eq!((story.order().prompt.as_str(), story.order().told_before), ("hello", 1));
     assert!(story.order().linger.is_some(), "its process stays for the next message");
+}
+
+/// What a chat brings twice is heard once; the same words said twice are heard twice.
+#[test]
+fn the_same_message_is_not_heard_twice() {
+    let said = |id: &str| Act::Say { text: "hello".into(), id: Some(id.into()) };
+    let first = Created { aim: Aim::Chat, request: Some("m1".into()), ..created("hello", Terms::default()) };
+    let mut story = Story::begun(first);
+    story
+        .connects()
+        .act(said("m1"), "")
+        .act(said("m2"), "heard hello from ann (terminal)")
+        .act(said("m2"), "")
+        .crash("cut off: Rapport was stopped")
+        .act(said("m2"), "")
+        .act(said("m3"), "heard hello from ann (terminal)");
 }
 
 /// Killed in the middle of a message, the agent is told to go on; a message that came meanwhile is not lost.

@@ -119,7 +119,7 @@ fn chat_8_with_no_rounds_agreed_on_nobody_is_asked() {
 #[test]
 fn chat_14_drafts_become_questions() {
     let option =
-        |label: &str, value: &str| Choice { label: label.into(), value: value.into(), description: None };
+        |label: &str, value: &str| Choice { label: label.into(), value: value.into(), ..Choice::plain("") };
     let messy = Draft {
         text: "  Which?\n".into(),
         header: Some("  ".into()),

@@ -7,7 +7,6 @@ mod calls;
 mod ending;
 pub mod once;
 mod opening;
-mod process;
 mod talk;
 mod words;
 
@@ -23,12 +22,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::channel::Channel;
 use super::command::ClaudeConfig;
+use super::process::{Heard, Process};
 use super::transcript::{self, Transcript};
 use super::wire;
 use crate::agents::keeper::CANNOT_START;
 use crate::agents::{Command, GO_ON, Happened, Place, Report, RunId};
 use ending::Ending;
-use process::{Heard, Process};
 use talk::{Stay, Talk};
 
 pub use opening::answers_message;

@@ -1,15 +1,18 @@
 //! Claude Code, driven over its live stream-json channel, and whatever else speaks that protocol.
 //!
-//! `command` starts it, `channel` says which way of talking it knows, `wire` is the language, `response` what came of a
-//! message, `transcript` what a conversation knows already, `driver` the talk itself.
+//! `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
+//! language, `response` what came of a message, `transcript` what a conversation knows already, `driver` the talk itself.
+//! `structured` is a talk of its own: one message, and JSON back.
 
 pub mod channel;
 pub mod response;
+pub mod structured;
 pub mod transcript;
 pub mod wire;
 
 mod command;
 mod driver;
+mod process;
 mod spending;
 
 use std::sync::Arc;

@@ -15,6 +15,8 @@ pub(super) struct Arguments {
     pub(super) permission_mode: Option<String>,
     pub(super) model: Option<String>,
     pub(super) allowed_tools: Vec<String>,
+    /// The schema of the reply, where one that is JSON is wanted.
+    pub(super) json_schema: Option<String>,
     /// The last word that belongs to no flag.
     pub(super) message: Option<String>,
 }
@@ -57,7 +59,6 @@ const PASSED_OVER: &[&str] = &[
     "--agents",
     "--betas",
     "--tools",
-    "--json-schema",
     "--plugin-dir",
     "--max-budget-usd",
     "--effort",
@@ -95,6 +96,7 @@ impl Arguments {
                     arguments.permission_mode = Some("bypassPermissions".into())
                 }
                 "--model" => arguments.model = value(),
+                "--json-schema" => arguments.json_schema = value(),
                 "--allowedTools" | "--allowed-tools" => arguments.allowed_tools.extend(tool_names(value())),
                 other if PASSED_OVER.contains(&other) => drop(value()),
                 other if other.len() > 1 && other.starts_with('-') => {}

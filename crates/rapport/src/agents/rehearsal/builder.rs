@@ -25,6 +25,7 @@ impl Scenario {
             session_id: None,
             counter: None,
             invocations: Vec::new(),
+            batches: Vec::new(),
         };
         ScenarioBuilder { scenario, entry: Entry::default() }
     }
@@ -40,6 +41,12 @@ impl ScenarioBuilder {
     /// What decides which invocation comes next.
     pub fn counted_by(mut self, counter: Counter) -> Self {
         self.scenario.counter = Some(counter);
+        self
+    }
+
+    /// Replies with this to a call that wants JSON: a round of questions, or words that are none.
+    pub fn replies_with(mut self, reply: serde_json::Value) -> Self {
+        self.scenario.batches.push(reply);
         self
     }
 

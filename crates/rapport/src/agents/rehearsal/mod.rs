@@ -5,6 +5,7 @@
 
 mod approval;
 mod arguments;
+mod batches;
 pub mod builder;
 mod calls;
 mod counter;
@@ -33,6 +34,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Input};
+use load::Loaded;
 use play::{Player, Stop};
 use record::Recorder;
 
@@ -79,12 +81,18 @@ fn rehearse(argv: &[String]) -> Result<u8, Problem> {
     let loaded = load::load(arguments.scenario.as_deref())?;
     let recorder = Recorder::start(argv)
         .map_err(|error| Problem::refused(format!("cannot record this rehearsal: {error}")))?;
-    let live = arguments.input == Input::Stream;
-    let mut player = Player::start(arguments, loaded, recorder)?;
-    let end = if live { live::run(&mut player) } else { plain::run(&mut player) };
-    match end {
+    match play(arguments, loaded, recorder)? {
         Ok(()) | Err(Stop::OutputClosed) => Ok(0),
         Err(Stop::Exit(code)) => Ok(code),
         Err(Stop::Failed(message)) => Err(Problem::refused(message)),
     }
+}
+
+fn play(arguments: Arguments, loaded: Loaded, recorder: Recorder) -> Result<Result<(), Stop>, Problem> {
+    let is_live = arguments.input == Input::Stream;
+    if arguments.json_schema.is_some() && !is_live {
+        return Ok(batches::run(&arguments, &loaded.scenario, recorder));
+    }
+    let mut player = Player::start(arguments, loaded, recorder)?;
+    Ok(if is_live { live::run(&mut player) } else { plain::run(&mut player) })
 }

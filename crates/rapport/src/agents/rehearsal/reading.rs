@@ -2,6 +2,7 @@
 
 use serde::de::{Error as _, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::scenario::{Call, FORMAT_VERSION, FullQuestion, Hang, Question};
 
@@ -86,6 +87,14 @@ pub(super) fn some_calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<V
         return Err(D::Error::custom("expected at least one tool call"));
     }
     Ok(calls)
+}
+
+pub(super) fn replies<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>, D::Error> {
+    let replies: Vec<Value> = Vec::deserialize(deserializer)?;
+    if replies.iter().all(|reply| reply.is_object() || reply.is_string()) {
+        return Ok(replies);
+    }
+    Err(D::Error::custom("expected each reply to be a map such as {questions, done}, or a text"))
 }
 
 pub(super) fn only_true<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::reading::{known_version, only_true, some_calls, some_questions};
+use super::reading::{known_version, only_true, replies, some_calls, some_questions};
 
 /// The only version of the format there is so far.
 pub const FORMAT_VERSION: u32 = 1;
@@ -26,6 +26,9 @@ pub struct Scenario {
     pub counter: Option<Counter>,
     /// The responses, in order.
     pub invocations: Vec<Entry>,
+    /// Replies to calls that want JSON (`--json-schema`), in order: rounds of questions, or words that are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "replies")]
+    pub batches: Vec<Value>,
 }
 
 /// What decides which entry answers a message.

@@ -135,7 +135,7 @@ impl Story {
                         .and_giving(Tone::Dim, &format!(" {what}")),
                 ]
             }
-            Event::Heard { text, by } if *by != self.me => {
+            Event::Heard { text, by, .. } if *by != self.me => {
                 vec![Line::new(Tone::Dim, "· ").and(Tone::Dim, &format!("{}: {text}", words::somebody(by)))]
             }
             Event::Unchecked { reason } => {

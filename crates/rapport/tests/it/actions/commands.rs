@@ -48,6 +48,15 @@ async fn commands_are_what_they_say() {
     }
 }
 
+/// A session of its own has no terminal, so that what would ask a person there fails at once.
+#[tokio::test]
+async fn commands_are_not_in_the_session_of_a_terminal() {
+    let stage = Stage::new();
+    let ran = stage.run(&plan([execute("cut -d' ' -f6 /proc/$$/stat")])).await;
+    let session: i32 = command(&ran).1.text.parse().unwrap();
+    assert_ne!(session, nix::unistd::getsid(None).unwrap().as_raw());
+}
+
 #[tokio::test]
 async fn commands_run_where_and_with_what_the_plan_says() {
     let stage = Stage::new().with("sub/file", "").with("../outside/file", "");

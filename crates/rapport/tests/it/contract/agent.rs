@@ -8,6 +8,7 @@ mod actor;
 mod asking;
 mod ending;
 mod faults;
+mod lingering;
 mod parking;
 mod permission;
 mod recording;

@@ -101,6 +101,7 @@ fn first() -> Vec<Event> {
         branched_from: None,
         room: None,
         grown_from: None,
+        request: None,
     })]
 }
 

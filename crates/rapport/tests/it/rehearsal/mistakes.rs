@@ -45,6 +45,11 @@ fn each_mistake_is_shown_at_its_place() {
     check(&format!("{head}- steps:\n  - together: [{{text: hi}}]\n"), "scenario.yaml:5", &["text", "ask"]);
     check(&format!("{head}- steps:\n  - hang: maybe\n"), "scenario.yaml:5", &["until_eof"]);
     check(&format!("{head}- steps: [\n"), "scenario.yaml:", &[]);
+    check(
+        "version: 1\nname: t\ninvocations: []\nbatches: [5]\n",
+        "scenario.yaml:4",
+        &["a map such as {questions, done}"],
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The rehearsal agent, as a host sees it: the real binary, its pipes, its files.
 mod approval;
+mod batches;
 mod builder;
 mod counter;
 mod cut_off;

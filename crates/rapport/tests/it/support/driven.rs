@@ -60,6 +60,18 @@ impl Driven {
         }
     }
 
+    /// The result of the turn that is going on; its process stays.
+    pub(crate) async fn until_finished(&mut self) -> String {
+        loop {
+            match self.did().await {
+                Some(AgentDid::Finish { result }) => return result,
+                Some(AgentDid::Leave(leave)) => panic!("it left: {leave:?}"),
+                Some(_) => {}
+                None => panic!("the end of a turn was expected"),
+            }
+        }
+    }
+
     /// Everything it does until it is gone: exactly one leave, as the last thing.
     pub(crate) async fn rest(&mut self) -> (Vec<AgentDid>, Leave) {
         let mut all = Vec::new();

@@ -11,3 +11,4 @@ pub(crate) mod rehearsal;
 pub(crate) mod running;
 pub(crate) mod scenarios;
 pub(crate) mod stage;
+pub(crate) mod telegram;

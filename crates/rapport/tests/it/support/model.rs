@@ -123,6 +123,11 @@ impl State {
         if !request.is_for("/v1/messages") {
             return self.aside(&mut stream, &request, &body, at);
         }
+        let reply = self.lock().script.next_reply(&body);
+        if let Some(reply) = reply {
+            self.note(Seen { body: body.clone(), counts: true, at });
+            return messages::respond(&mut stream, &body, &reply, None);
+        }
         let counts = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
         self.note(Seen { body: body.clone(), counts, at });
         if !counts {

@@ -30,6 +30,7 @@ impl Stage {
             branched_from: None,
             room: None,
             grown_from: None,
+            request: None,
         };
         let now: Timestamp = "2026-01-24T10:00:00Z".parse().expect("a time");
         let first = Entry { seq: 1, at: now, facts: Session::begin(created).expect("a task") };
@@ -133,6 +134,7 @@ pub(crate) fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> Draft
         label: (*label).into(),
         value: label.to_lowercase(),
         description: (!meaning.is_empty()).then(|| (*meaning).into()),
+        recommended: false,
     };
     let header = (!header.is_empty()).then(|| header.into());
     Draft {

@@ -10,12 +10,12 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("sealed", &[]),
     // Of the agents only their keeper, which ends a command with its host.
     ("actions", &["agents", "sealed"]),
-    ("planners", &[]),
     ("projects", &[]),
     ("stores", &["sealed"]),
     ("turns", &[]),
     ("workers", &[]),
     ("agents", &["workers"]),
+    ("planners", &["agents"]),
     ("engine", &["agents", "clock", "planners", "stores", "workers"]),
     ("channels", &["engine"]),
     ("error", &["config", "engine", "stores", "turns"]),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rapport_core::Leave;
 use tokio::time::{Instant, timeout};
 
-use super::process::Process;
+use crate::agents::claude::process::Process;
 use crate::agents::keeper::{CANNOT_START, NOT_STARTED};
 
 /// The end of a run, as far as it has come. The first reason to end is the one that is told.

@@ -9,11 +9,14 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 
+use tokio::sync::Notify;
+
 use super::super::Size;
 use super::super::live::{self, Raw};
 
 static IS_ALTERNATE: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
+static GIVEN_BACK: Notify = Notify::const_new();
 
 /// The whole screen, for as long as this lives.
 pub(super) struct Canvas {
@@ -26,8 +29,7 @@ impl Canvas {
     /// Takes the screen.
     pub(super) fn enter() -> io::Result<Self> {
         let raw = Raw::enter()?;
-        // Called first on a panic, because it was put up last: the panic is told on the screen that stays.
-        HOOK.call_once(leave_on_panic);
+        watch_panics();
         let size = live::size();
         let canvas = Self { terminal: blank(size)?, size, _raw: raw };
         switch_to_alternate()?;
@@ -37,14 +39,18 @@ impl Canvas {
     /// Draws what changed.
     pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
         // A panic elsewhere in the program gave the screen back; here it goes on.
-        let was_given_back = !IS_ALTERNATE.load(Ordering::SeqCst);
-        if was_given_back || live::size() != self.size {
-            self.size = live::size();
-            self.terminal = blank(self.size)?;
-            live::raw_again()?;
-            switch_to_alternate()?;
+        if !IS_ALTERNATE.load(Ordering::SeqCst) || live::size() != self.size {
+            self.begin_anew()?;
         }
         self.terminal.draw(draw).map(drop)
+    }
+
+    /// Takes the screen again, whatever is on it now.
+    pub(super) fn begin_anew(&mut self) -> io::Result<()> {
+        self.size = live::size();
+        self.terminal = blank(self.size)?;
+        live::raw_again()?;
+        switch_to_alternate()
     }
 }
 
@@ -52,6 +58,17 @@ impl Drop for Canvas {
     fn drop(&mut self) {
         leave();
     }
+}
+
+/// From now on a panic gives the screen back before it is told. To be called in raw mode: hooks are called in the opposite
+/// order of putting them up, and this one has to come before the one that leaves that mode.
+pub(super) fn watch_panics() {
+    HOOK.call_once(leave_on_panic);
+}
+
+/// Returns when a panic somewhere in the program gave the terminal back, and was told.
+pub(super) async fn given_back() {
+    GIVEN_BACK.notified().await;
 }
 
 /// A screen of this size with nothing on it. The size is ours to tell, because some terminals say they have none.
@@ -86,5 +103,6 @@ fn leave_on_panic() {
     std::panic::set_hook(Box::new(move |panic| {
         leave();
         before(panic);
+        GIVEN_BACK.notify_one();
     }));
 }

@@ -12,7 +12,7 @@ use rapport_core::ActionPlan;
 use super::super::live;
 use super::super::{Happening, maybe};
 use super::Verdict;
-use super::canvas::Canvas;
+use super::canvas::{Canvas, given_back};
 use super::checklist::{Checklist, Node, Wish};
 use super::lending::{Keys, Lent, Signals, fresh_keys, lend, suspend};
 use super::look::Look;
@@ -41,6 +41,8 @@ enum Done {
 enum Next {
     Happening(Happening),
     Done(Done),
+    /// A panic elsewhere gave the terminal back; here it goes on.
+    GivenBack,
 }
 
 struct Desk<'a> {
@@ -80,8 +82,13 @@ pub(super) async fn run(
             key = held.keys.next() => Next::Happening(key.unwrap_or(Happening::Stopped)),
             () = signals.any() => Next::Happening(Happening::Stopped),
             done = maybe(desk.work.as_mut()) => Next::Done(done),
+            () = given_back() => Next::GivenBack,
         };
         let wish = match next {
+            Next::GivenBack => {
+                held.canvas.begin_anew()?;
+                Wish::Nothing
+            }
             Next::Happening(happening) => desk.wish(happening),
             Next::Done(done) => {
                 if let Some((viewer, file, preview)) = desk.done(done) {

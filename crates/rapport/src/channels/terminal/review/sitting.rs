@@ -13,7 +13,7 @@ use super::super::style::Theme;
 use super::super::text::{Line, Tone};
 use super::super::words::count;
 use super::by_lines::{self, Request};
-use super::canvas::tidy_up;
+use super::canvas::{given_back, tidy_up, watch_panics};
 use super::checklist::Checklist;
 use super::desk::{self, Left};
 use super::lending::{self, Signals};
@@ -111,6 +111,7 @@ impl Sitting<'_> {
             Manner::Lines => typed::discard(),
             Manner::Keys => {
                 let _raw = Raw::enter()?;
+                watch_panics();
                 while crossterm::event::poll(std::time::Duration::ZERO)? {
                     crossterm::event::read()?;
                 }
@@ -139,6 +140,11 @@ impl Sitting<'_> {
             let happening = tokio::select! {
                 happening = keys.next() => happening.unwrap_or(Happening::Stopped),
                 () = self.signals.any() => Happening::Stopped,
+                () = given_back() => {
+                    live::raw_again()?;
+                    self.write("\r", &summary::prompt(), " ")?;
+                    continue;
+                }
             };
             match happening {
                 Happening::Key(key) if is_suspending(key) => {

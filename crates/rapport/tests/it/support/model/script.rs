@@ -10,6 +10,7 @@ use super::messages;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
     lines: Vec<Line>,
+    rounds: VecDeque<Response>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -95,6 +96,18 @@ impl Script {
     pub(crate) fn say(mut self, response: Response) -> Self {
         self.lines.push(Line { faults: VecDeque::new(), response });
         self
+    }
+
+    /// And replies with this to a request that wants JSON; each such request stands alone and takes the next.
+    pub(crate) fn reply(mut self, reply: &Value) -> Self {
+        self.rounds.push_back(Response::default().text(&reply.to_string()));
+        self
+    }
+
+    /// What comes next for a request that wants JSON, if that was said.
+    pub(super) fn next_reply(&mut self, request: &Value) -> Option<Response> {
+        let wants_json = request["output_config"]["format"]["type"] == "json_schema";
+        self.rounds.pop_front_if(|_| wants_json)
     }
 
     /// But before it can say what it said last, this goes wrong.

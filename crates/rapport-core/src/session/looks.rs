@@ -1,0 +1,127 @@
+//! A session looked at from outside: what was asked round by round, with everything that channels show of it.
+
+use jiff::Timestamp;
+
+use super::{Phase, Session, State};
+use crate::answer::{Answer, By};
+use crate::event::{Asker, Created, Ending};
+use crate::id::RoundId;
+use crate::question::Question;
+use crate::view::{self, PhaseView};
+
+/// A round as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoundLook<'a> {
+    /// Which one.
+    pub id: RoundId,
+    /// Who wants to know.
+    pub asker: &'a Asker,
+    /// Since when.
+    pub asked_at: Timestamp,
+    /// How it ended, if it did without all its answers.
+    pub closed: Option<&'a Ending>,
+    /// Its questions.
+    pub items: Vec<ItemLook<'a>>,
+}
+
+/// A question as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemLook<'a> {
+    /// The question.
+    pub question: &'a Question,
+    /// Its answer, and who gave it.
+    pub given: Option<(&'a Answer, &'a By)>,
+    /// The answer it had before it was opened again.
+    pub previous: Option<&'a Answer>,
+}
+
+impl RoundLook<'_> {
+    /// Whether somebody still has to answer something in it.
+    pub fn is_open(&self) -> bool {
+        self.closed.is_none() && self.items.iter().any(|item| item.given.is_none())
+    }
+}
+
+impl Session {
+    /// Every round there was, oldest first.
+    pub fn rounds(&self) -> impl Iterator<Item = RoundLook<'_>> {
+        self.rounds.iter().map(|round| RoundLook {
+            id: round.id,
+            asker: &round.asker,
+            asked_at: round.asked_at,
+            closed: round.closed.as_ref(),
+            items: round.items.iter().map(|item| look(&item.question, &item.state)).collect(),
+        })
+    }
+
+    /// What it started from.
+    pub fn created(&self) -> &Created {
+        &self.created
+    }
+
+    /// When it began, and when something last happened.
+    pub fn times(&self) -> (Timestamp, Timestamp) {
+        (self.created_at, self.updated_at)
+    }
+
+    /// What it is at.
+    pub fn phase(&self) -> PhaseView {
+        view::phase(&self.phase)
+    }
+
+    /// Why it failed, if it did.
+    pub fn failure(&self) -> Option<&str> {
+        match &self.phase {
+            Phase::Failed { reason, .. } => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// The plan's folder and name, as far as they are known.
+    pub fn plan_name(&self) -> Option<(&str, &str)> {
+        let plan = self.plan.as_ref().map(|plan| (plan.goal.as_str(), plan.description.as_str()));
+        plan.or(self.outline.as_ref().map(|outline| (outline.goal.as_str(), outline.description.as_str())))
+    }
+
+    /// What an agent says about its plan.
+    pub fn plan_text(&self) -> Option<&str> {
+        self.plan.as_ref().map(|plan| plan.text.as_str())
+    }
+
+    /// Where the plan is, from the project's root, if its file has what was agreed on so far.
+    pub fn plan_path(&self) -> Option<&str> {
+        let plan = self.plan.as_ref().filter(|plan| plan.saved == plan.revision)?;
+        plan.path.as_deref()
+    }
+
+    /// How many messages wait until the agent is told.
+    pub fn queued(&self) -> usize {
+        self.heard.len()
+    }
+
+    /// Whether an agent was ever heard of in it.
+    pub fn was_connected(&self) -> bool {
+        self.turns.iter().any(|turn| turn.connected)
+    }
+
+    /// Whether a turn of the agent is going on.
+    pub fn has_turn(&self) -> bool {
+        !self.phase.is_over() && !self.is_failed() && self.turn().is_some()
+    }
+
+    /// What the agent did last, in the turn that goes on.
+    pub fn last_doing(&self) -> Option<&str> {
+        self.turn().and_then(|turn| turn.doing.as_deref())
+    }
+}
+
+fn look<'a>(question: &'a Question, state: &'a State) -> ItemLook<'a> {
+    match state {
+        State::Answered(given) => {
+            ItemLook { question, given: Some((&given.answer, &given.by)), previous: None }
+        }
+        State::Open { previous } => {
+            ItemLook { question, given: None, previous: previous.as_ref().map(|given| &given.answer) }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Any story at all of sessions that a planner clarifies, of conversations, and of turns in directories.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use proptest::prelude::*;
+use rapport_core::{
+    Act, AgentDid, Aim, Ask, Asking, Batch, Clarifier, ConversationId, Created, Entry, Event, Input, Leave,
+    Reply, Session, Status, Terms, TurnKind, Want, World,
+};
+
+use crate::support::{CONVERSATION, Play, agent, ann, bob, call, created, draft, person};
+
+fn begin(which: u8) -> Created {
+    let aim = [Aim::Work, Aim::Chat, Aim::Files][usize::from(which % 3)].clone();
+    let clarifier = if aim == Aim::Work { Clarifier::Planner } else { Clarifier::Agent };
+    let expire = (which % 2 == 1).then(|| SignedDuration::from_hours(2));
+    let terms = Terms { max_rounds: u32::from(which % 4), clarifier, expire, ..Terms::default() };
+    Created { aim, ..created("Add login", terms) }
+}
+
+fn batch(how: u8) -> Batch {
+    let questions = (0..how % 4).map(|n| draft(&format!("Question {how} {n}?"), &["Yes", "No"])).collect();
+    Batch { goal: Some("login".into()), questions, done: how % 16 == 9, ..Batch::default() }
+}
+
+fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
+    let id = format!("c{}", how % 4);
+    let view = play.view();
+    let open = view.questions.get(usize::from(how) % view.questions.len().max(1)).map(|open| open.id.clone());
+    let done = view.answers.get(usize::from(how) % view.answers.len().max(1)).map(|done| done.id.clone());
+    let act = |act| person(if how % 3 == 0 { bob() } else { ann() }, act);
+    let did = match what % 32 {
+        // What is wanted comes true, sooner or later.
+        0..=9 => match play.session.wants().first() {
+            Some(Want::Batch(brief)) => {
+                let outcome = if how % 7 == 0 { Err("away".into()) } else { Ok(batch(how)) };
+                return Input::World(World::Batch { round: brief.round, outcome });
+            }
+            Some(Want::Filed { turn, path, .. }) => {
+                return Input::World(World::Filed { turn: *turn, path: path.clone() });
+            }
+            Some(Want::PlanSaved(file)) => {
+                return Input::World(World::PlanSaved { revision: file.revision, path: file.path.clone() });
+            }
+            Some(Want::Baseline(turn)) => {
+                return Input::World(World::Baseline { turn: *turn, baseline: None });
+            }
+            Some(Want::Report { .. }) => return Input::World(World::Report { changes: None }),
+            Some(Want::AgentRunning(order)) if how % 2 == 0 => {
+                AgentDid::Connect { conversation: order.conversation.clone(), model: None }
+            }
+            Some(_) | None => return answer(open, how),
+        },
+        10..=12 => return answer(open, how),
+        13 => return act(Act::Back),
+        14 => return act(done.map_or(Act::Confirm, |question| Act::Reopen { question })),
+        15 => return act(open.map_or(Act::Confirm, |question| Act::Keep { question })),
+        16 => return act(Act::Confirm),
+        17 | 18 => {
+            return act(Act::Say { text: ["hello", "and now?", " "][usize::from(how % 3)].into(), id: None });
+        }
+        19 => {
+            let conversation = ConversationId::new(format!("conversation-{how}"));
+            return act(Act::Draft {
+                folder: format!("{:02}", how % 9),
+                conversation,
+                asking: Asking::Adaptive,
+            });
+        }
+        20 => return act(Act::Ask { question: draft(["Ship it?", ""][usize::from(how % 2)], &[]) }),
+        21 => return act(open.map_or(Act::Restart, |question| Act::Withdraw { question })),
+        22 => return act(Act::Seal { folder: "01".into(), files: BTreeMap::new() }),
+        23 => return act(Act::Restart),
+        24 if how == 0 => return act(Act::Cancel { reason: None }),
+        24 => return Input::World(World::Batch { round: u32::from(how % 4), outcome: Ok(batch(how)) }),
+        25 => return Input::World(World::Failed { reason: "no space".into() }),
+        26 => AgentDid::Finish { result: "Done.".into() },
+        27 => AgentDid::Leave(Leave::Finished { result: "# T\n\n## Action Plan\n".into() }),
+        28 => AgentDid::Leave(Leave::Failed { reason: "it died".into() }),
+        29 => {
+            let ask = Ask::Questions(vec![draft(&format!("What is {how}?"), &["A", "B"])]);
+            AgentDid::Ask { call: call(&id), ask, parkable: how % 2 == 0 }
+        }
+        30 => AgentDid::Take { call: call(&id) },
+        _ if how % 2 == 0 => {
+            AgentDid::Connect { conversation: ConversationId::new(CONVERSATION), model: None }
+        }
+        _ => return Input::World(if how % 3 == 0 { World::Tick } else { World::Lost }),
+    };
+    agent(turn, did)
+}
+
+fn answer(question: Option<rapport_core::QuestionId>, how: u8) -> Input {
+    let reply = if how % 5 == 0 { Reply::Text("as you like".into()) } else { Reply::Choices(vec![0]) };
+    person(ann(), Act::Answer { question, reply })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn every_turn_has_its_reason_and_nothing_gets_stuck(
+        which in any::<u8>(),
+        story in prop::collection::vec(any::<(u8, u8)>(), 1..60),
+    ) {
+        let mut play = Play::begin_as(begin(which));
+        let (mut turn, mut planned, mut confirmed) = (1, 0, false);
+        let rests = which % 3 != 0;
+        for dice in story {
+            play.pass(SignedDuration::from_secs(i64::from(dice.1)));
+            let input = input(&play, turn, dice);
+            for fact in play.put(&input).unwrap_or_default() {
+                match fact {
+                    Event::TurnStarted { turn: next, kind, .. } => {
+                        turn = next.0;
+                        prop_assert_eq!(kind == TurnKind::Chat, which % 3 == 1);
+                        prop_assert!(kind != TurnKind::Work || confirmed, "work that nobody confirmed");
+                    }
+                    Event::DraftStarted { turn: next, .. } => {
+                        turn = next.0;
+                        prop_assert_eq!(which % 3, 2);
+                    }
+                    Event::Asked { asker: rapport_core::Asker::Planner, .. } => planned += 1,
+                    Event::Answered { question, answer, .. } => {
+                        confirmed |= question.as_str().starts_with("confirm") && answer.is("confirm");
+                    }
+                    _ => {}
+                }
+            }
+            prop_assert!(planned <= (which % 4).into(), "asked {planned} rounds");
+            let view = play.view();
+            let wants = play.session.wants();
+            prop_assert!(wants.iter().filter(|want| matches!(want, Want::AgentRunning(_))).count() <= 1);
+            // Whatever happened: somebody can do something, or something goes on by itself, or it is over.
+            let goes_on = !wants.is_empty() || !view.questions.is_empty();
+            let can_restart = play.session.decide(&person(ann(), Act::Restart), play.now).is_ok();
+            let idle = rests && view.status == Status::Idle;
+            prop_assert!(goes_on || can_restart || idle || play.session.is_over(), "stuck: {:?}", view);
+            if idle {
+                prop_assert!(wants.is_empty(), "it rests, but wants {:?}", wants);
+            }
+            if let Some(at) = play.session.deadline() {
+                prop_assert!(!play.session.decide(&Input::World(World::Tick), at).unwrap().is_empty());
+            }
+        }
+        let read: Vec<Entry> = play.log.iter()
+            .map(|entry| Entry::from_json(&serde_json::to_string(entry).unwrap()).unwrap()).collect();
+        prop_assert_eq!(Session::replay(&read).unwrap(), play.session);
+    }
+}

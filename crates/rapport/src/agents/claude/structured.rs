@@ -1,0 +1,168 @@
+//! One message to the model behind the CLI, answered with JSON of a given shape. No tools, no conversation that is
+//! kept, and, as always, no process that outlives this one.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use rapport_core::Usage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use thiserror::Error;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::command::ClaudeConfig;
+use super::process::{Heard, Process};
+use super::spending;
+use super::wire::{self, Kind};
+use crate::agents::keeper::CANNOT_START;
+
+/// How a CLI calls it that the model kept to no schema.
+const NEVER_FIT: &str = "error_max_structured_output_retries";
+/// How much of what it says about its end is told.
+const LONG: usize = 500;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What the model is for.
+    pub system: String,
+    /// What it is told.
+    pub prompt: String,
+    /// The JSON schema of its reply.
+    pub schema: String,
+    /// Which model.
+    pub model: String,
+    /// How long all of it may take.
+    pub timeout: Duration,
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Structured {
+    /// The reply as text: JSON where the model kept to the schema, anything where it did not. An error where it did not
+    /// even when it was told what is wrong, with that.
+    pub said: Result<String, String>,
+    /// What it took.
+    pub usage: Usage,
+}
+
+/// Why nothing came back.
+#[derive(Debug, Error)]
+pub enum StructuredError {
+    /// The program could not be started, or ended without a reply.
+    #[error("{0}")]
+    Failed(String),
+    /// It took too long.
+    #[error("{program} did not answer within {time:?}")]
+    TooLong {
+        /// Which program.
+        program: String,
+        /// How long that is.
+        time: Duration,
+    },
+}
+
+/// Makes the call in this directory. Dropping the future ends the program.
+pub async fn call(
+    config: &ClaudeConfig,
+    directory: &Path,
+    call: &Call,
+) -> Result<Structured, StructuredError> {
+    let program = config.program.display().to_string();
+    let (mut process, lines) =
+        Process::spawn(config, &arguments(config, call), directory).map_err(|error| {
+            let place = directory.display();
+            StructuredError::Failed(format!("{CANNOT_START}{program} in {place}: {error}"))
+        })?;
+    // A prompt may be longer than a command line.
+    process.tell(call.prompt.clone());
+    process.close_input();
+    match timeout(call.timeout, hear(&mut process, lines)).await {
+        Ok(Heeded::Result(line)) => read(&line),
+        Ok(Heeded::Nothing) => Err(StructuredError::Failed(last_words(&program, &mut process).await)),
+        Err(_) => {
+            process.kill();
+            // What is left of it is nobody's concern: the keeper sees to it.
+            let _ = timeout(config.grace, process.gone()).await;
+            Err(StructuredError::TooLong { program, time: call.timeout })
+        }
+    }
+}
+
+fn arguments(config: &ClaudeConfig, call: &Call) -> Vec<OsString> {
+    let ours = [
+        "-p",
+        "--output-format",
+        "json",
+        "--tools",
+        "",
+        "--strict-mcp-config",
+        "--no-session-persistence",
+        "--model",
+        &call.model,
+        "--system-prompt",
+        &call.system,
+        "--json-schema",
+        &call.schema,
+    ];
+    let leading = config.leading_args.iter().cloned();
+    leading.chain(ours.map(OsString::from)).chain(config.extra_args.iter().cloned()).collect()
+}
+
+enum Heeded {
+    Result(String),
+    Nothing,
+}
+
+/// Listens to the end. Of what it prints only the result counts.
+async fn hear(process: &mut Process, mut lines: mpsc::Receiver<Heard>) -> Heeded {
+    let mut result = Heeded::Nothing;
+    while let Some(heard) = lines.recv().await {
+        let line = heard.lossy();
+        if wire::parse(&line).is_ok_and(|line| line.kind() == Kind::Result) {
+            result = Heeded::Result(line.into_owned());
+        }
+    }
+    // Its output is closed; that it cannot be waited for is no reason to doubt what it said.
+    let _ = process.gone().await;
+    result
+}
+
+fn read(line: &str) -> Result<Structured, StructuredError> {
+    #[derive(Deserialize)]
+    struct Output<'a> {
+        #[serde(borrow, default)]
+        structured_output: Option<&'a RawValue>,
+    }
+    let broken =
+        |error: serde_json::Error| StructuredError::Failed(format!("the CLI's result is broken: {error}"));
+    let event = wire::parse(line).map_err(broken)?;
+    let usage = spending::of_result(&event);
+    if event.subtype.starts_with(NEVER_FIT) {
+        return Ok(Structured { said: Err(short(&event.failure())), usage });
+    }
+    if event.is_failure() {
+        return Err(StructuredError::Failed(short(&event.failure())));
+    }
+    let output: Output<'_> = serde_json::from_str(line).map_err(broken)?;
+    let said =
+        output.structured_output.map_or_else(|| event.result.to_string(), |json| json.get().to_owned());
+    Ok(Structured { said: Ok(said), usage })
+}
+
+async fn last_words(program: &str, process: &mut Process) -> String {
+    let lines = process.last_words().await;
+    if let Some(line) = lines.back().filter(|line| line.starts_with(CANNOT_START)) {
+        return line.clone();
+    }
+    let said = lines.into_iter().collect::<Vec<_>>().join(" ");
+    let colon = if said.is_empty() { "" } else { ": " };
+    format!("{program} ended without a reply{colon}{}", short(&said))
+}
+
+/// The beginning of a text, safe to show.
+fn short(text: &str) -> String {
+    text.trim().chars().take(LONG).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

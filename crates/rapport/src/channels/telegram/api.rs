@@ -1,0 +1,300 @@
+//! The Bot API over one shared HTTP client. The token sits in every address, so nothing that comes from below leaves
+//! here before it was searched for it.
+
+use std::error::Error as _;
+use std::fmt;
+use std::time::Duration;
+
+use frankenstein::methods::{
+    AnswerCallbackQueryParams, DeleteMessageParams, DeleteWebhookParams, EditMessageReplyMarkupParams,
+    EditMessageTextParams, GetUpdatesParams, SendChatActionParams, SendMessageParams, SetMyCommandsParams,
+    SetWebhookParams,
+};
+use frankenstein::types::{AllowedUpdate, MessageEntity};
+use reqwest::multipart::{Form, Part};
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder, StatusCode};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::api_error::{ApiError, Parameters, refused};
+
+/// Where the Bot API is.
+pub const API_URL: &str = "https://api.telegram.org";
+/// What is asked for; everything else would only be thrown away.
+pub const ALLOWED_UPDATES: [AllowedUpdate; 4] = [
+    AllowedUpdate::Message,
+    AllowedUpdate::EditedMessage,
+    AllowedUpdate::CallbackQuery,
+    AllowedUpdate::MyChatMember,
+];
+
+/// How long Telegram holds a call for updates while there are none.
+const LONG_POLL: Duration = Duration::from_secs(50);
+/// How much longer the network may take for it.
+const MARGIN: Duration = Duration::from_secs(15);
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long an ordinary call may take.
+const CALL: Duration = Duration::from_secs(30);
+/// How long a file may take.
+const UPLOAD: Duration = Duration::from_secs(180);
+
+/// A bot, seen from its program.
+#[derive(Clone)]
+pub struct Api {
+    client: Client,
+    /// Everything before the method's name but the token.
+    base: String,
+    token: SecretString,
+    bot: u64,
+}
+
+/// Who the bot is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Me {
+    /// Its id.
+    pub id: u64,
+    /// What it is called.
+    #[serde(default)]
+    pub first_name: String,
+    /// Its name with an `@` before it.
+    pub username: Option<String>,
+}
+
+/// A message that was sent. Of all Telegram tells about it this is what is needed; the rest cannot fail to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Posted {
+    /// Its id in its chat.
+    pub message_id: i32,
+}
+
+/// The webhook that is set.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Webhook {
+    /// Where updates go; empty if none is set.
+    pub url: String,
+    /// How many wait.
+    #[serde(default)]
+    pub pending_update_count: u64,
+    /// What went wrong last.
+    pub last_error_message: Option<String>,
+}
+
+/// A file to be sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Document {
+    /// Its name.
+    pub name: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// What is said about it.
+    pub caption: String,
+    /// How that looks.
+    pub entities: Vec<MessageEntity>,
+    /// In which topic.
+    pub thread: Option<i32>,
+}
+
+impl Api {
+    /// A client for the bot with this token.
+    pub fn new(base: &str, token: SecretString) -> Result<Self, ApiError> {
+        let bot = bot_id(token.expose_secret())?;
+        // Somebody else may have chosen a provider before; then that one is used.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // A redirect would carry the token elsewhere.
+        let client = Client::builder().connect_timeout(CONNECT).timeout(CALL).redirect(Policy::none());
+        let client = client.build().map_err(|error| ApiError::Unreachable(causes(&error.without_url())))?;
+        Ok(Self { client, base: base.trim_end_matches('/').to_owned(), token, bot })
+    }
+
+    /// The bot's id, which the token begins with.
+    pub fn bot(&self) -> u64 {
+        self.bot
+    }
+
+    /// Who the bot is.
+    pub async fn get_me(&self) -> Result<Me, ApiError> {
+        self.call("getMe", &Nothing {}).await
+    }
+
+    /// Waits for updates from this id on, and confirms all before it. They come as they are, to be read one by one.
+    pub async fn get_updates(&self, offset: Option<i64>) -> Result<Vec<Box<RawValue>>, ApiError> {
+        let params = GetUpdatesParams {
+            offset,
+            limit: Some(100),
+            timeout: Some(u32::try_from(LONG_POLL.as_secs()).unwrap_or(50)),
+            allowed_updates: Some(ALLOWED_UPDATES.to_vec()),
+        };
+        let request = self.request("getUpdates").json(&params).timeout(LONG_POLL + MARGIN);
+        self.send(request).await
+    }
+
+    /// Sends a message.
+    pub async fn send_message(&self, params: &SendMessageParams) -> Result<Posted, ApiError> {
+        self.call("sendMessage", params).await
+    }
+
+    /// Changes a message. Buttons that are not named are taken away.
+    pub async fn edit_message_text(&self, params: &EditMessageTextParams) -> Result<(), ApiError> {
+        self.tell("editMessageText", params).await
+    }
+
+    /// Changes the buttons of a message.
+    pub async fn edit_message_reply_markup(
+        &self,
+        params: &EditMessageReplyMarkupParams,
+    ) -> Result<(), ApiError> {
+        self.tell("editMessageReplyMarkup", params).await
+    }
+
+    /// Answers the press of a button. Telegram takes it for some seconds only, so nothing holds it back.
+    pub async fn answer_callback_query(&self, params: &AnswerCallbackQueryParams) -> Result<(), ApiError> {
+        self.tell("answerCallbackQuery", params).await
+    }
+
+    /// Shows what the bot is doing.
+    pub async fn send_chat_action(&self, params: &SendChatActionParams) -> Result<(), ApiError> {
+        self.tell("sendChatAction", params).await
+    }
+
+    /// Sends a file.
+    pub async fn send_document(&self, chat: i64, document: &Document) -> Result<Posted, ApiError> {
+        let file = Part::bytes(document.bytes.clone()).file_name(document.name.clone());
+        let mut form = Form::new().text("chat_id", chat.to_string()).part("document", file);
+        if let Some(thread) = document.thread {
+            form = form.text("message_thread_id", thread.to_string());
+        }
+        if !document.caption.is_empty() {
+            form = form.text("caption", document.caption.clone());
+        }
+        if !document.entities.is_empty() {
+            let entities = serde_json::to_string(&document.entities)
+                .map_err(|error| ApiError::Refused { code: 0, description: error.to_string() })?;
+            form = form.text("caption_entities", entities);
+        }
+        self.send(self.request("sendDocument").multipart(form).timeout(UPLOAD)).await
+    }
+
+    /// Says which commands there are.
+    pub async fn set_my_commands(&self, params: &SetMyCommandsParams) -> Result<(), ApiError> {
+        self.tell("setMyCommands", params).await
+    }
+
+    /// Takes a message away.
+    pub async fn delete_message(&self, params: &DeleteMessageParams) -> Result<(), ApiError> {
+        self.tell("deleteMessage", params).await
+    }
+
+    /// Has updates delivered.
+    pub async fn set_webhook(&self, params: &SetWebhookParams) -> Result<(), ApiError> {
+        self.tell("setWebhook", params).await
+    }
+
+    /// Has updates kept until they are fetched.
+    pub async fn delete_webhook(&self, params: &DeleteWebhookParams) -> Result<(), ApiError> {
+        self.tell("deleteWebhook", params).await
+    }
+
+    /// Where updates are delivered.
+    pub async fn get_webhook_info(&self) -> Result<Webhook, ApiError> {
+        self.call("getWebhookInfo", &Nothing {}).await
+    }
+
+    async fn tell(&self, method: &str, params: &impl Serialize) -> Result<(), ApiError> {
+        self.call::<IgnoredAny>(method, params).await.map(drop)
+    }
+
+    async fn call<T: DeserializeOwned>(&self, method: &str, params: &impl Serialize) -> Result<T, ApiError> {
+        self.send(self.request(method).json(params)).await
+    }
+
+    fn request(&self, method: &str) -> RequestBuilder {
+        self.client.post(format!("{}/bot{}/{method}", self.base, self.token.expose_secret()))
+    }
+
+    async fn send<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ApiError> {
+        let unreachable =
+            |error: reqwest::Error| ApiError::Unreachable(self.redacted(causes(&error.without_url())));
+        let response = request.send().await.map_err(unreachable)?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(unreachable)?;
+        self.read(status, &body)
+    }
+
+    fn read<T: DeserializeOwned>(&self, status: StatusCode, body: &[u8]) -> Result<T, ApiError> {
+        let Ok(envelope) = serde_json::from_slice::<Envelope>(body) else {
+            return Err(stranger(status));
+        };
+        if envelope.ok {
+            let result = envelope.result.map_or("null", RawValue::get);
+            // It was done; to try again would do it twice.
+            return serde_json::from_str(result).map_err(|error| ApiError::Refused {
+                code: i64::from(status.as_u16()),
+                description: self.redacted(format!("its answer cannot be read: {error}")),
+            });
+        }
+        let code = envelope.error_code.unwrap_or(i64::from(status.as_u16()));
+        let description = self.redacted(envelope.description.unwrap_or_else(|| status.to_string()));
+        Err(refused(code, description, envelope.parameters.unwrap_or_default()))
+    }
+
+    /// Words without the token, should it be in them after all. The part behind the colon is what is secret.
+    fn redacted(&self, words: String) -> String {
+        let secret = self.token.expose_secret().split_once(':').map_or("", |(_, secret)| secret);
+        if secret.is_empty() { words } else { words.replace(secret, "***") }
+    }
+}
+
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api").field("bot", &self.bot).finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    ok: bool,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    description: Option<String>,
+    error_code: Option<i64>,
+    parameters: Option<Parameters>,
+}
+
+/// What an answer means that does not come from the Bot API, but from something on the way to it.
+fn stranger(status: StatusCode) -> ApiError {
+    let description = format!("something on the way answered {status}");
+    match status.as_u16() {
+        429 => ApiError::TooMany { retry_after: Duration::from_secs(1) },
+        400 | 413 => ApiError::Refused { code: i64::from(status.as_u16()), description },
+        _ => ApiError::Unreachable(description),
+    }
+}
+
+/// The id a token begins with. What is no token would end up as another address.
+fn bot_id(token: &str) -> Result<u64, ApiError> {
+    let harmless = |secret: &str| {
+        !secret.is_empty() && secret.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    };
+    let id = token.split_once(':').filter(|(_, secret)| harmless(secret));
+    let id = id.and_then(|(id, _)| id.parse().ok());
+    id.ok_or_else(|| ApiError::Unauthorized("it is not of the form 123456:letters-and-digits".into()))
+}
+
+/// An error with what is behind it, for reqwest's own words say only "error sending request".
+fn causes(error: &reqwest::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(": ");
+        words.push_str(&error.to_string());
+        cause = error.source();
+    }
+    words
+}

@@ -1,0 +1,35 @@
+//! How long to wait before something is tried again: longer each time, and never quite the same.
+
+use std::time::Duration;
+
+/// The first wait.
+const FIRST: Duration = Duration::from_millis(500);
+/// The longest wait.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Waits that grow: half a second, doubling to thirty seconds. Each is up to a quarter shorter than that by chance, so
+/// that many who wait do not all come back at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backoff {
+    failures: u32,
+}
+
+impl Backoff {
+    /// How long to wait now, after one failure more.
+    pub fn grow(&mut self) -> Duration {
+        let full = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
+        self.failures = self.failures.saturating_add(1);
+        full - (full / 4).mul_f64(chance())
+    }
+
+    /// It worked: the next wait is a short one again.
+    pub fn reset(&mut self) {
+        self.failures = 0;
+    }
+}
+
+/// A number from 0 to 1.
+fn chance() -> f64 {
+    let byte = uuid::Uuid::new_v4().as_bytes()[0];
+    f64::from(byte) / 255.0
+}

@@ -1,0 +1,205 @@
+//! What the buttons say when they are pressed: `iq:` and a few words, at most 64 bytes, with a tag that tells which card of
+//! which session it was.
+
+use std::fmt;
+
+use rapport_core::{QuestionId, SessionId};
+
+/// What every button of ours begins with.
+const PREFIX: &str = "iq:";
+/// How many letters a tag has.
+const TAG_LENGTH: usize = 6;
+
+/// What a button is for. Questions and options are counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Button {
+    /// `iq:a:{question}:{option}`: this option.
+    Answer(usize, usize),
+    /// `iq:m:{question}:{option}`: this option among others, or no longer.
+    Toggle(usize, usize),
+    /// `iq:d`: these options.
+    Done,
+    /// `iq:t`: words of one's own.
+    Type,
+    /// `iq:r`: what is recommended, for this and all after it.
+    Recommended,
+    /// `iq:back`: the question before.
+    Back,
+    /// `iq:confirm`: start.
+    Confirm,
+    /// `iq:edit`: which answer to change?
+    Edit,
+    /// `iq:eq:{question}`: this one.
+    EditQuestion(usize),
+    /// `iq:edit_cancel`: none after all.
+    EditCancel,
+    /// `iq:cancel`: end it.
+    Cancel,
+    /// `iq:j`: show the card again.
+    Jump,
+    /// `iq:again`: try again what failed.
+    Again,
+}
+
+/// A button that was pressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Press {
+    /// Which.
+    pub button: Button,
+    /// On which card, where the button says so.
+    pub tag: Option<Tag>,
+}
+
+/// Tells one showing of a question from every other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tag(String);
+
+impl Tag {
+    /// The tag of a question of a session, as it is shown since this entry of the log.
+    pub fn of(session: &SessionId, question: &QuestionId, since: u64) -> Self {
+        let words = format!("{session}\0{question}\0{since}");
+        // FNV-1a: nobody has to be kept from guessing it, because who pressed is checked as well.
+        let hash = words.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        let letter = |place: u32| {
+            let digit = hash / 36_u64.pow(place) % 36;
+            char::from_digit(u32::try_from(digit).unwrap_or(0), 36).unwrap_or('0')
+        };
+        Self((0..TAG_LENGTH).map(|place| letter(u32::try_from(place).unwrap_or(0))).collect())
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Button {
+    /// What the button says when it is pressed.
+    pub fn data(self, tag: &Tag) -> String {
+        let words = match self {
+            Button::Answer(question, option) => format!("a:{question}:{option}"),
+            Button::Toggle(question, option) => format!("m:{question}:{option}"),
+            Button::EditQuestion(question) => format!("eq:{question}"),
+            Button::Done => "d".into(),
+            Button::Type => "t".into(),
+            Button::Recommended => "r".into(),
+            Button::Back => "back".into(),
+            Button::Confirm => "confirm".into(),
+            Button::Edit => "edit".into(),
+            Button::EditCancel => "edit_cancel".into(),
+            Button::Cancel => "cancel".into(),
+            Button::Jump => "j".into(),
+            Button::Again => "again".into(),
+        };
+        format!("{PREFIX}{words}:{tag}")
+    }
+}
+
+/// Reads what a button said; `None` where it is none of ours.
+pub fn read(data: &str) -> Option<Press> {
+    let mut words = data.strip_prefix(PREFIX)?.split(':');
+    let kind = words.next()?;
+    let mut number = || words.next()?.parse::<usize>().ok();
+    let button = match kind {
+        "a" => Button::Answer(number()?, number()?),
+        "m" => Button::Toggle(number()?, number()?),
+        "eq" => Button::EditQuestion(number()?),
+        "d" => Button::Done,
+        "t" => Button::Type,
+        "r" => Button::Recommended,
+        "back" => Button::Back,
+        "confirm" => Button::Confirm,
+        "edit" => Button::Edit,
+        "edit_cancel" => Button::EditCancel,
+        "cancel" => Button::Cancel,
+        "j" => Button::Jump,
+        "again" => Button::Again,
+        _ => return None,
+    };
+    let tag = words.next().map(|tag| Tag(tag.to_owned()));
+    words.next().is_none().then_some(Press { button, tag })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tag() -> Tag {
+        Tag::of(&SessionId::new("20260124-add-user-auth"), &QuestionId::new("q1"), 7)
+    }
+
+    /// CHAT-21: the documented part, then a tag; CHAT-22: nothing else is taken for ours.
+    #[test]
+    fn every_button_is_read_as_it_was_written_and_is_short() {
+        let all = [
+            Button::Answer(12, 3),
+            Button::Toggle(99, 3),
+            Button::Done,
+            Button::Type,
+            Button::Recommended,
+            Button::Back,
+            Button::Confirm,
+            Button::Edit,
+            Button::EditQuestion(20),
+            Button::EditCancel,
+            Button::Cancel,
+            Button::Jump,
+            Button::Again,
+        ];
+        for button in all {
+            let data = button.data(&tag());
+            assert!(data.len() <= 64 && data.starts_with("iq:"), "{data}");
+            assert_eq!(read(&data), Some(Press { button, tag: Some(tag()) }), "{data}");
+        }
+    }
+
+    #[test]
+    fn data_without_a_tag_is_read_as_the_document_has_it() {
+        let cases = [
+            ("iq:a:0:2", Button::Answer(0, 2)),
+            ("iq:back", Button::Back),
+            ("iq:confirm", Button::Confirm),
+            ("iq:edit", Button::Edit),
+            ("iq:eq:2", Button::EditQuestion(2)),
+            ("iq:cancel", Button::Cancel),
+        ];
+        for (data, button) in cases {
+            assert_eq!(read(data), Some(Press { button, tag: None }), "{data}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_ours_is_nobodys() {
+        let others = [
+            "code_answer:option:1",
+            "code_plan:approve:x",
+            "code_dash:status:x",
+            "routine_target:1",
+            "iq",
+            "iq:",
+            "iq:a",
+            "iq:a:0",
+            "iq:a:x:y",
+            "iq:a:0:1:tag:more",
+            "iq:a:-1:0",
+            "iq:nothing",
+        ];
+        for data in others {
+            assert_eq!(read(data), None, "{data}");
+        }
+    }
+
+    #[test]
+    fn another_session_question_or_showing_has_another_tag() {
+        let session = SessionId::new("20260124-add-user-auth");
+        let others = [
+            Tag::of(&SessionId::new("20260124-add-user-auth-2"), &QuestionId::new("q1"), 7),
+            Tag::of(&session, &QuestionId::new("q2"), 7),
+            Tag::of(&session, &QuestionId::new("q1"), 8),
+        ];
+        assert!(others.iter().all(|other| *other != tag()));
+    }
+}

@@ -1,0 +1,159 @@
+//! An update as the flow sees it: who, where, and what they did.
+
+use frankenstein::types::{
+    CallbackQuery, Chat, ChatType, InlineKeyboardMarkup, MaybeInaccessibleMessage, Message, User,
+};
+use frankenstein::updates::{Update, UpdateContent};
+use rapport_core::Room;
+
+/// Something somebody did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// What it is known by: the same is not done twice.
+    pub id: String,
+    /// Where.
+    pub room: Room,
+    /// Whether nobody but the two is there.
+    pub private: bool,
+    /// Who.
+    pub sender: Sender,
+    /// What.
+    pub what: What,
+}
+
+/// Who did something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// Their id.
+    pub id: u64,
+    /// What they call themselves.
+    pub name: String,
+}
+
+/// What somebody did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Gave a command.
+    Command {
+        /// Its name, without the slash.
+        name: String,
+        /// What follows it.
+        rest: String,
+        /// Whose message it replies to.
+        about: Option<Sender>,
+    },
+    /// Wrote something.
+    Words {
+        /// What.
+        text: String,
+        /// The message it replies to.
+        reply_to: Option<i32>,
+    },
+    /// Sent something that is no text of their own.
+    Other {
+        /// What, in a word or two.
+        kind: &'static str,
+    },
+    /// Pressed a button.
+    Press {
+        /// What to answer.
+        query: String,
+        /// What the button said.
+        data: String,
+        /// The message it is on, if that is still known.
+        message: Option<i32>,
+        /// The buttons as they were seen.
+        keyboard: Option<InlineKeyboardMarkup>,
+    },
+}
+
+/// Reads an update; `None` where there is nothing to do about it. `bot` is the bot's user name.
+pub fn read(update: &Update, bot: &str) -> Option<Incoming> {
+    match &update.content {
+        UpdateContent::Message(message) => said(update.update_id, message, bot),
+        UpdateContent::CallbackQuery(query) => pressed(update.update_id, query),
+        // What was written is taken as it was first read, and everything else was not asked for.
+        _ => None,
+    }
+}
+
+fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
+    let sender = message.from.as_deref().filter(|user| !user.is_bot).map(sender)?;
+    let what = match message.text.as_deref() {
+        Some(text) if message.forward_origin.is_none() => words(message, text, bot)?,
+        Some(_) => What::Other { kind: "a forwarded message" },
+        None => What::Other { kind: kind(message)? },
+    };
+    let id = format!("telegram:{bot}:{update}");
+    Some(Incoming { id, room: room(message), private: is_private(&message.chat), sender, what })
+}
+
+fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
+    // In a topic every message replies to the one that began it.
+    let reply = message.reply_to_message.as_deref();
+    let reply = reply.filter(|reply| message.message_thread_id != Some(reply.message_id));
+    let Some(command) = text.strip_prefix('/') else {
+        return Some(What::Words { text: text.to_owned(), reply_to: reply.map(|reply| reply.message_id) });
+    };
+    let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+    let (name, addressee) = name.split_once('@').unwrap_or((name, bot));
+    let about = reply.and_then(|reply| reply.from.as_deref()).filter(|user| !user.is_bot).map(sender);
+    let command = What::Command { name: name.to_lowercase(), rest: rest.trim().to_owned(), about };
+    addressee.eq_ignore_ascii_case(bot).then_some(command)
+}
+
+fn pressed(update: u32, query: &CallbackQuery) -> Option<Incoming> {
+    let (room, private, message, keyboard) = match &query.message {
+        Some(MaybeInaccessibleMessage::Message(message)) => (
+            room(message),
+            is_private(&message.chat),
+            Some(message.message_id),
+            message.reply_markup.as_deref().cloned(),
+        ),
+        Some(MaybeInaccessibleMessage::InaccessibleMessage(message)) => {
+            let room = Room { chat: message.chat.id, topic: None };
+            (room, is_private(&message.chat), Some(message.message_id), None)
+        }
+        None => {
+            let room = Room { chat: i64::try_from(query.from.id).ok()?, topic: None };
+            (room, true, None, None)
+        }
+    };
+    let data = query.data.clone().unwrap_or_default();
+    let what = What::Press { query: query.id.clone(), data, message, keyboard };
+    Some(Incoming { id: update.to_string(), room, private, sender: sender(&query.from), what })
+}
+
+fn room(message: &Message) -> Room {
+    let in_topic = message.is_topic_message == Some(true);
+    let topic = message.message_thread_id.filter(|_| in_topic).map(i64::from);
+    Room { chat: message.chat.id, topic }
+}
+
+fn is_private(chat: &Chat) -> bool {
+    chat.type_field == ChatType::Private
+}
+
+fn sender(user: &User) -> Sender {
+    let last = user.last_name.as_deref().unwrap_or_default();
+    Sender { id: user.id, name: format!("{} {last}", user.first_name).trim().to_owned() }
+}
+
+/// What was sent, where it is something a person sends.
+fn kind(message: &Message) -> Option<&'static str> {
+    let kinds = [
+        (message.photo.is_some(), "a photo"),
+        (message.voice.is_some(), "a voice message"),
+        (message.sticker.is_some(), "a sticker"),
+        (message.video.is_some() || message.video_note.is_some(), "a video"),
+        (message.animation.is_some(), "an animation"),
+        (message.audio.is_some(), "a sound"),
+        (message.document.is_some(), "a file"),
+        (message.contact.is_some(), "a contact"),
+        (message.location.is_some() || message.venue.is_some(), "a place"),
+        (message.poll.is_some(), "a poll"),
+        (message.dice.is_some(), "a die"),
+        (message.forward_origin.is_some(), "a forwarded message"),
+    ];
+    kinds.into_iter().find_map(|(is, kind)| is.then_some(kind))
+}

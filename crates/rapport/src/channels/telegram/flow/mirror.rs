@@ -1,0 +1,138 @@
+//! A session as the flow follows it, and which of its questions are in front of the person, since when.
+//!
+//! Everything here follows from the log alone, so a process that starts later comes to the same.
+
+use rapport_core::{
+    Aim, Asker, Clarifier, Entry, Event, PhaseView, Purpose, QuestionId, RoundId, RoundLook, Session,
+};
+
+/// A session that is followed.
+#[derive(Clone, Debug)]
+pub struct Mirror {
+    session: Session,
+    focus: Vec<Focus>,
+}
+
+/// A question that is in front of the person. Of a round that is the first that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Focus {
+    /// In which round.
+    pub round: RoundId,
+    /// Which one.
+    pub question: QuestionId,
+    /// Since which entry of the log.
+    pub since: u64,
+}
+
+/// What an entry was for the mirror.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The next one.
+    Next,
+    /// Known already.
+    Old,
+    /// Some are missing before it.
+    Gap,
+}
+
+impl Mirror {
+    /// A session from the first entry of its log.
+    pub fn open(first: &Entry) -> Option<Self> {
+        let mut mirror = Self { session: Session::open(first)?, focus: Vec::new() };
+        mirror.refocus(first.seq);
+        Some(mirror)
+    }
+
+    /// Takes the next entry in.
+    pub fn apply(&mut self, entry: &Entry) -> Step {
+        if entry.seq <= self.session.seq() {
+            return Step::Old;
+        }
+        if entry.seq > self.session.seq() + 1 {
+            return Step::Gap;
+        }
+        self.session.apply_entry(entry);
+        let asked_again = |focus: &Focus| entry.facts.iter().any(|fact| reopens(fact, focus));
+        self.focus.retain(|focus| !asked_again(focus));
+        self.refocus(entry.seq);
+        Step::Next
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The questions that are in front of the person.
+    pub fn focus(&self) -> &[Focus] {
+        &self.focus
+    }
+
+    /// Whether its questions are made by a planner: a planned task.
+    pub fn is_planned(&self) -> bool {
+        let created = self.session.created();
+        created.aim == Aim::Work && created.terms.clarifier == Clarifier::Planner
+    }
+
+    /// Whether it is a conversation.
+    pub fn is_chat(&self) -> bool {
+        self.session.created().aim == Aim::Chat
+    }
+
+    /// Whether it is planned and its answers are being gathered or confirmed.
+    pub fn is_interactive(&self) -> bool {
+        let before_work = matches!(self.session.phase(), PhaseView::Clarifying | PhaseView::Confirming);
+        self.is_planned() && before_work && !self.session.is_over()
+    }
+
+    /// The planner's question in hand, as its number among all it asked, from 0.
+    pub fn collecting(&self) -> Option<(usize, &Focus)> {
+        let planner = |round: &RoundLook<'_>| *round.asker == Asker::Planner;
+        let focus = self
+            .focus
+            .iter()
+            .find(|focus| self.session.rounds().any(|round| round.id == focus.round && planner(&round)))?;
+        self.number(&focus.question).map(|number| (number, focus))
+    }
+
+    /// The place of a question among those that clarify, from 0.
+    pub fn number(&self, question: &QuestionId) -> Option<usize> {
+        self.clarifying().position(|id| id == question)
+    }
+
+    /// The questions that clarify, in order.
+    pub fn clarifying(&self) -> impl Iterator<Item = &QuestionId> {
+        let clarifies = |round: &RoundLook<'_>| !matches!(round.asker, Asker::Rapport);
+        let items = self.session.rounds().filter(clarifies).flat_map(|round| round.items);
+        items.filter(|item| item.question.purpose == Purpose::Clarify).map(|item| &item.question.id)
+    }
+
+    /// Whether a planner is making questions at the moment.
+    pub fn is_thinking(&self) -> bool {
+        let clarifying = self.session.phase() == PhaseView::Clarifying && !self.session.is_failed();
+        self.is_planned() && clarifying && self.focus.is_empty() && !self.session.has_turn()
+    }
+
+    fn refocus(&mut self, seq: u64) {
+        let before = std::mem::take(&mut self.focus);
+        let is_saved = self.session.plan_path().is_some();
+        let changing = self.session.rounds().any(|round| round.is_open() && !confirms(&round));
+        let shown = |round: &RoundLook<'_>| round.is_open() && (!confirms(round) || is_saved && !changing);
+        let now = self.session.rounds().filter(shown).filter_map(|round| {
+            let open = round.items.iter().find(|item| item.given.is_none())?;
+            let (round, question) = (round.id, open.question.id.clone());
+            let known = before.iter().find(|focus| focus.round == round && focus.question == question);
+            Some(known.cloned().unwrap_or(Focus { round, question, since: seq }))
+        });
+        self.focus = if self.session.is_over() { Vec::new() } else { now.collect() };
+    }
+}
+
+fn confirms(round: &RoundLook<'_>) -> bool {
+    round.items.iter().any(|item| item.question.purpose == Purpose::Confirm)
+}
+
+/// Whether this fact has a question asked anew that was in front of the person before.
+fn reopens(fact: &Event, focus: &Focus) -> bool {
+    matches!(fact, Event::Reopened { question, .. } if *question == focus.question)
+}

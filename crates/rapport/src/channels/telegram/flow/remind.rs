@@ -1,0 +1,62 @@
+//! One reminder of a question that waits for long, which can be answered like the first.
+
+use jiff::Timestamp;
+
+use super::card::Card;
+use super::cards::posted;
+use super::desk::{CardKey, Desk, Happened};
+use crate::channels::telegram::outgoing::Outgoing;
+use crate::channels::telegram::text::Text;
+
+impl Desk {
+    /// Has somebody reminded of a card, unless they were.
+    pub(super) fn remind_later(&mut self, key: &CardKey) {
+        let Some(held) = self.held.get(&key.session) else { return };
+        let noted = self.notes.of(&key.session);
+        let card = noted.and_then(|noted| noted.cards.iter().find(|card| card.is(&key.question, key.since)));
+        if self.remind.is_zero() || card.is_none_or(|card| card.reminded) {
+            return;
+        }
+        let asked = held
+            .mirror
+            .session()
+            .rounds()
+            .find(|round| round.items.iter().any(|item| item.question.id == key.question));
+        let Some(asked_at) = asked.map(|round| round.asked_at) else { return };
+        if let Ok(due) = asked_at.checked_add(self.remind) {
+            self.reminders.insert((due, key.session.clone(), key.question.clone(), key.since));
+        }
+    }
+
+    /// When somebody has to be reminded next.
+    pub(super) fn next_reminder(&self) -> Option<Timestamp> {
+        self.reminders.first().map(|(due, ..)| *due)
+    }
+
+    /// Reminds of everything that is due.
+    pub(super) fn remind_now(&mut self) {
+        let now = self.time();
+        while let Some(first) = self.reminders.first().filter(|(due, ..)| *due <= now).cloned() {
+            self.reminders.remove(&first);
+            let (_, session, question, since) = first;
+            self.remind(&CardKey { session, question, since });
+        }
+    }
+
+    fn remind(&mut self, key: &CardKey) {
+        let Some(held) = self.held.get(&key.session) else { return };
+        if !held.mirror.focus().iter().any(|focus| Self::key(&key.session, focus) == *key) {
+            return;
+        }
+        let Some((room, card)) = self.card(key) else { return };
+        self.notes.reminded(&key.session, &key.question, key.since);
+        let text =
+            Text::new().plain("⏰ ").bold("Still waiting for your answer").plain("\n\n").text(&card.text);
+        let card = Card { text, ..card };
+        let key = key.clone();
+        self.hands.send_then(room, Outgoing::Message(card.message(room)), move |sent| Happened::Posted {
+            card: key,
+            message: sent.ok().and_then(posted),
+        });
+    }
+}

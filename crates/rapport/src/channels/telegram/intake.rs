@@ -1,0 +1,348 @@
+//! What comes in: read one by one, handled in order within a chat and at the same time between chats, and noted in the
+//! ledger. Fetched or delivered makes no difference here.
+//!
+//! One task owns the ledger. An update that cannot be read, or whose handling breaks off, is kept in a file of its own
+//! and counts as done, so that it holds up nobody.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use frankenstein::types::MaybeInaccessibleMessage;
+use frankenstein::updates::{Update, UpdateContent};
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::sleep;
+
+use super::backoff::Backoff;
+use super::ledger::{Head, Ledger};
+use super::notice::{Notice, Notices};
+use super::{BotFiles, Now, durable};
+
+/// How large the file of what could not be read may grow before it is put aside.
+const MOST_UNREAD: u64 = 1 << 20;
+
+/// How much may be under way before no more is fetched.
+const MOST_UNFINISHED: usize = 1000;
+
+/// What became of an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handled {
+    /// It is durable, or there was nothing to keep of it.
+    Durable,
+    /// It could not be made durable; it has to be tried again.
+    Again,
+}
+
+/// Makes updates durable, and acts on them. It returns as soon as the update cannot be lost any more; what takes long
+/// is done after that. It has to know an `update_id` it has stored: after a kill the same one may come again.
+pub trait Handler: Send + Sync + 'static {
+    /// Takes one update.
+    fn handle(&self, update: Update) -> BoxFuture<'_, Handled>;
+}
+
+/// The way in. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Intake(mpsc::UnboundedSender<Order>);
+
+/// What the way in is made of.
+pub struct Parts {
+    /// What was received before.
+    pub ledger: Ledger,
+    /// Where to keep what cannot be read.
+    pub files: BotFiles,
+    /// Who handles updates.
+    pub handler: Arc<dyn Handler>,
+    /// Whom to tell.
+    pub notices: Notices,
+    /// What time it is.
+    pub now: Now,
+}
+
+/// The update is done, and the ledger has it.
+pub type Done = oneshot::Receiver<()>;
+
+#[derive(Debug)]
+enum Order {
+    Take(Box<RawValue>, oneshot::Sender<()>),
+    Checkpoint(oneshot::Sender<Point>),
+    Close(oneshot::Sender<()>),
+}
+
+/// Where it stands; all of it is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// What may be confirmed to Telegram.
+    pub offset: Option<i64>,
+    /// How much is still being handled.
+    pub unfinished: usize,
+}
+
+impl Intake {
+    /// Starts taking in, with what was not done when the last process ended.
+    pub fn start(parts: Parts) -> Self {
+        let (orders, taken) = mpsc::unbounded_channel();
+        tokio::spawn(Taking::new(parts).run(taken));
+        Self(orders)
+    }
+
+    /// Takes an update as it came. What is returned comes true when it is done and noted; never, if the process ends
+    /// before.
+    pub fn take(&self, raw: Box<RawValue>) -> Done {
+        let (tell, done) = oneshot::channel();
+        let _ = self.0.send(Order::Take(raw, tell));
+        done
+    }
+
+    /// Writes down all that came, done or not, and says what may be confirmed. Waits while the disk does not take it,
+    /// or too much is being handled. `None` once nothing more is taken in.
+    pub async fn checkpoint(&self) -> Option<Point> {
+        let (tell, told) = oneshot::channel();
+        self.0.send(Order::Checkpoint(tell)).ok()?;
+        told.await.ok()
+    }
+
+    /// Takes nothing more in, and waits for what is under way. What has not begun is kept for the next process.
+    pub async fn close(&self) {
+        let (tell, closed) = oneshot::channel();
+        if self.0.send(Order::Close(tell)).is_ok() {
+            let _ = closed.await;
+        }
+    }
+}
+
+/// The task that owns the ledger.
+struct Taking {
+    parts: Parts,
+    /// What waits behind the one under way, by chat.
+    chats: HashMap<i64, VecDeque<Update>>,
+    under_way: JoinSet<()>,
+    of_task: HashMap<task::Id, (i64, u32)>,
+    waiting: HashMap<u32, Vec<oneshot::Sender<()>>>,
+    /// Done, and to be told as soon as the ledger is written.
+    to_tell: Vec<oneshot::Sender<()>>,
+    backoff: Backoff,
+    told_unwritten: bool,
+    checkpoints: Vec<oneshot::Sender<Point>>,
+    closing: Option<oneshot::Sender<()>>,
+}
+
+impl Taking {
+    fn new(parts: Parts) -> Self {
+        Self {
+            parts,
+            chats: HashMap::new(),
+            under_way: JoinSet::new(),
+            of_task: HashMap::new(),
+            waiting: HashMap::new(),
+            to_tell: Vec::new(),
+            backoff: Backoff::default(),
+            told_unwritten: false,
+            checkpoints: Vec::new(),
+            closing: None,
+        }
+    }
+
+    async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+        let left: Vec<_> = self.parts.ledger.unfinished().map(ToOwned::to_owned).collect();
+        for raw in left {
+            self.begin(raw).await;
+        }
+        let mut open = true;
+        while open || !self.under_way.is_empty() {
+            tokio::select! {
+                order = orders.recv(), if open => match order {
+                    Some(order) => self.obey(order).await,
+                    None => open = false,
+                },
+                Some(ended) = self.under_way.join_next_with_id(), if !self.under_way.is_empty() => {
+                    self.ended(ended).await;
+                    while let Some(ended) = self.under_way.try_join_next_with_id() {
+                        self.ended(ended).await;
+                    }
+                    self.write().await;
+                }
+            }
+            self.answer_checkpoints().await;
+            if self.closing.is_some() && self.under_way.is_empty() {
+                break;
+            }
+        }
+        self.write().await;
+        if let Some(closed) = self.closing.take() {
+            let _ = closed.send(());
+        }
+    }
+
+    async fn obey(&mut self, order: Order) {
+        match order {
+            // Telegram brings it again.
+            Order::Take(..) if self.closing.is_some() => {}
+            Order::Take(raw, done) => self.take(raw, done).await,
+            Order::Checkpoint(tell) => self.checkpoints.push(tell),
+            Order::Close(closed) => self.closing = Some(closed),
+        }
+    }
+
+    async fn answer_checkpoints(&mut self) {
+        if self.checkpoints.is_empty() || self.parts.ledger.unfinished_count() > MOST_UNFINISHED {
+            return;
+        }
+        while !self.write().await {}
+        let ledger = &self.parts.ledger;
+        let point =
+            Point { offset: ledger.offset((self.parts.now)()), unfinished: ledger.unfinished_count() };
+        for tell in self.checkpoints.drain(..) {
+            let _ = tell.send(point);
+        }
+    }
+
+    async fn take(&mut self, raw: Box<RawValue>, done: oneshot::Sender<()>) {
+        let Ok(Head { update_id }) = serde_json::from_str(raw.get()) else {
+            self.put_aside(&raw, "it has no update_id").await;
+            let _ = done.send(());
+            return;
+        };
+        if self.parts.ledger.is_done(update_id) {
+            let _ = done.send(());
+            return;
+        }
+        self.waiting.entry(update_id).or_default().push(done);
+        if !self.parts.ledger.is_unfinished(update_id) {
+            self.parts.ledger.take(update_id, raw.clone(), (self.parts.now)());
+            self.begin(raw).await;
+        }
+    }
+
+    /// Has an update handled that the ledger knows.
+    async fn begin(&mut self, raw: Box<RawValue>) {
+        match serde_json::from_str::<Update>(raw.get()) {
+            Ok(update) => {
+                let chat = chat_of(&update);
+                match self.chats.get_mut(&chat) {
+                    Some(behind) => behind.push_back(update),
+                    None => {
+                        self.chats.insert(chat, VecDeque::new());
+                        self.handle(chat, update);
+                    }
+                }
+            }
+            Err(error) => {
+                self.put_aside(&raw, &error.to_string()).await;
+                if let Ok(Head { update_id }) = serde_json::from_str(raw.get()) {
+                    self.finish(update_id);
+                    self.write().await;
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, chat: i64, update: Update) {
+        let (handler, id) = (Arc::clone(&self.parts.handler), update.update_id);
+        let task = self.under_way.spawn(async move {
+            let mut backoff = Backoff::default();
+            while handler.handle(update.clone()).await == Handled::Again {
+                sleep(backoff.grow()).await;
+            }
+        });
+        self.of_task.insert(task.id(), (chat, id));
+    }
+
+    async fn ended(&mut self, ended: Result<(task::Id, ()), JoinError>) {
+        let (task, broken) = match ended {
+            Ok((task, ())) => (task, None),
+            Err(error) => (error.id(), Some(error)),
+        };
+        let Some((chat, id)) = self.of_task.remove(&task) else { return };
+        if broken.is_some() {
+            let raw = self.parts.ledger.unfinished_one(id).map(ToOwned::to_owned);
+            if let Some(raw) = raw {
+                self.put_aside(&raw, "handling it broke off").await;
+            }
+        }
+        self.finish(id);
+        self.next_of(chat);
+    }
+
+    fn next_of(&mut self, chat: i64) {
+        let next = self.chats.get_mut(&chat).filter(|_| self.closing.is_none()).and_then(VecDeque::pop_front);
+        match next {
+            Some(update) => self.handle(chat, update),
+            None => drop(self.chats.remove(&chat)),
+        }
+    }
+
+    fn finish(&mut self, id: u32) {
+        self.parts.ledger.finish(id);
+        self.to_tell.extend(self.waiting.remove(&id).unwrap_or_default());
+    }
+
+    /// Writes the ledger, then tells who waits. Whether it could be written.
+    async fn write(&mut self) -> bool {
+        if let Some((path, bytes)) = self.parts.ledger.page() {
+            let written = off_thread(move || Ledger::write(&path, &bytes).map_err(|error| error.to_string()));
+            if let Err(why) = written.await {
+                self.parts.ledger.unwritten();
+                if !std::mem::replace(&mut self.told_unwritten, true) {
+                    self.tell(Notice::Unwritten { why });
+                }
+                // Whoever asks again does so at once; the disk needs time.
+                sleep(self.backoff.grow()).await;
+                return false;
+            }
+        }
+        self.backoff.reset();
+        self.told_unwritten = false;
+        for done in self.to_tell.drain(..) {
+            let _ = done.send(());
+        }
+        true
+    }
+
+    async fn put_aside(&self, raw: &RawValue, why: &str) {
+        let (path, line) = (self.parts.files.unread(), one_line(raw.get()));
+        let kept = keep(path.clone(), line).await;
+        self.tell(match kept {
+            Ok(()) => Notice::Unread { path, why: why.to_owned() },
+            Err(error) => Notice::Unwritten { why: format!("cannot write {}: {error}", path.display()) },
+        });
+    }
+
+    fn tell(&self, notice: Notice) {
+        // Nobody has to listen.
+        let _ = self.parts.notices.send(notice);
+    }
+}
+
+async fn keep(path: PathBuf, line: String) -> Result<(), String> {
+    off_thread(move || durable::append_line(&path, &line, MOST_UNREAD).map_err(|error| error.to_string()))
+        .await
+}
+
+async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// JSON may hold line breaks between its parts, never within.
+fn one_line(json: &str) -> String {
+    json.replace(['\n', '\r'], " ")
+}
+
+/// Which chat it belongs to: within one, order is kept.
+fn chat_of(update: &Update) -> i64 {
+    match &update.content {
+        UpdateContent::Message(message) | UpdateContent::EditedMessage(message) => message.chat.id,
+        UpdateContent::CallbackQuery(query) => match &query.message {
+            Some(MaybeInaccessibleMessage::Message(message)) => message.chat.id,
+            Some(MaybeInaccessibleMessage::InaccessibleMessage(message)) => message.chat.id,
+            None => i64::try_from(query.from.id).unwrap_or_default(),
+        },
+        UpdateContent::MyChatMember(change) => change.chat.id,
+        // Not asked for; should it come anyway, one after the other is right.
+        _ => 0,
+    }
+}

@@ -1,0 +1,219 @@
+//! What was received from Telegram, and what of it is done: the offset, the ids done lately, and what is not done yet,
+//! in one file that is replaced as a whole.
+//!
+//! What this guarantees: an update is confirmed to Telegram only when it is done or kept here, so none is lost,
+//! whenever the process is killed. One whose id is among the last [`WINDOW`] done, or that is being handled, is not
+//! handled again, however often and in whatever order it comes. Only a kill between "the handler made it durable" and
+//! "the ledger noted it" has it handled twice; who handles must therefore know an `update_id` it has stored.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+use super::durable;
+
+/// How many ids are remembered.
+pub const WINDOW: usize = 1000;
+/// The format's version.
+const VERSION: u32 = 1;
+/// After a week without updates Telegram chooses the next id by chance; then an old offset means nothing.
+const STALE: SignedDuration = SignedDuration::from_hours(6 * 24);
+
+/// What was received, and what of it is done.
+#[derive(Debug)]
+pub struct Ledger {
+    path: PathBuf,
+    highest: Option<u32>,
+    last: Option<Timestamp>,
+    done: VecDeque<u32>,
+    known: HashSet<u32>,
+    unfinished: BTreeMap<u32, Box<RawValue>>,
+    changed: bool,
+}
+
+/// Why there is no ledger.
+#[derive(Debug, Error)]
+pub enum LedgerError {
+    /// It cannot be read or written.
+    #[error("cannot use {path}: {source}")]
+    Io {
+        /// Which file.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is not what it should be.
+    #[error(
+        "{path} cannot be understood: {what}; move it away, then what Telegram still has is received again"
+    )]
+    Damaged {
+        /// Which file.
+        path: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A newer program wrote it.
+    #[error("{path} was written by a newer program (format {version}); use that one")]
+    Newer {
+        /// Which file.
+        path: String,
+        /// Its format.
+        version: u32,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Page {
+    version: u32,
+    /// The next id to ask for.
+    offset: Option<i64>,
+    /// When something was received last.
+    last: Option<Timestamp>,
+    /// What is done, the latest at the end.
+    done: Vec<u32>,
+    /// What is not done yet, as it came.
+    unfinished: Vec<Box<RawValue>>,
+}
+
+/// The one thing every update has.
+#[derive(Deserialize)]
+pub(super) struct Head {
+    pub(super) update_id: u32,
+}
+
+impl Ledger {
+    /// The ledger in this file; an empty one if there is none yet.
+    pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        let name = path.display().to_string();
+        let mut ledger = Self::empty(path);
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(ledger),
+            Err(source) => return Err(LedgerError::Io { path: name, source }),
+        };
+        let damaged =
+            |error: serde_json::Error| LedgerError::Damaged { path: name.clone(), what: error.to_string() };
+        let version: Version = serde_json::from_str(&text).map_err(damaged)?;
+        if version.version > VERSION {
+            return Err(LedgerError::Newer { path: name, version: version.version });
+        }
+        let page: Page = serde_json::from_str(&text).map_err(damaged)?;
+        ledger.highest = page.offset.and_then(|next| u32::try_from(next - 1).ok());
+        ledger.last = page.last;
+        ledger.known.extend(&page.done);
+        ledger.done.extend(page.done);
+        for raw in page.unfinished {
+            let id = serde_json::from_str::<Head>(raw.get()).map_err(damaged)?.update_id;
+            ledger.unfinished.insert(id, raw);
+        }
+        Ok(ledger)
+    }
+
+    /// The next id to ask Telegram for, which confirms all before it. None where nothing is known, or it was too long ago.
+    pub fn offset(&self, now: Timestamp) -> Option<i64> {
+        if self.stale(now) {
+            return None;
+        }
+        self.highest.map(|id| i64::from(id) + 1)
+    }
+
+    /// Whether this one was done lately.
+    pub fn is_done(&self, id: u32) -> bool {
+        self.known.contains(&id)
+    }
+
+    /// Whether this one is being handled.
+    pub fn is_unfinished(&self, id: u32) -> bool {
+        self.unfinished.contains_key(&id)
+    }
+
+    /// This came, and is not done yet.
+    pub fn take(&mut self, id: u32, raw: Box<RawValue>, now: Timestamp) {
+        let begins_anew = self.stale(now);
+        self.highest = Some(self.highest.filter(|_| !begins_anew).map_or(id, |highest| highest.max(id)));
+        self.last = Some(now);
+        self.unfinished.insert(id, raw);
+        self.changed = true;
+    }
+
+    /// This is done.
+    pub fn finish(&mut self, id: u32) {
+        self.unfinished.remove(&id);
+        if self.known.insert(id) {
+            self.done.push_back(id);
+        }
+        if self.done.len() > WINDOW
+            && let Some(oldest) = self.done.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        self.changed = true;
+    }
+
+    /// What is not done, the oldest first.
+    pub fn unfinished(&self) -> impl Iterator<Item = &RawValue> {
+        self.unfinished.values().map(AsRef::as_ref)
+    }
+
+    /// One that is not done, as it came.
+    pub fn unfinished_one(&self, id: u32) -> Option<&RawValue> {
+        self.unfinished.get(&id).map(AsRef::as_ref)
+    }
+
+    /// How much is not done.
+    pub fn unfinished_count(&self) -> usize {
+        self.unfinished.len()
+    }
+
+    /// What has to be written, if anything changed since this was asked last.
+    pub fn page(&mut self) -> Option<(PathBuf, Vec<u8>)> {
+        if !std::mem::take(&mut self.changed) {
+            return None;
+        }
+        let page = Page {
+            version: VERSION,
+            offset: self.highest.map(|id| i64::from(id) + 1),
+            last: self.last,
+            done: self.done.iter().copied().collect(),
+            unfinished: self.unfinished.values().cloned().collect(),
+        };
+        // Nothing in it can fail to become JSON.
+        serde_json::to_vec(&page).ok().map(|bytes| (self.path.clone(), bytes))
+    }
+
+    /// It could not be written, so it has to be asked for again.
+    pub fn unwritten(&mut self) {
+        self.changed = true;
+    }
+
+    /// Writes a page, durably and as a whole.
+    pub fn write(path: &Path, bytes: &[u8]) -> Result<(), LedgerError> {
+        durable::replace(path, bytes)
+            .map_err(|source| LedgerError::Io { path: path.display().to_string(), source })
+    }
+
+    fn empty(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            highest: None,
+            last: None,
+            done: VecDeque::new(),
+            known: HashSet::new(),
+            unfinished: BTreeMap::new(),
+            changed: false,
+        }
+    }
+
+    fn stale(&self, now: Timestamp) -> bool {
+        self.last.is_some_and(|last| now.duration_since(last) > STALE)
+    }
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}

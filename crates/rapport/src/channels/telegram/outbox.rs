@@ -1,0 +1,257 @@
+//! What goes out: per chat in order, no chat waiting for another, within Telegram's rates, and again until it arrived.
+//!
+//! One task owns all of it. A chat is known here only while something waits for it or its last messages still count.
+//! What is sent arrives at least once: where an answer of Telegram got lost, the message is sent again.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+use super::api_error::ApiError;
+use super::lane::{Held, Lane, Waiting};
+use super::outgoing::{Deliver, Outgoing, Sent};
+use super::rates::{OVERALL, Sendings};
+
+/// The way out. Clones share it; what waits is still sent after the last is gone.
+#[derive(Clone, Debug)]
+pub struct Outbox(mpsc::UnboundedSender<Order>);
+
+#[derive(Debug)]
+enum Order {
+    Send { chat: i64, what: Box<Outgoing>, waiting: Waiting },
+    Flush(oneshot::Sender<()>),
+    Chats(oneshot::Sender<usize>),
+}
+
+impl Outbox {
+    /// Starts sending through this.
+    pub fn start(through: Arc<dyn Deliver>) -> Self {
+        let (orders, taken) = mpsc::unbounded_channel();
+        tokio::spawn(Sending::new(through).run(taken));
+        Self(orders)
+    }
+
+    /// Queues something for a chat, at once; the future says how it ended. It is sent even if nobody waits for that.
+    pub fn send(
+        &self,
+        chat: i64,
+        what: Outgoing,
+    ) -> impl Future<Output = Result<Sent, ApiError>> + Send + use<> {
+        let (waiting, ended) = oneshot::channel();
+        let queued = self.0.send(Order::Send { chat, what: Box::new(what), waiting });
+        async move {
+            queued.map_err(|_| ApiError::Stopped)?;
+            ended.await.unwrap_or(Err(ApiError::Stopped))
+        }
+    }
+
+    /// Until nothing waits any more.
+    pub async fn flush(&self) {
+        let (done, empty) = oneshot::channel();
+        if self.0.send(Order::Flush(done)).is_ok() {
+            let _ = empty.await;
+        }
+    }
+
+    /// How many chats are known at the moment.
+    pub async fn chats(&self) -> usize {
+        let (tell, told) = oneshot::channel();
+        if self.0.send(Order::Chats(tell)).is_err() {
+            return 0;
+        }
+        told.await.unwrap_or(0)
+    }
+}
+
+/// The task that owns what waits.
+struct Sending {
+    through: Arc<dyn Deliver>,
+    lanes: HashMap<i64, Lane>,
+    /// Chats whose own rates allow the next message; all chats together may not.
+    ready: VecDeque<i64>,
+    in_ready: HashSet<i64>,
+    /// When to look at a chat again.
+    later: BTreeSet<(Instant, i64)>,
+    overall: Sendings,
+    /// Nothing is sent before then, to nobody.
+    all_paused: Option<Instant>,
+    /// Chats that wait for Telegram to be reachable again.
+    unreachable: HashSet<i64>,
+    under_way: JoinSet<Result<Sent, ApiError>>,
+    chat_of: HashMap<task::Id, i64>,
+    /// How much waits, for all chats.
+    waiting: usize,
+    flushes: Vec<oneshot::Sender<()>>,
+}
+
+impl Sending {
+    fn new(through: Arc<dyn Deliver>) -> Self {
+        Self {
+            through,
+            lanes: HashMap::new(),
+            ready: VecDeque::new(),
+            in_ready: HashSet::new(),
+            later: BTreeSet::new(),
+            overall: Sendings::default(),
+            all_paused: None,
+            unreachable: HashSet::new(),
+            under_way: JoinSet::new(),
+            chat_of: HashMap::new(),
+            waiting: 0,
+            flushes: Vec::new(),
+        }
+    }
+
+    async fn run(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+        let mut open = true;
+        while open || self.waiting > 0 {
+            let wake = self.wake_at();
+            tokio::select! {
+                order = orders.recv(), if open => match order {
+                    Some(order) => self.take(order),
+                    None => open = false,
+                },
+                Some(ended) = self.under_way.join_next_with_id(), if !self.under_way.is_empty() => {
+                    self.joined(ended);
+                },
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
+            }
+            self.go_on();
+        }
+    }
+
+    fn take(&mut self, order: Order) {
+        match order {
+            Order::Send { chat, what, waiting } => {
+                let lane = self.lanes.entry(chat).or_default();
+                let before = lane.len();
+                lane.push(*what, waiting);
+                self.waiting += lane.len() - before;
+                self.look_at(chat);
+            }
+            Order::Flush(done) => self.flushes.push(done),
+            Order::Chats(tell) => drop(tell.send(self.lanes.len())),
+        }
+    }
+
+    fn joined(&mut self, ended: Result<(task::Id, Result<Sent, ApiError>), JoinError>) {
+        let (id, result) = match ended {
+            Ok(ended) => ended,
+            // Nobody may wait for what will never come.
+            Err(error) => {
+                let description = "sending it broke off".to_owned();
+                (error.id(), Err(ApiError::Refused { code: 0, description }))
+            }
+        };
+        if let Some(chat) = self.chat_of.remove(&id) {
+            self.ended(chat, result);
+        }
+    }
+
+    fn ended(&mut self, chat: i64, result: Result<Sent, ApiError>) {
+        let now = Instant::now();
+        let (arrived, too_many) = (result.is_ok(), matches!(result, Err(ApiError::TooMany { .. })));
+        if let Some(lane) = self.lanes.get_mut(&chat) {
+            let before = lane.len();
+            lane.ended(result, now);
+            self.waiting -= before - lane.len();
+            if matches!(lane.held, Some(Held::Unreachable(_))) {
+                self.unreachable.insert(chat);
+            }
+        }
+        if too_many {
+            self.pause_all_if_others_are(chat, now);
+        }
+        if arrived {
+            self.try_the_unreachable();
+        }
+        self.look_at(chat);
+    }
+
+    /// Two chats told to pause at the same time: it is not about the chats.
+    fn pause_all_if_others_are(&mut self, chat: i64, now: Instant) {
+        let paused = |lane: &Lane| match lane.held {
+            Some(Held::Paused(until)) if until > now => Some(until),
+            Some(Held::Paused(_) | Held::Unreachable(_)) | None => None,
+        };
+        let Some(until) = self.lanes.get(&chat).and_then(paused) else { return };
+        let another = self.lanes.iter().any(|(other, lane)| *other != chat && paused(lane).is_some());
+        if another {
+            self.all_paused = self.all_paused.max(Some(until));
+        }
+    }
+
+    /// Telegram can be reached: who waits for that need not wait longer.
+    fn try_the_unreachable(&mut self) {
+        for chat in std::mem::take(&mut self.unreachable) {
+            if let Some(lane) = self.lanes.get_mut(&chat)
+                && matches!(lane.held, Some(Held::Unreachable(_)))
+            {
+                lane.held = None;
+                self.look_at(chat);
+            }
+        }
+    }
+
+    /// Puts a chat where it belongs: ready, later, or away.
+    fn look_at(&mut self, chat: i64) {
+        let now = Instant::now();
+        let Some(lane) = self.lanes.get(&chat) else { return };
+        match (lane.due_at(chat, now), lane.forgotten_at(chat, now)) {
+            (Some(due), _) if due <= now => {
+                if self.in_ready.insert(chat) {
+                    self.ready.push_back(chat);
+                }
+            }
+            (Some(due), _) => drop(self.later.insert((due, chat))),
+            (None, Some(over)) if over > now => drop(self.later.insert((over, chat))),
+            (None, Some(_)) => drop(self.lanes.remove(&chat)),
+            (None, None) => {}
+        }
+    }
+
+    fn go_on(&mut self) {
+        let now = Instant::now();
+        while let Some((at, chat)) = self.later.first().copied().filter(|(at, _)| *at <= now) {
+            self.later.remove(&(at, chat));
+            self.look_at(chat);
+        }
+        while !self.ready.is_empty() && self.overall_at(now) <= now {
+            let Some(chat) = self.ready.pop_front() else { break };
+            self.in_ready.remove(&chat);
+            self.start(chat, now);
+        }
+        if self.waiting == 0 {
+            for done in self.flushes.drain(..) {
+                let _ = done.send(());
+            }
+        }
+    }
+
+    fn start(&mut self, chat: i64, now: Instant) {
+        let Some(lane) = self.lanes.get_mut(&chat) else { return };
+        // It may have been told to pause since it was ready.
+        if lane.due_at(chat, now).is_none_or(|due| due > now) {
+            return self.look_at(chat);
+        }
+        let Some(what) = lane.start(chat, now) else { return };
+        self.overall.note(OVERALL, now);
+        let through = Arc::clone(&self.through);
+        let task = self.under_way.spawn(async move { through.deliver(chat, &what).await });
+        self.chat_of.insert(task.id(), chat);
+    }
+
+    fn overall_at(&self, now: Instant) -> Instant {
+        let allowed = self.overall.ready_at(OVERALL, now);
+        self.all_paused.map_or(allowed, |until| until.max(allowed))
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let later = self.later.first().map(|(at, _)| *at);
+        let ready = (!self.ready.is_empty()).then(|| self.overall_at(Instant::now()));
+        later.into_iter().chain(ready).min()
+    }
+}

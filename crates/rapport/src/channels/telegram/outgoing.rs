@@ -1,0 +1,172 @@
+//! What can be sent to a chat, and how it becomes a call.
+
+use frankenstein::methods::{
+    DeleteMessageParams, EditMessageReplyMarkupParams, EditMessageTextParams, SendChatActionParams,
+    SendMessageParams,
+};
+use frankenstein::types::{
+    ChatAction, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity, ReplyMarkup, ReplyParameters,
+};
+use futures_util::future::BoxFuture;
+
+use super::api::{Api, Document};
+use super::api_error::ApiError;
+use super::text::Text;
+
+/// Something for a chat.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outgoing {
+    /// A new message.
+    Message(Message),
+    /// Another text and other buttons for a message.
+    Edit(Edit),
+    /// The same, but of passing interest: left out where too much waits already.
+    Progress(Edit),
+    /// Other buttons for a message, or none.
+    Buttons {
+        /// Which message.
+        message: i32,
+        /// The buttons.
+        keyboard: Option<InlineKeyboardMarkup>,
+    },
+    /// A file.
+    Document(Document),
+    /// What the bot is doing. Left out where anything waits: it would be shown when it is not so any more.
+    Action {
+        /// What.
+        action: ChatAction,
+        /// In which topic.
+        thread: Option<i32>,
+    },
+    /// Takes a message away.
+    Delete {
+        /// Which message.
+        message: i32,
+    },
+}
+
+/// A new message.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Message {
+    /// What it says.
+    pub text: String,
+    /// How that looks.
+    pub entities: Vec<MessageEntity>,
+    /// Buttons under it, or a request to reply.
+    pub keyboard: Option<ReplyMarkup>,
+    /// In which topic.
+    pub thread: Option<i32>,
+    /// Which message it replies to. It is sent even if that is gone.
+    pub reply_to: Option<i32>,
+    /// Without a sound.
+    pub silent: bool,
+}
+
+/// What a message says from now on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Edit {
+    /// Which message.
+    pub message: i32,
+    /// What it says.
+    pub text: String,
+    /// How that looks.
+    pub entities: Vec<MessageEntity>,
+    /// Its buttons, or none.
+    pub keyboard: Option<InlineKeyboardMarkup>,
+}
+
+/// How something ended that was to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// A message with this id is there now.
+    Posted(i32),
+    /// It is as it should be.
+    Done,
+    /// It was left out, being of passing interest.
+    Dropped,
+}
+
+impl Message {
+    /// A message of this text.
+    pub fn new(text: &Text) -> Self {
+        let (text, entities) = text.finish();
+        Self { text, entities, ..Self::default() }
+    }
+}
+
+impl Edit {
+    /// This text for this message.
+    pub fn new(message: i32, text: &Text) -> Self {
+        let (text, entities) = text.finish();
+        Self { message, text, entities, keyboard: None }
+    }
+}
+
+/// Takes things to Telegram, one call each. Tests bring their own.
+pub trait Deliver: Send + Sync + 'static {
+    /// Sends this to a chat.
+    fn deliver<'a>(&'a self, chat: i64, what: &'a Outgoing) -> BoxFuture<'a, Result<Sent, ApiError>>;
+}
+
+impl Deliver for Api {
+    fn deliver<'a>(&'a self, chat: i64, what: &'a Outgoing) -> BoxFuture<'a, Result<Sent, ApiError>> {
+        Box::pin(deliver(self, chat, what))
+    }
+}
+
+async fn deliver(api: &Api, chat: i64, what: &Outgoing) -> Result<Sent, ApiError> {
+    match what {
+        Outgoing::Message(message) => {
+            api.send_message(&send(chat, message)).await.map(|posted| Sent::Posted(posted.message_id))
+        }
+        Outgoing::Edit(wanted) | Outgoing::Progress(wanted) => {
+            api.edit_message_text(&edit(chat, wanted)).await.map(|()| Sent::Done)
+        }
+        Outgoing::Buttons { message, keyboard } => {
+            let params = EditMessageReplyMarkupParams::builder().chat_id(chat).message_id(*message);
+            let params = params.maybe_reply_markup(keyboard.clone()).build();
+            api.edit_message_reply_markup(&params).await.map(|()| Sent::Done)
+        }
+        Outgoing::Document(document) => {
+            api.send_document(chat, document).await.map(|posted| Sent::Posted(posted.message_id))
+        }
+        Outgoing::Action { action, thread } => {
+            let params = SendChatActionParams::builder().chat_id(chat).action(*action);
+            let params = params.maybe_message_thread_id(*thread).build();
+            api.send_chat_action(&params).await.map(|()| Sent::Done)
+        }
+        Outgoing::Delete { message } => {
+            let params = DeleteMessageParams::builder().chat_id(chat).message_id(*message).build();
+            api.delete_message(&params).await.map(|()| Sent::Done)
+        }
+    }
+}
+
+fn send(chat: i64, message: &Message) -> SendMessageParams {
+    let reply = |to| ReplyParameters::builder().message_id(to).allow_sending_without_reply(true).build();
+    SendMessageParams::builder()
+        .chat_id(chat)
+        .text(message.text.clone())
+        .maybe_entities(some(&message.entities))
+        .maybe_reply_markup(message.keyboard.clone())
+        .maybe_message_thread_id(message.thread)
+        .maybe_reply_parameters(message.reply_to.map(reply))
+        .maybe_disable_notification(message.silent.then_some(true))
+        .link_preview_options(LinkPreviewOptions::DISABLED)
+        .build()
+}
+
+fn edit(chat: i64, wanted: &Edit) -> EditMessageTextParams {
+    EditMessageTextParams::builder()
+        .chat_id(chat)
+        .message_id(wanted.message)
+        .text(wanted.text.clone())
+        .maybe_entities(some(&wanted.entities))
+        .maybe_reply_markup(wanted.keyboard.clone())
+        .link_preview_options(LinkPreviewOptions::DISABLED)
+        .build()
+}
+
+fn some(entities: &[MessageEntity]) -> Option<Vec<MessageEntity>> {
+    (!entities.is_empty()).then(|| entities.to_vec())
+}

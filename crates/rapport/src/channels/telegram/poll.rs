@@ -1,0 +1,135 @@
+//! Fetches updates, one long call after the other. Trouble is waited out and told once; only a token that is not
+//! accepted ends it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use frankenstein::methods::DeleteWebhookParams;
+use futures_util::future::{BoxFuture, join_all};
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::Now;
+use super::api::Api;
+use super::api_error::ApiError;
+use super::backoff::Backoff;
+use super::intake::Intake;
+use super::notice::{Notice, Notices};
+
+/// How long the updates of one call are waited for, before those not done are written down as they are. Most are done
+/// by then, so that they are written once instead of twice.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// Where updates are fetched. Tests bring their own.
+pub trait Source: Send + Sync + 'static {
+    /// Waits for updates from this id on, and confirms all before it.
+    fn updates(&self, offset: Option<i64>) -> BoxFuture<'_, Result<Vec<Box<RawValue>>, ApiError>>;
+}
+
+impl Source for Api {
+    fn updates(&self, offset: Option<i64>) -> BoxFuture<'_, Result<Vec<Box<RawValue>>, ApiError>> {
+        Box::pin(self.get_updates(offset))
+    }
+}
+
+/// Removes a webhook that is set, because Telegram gives updates to only one of the two.
+pub async fn remove_webhook(api: &Api, notices: &Notices) -> Result<(), ApiError> {
+    let url = api.get_webhook_info().await?.url;
+    if url.is_empty() {
+        return Ok(());
+    }
+    api.delete_webhook(&DeleteWebhookParams::builder().drop_pending_updates(false).build()).await?;
+    let _ = notices.send(Notice::WebhookRemoved { url });
+    Ok(())
+}
+
+/// Fetches until it is told to stop. An error is a token that is not accepted, or an intake
+/// that was closed.
+pub async fn run(
+    source: Arc<dyn Source>,
+    intake: Intake,
+    notices: Notices,
+    now: Now,
+    mut stop: watch::Receiver<bool>,
+) -> Result<(), ApiError> {
+    let fetching = fetch(&*source, &intake, Trouble::new(notices, now));
+    tokio::select! {
+        error = fetching => Err(error),
+        // Whoever could say so and is gone wants it to stop as well.
+        _ = stop.wait_for(|stop| *stop) => Ok(()),
+    }
+}
+
+async fn fetch(source: &dyn Source, intake: &Intake, mut trouble: Trouble) -> ApiError {
+    loop {
+        // Nothing is confirmed that is not on disk.
+        let Some(point) = intake.checkpoint().await else { return ApiError::Stopped };
+        match source.updates(point.offset).await {
+            Ok(updates) => {
+                trouble.over();
+                let done = updates.into_iter().map(|raw| intake.take(raw));
+                // Those that take longer go on; they are kept in the ledger.
+                let _ = timeout(GRACE, join_all(done)).await;
+            }
+            Err(error @ ApiError::Unauthorized(_)) => return error,
+            Err(error) => trouble.wait_out(error).await,
+        }
+    }
+}
+
+/// What is wrong with the way to Telegram at the moment, and what was told about it.
+pub(super) struct Trouble {
+    notices: Notices,
+    now: Now,
+    unreachable: Option<Timestamp>,
+    conflict: bool,
+    backoff: Backoff,
+}
+
+impl Trouble {
+    pub(super) fn new(notices: Notices, now: Now) -> Self {
+        Self { notices, now, unreachable: None, conflict: false, backoff: Backoff::default() }
+    }
+
+    /// It worked.
+    pub(super) fn over(&mut self) {
+        self.backoff.reset();
+        if let Some(since) = self.unreachable.take() {
+            self.tell(Notice::Reachable { since });
+        }
+        if std::mem::take(&mut self.conflict) {
+            self.tell(Notice::ConflictOver);
+        }
+    }
+
+    /// It did not work: tells so once, and waits.
+    pub(super) async fn wait_out(&mut self, error: ApiError) {
+        match error {
+            ApiError::TooMany { retry_after } => return sleep(retry_after).await,
+            ApiError::Conflict(why) => {
+                if !std::mem::replace(&mut self.conflict, true) {
+                    self.tell(Notice::Conflict { why });
+                }
+            }
+            other => {
+                if self.unreachable.is_none() {
+                    let since = (self.now)();
+                    self.unreachable = Some(since);
+                    let why = match other {
+                        ApiError::Unreachable(why) => why,
+                        other => other.to_string(),
+                    };
+                    self.tell(Notice::Unreachable { since, why });
+                }
+            }
+        }
+        sleep(self.backoff.grow()).await;
+    }
+
+    fn tell(&self, notice: Notice) {
+        // Nobody has to listen.
+        let _ = self.notices.send(notice);
+    }
+}

@@ -1,0 +1,232 @@
+//! Words and how they look, kept apart: no markup that could be broken by what is in it. Ranges are bytes here; Telegram
+//! counts UTF-16 units, which is what [`Text::finish`] gives.
+
+use std::ops::Range;
+
+use frankenstein::types::MessageEntity;
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use super::entities;
+
+/// How long a message may be, in UTF-16 units.
+pub const MESSAGE: usize = 4096;
+/// How long what is said about a file may be.
+pub const CAPTION: usize = 1024;
+
+/// Words and how they look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text {
+    words: String,
+    spans: Vec<Span>,
+}
+
+/// How a part of a text looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// From where to where, in bytes.
+    pub range: Range<usize>,
+    /// How.
+    pub style: Style,
+}
+
+/// How words can look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Bold, and the beginning of what belongs together.
+    Heading,
+    /// Bold.
+    Bold,
+    /// Italic.
+    Italic,
+    /// Struck out.
+    Struck,
+    /// Hidden until it is tapped.
+    Spoiler,
+    /// Like a typewriter, within a line.
+    Code,
+    /// A block of code, in this language.
+    Pre(Option<String>),
+    /// A link to there.
+    Link(String),
+    /// A quotation.
+    Quote,
+    /// A quotation that is folded until it is tapped.
+    Folded,
+}
+
+impl Text {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The words alone.
+    pub fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// How they look, in no order that means anything.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// How long it is, in UTF-16 units.
+    pub fn units(&self) -> usize {
+        units(&self.words)
+    }
+
+    /// Adds plain words.
+    #[must_use]
+    pub fn plain(mut self, words: &str) -> Self {
+        self.words.push_str(words);
+        self
+    }
+
+    /// Adds bold words.
+    #[must_use]
+    pub fn bold(self, words: &str) -> Self {
+        self.styled(Style::Bold, words)
+    }
+
+    /// Adds italic words.
+    #[must_use]
+    pub fn italic(self, words: &str) -> Self {
+        self.styled(Style::Italic, words)
+    }
+
+    /// Adds words like a typewriter's.
+    #[must_use]
+    pub fn code(self, words: &str) -> Self {
+        self.styled(Style::Code, words)
+    }
+
+    /// Adds a block of code.
+    #[must_use]
+    pub fn pre(self, language: Option<&str>, words: &str) -> Self {
+        self.styled(Style::Pre(language.map(str::to_owned)), words)
+    }
+
+    /// Adds a link.
+    #[must_use]
+    pub fn link(self, words: &str, to: &str) -> Self {
+        self.styled(Style::Link(to.to_owned()), words)
+    }
+
+    /// Adds hidden words.
+    #[must_use]
+    pub fn spoiler(self, words: &str) -> Self {
+        self.styled(Style::Spoiler, words)
+    }
+
+    /// Adds words that look like this.
+    #[must_use]
+    pub fn styled(self, style: Style, words: &str) -> Self {
+        self.within(style, &Self::new().plain(words))
+    }
+
+    /// Adds another text.
+    #[must_use]
+    pub fn text(mut self, other: &Self) -> Self {
+        let at = self.words.len();
+        self.words.push_str(&other.words);
+        let moved = |span: &Span| Span {
+            range: span.range.start + at..span.range.end + at,
+            style: span.style.clone(),
+        };
+        self.spans.extend(other.spans.iter().map(moved));
+        self
+    }
+
+    /// Adds another text that looks like this as a whole: a quotation, a folded one, a spoiler.
+    #[must_use]
+    pub fn within(self, style: Style, other: &Self) -> Self {
+        let start = self.words.len();
+        let mut text = self.text(other);
+        text.mark(start, style);
+        text
+    }
+
+    /// From there to the end it looks like this.
+    pub(super) fn mark(&mut self, start: usize, style: Style) {
+        if start < self.words.len() {
+            self.spans.push(Span { range: start..self.words.len(), style });
+        }
+    }
+
+    pub(super) fn push(&mut self, words: &str) {
+        self.words.push_str(words);
+    }
+
+    /// Takes line breaks away from the end, but nothing before `floor`.
+    pub(super) fn drop_newlines(&mut self, floor: usize) {
+        let kept = self.words.trim_end_matches('\n').len().max(floor);
+        if kept == self.words.len() {
+            return;
+        }
+        self.words.truncate(kept);
+        for span in &mut self.spans {
+            span.range.end = span.range.end.min(kept);
+        }
+        self.spans.retain(|span| span.range.start < span.range.end);
+    }
+
+    /// A part of it, with how it looks. The range has to be on character boundaries.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let words = self.words[range.clone()].to_owned();
+        let cut = |span: &Span| {
+            let (start, end) = (span.range.start.max(range.start), span.range.end.min(range.end));
+            let here = || Span { range: start - range.start..end - range.start, style: span.style.clone() };
+            (start < end).then(here)
+        };
+        Self { words, spans: self.spans.iter().filter_map(cut).collect() }
+    }
+
+    /// At most so many UTF-16 units of it, with an ellipsis where something is missing.
+    #[must_use]
+    pub fn trimmed(&self, most: usize) -> Self {
+        if self.units() <= most {
+            return self.clone();
+        }
+        let end = fitting(&self.words, most.saturating_sub(1));
+        let kept = self.words[..end].trim_end().len();
+        let trimmed = self.slice(0..kept);
+        if most == 0 { trimmed } else { trimmed.plain("…") }
+    }
+
+    /// What Telegram is given: at most a message's length, and entities that follow its rules.
+    pub fn finish(&self) -> (String, Vec<MessageEntity>) {
+        let text = self.trimmed(MESSAGE);
+        let entities = entities::of(&text.words, &text.spans);
+        (text.words, entities)
+    }
+}
+
+/// How long words are, in UTF-16 units.
+pub fn units(words: &str) -> usize {
+    words.chars().map(char::len_utf16).sum()
+}
+
+/// Where to cut words so that so many UTF-16 units remain at most: between what people see as characters, or at least
+/// between characters where one of those alone is longer.
+pub fn fitting(words: &str, most: usize) -> usize {
+    let mut used = 0;
+    for (at, grapheme) in words.grapheme_indices(true) {
+        let more = units(grapheme);
+        if used + more > most {
+            return if at == 0 { fitting_chars(words, most) } else { at };
+        }
+        used += more;
+    }
+    words.len()
+}
+
+fn fitting_chars(words: &str, most: usize) -> usize {
+    let mut used = 0;
+    for (at, c) in words.char_indices() {
+        used += c.len_utf16();
+        if used > most {
+            return at;
+        }
+    }
+    words.len()
+}

@@ -1,0 +1,197 @@
+//! Has updates delivered: a small server that takes them from Telegram only, and says "taken" only when they are.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use frankenstein::methods::SetWebhookParams;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::value::RawValue;
+use subtle::ConstantTimeEq as _;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::Now;
+use super::api::{ALLOWED_UPDATES, Api};
+use super::api_error::ApiError;
+use super::intake::Intake;
+use super::notice::Notices;
+use super::poll::Trouble;
+
+/// The header Telegram says the secret in.
+pub const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
+/// How large an update may be.
+pub const MOST_BYTES: usize = 1 << 20;
+/// How long one may take to come in.
+const READING: Duration = Duration::from_secs(30);
+/// How long those who are being answered are waited for at the end.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How updates are delivered.
+#[derive(Clone, Debug)]
+pub struct WebhookConfig {
+    /// Where Telegram finds us, from outside.
+    pub url: String,
+    /// Where we listen.
+    pub listen: SocketAddr,
+    /// What only Telegram knows; made up where nothing is said.
+    pub secret: Option<SecretString>,
+}
+
+/// Why updates cannot be delivered.
+#[derive(Debug, Error)]
+pub enum WebhookError {
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Which one.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Telegram does not take it.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// The server broke off.
+    #[error("the webhook's server broke off: {0}")]
+    Broken(std::io::Error),
+}
+
+/// A webhook that listens.
+pub struct Webhook {
+    listener: TcpListener,
+    url: String,
+    secret: SecretString,
+}
+
+impl Webhook {
+    /// Listens. Nothing is taken yet.
+    pub async fn bind(config: &WebhookConfig) -> Result<Self, WebhookError> {
+        let listener = TcpListener::bind(config.listen)
+            .await
+            .map_err(|source| WebhookError::Listen { address: config.listen, source })?;
+        let secret = config.secret.clone().unwrap_or_else(made_up);
+        Ok(Self { listener, url: config.url.clone(), secret })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Tells Telegram where to deliver, and takes updates until it is told to stop. The webhook stays set: what comes
+    /// in the meantime waits at Telegram.
+    pub async fn run(
+        self,
+        api: &Api,
+        intake: Intake,
+        notices: Notices,
+        now: Now,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<(), WebhookError> {
+        let params = SetWebhookParams::builder()
+            .url(self.url)
+            .allowed_updates(ALLOWED_UPDATES.to_vec())
+            .secret_token(self.secret.expose_secret())
+            .build();
+        let mut told = stop.clone();
+        let server = axum::serve(self.listener, router(self.secret, intake, stop.clone()));
+        let server = server.with_graceful_shutdown(async move {
+            let _ = stop.wait_for(|stop| *stop).await;
+        });
+        // It listens already when Telegram learns of it.
+        let mut serving = tokio::spawn(server.into_future());
+        let set = tokio::select! {
+            set = set_webhook(api, &params, Trouble::new(notices, now)) => set,
+            _ = told.wait_for(|stop| *stop) => Ok(()),
+        };
+        if let Err(error) = set {
+            serving.abort();
+            return Err(error.into());
+        }
+        tokio::select! {
+            served = &mut serving => return match served {
+                Ok(served) => served.map_err(WebhookError::Broken),
+                Err(error) => Err(WebhookError::Broken(std::io::Error::other(error))),
+            },
+            _ = told.wait_for(|stop| *stop) => {}
+        }
+        // Who only holds a connection open is not waited for.
+        if timeout(FAREWELL, &mut serving).await.is_err() {
+            serving.abort();
+        }
+        Ok(())
+    }
+}
+
+/// What answers. The path says nothing: who knows the secret is Telegram.
+pub fn router(secret: SecretString, intake: Intake, stop: watch::Receiver<bool>) -> Router {
+    let state = Arc::new(Door { secret, intake, stop });
+    Router::new().route("/", post(answer)).route("/{*path}", post(answer)).with_state(state)
+}
+
+struct Door {
+    secret: SecretString,
+    intake: Intake,
+    stop: watch::Receiver<bool>,
+}
+
+async fn answer(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) -> StatusCode {
+    if !knows_the_secret(&headers, &door.secret) {
+        return StatusCode::UNAUTHORIZED;
+    }
+    let mut stop = door.stop.clone();
+    tokio::select! {
+        status = take(&door, body) => status,
+        // It is not done, so Telegram has to bring it again.
+        _ = stop.wait_for(|stop| *stop) => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+async fn take(door: &Door, body: Body) -> StatusCode {
+    let bytes = match timeout(READING, to_bytes(body, MOST_BYTES)).await {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE,
+        Err(_) => return StatusCode::REQUEST_TIMEOUT,
+    };
+    let Ok(raw) = serde_json::from_slice::<Box<RawValue>>(&bytes) else {
+        return StatusCode::BAD_REQUEST;
+    };
+    match door.intake.take(raw).await {
+        Ok(()) => StatusCode::OK,
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+fn knows_the_secret(headers: &HeaderMap, secret: &SecretString) -> bool {
+    let said = headers.get(SECRET_HEADER).map(|value| value.as_bytes());
+    said.is_some_and(|said| said.ct_eq(secret.expose_secret().as_bytes()).into())
+}
+
+async fn set_webhook(api: &Api, params: &SetWebhookParams, mut trouble: Trouble) -> Result<(), ApiError> {
+    loop {
+        match api.set_webhook(params).await {
+            Ok(()) => {
+                trouble.over();
+                return Ok(());
+            }
+            Err(error @ (ApiError::Unreachable(_) | ApiError::TooMany { .. })) => {
+                trouble.wait_out(error).await
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A secret nobody has to think of. It is told to Telegram at every start, so it need not be kept.
+fn made_up() -> SecretString {
+    let half = || uuid::Uuid::new_v4().simple().to_string();
+    SecretString::from(half() + &half())
+}

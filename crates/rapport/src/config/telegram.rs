@@ -1,0 +1,148 @@
+//! Settings of the Telegram channel.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use jiff::SignedDuration;
+use serde::Deserialize;
+
+use super::ConfigError;
+use super::layer::{duration, parsed, some_duration};
+use super::secret::Secret;
+
+/// Where the Bot API is, unless something else is said.
+const API_URL: &str = "https://api.telegram.org";
+/// After how long somebody is reminded of an open question, unless something else is said.
+const REMIND: SignedDuration = SignedDuration::from_mins(15);
+
+/// About the Telegram channel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TelegramLayer {
+    /// The bot's token.
+    pub token: Option<Secret>,
+    /// The ids of those who may use the bot.
+    pub users: Option<Vec<u64>>,
+    /// Where the Bot API is.
+    pub api_url: Option<String>,
+    /// After how long somebody is reminded of an open question (`15m`); `0s` for never.
+    #[serde(deserialize_with = "some_duration")]
+    pub remind: Option<SignedDuration>,
+    /// The project the bot works in.
+    pub project: Option<PathBuf>,
+    /// Has updates delivered instead of fetching them.
+    pub webhook: WebhookLayer,
+}
+
+/// How updates are delivered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebhookLayer {
+    /// Where Telegram finds us.
+    pub url: Option<String>,
+    /// Where we listen.
+    pub listen: Option<SocketAddr>,
+    /// What only Telegram knows.
+    pub secret: Option<Secret>,
+}
+
+/// What holds for the Telegram channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TelegramSettings {
+    /// The bot's token; without one there is no channel.
+    pub token: Option<Secret>,
+    /// The ids of those who may use the bot, beside those who were let in by a code.
+    pub users: Vec<u64>,
+    /// Where the Bot API is.
+    pub api_url: String,
+    /// After how long somebody is reminded of an open question; never where it is zero.
+    pub remind: SignedDuration,
+    /// The project the bot works in; the one it is started in where nothing is said.
+    pub project: Option<PathBuf>,
+    /// Has updates delivered instead of fetching them.
+    pub webhook: Option<WebhookSettings>,
+}
+
+/// How updates are delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookSettings {
+    /// Where Telegram finds us.
+    pub url: String,
+    /// Where we listen.
+    pub listen: SocketAddr,
+    /// What only Telegram knows; made up where nothing is said.
+    pub secret: Option<Secret>,
+}
+
+impl TelegramLayer {
+    /// The layer in the environment. `TELEGRAM_BOT_TOKEN`, `TELEGRAM_USER_ID` and `PROJECT_DIR` are honoured.
+    pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let said = |name: &str| env(name).filter(|value| !value.is_empty());
+        let mut users = Vec::new();
+        for name in ["RAPPORT_TELEGRAM_USERS", "TELEGRAM_USER_ID"] {
+            users.extend(parsed(said, name, ids)?.unwrap_or_default());
+        }
+        Ok(Self {
+            token: said("RAPPORT_TELEGRAM_TOKEN").or_else(|| said("TELEGRAM_BOT_TOKEN")).map(Secret::new),
+            users: (!users.is_empty()).then_some(users),
+            api_url: said("RAPPORT_TELEGRAM_API_URL"),
+            remind: parsed(said, "RAPPORT_TELEGRAM_REMIND", duration)?,
+            project: said("RAPPORT_TELEGRAM_PROJECT").or_else(|| said("PROJECT_DIR")).map(PathBuf::from),
+            webhook: WebhookLayer {
+                url: said("RAPPORT_TELEGRAM_WEBHOOK_URL"),
+                listen: parsed(said, "RAPPORT_TELEGRAM_WEBHOOK_LISTEN", address)?,
+                secret: said("RAPPORT_TELEGRAM_WEBHOOK_SECRET").map(Secret::new),
+            },
+        })
+    }
+
+    /// This layer, with another laid over it.
+    pub(super) fn under(self, upper: Self) -> Self {
+        Self {
+            token: upper.token.or(self.token),
+            users: upper.users.or(self.users),
+            api_url: upper.api_url.or(self.api_url),
+            remind: upper.remind.or(self.remind),
+            project: upper.project.or(self.project),
+            webhook: WebhookLayer {
+                url: upper.webhook.url.or(self.webhook.url),
+                listen: upper.webhook.listen.or(self.webhook.listen),
+                secret: upper.webhook.secret.or(self.webhook.secret),
+            },
+        }
+    }
+
+    /// What holds.
+    pub(super) fn settings(self) -> Result<TelegramSettings, ConfigError> {
+        Ok(TelegramSettings {
+            token: self.token,
+            users: self.users.unwrap_or_default(),
+            api_url: self.api_url.unwrap_or_else(|| API_URL.into()),
+            remind: self.remind.unwrap_or(REMIND),
+            project: self.project,
+            webhook: self.webhook.settings()?,
+        })
+    }
+}
+
+impl WebhookLayer {
+    fn settings(self) -> Result<Option<WebhookSettings>, ConfigError> {
+        match (self.url, self.listen) {
+            (None, None) => Ok(None),
+            (Some(url), Some(listen)) => Ok(Some(WebhookSettings { url, listen, secret: self.secret })),
+            (Some(_), None) | (None, Some(_)) => Err(ConfigError::Wrong {
+                place: "telegram.webhook".into(),
+                what: "needs both url (where Telegram finds it) and listen (such as 127.0.0.1:8443)".into(),
+            }),
+        }
+    }
+}
+
+fn ids(words: &str) -> Result<Vec<u64>, String> {
+    let id = |word: &str| word.parse().map_err(|_| format!("{word:?} is not a user's id such as 123456789"));
+    words.split([',', ' ']).filter(|word| !word.is_empty()).map(id).collect()
+}
+
+fn address(words: &str) -> Result<SocketAddr, String> {
+    words.parse().map_err(|_| format!("{words:?} is not an address such as 127.0.0.1:8443"))
+}

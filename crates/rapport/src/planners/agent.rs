@@ -1,0 +1,58 @@
+//! A planner for people without a key: the agent's own CLI is asked, once for each round, with nothing but words.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rapport_core::Brief;
+
+use super::sense::{self, Reply};
+use super::{NextBatch, Planner, PlannerError};
+use crate::agents::claude::ClaudeConfig;
+use crate::agents::claude::structured::{self, Call, Structured};
+
+/// The model that is asked where nothing is said: the CLI's name for a small one.
+pub const DEFAULT_MODEL: &str = "haiku";
+
+/// Asks through the CLI.
+#[derive(Clone, Debug)]
+pub struct AgentPlanner(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    config: ClaudeConfig,
+    directory: PathBuf,
+    model: String,
+    timeout: Duration,
+}
+
+impl AgentPlanner {
+    /// Asks this CLI in this directory.
+    pub fn new(config: ClaudeConfig, directory: PathBuf, model: String, timeout: Duration) -> Self {
+        Self(Arc::new(Inner { config, directory, model, timeout }))
+    }
+}
+
+impl Planner for AgentPlanner {
+    fn next(&self, brief: Brief) -> NextBatch {
+        let inner = self.0.clone();
+        let schema = brief.schema().to_string();
+        Box::pin(async move { sense::round(brief, |prompt| inner.ask(prompt, &schema)).await })
+    }
+}
+
+impl Inner {
+    async fn ask(&self, prompt: String, schema: &str) -> Result<Reply, PlannerError> {
+        let call = Call {
+            system: Brief::INSTRUCTIONS.to_owned(),
+            prompt,
+            schema: schema.to_owned(),
+            model: self.model.clone(),
+            timeout: self.timeout,
+        };
+        match structured::call(&self.config, &self.directory, &call).await {
+            Ok(Structured { said, usage }) => Ok(Reply { said, usage }),
+            Err(error) => Err(PlannerError::Unreachable(format!("no questions from the agent: {error}"))),
+        }
+    }
+}

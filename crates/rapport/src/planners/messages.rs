@@ -1,0 +1,173 @@
+//! The Anthropic Messages API: one request for each round, with the reply's schema in it (CHAT-42).
+
+mod trouble;
+mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rapport_core::Brief;
+use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Url, redirect};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use super::sense::{self, Reply};
+use super::{NextBatch, Planner, PlannerError, retry};
+use trouble::{Again, Trouble};
+
+/// Where the API usually is.
+pub const BASE_URL: &str = "https://api.anthropic.com";
+/// The model that is asked where nothing is said: a small one is enough to ask good questions.
+pub const DEFAULT_MODEL: &str = "claude-haiku-4-5";
+
+/// The version of the API that is spoken here.
+const API_VERSION: &str = "2023-06-01";
+
+/// What the API is shown.
+#[derive(Clone, Debug)]
+pub enum Credential {
+    /// A key (`ANTHROPIC_API_KEY`).
+    Key(SecretString),
+    /// A token (`ANTHROPIC_AUTH_TOKEN`), as gateways take it.
+    Token(SecretString),
+}
+
+/// How the API is asked.
+#[derive(Clone, Debug)]
+pub struct MessagesConfig {
+    /// Where it is, without `/v1/messages`.
+    pub base_url: String,
+    /// What it is shown.
+    pub credential: Credential,
+    /// Which model.
+    pub model: String,
+    /// How many tokens a reply may have.
+    pub max_tokens: u32,
+    /// How long one request may take.
+    pub timeout: Duration,
+    /// How long to wait before a request is made again for the first time.
+    pub first_pause: Duration,
+}
+
+impl MessagesConfig {
+    /// Everything as usual.
+    pub fn new(credential: Credential) -> Self {
+        Self {
+            base_url: BASE_URL.into(),
+            credential,
+            model: DEFAULT_MODEL.into(),
+            max_tokens: 4096,
+            timeout: Duration::from_secs(60),
+            first_pause: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Asks over the API.
+#[derive(Clone, Debug)]
+pub struct Messages(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    config: MessagesConfig,
+    client: Client,
+    url: Url,
+}
+
+impl Messages {
+    /// Asks like this. Nothing is sent yet.
+    pub fn new(config: MessagesConfig) -> Result<Self, PlannerError> {
+        let url = endpoint(&config.base_url)?;
+        let headers = headers(&config.credential)?;
+        // Somebody else may have been first; then theirs is used.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .default_headers(headers)
+            .timeout(config.timeout)
+            // A key goes where it is meant to go and nowhere else.
+            .redirect(redirect::Policy::none())
+            .user_agent(concat!("rapport/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| {
+                PlannerError::Unreachable(format!("no HTTP client: {}", trouble::cause(&error)))
+            })?;
+        Ok(Self(Arc::new(Inner { config, client, url })))
+    }
+}
+
+impl Planner for Messages {
+    fn next(&self, brief: Brief) -> NextBatch {
+        let inner = self.0.clone();
+        let schema = brief.schema();
+        Box::pin(async move { sense::round(brief, |prompt| inner.ask(prompt, &schema)).await })
+    }
+}
+
+impl Inner {
+    /// Asks, and asks again where that may help.
+    async fn ask(&self, prompt: String, schema: &Value) -> Result<Reply, PlannerError> {
+        let body = wire::request(&self.config, &prompt, schema);
+        let mut failures = 0;
+        loop {
+            let trouble = match self.post(&body).await {
+                Ok(reply) => return Ok(reply),
+                Err(trouble) => trouble,
+            };
+            failures += 1;
+            let pause = match trouble.again {
+                Again::Never => return Err(PlannerError::Unreachable(trouble.words)),
+                Again::Later(said) => retry::pause(failures, self.config.first_pause, said, chance()),
+            };
+            let Some(pause) = pause else {
+                return Err(PlannerError::Unreachable(trouble.after(failures)));
+            };
+            sleep(pause).await;
+        }
+    }
+
+    async fn post(&self, body: &Value) -> Result<Reply, Trouble> {
+        let lost = |error: reqwest::Error| Trouble::lost(&self.url, self.config.timeout, &error);
+        let response = self.client.post(self.url.clone()).json(body).send().await.map_err(lost)?;
+        let status = response.status();
+        let said = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let bytes = response.bytes().await.map_err(lost)?;
+        if !status.is_success() {
+            return Err(Trouble::refused(status, said.map(Duration::from_secs), &bytes, &self.config));
+        }
+        wire::reply(&bytes, &self.url)
+    }
+}
+
+fn endpoint(base: &str) -> Result<Url, PlannerError> {
+    let wrong =
+        |why: String| PlannerError::Unreachable(format!("the address of the model API is wrong: {why}"));
+    let url = format!("{}/v1/messages", base.trim().trim_end_matches('/'));
+    let url: Url = url.parse().map_err(|error| wrong(format!("{error}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("it begins with neither https:// nor http://".into()));
+    }
+    Ok(url)
+}
+
+fn headers(credential: &Credential) -> Result<HeaderMap, PlannerError> {
+    let (name, value) = match credential {
+        Credential::Key(key) => ("x-api-key", key.expose_secret().trim().to_owned()),
+        Credential::Token(token) => ("authorization", format!("Bearer {}", token.expose_secret().trim())),
+    };
+    let mut value = HeaderValue::from_str(&value).map_err(|_| {
+        PlannerError::Unreachable("the key for the model API has characters that no key has".into())
+    })?;
+    value.set_sensitive(true);
+    let mut headers = HeaderMap::new();
+    headers.insert(name, value);
+    headers.insert("anthropic-version", HeaderValue::from_static(API_VERSION));
+    Ok(headers)
+}
+
+/// Any number.
+fn chance() -> u64 {
+    Uuid::new_v4().as_u64_pair().1
+}

@@ -1,0 +1,99 @@
+//! Agents that stay when a turn is over, so that the next message does not cost a start.
+
+use jiff::SignedDuration;
+use rapport::agents::Command;
+use rapport::agents::rehearsal::builder::ScenarioBuilder;
+use rapport::agents::rehearsal::scenario::Scenario;
+use rapport_core::{AgentDid, Leave, Order, TurnKind};
+
+use super::actor::Actor;
+use super::asking::{database, spent};
+use super::on_every_agent;
+use crate::support::driven::{answers, order};
+
+on_every_agent! {
+    another_message_costs_no_start
+    it_asks_in_a_later_turn
+    it_leaves_when_nobody_says_more
+    stopped_while_it_rests
+    killed_while_it_rests
+    the_same_words_again_after_a_restart
+}
+
+async fn another_message_costs_no_start(actor: Actor) {
+    let stage = actor.with(two_replies());
+    let mut run = stage.start_with(chat(SignedDuration::from_hours(1)));
+    assert_eq!(run.until_finished().await, "Hello.");
+    let process = stage.processes();
+    run.send(Command::Next { prompt: "and now?".into() });
+    assert_eq!(run.until_finished().await, "Goodbye.");
+    assert_eq!(stage.processes(), process, "the very same process");
+    run.send(Command::Stop);
+    assert_eq!(run.leave().await, Leave::Stopped);
+    stage.assert_nothing_runs();
+    if let Some(model) = &stage.model {
+        assert!(model.told().iter().any(|told| told == "and now?"), "{:#?}", model.told());
+        assert!(model.seen()[0]["system"].to_string().contains("Be brief."), "told beside the system prompt");
+    }
+}
+
+async fn it_asks_in_a_later_turn(actor: Actor) {
+    let scenario = Scenario::new("asks").respond_with_text("Hello.").next_invocation();
+    let stage = actor.with(scenario.asks(database()).respond_with_text("Good choice."));
+    let mut run = stage.start_with(chat(SignedDuration::from_hours(1)));
+    assert_eq!(run.until_finished().await, "Hello.");
+    run.send(Command::Next { prompt: "store it".into() });
+    let (call, ..) = run.asked().await;
+    run.reply(call.as_str(), answers(&[("Which database?", "SQLite")]));
+    assert_eq!(run.until_finished().await, "Good choice.");
+}
+
+/// What it leaves with is no result of any turn: that was told already.
+async fn it_leaves_when_nobody_says_more(actor: Actor) {
+    let stage = actor.with(two_replies());
+    let mut run = stage.start_with(chat(SignedDuration::from_millis(50)));
+    let (did, leave) = run.rest().await;
+    let told =
+        [AgentDid::Say { text: "Hello.".into() }, spent(1), AgentDid::Finish { result: "Hello.".into() }];
+    assert_eq!((&did[1..], leave), (told.as_slice(), Leave::Stopped));
+    stage.assert_nothing_runs();
+}
+
+async fn stopped_while_it_rests(actor: Actor) {
+    let stage = actor.with(two_replies());
+    let mut run = stage.start_with(chat(SignedDuration::from_hours(1)));
+    run.until_finished().await;
+    run.send(Command::Stop);
+    assert_eq!(run.rest().await, (vec![], Leave::Stopped));
+    stage.assert_nothing_runs();
+}
+
+/// Nothing went wrong: nothing was going on.
+async fn killed_while_it_rests(actor: Actor) {
+    let stage = actor.with(two_replies());
+    let mut run = stage.start_with(chat(SignedDuration::from_hours(1)));
+    run.until_finished().await;
+    stage.kill();
+    assert_eq!(run.leave().await, Leave::Stopped);
+}
+
+/// Somebody may well say the same twice. It is told as often as it was said, and not once more.
+async fn the_same_words_again_after_a_restart(actor: Actor) {
+    let stage = actor.with(two_replies());
+    let mut run = stage.start_with(chat(SignedDuration::from_millis(1)));
+    assert_eq!(run.leave().await, Leave::Stopped);
+    let again = Order { told_before: 1, ..chat(SignedDuration::from_millis(1)) };
+    let (did, _) = stage.start_with(again).rest().await;
+    assert!(did.contains(&AgentDid::Finish { result: "Goodbye.".into() }), "{did:?}");
+    if let Some(model) = &stage.model {
+        assert_eq!(model.told().iter().filter(|told| *told == "add auth").count(), 2, "{:#?}", model.told());
+    }
+}
+
+fn two_replies() -> ScenarioBuilder {
+    Scenario::new("two replies").respond_with_text("Hello.").next_invocation().respond_with_text("Goodbye.")
+}
+
+fn chat(linger: SignedDuration) -> Order {
+    Order { kind: TurnKind::Chat, system: Some("Be brief.".into()), linger: Some(linger), ..order() }
+}

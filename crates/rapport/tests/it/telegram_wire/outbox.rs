@@ -1,0 +1,319 @@
+//! What goes out, on a clock that stands still until everybody waits: order, rates, pauses, and nothing lost.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use frankenstein::types::{ChatAction, InlineKeyboardButton, InlineKeyboardMarkup};
+use futures_util::future::{BoxFuture, join_all};
+use rapport::channels::telegram::api::Document;
+use rapport::channels::telegram::api_error::ApiError;
+use rapport::channels::telegram::outbox::Outbox;
+use rapport::channels::telegram::outgoing::{Deliver, Edit, Message, Outgoing, Sent};
+use tokio::time::Instant;
+
+type Answer = Result<Sent, ApiError>;
+
+/// Notes what is sent when, and answers as it was told to.
+struct Telegram {
+    began: Instant,
+    sent: Mutex<Vec<(Duration, i64, String)>>,
+    answers: Mutex<VecDeque<(i64, Answer)>>,
+    down_until: Mutex<Duration>,
+    takes: Duration,
+}
+
+impl Telegram {
+    fn new() -> Arc<Self> {
+        Self::slow(Duration::ZERO)
+    }
+
+    fn slow(takes: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            began: Instant::now(),
+            sent: Mutex::default(),
+            answers: Mutex::default(),
+            down_until: Mutex::default(),
+            takes,
+        })
+    }
+
+    fn will_answer(&self, chat: i64, answer: Answer) {
+        self.answers.lock().unwrap().push_back((chat, answer));
+    }
+
+    /// What was sent to a chat: seconds since the beginning, and what.
+    fn sent(&self, chat: i64) -> Vec<(f64, String)> {
+        let sent = self.sent.lock().unwrap();
+        let here = sent.iter().filter(|(_, to, _)| *to == chat);
+        here.map(|(at, _, what)| ((at.as_secs_f64() * 10.0).round() / 10.0, what.clone())).collect()
+    }
+
+    fn words(&self, chat: i64) -> Vec<String> {
+        self.sent(chat).into_iter().map(|(_, what)| what).collect()
+    }
+
+    fn times(&self) -> Vec<Duration> {
+        self.sent.lock().unwrap().iter().map(|(at, ..)| *at).collect()
+    }
+
+    fn answer(&self, chat: i64, what: &Outgoing) -> Answer {
+        let at = self.began.elapsed();
+        self.sent.lock().unwrap().push((at, chat, words(what)));
+        if at < *self.down_until.lock().unwrap() {
+            return Err(ApiError::Unreachable("down".into()));
+        }
+        let mut answers = self.answers.lock().unwrap();
+        let told = answers.iter().position(|(to, _)| *to == chat).and_then(|at| answers.remove(at));
+        told.map_or(Ok(Sent::Posted(1)), |(_, answer)| answer)
+    }
+}
+
+impl Deliver for Telegram {
+    fn deliver<'a>(&'a self, chat: i64, what: &'a Outgoing) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            let answer = self.answer(chat, what);
+            tokio::time::sleep(self.takes).await;
+            answer
+        })
+    }
+}
+
+fn words(what: &Outgoing) -> String {
+    match what {
+        Outgoing::Message(message) => message.text.clone(),
+        Outgoing::Edit(edit) | Outgoing::Progress(edit) => {
+            format!("{}={}{}", edit.message, edit.text, if edit.keyboard.is_some() { "+" } else { "" })
+        }
+        Outgoing::Buttons { message, keyboard } => {
+            format!("{message}{}", if keyboard.is_some() { "+" } else { "-" })
+        }
+        Outgoing::Document(document) => document.name.clone(),
+        Outgoing::Action { .. } => "typing".into(),
+        Outgoing::Delete { message } => format!("{message}x"),
+    }
+}
+
+fn message(text: &str) -> Outgoing {
+    Outgoing::Message(Message { text: text.into(), ..Message::default() })
+}
+
+fn edit(message: i32, text: &str) -> Outgoing {
+    Outgoing::Edit(Edit { message, text: text.into(), ..Edit::default() })
+}
+
+fn progress(message: i32, text: &str) -> Outgoing {
+    Outgoing::Progress(Edit { message, text: text.into(), ..Edit::default() })
+}
+
+fn keyboard() -> Option<InlineKeyboardMarkup> {
+    let button = InlineKeyboardButton::builder().text("a").callback_data("iq:a:0:0").build();
+    Some(InlineKeyboardMarkup::builder().inline_keyboard(vec![vec![button]]).build())
+}
+
+/// The most that were sent within any span of this length.
+fn most_within(times: &[Duration], span: Duration) -> usize {
+    times
+        .iter()
+        .map(|start| times.iter().filter(|at| *at >= start && **at - *start < span).count())
+        .max()
+        .unwrap_or(0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chat_gets_three_at_once_and_then_one_a_second_in_order() {
+    let telegram = Telegram::new();
+    let outbox = Outbox::start(telegram.clone());
+    let sent: Vec<_> = (0..9).map(|n| outbox.send(5, message(&n.to_string()))).collect();
+    assert!(join_all(sent).await.into_iter().all(|sent| sent == Ok(Sent::Posted(1))));
+    assert_eq!(telegram.words(5), ["0", "1", "2", "3", "4", "5", "6", "7", "8"]);
+    assert!(most_within(&telegram.times(), Duration::from_secs(3)) <= 3);
+    assert_eq!(telegram.sent(5).last().unwrap().0, 6.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_gets_twenty_a_minute_and_edits_count() {
+    let telegram = Telegram::new();
+    let outbox = Outbox::start(telegram.clone());
+    let sent: Vec<_> =
+        (0..45).map(|n| outbox.send(-5, if n % 2 == 0 { message("m") } else { edit(n, "e") })).collect();
+    join_all(sent).await;
+    assert_eq!(most_within(&telegram.times(), Duration::from_secs(60)), 20);
+    assert!(telegram.times().last().unwrap() < &Duration::from_secs(135));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_chats_together_get_thirty_a_second_and_none_is_left_out() {
+    let telegram = Telegram::new();
+    let outbox = Outbox::start(telegram.clone());
+    let sent: Vec<_> = (1..=600).map(|chat| outbox.send(chat, message("hello"))).collect();
+    join_all(sent).await;
+    assert_eq!(most_within(&telegram.times(), Duration::from_secs(1)), 30);
+    assert_eq!(telegram.times().last().unwrap().as_secs(), 19);
+    assert!((1..=600).all(|chat| telegram.words(chat) == ["hello"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn chats_do_not_wait_for_one_another() {
+    let telegram = Telegram::slow(Duration::from_secs(10));
+    let outbox = Outbox::start(telegram.clone());
+    let first = outbox.send(1, message("slow"));
+    let behind = outbox.send(1, message("behind"));
+    let other = outbox.send(2, message("other"));
+    let _ = (first.await, behind.await, other.await);
+    assert_eq!(telegram.sent(1), [(0.0, "slow".into()), (10.0, "behind".into())]);
+    assert_eq!(telegram.sent(2), [(0.0, "other".into())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_holds_that_chat_exactly_so_long_and_the_same_message_goes_again() {
+    let telegram = Telegram::new();
+    telegram.will_answer(1, Err(ApiError::TooMany { retry_after: Duration::from_secs(35) }));
+    let outbox = Outbox::start(telegram.clone());
+    let (first, second) = (outbox.send(1, message("a")), outbox.send(1, message("b")));
+    let other = outbox.send(2, message("c"));
+    assert_eq!(
+        (first.await, second.await, other.await),
+        (Ok(Sent::Posted(1)), Ok(Sent::Posted(1)), Ok(Sent::Posted(1)))
+    );
+    assert_eq!(telegram.sent(1), [(0.0, "a".into()), (35.0, "a".into()), (35.0, "b".into())]);
+    assert_eq!(telegram.sent(2), [(0.0, "c".into())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_chats_told_to_pause_pause_all() {
+    let telegram = Telegram::new();
+    for chat in [1, 2] {
+        telegram.will_answer(chat, Err(ApiError::TooMany { retry_after: Duration::from_secs(20) }));
+    }
+    let outbox = Outbox::start(telegram.clone());
+    let (first, second) = (outbox.send(1, message("a")), outbox.send(2, message("b")));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let third = outbox.send(3, message("c"));
+    let _ = (first.await, second.await, third.await);
+    assert_eq!(telegram.sent(1), [(0.0, "a".into()), (20.0, "a".into())]);
+    assert_eq!(telegram.sent(3), [(20.0, "c".into())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn telegram_down_for_ten_minutes_loses_nothing_and_keeps_the_order() {
+    let telegram = Telegram::new();
+    *telegram.down_until.lock().unwrap() = Duration::from_secs(600);
+    let outbox = Outbox::start(telegram.clone());
+    let sent: Vec<_> = (0..40).map(|n| outbox.send(n % 4 + 1, message(&n.to_string()))).collect();
+    assert!(join_all(sent).await.into_iter().all(|sent| sent == Ok(Sent::Posted(1))));
+    let late = |chat: i64| {
+        let sent = telegram.sent(chat);
+        sent.into_iter().filter(|(at, _)| *at >= 600.0).map(|(_, what)| what).collect::<Vec<_>>()
+    };
+    assert_eq!(late(1), ["0", "4", "8", "12", "16", "20", "24", "28", "32", "36"]);
+    assert_eq!(late(4), ["3", "7", "11", "15", "19", "23", "27", "31", "35", "39"]);
+    // Tried again and again, but ever less often.
+    let tries = telegram.sent(1).iter().filter(|(at, _)| *at < 600.0).count();
+    assert!((20..40).contains(&tries), "{tries} tries");
+    assert!(telegram.sent(1).iter().find(|(at, _)| *at >= 600.0).unwrap().0 < 631.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_done_is_given_back_and_what_is_so_already_is_done() {
+    let cases = [
+        (Err(ApiError::NotModified), Ok(Sent::Done)),
+        (Err(ApiError::MessageGone("gone".into())), Err(ApiError::MessageGone("gone".into()))),
+        (Err(ApiError::Blocked("no".into())), Err(ApiError::Blocked("no".into()))),
+        (Err(ApiError::Moved { to: -9 }), Err(ApiError::Moved { to: -9 })),
+        (
+            Err(ApiError::Refused { code: 400, description: "x".into() }),
+            Err(ApiError::Refused { code: 400, description: "x".into() }),
+        ),
+    ];
+    for (answer, expected) in cases {
+        let telegram = Telegram::new();
+        telegram.will_answer(1, answer);
+        let outbox = Outbox::start(telegram.clone());
+        let (first, second) = (outbox.send(1, edit(7, "a")), outbox.send(1, message("next")));
+        assert_eq!((first.await, second.await), (expected, Ok(Sent::Posted(1))));
+        assert_eq!(telegram.words(1), ["7=a", "next"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn edits_that_were_not_sent_yet_become_one() {
+    let buttons = |keyboard| Outgoing::Buttons { message: 7, keyboard };
+    let cases: [(Vec<Outgoing>, &[&str]); 6] = [
+        (vec![edit(7, "a"), edit(7, "b"), edit(8, "c"), edit(7, "d")], &["7=d", "8=c"]),
+        (vec![edit(7, "a"), buttons(keyboard())], &["7=a+"]),
+        (vec![buttons(keyboard()), edit(7, "a")], &["7=a"]),
+        (vec![buttons(keyboard()), buttons(None)], &["7-"]),
+        (vec![edit(7, "a"), progress(7, "b")], &["7=b"]),
+        (vec![edit(7, "a"), message("m"), Outgoing::Delete { message: 7 }], &["7=a", "m", "7x"]),
+    ];
+    for (given, expected) in cases {
+        let telegram = Telegram::new();
+        telegram.will_answer(1, Err(ApiError::TooMany { retry_after: Duration::from_secs(5) }));
+        let outbox = Outbox::start(telegram.clone());
+        let held = outbox.send(1, message("held"));
+        tokio::task::yield_now().await;
+        let sent: Vec<_> = given.into_iter().map(|what| outbox.send(1, what)).collect();
+        let _ = held.await;
+        assert!(join_all(sent).await.into_iter().all(|sent| sent.is_ok()));
+        assert_eq!(telegram.words(1)[2..], *expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_under_way_is_not_changed_by_the_next() {
+    let telegram = Telegram::slow(Duration::from_secs(1));
+    let outbox = Outbox::start(telegram.clone());
+    let first = outbox.send(1, edit(7, "a"));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let second = outbox.send(1, edit(7, "b"));
+    let _ = (first.await, second.await);
+    assert_eq!(telegram.words(1), ["7=a", "7=b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_of_passing_interest_is_left_out_where_much_waits() {
+    let telegram = Telegram::new();
+    *telegram.down_until.lock().unwrap() = Duration::from_secs(60);
+    let outbox = Outbox::start(telegram.clone());
+    let kept: Vec<_> = (0..12).map(|n| outbox.send(1, message(&n.to_string()))).collect();
+    let typing = Outgoing::Action { action: ChatAction::Typing, thread: None };
+    assert_eq!(outbox.send(1, progress(7, "half")).await, Ok(Sent::Dropped));
+    assert_eq!(outbox.send(1, typing.clone()).await, Ok(Sent::Dropped));
+    assert!(join_all(kept).await.into_iter().all(|sent| sent.is_ok()));
+    assert!(!telegram.words(1).contains(&"7=half".to_owned()));
+    outbox.send(1, typing).await.unwrap();
+    outbox.send(1, progress(7, "done")).await.unwrap();
+    assert_eq!(telegram.words(1)[telegram.words(1).len() - 2..], ["typing", "7=done"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_chat_has_a_bound_and_other_chats_are_not_affected() {
+    let telegram = Telegram::new();
+    *telegram.down_until.lock().unwrap() = Duration::from_secs(60);
+    let outbox = Outbox::start(telegram.clone());
+    let waiting: Vec<_> = (0..500).map(|n| outbox.send(1, message(&n.to_string()))).collect();
+    assert_eq!(outbox.send(1, message("too many")).await, Err(ApiError::Full));
+    let other = outbox.send(2, message("other"));
+    let big = Document { name: "big".into(), bytes: vec![0; 40 << 20], ..Document::default() };
+    let first = outbox.send(3, Outgoing::Document(big.clone()));
+    assert_eq!(outbox.send(3, Outgoing::Document(big)).await, Err(ApiError::Full));
+    assert_eq!((other.await, first.await), (Ok(Sent::Posted(1)), Ok(Sent::Posted(1))));
+    assert!(join_all(waiting).await.into_iter().all(|sent| sent.is_ok()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_chat_is_forgotten_and_what_waits_is_sent_after_the_last_handle_is_gone() {
+    let telegram = Telegram::new();
+    let outbox = Outbox::start(telegram.clone());
+    let sent: Vec<_> =
+        (1..=300).map(|n| outbox.send(if n % 2 == 0 { n } else { -n }, message("hello"))).collect();
+    outbox.flush().await;
+    assert!(outbox.chats().await > 0);
+    join_all(sent).await;
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    assert_eq!(outbox.chats().await, 0);
+    let last: Vec<_> = (0..5).map(|_| outbox.send(1, message("bye"))).collect();
+    drop(outbox);
+    assert!(join_all(last).await.into_iter().all(|sent| sent.is_ok()));
+}
