@@ -24,7 +24,7 @@ use super::{Agent, Controls, Place, Report, RunId};
 
 use channel::Channel;
 pub use command::{ClaudeConfig, Opening};
-pub use driver::answers_message;
+pub use driver::{answers_message, once};
 
 /// Claude Code, or a program that speaks its protocol.
 #[derive(Clone, Debug)]
