@@ -35,7 +35,10 @@ async fn tc01_plan_starts_the_questions() {
     assert_eq!(file["currentQuestionIndex"], 0);
     assert_eq!(file["chatId"], ANNA);
     assert_eq!(file["task"], TASK);
-    assert_eq!((&file["goal"], &file["description"]), (&json!("jwt-auth"), &json!("implement-jwt-auth-system")));
+    assert_eq!(
+        (&file["goal"], &file["description"]),
+        (&json!("jwt-auth"), &json!("implement-jwt-auth-system"))
+    );
     assert_eq!(file["answers"], json!([null, null, null]));
     assert!(stage.prompts().is_empty(), "no agent for the questions (CHAT-1, CHAT-42)");
     assert_eq!(stage.server.violations(), []);
@@ -165,7 +168,12 @@ async fn tc07_confirm_saves_the_plan_and_starts_the_agent_once() {
     assert!(ended.text().contains("auth.txt"), "{}", ended.text());
     anna.sees("Auth is in place.").await;
     let plan = stage.project.file(".claude/todos/jwt-auth/implement-jwt-auth-system.md");
-    for part in ["# Plan: add JWT authentication", "**Branch:** main", "**Q: Which framework?**\nA: Express", "Cookies"] {
+    for part in [
+        "# Plan: add JWT authentication",
+        "**Branch:** main",
+        "**Q: Which framework?**\nA: Express",
+        "Cookies",
+    ] {
         assert!(plan.contains(part), "{part} in {plan}");
     }
     let prompts = stage.prompts();

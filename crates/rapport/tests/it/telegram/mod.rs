@@ -75,7 +75,8 @@ impl Stage {
     pub(crate) fn serve_with(&mut self, env: &[(&str, &str)]) {
         assert!(self.serving.is_none(), "it runs already");
         self.runs += 1;
-        let output = |name: &str| File::create(self.project.path(&format!("serve-{}.{name}", self.runs))).unwrap();
+        let output =
+            |name: &str| File::create(self.project.path(&format!("serve-{}.{name}", self.runs))).unwrap();
         let mut command = self.project.command();
         command.args(["serve", "--json"]).envs(env.iter().copied());
         command.stdout(Stdio::from(output("out"))).stderr(Stdio::from(output("err")));
