@@ -18,6 +18,7 @@ mod review;
 mod screens;
 mod story;
 mod support;
+mod telegram_load;
 mod telegram_server;
 mod telegram_wire;
 mod tidy;

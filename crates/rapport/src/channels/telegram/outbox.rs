@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::api_error::ApiError;
 use super::lane::{Held, Lane, Waiting};
 use super::outgoing::{Deliver, Outgoing, Sent};
-use super::rates::{OVERALL, Sendings};
+use super::rates::{Limits, Sendings};
 
 /// The way out. Clones share it; what waits is still sent after the last is gone.
 #[derive(Clone, Debug)]
@@ -27,10 +27,15 @@ enum Order {
 }
 
 impl Outbox {
-    /// Starts sending through this.
+    /// Starts sending through this, as fast as Telegram allows.
     pub fn start(through: Arc<dyn Deliver>) -> Self {
+        Self::start_within(Limits::TELEGRAM, through)
+    }
+
+    /// Starts sending through this, within other limits.
+    pub fn start_within(limits: Limits, through: Arc<dyn Deliver>) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
-        tokio::spawn(Sending::new(through).run(taken));
+        tokio::spawn(Sending::new(limits, through).run(taken));
         Self(orders)
     }
 
@@ -68,6 +73,7 @@ impl Outbox {
 
 /// The task that owns what waits.
 struct Sending {
+    limits: Limits,
     through: Arc<dyn Deliver>,
     lanes: HashMap<i64, Lane>,
     /// Chats whose own rates allow the next message; all chats together may not.
@@ -88,8 +94,9 @@ struct Sending {
 }
 
 impl Sending {
-    fn new(through: Arc<dyn Deliver>) -> Self {
+    fn new(limits: Limits, through: Arc<dyn Deliver>) -> Self {
         Self {
+            limits,
             through,
             lanes: HashMap::new(),
             ready: VecDeque::new(),
@@ -200,7 +207,8 @@ impl Sending {
     fn look_at(&mut self, chat: i64) {
         let now = Instant::now();
         let Some(lane) = self.lanes.get(&chat) else { return };
-        match (lane.due_at(chat, now), lane.forgotten_at(chat, now)) {
+        let limits = self.limits.of(chat);
+        match (lane.due_at(limits, now), lane.forgotten_at(limits, now)) {
             (Some(due), _) if due <= now => {
                 if self.in_ready.insert(chat) {
                     self.ready.push_back(chat);
@@ -232,20 +240,21 @@ impl Sending {
     }
 
     fn start(&mut self, chat: i64, now: Instant) {
+        let limits = self.limits.of(chat);
         let Some(lane) = self.lanes.get_mut(&chat) else { return };
         // It may have been told to pause since it was ready.
-        if lane.due_at(chat, now).is_none_or(|due| due > now) {
+        if lane.due_at(limits, now).is_none_or(|due| due > now) {
             return self.look_at(chat);
         }
-        let Some(what) = lane.start(chat, now) else { return };
-        self.overall.note(OVERALL, now);
+        let Some(what) = lane.start(limits, now) else { return };
+        self.overall.note(self.limits.overall, now);
         let through = Arc::clone(&self.through);
         let task = self.under_way.spawn(async move { through.deliver(chat, &what).await });
         self.chat_of.insert(task.id(), chat);
     }
 
     fn overall_at(&self, now: Instant) -> Instant {
-        let allowed = self.overall.ready_at(OVERALL, now);
+        let allowed = self.overall.ready_at(self.limits.overall, now);
         self.all_paused.map_or(allowed, |until| until.max(allowed))
     }
 

@@ -5,6 +5,7 @@
 //! any second, and three in any three.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -18,12 +19,56 @@ pub struct Rate {
     pub within: Duration,
 }
 
-/// To all chats together.
-pub const OVERALL: Rate = Rate { most: 30, within: Duration::from_secs(1) };
-/// To one chat: one a second, three at once now and then.
-pub const CHAT: Rate = Rate { most: 3, within: Duration::from_secs(3) };
-/// To one group.
-pub const GROUP: Rate = Rate { most: 20, within: Duration::from_secs(60) };
+/// All rates that have to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// To all chats together.
+    pub overall: Rate,
+    /// To one chat: one a second, three at once now and then.
+    pub chat: Rate,
+    /// To one group.
+    pub group: Rate,
+}
+
+impl Limits {
+    /// Telegram's.
+    pub const TELEGRAM: Self = Self {
+        overall: Rate { most: 30, within: Duration::from_secs(1) },
+        chat: Rate { most: 3, within: Duration::from_secs(3) },
+        group: Rate { most: 20, within: Duration::from_secs(60) },
+    };
+
+    /// Telegram's, as if its time ran so many times as fast.
+    pub fn faster(times: NonZeroU32) -> Self {
+        let faster = |rate: Rate| Rate { within: rate.within / times.get(), ..rate };
+        let Self { overall, chat, group } = Self::TELEGRAM;
+        Self { overall: faster(overall), chat: faster(chat), group: faster(group) }
+    }
+
+    /// Those for one chat.
+    pub fn of(&self, chat: i64) -> ChatLimits {
+        ChatLimits { chat: self.chat, group: (chat < 0).then_some(self.group) }
+    }
+}
+
+/// The rates that have to be kept for one chat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChatLimits {
+    chat: Rate,
+    group: Option<Rate>,
+}
+
+impl ChatLimits {
+    /// All of them.
+    pub fn all(self) -> impl Iterator<Item = Rate> {
+        [self.chat].into_iter().chain(self.group)
+    }
+
+    /// The one that looks back furthest.
+    pub fn longest(self) -> Rate {
+        self.group.unwrap_or(self.chat)
+    }
+}
 
 /// When something was sent lately, as far as it still counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
