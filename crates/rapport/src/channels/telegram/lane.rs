@@ -77,25 +77,25 @@ impl Lane {
         if !counts(&first.what) {
             return Some(held.max(now));
         }
-        let by_rates = limits.all().map(|rate| self.sendings.ready_at(rate, now));
+        let by_rates = limits.all().filter_map(|rate| self.sendings.ready_at(rate, 0, now));
         Some(by_rates.fold(held.max(now), Instant::max))
     }
 
     /// The first is on its way.
-    pub(super) fn start(&mut self, limits: ChatLimits, now: Instant) -> Option<Arc<Outgoing>> {
+    pub(super) fn start(&mut self) -> Option<Arc<Outgoing>> {
         let first = self.jobs.front()?;
         let what = Arc::clone(&first.what);
         self.under_way = true;
         self.held = None;
-        if counts(&what) {
-            self.sendings.note(limits.longest(), now);
-        }
         Some(what)
     }
 
     /// How that ended. What has to be tried again stays where it is.
-    pub(super) fn ended(&mut self, result: Result<Sent, ApiError>, now: Instant) {
+    pub(super) fn ended(&mut self, result: Result<Sent, ApiError>, limits: ChatLimits, now: Instant) {
         self.under_way = false;
+        if self.jobs.front().is_some_and(|job| counts(&job.what)) {
+            self.sendings.note(limits.longest(), now);
+        }
         let passing = self.jobs.front().is_some_and(|job| matches!(*job.what, Outgoing::Action { .. }));
         match result {
             Err(ApiError::TooMany { .. } | ApiError::Unreachable(_)) if passing => {

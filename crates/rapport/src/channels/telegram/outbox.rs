@@ -153,6 +153,7 @@ impl Sending {
                 (error.id(), Err(ApiError::Refused { code: 0, description }))
             }
         };
+        self.overall.note(self.limits.overall, Instant::now());
         if let Some(chat) = self.chat_of.remove(&id) {
             self.ended(chat, result);
         }
@@ -163,7 +164,7 @@ impl Sending {
         let (arrived, too_many) = (result.is_ok(), matches!(result, Err(ApiError::TooMany { .. })));
         if let Some(lane) = self.lanes.get_mut(&chat) {
             let before = lane.len();
-            lane.ended(result, now);
+            lane.ended(result, self.limits.of(chat), now);
             self.waiting -= before - lane.len();
             if matches!(lane.held, Some(Held::Unreachable(_))) {
                 self.unreachable.insert(chat);
@@ -227,7 +228,7 @@ impl Sending {
             self.later.remove(&(at, chat));
             self.look_at(chat);
         }
-        while !self.ready.is_empty() && self.overall_at(now) <= now {
+        while !self.ready.is_empty() && self.overall_at(now).is_some_and(|at| at <= now) {
             let Some(chat) = self.ready.pop_front() else { break };
             self.in_ready.remove(&chat);
             self.start(chat, now);
@@ -246,21 +247,21 @@ impl Sending {
         if lane.due_at(limits, now).is_none_or(|due| due > now) {
             return self.look_at(chat);
         }
-        let Some(what) = lane.start(limits, now) else { return };
-        self.overall.note(self.limits.overall, now);
+        let Some(what) = lane.start() else { return };
         let through = Arc::clone(&self.through);
         let task = self.under_way.spawn(async move { through.deliver(chat, &what).await });
         self.chat_of.insert(task.id(), chat);
     }
 
-    fn overall_at(&self, now: Instant) -> Instant {
-        let allowed = self.overall.ready_at(self.limits.overall, now);
-        self.all_paused.map_or(allowed, |until| until.max(allowed))
+    /// When all chats together allow the next; `None` until something that is under way has ended.
+    fn overall_at(&self, now: Instant) -> Option<Instant> {
+        let allowed = self.overall.ready_at(self.limits.overall, self.under_way.len(), now)?;
+        Some(self.all_paused.map_or(allowed, |until| until.max(allowed)))
     }
 
     fn wake_at(&self) -> Option<Instant> {
         let later = self.later.first().map(|(at, _)| *at);
-        let ready = (!self.ready.is_empty()).then(|| self.overall_at(Instant::now()));
+        let ready = self.overall_at(Instant::now()).filter(|_| !self.ready.is_empty());
         later.into_iter().chain(ready).min()
     }
 }

@@ -3,6 +3,9 @@
 //!
 //! A token bucket of 30 a second lets 59 through within one second; these windows never let more than 30 through in
 //! any second, and three in any three.
+//!
+//! A message counts from when its answer is here. Telegram counts it from some moment between its departure and that, so
+//! whatever the network does, none comes too early there.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -70,18 +73,19 @@ impl ChatLimits {
     }
 }
 
-/// When something was sent lately, as far as it still counts.
+/// When something arrived lately, as far as it still counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sendings(VecDeque<Instant>);
 
 impl Sendings {
-    /// When the next may be sent, at the earliest.
-    pub fn ready_at(&self, rate: Rate, now: Instant) -> Instant {
-        let counting = self.0.len().checked_sub(rate.most).and_then(|first| self.0.get(first));
-        counting.map_or(now, |sent| (*sent + rate.within).max(now))
+    /// When the next may be sent, at the earliest, while this many are on their way. `None` until one of those has arrived.
+    pub fn ready_at(&self, rate: Rate, under_way: usize, now: Instant) -> Option<Instant> {
+        let free = rate.most.checked_sub(under_way).filter(|free| *free > 0)?;
+        let counting = self.0.len().checked_sub(free).and_then(|first| self.0.get(first));
+        Some(counting.map_or(now, |arrived| (*arrived + rate.within).max(now)))
     }
 
-    /// One more was sent. What counts for no rate of the caller's any more is forgotten.
+    /// One more arrived. What counts for no rate of the caller's any more is forgotten.
     pub fn note(&mut self, longest: Rate, now: Instant) {
         self.0.push_back(now);
         while self.0.len() > longest.most {

@@ -123,8 +123,27 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// What is wrong with what was kept of their answers: nothing, if none is lost or doubled.
+    /// What is wrong with what was kept of their answers and with how they were sent: nothing, if none is lost or doubled.
     pub(crate) fn complaints(&self, serving: &Serving) -> Vec<String> {
+        let mut wrong = self.wrong_logs(serving);
+        for (chat, Member { tapped, .. }) in &self.people {
+            let file = serving.file(*chat).map(|file| file.answers);
+            let expected: Vec<_> = tapped.iter().cloned().map(Some).collect();
+            if file.as_ref() != Some(&expected) {
+                wrong.push(format!("{chat} tapped {tapped:?}; the file has {file:?}"));
+            }
+        }
+        wrong.extend(self.server.violations().iter().map(|violation| format!("{violation:?}")));
+        let untold = |state: &State| state.callbacks.iter().filter(|tap| tap.answer.is_none()).count();
+        let untold = self.server.look(untold);
+        if untold > 0 {
+            wrong.push(format!("{untold} taps were never answered"));
+        }
+        wrong
+    }
+
+    /// Whose answers are not exactly in one log.
+    pub(crate) fn wrong_logs(&self, serving: &Serving) -> Vec<String> {
         let mut logged: BTreeMap<i64, Vec<Vec<String>>> = BTreeMap::new();
         for log in serving.logged() {
             logged.entry(log.chat).or_default().push(log.answers);
@@ -136,19 +155,8 @@ impl<'a> Crowd<'a> {
                 Some([answers]) if answers == tapped => {}
                 other => wrong.push(format!("{chat} tapped {tapped:?}; the logs have {other:?}")),
             }
-            let file = serving.file(*chat).map(|file| file.answers);
-            let expected: Vec<_> = tapped.iter().cloned().map(Some).collect();
-            if file.as_ref() != Some(&expected) {
-                wrong.push(format!("{chat} tapped {tapped:?}; the file has {file:?}"));
-            }
         }
         wrong.extend(logged.keys().map(|chat| format!("nobody planned anything in {chat}")));
-        wrong.extend(self.server.violations().iter().map(|violation| format!("{violation:?}")));
-        let untold = |state: &State| state.callbacks.iter().filter(|tap| tap.answer.is_none()).count();
-        let untold = self.server.look(untold);
-        if untold > 0 {
-            wrong.push(format!("{untold} taps were never answered"));
-        }
         wrong
     }
 }
