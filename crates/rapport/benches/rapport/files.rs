@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rapport::actions::OnDisk;
-use rapport::channels::terminal::ColourChoice;
 use rapport::channels::terminal::review::checklist::Checklist;
 use rapport::channels::terminal::review::look::Look;
+use rapport::channels::terminal::{ColourChoice, Size};
 use rapport::turns::gathering::gather;
 use rapport_core::ActionPlan;
 use rapport_core::check::validate;
@@ -17,7 +17,6 @@ use rapport_core::context::{ContextLog, Information, Payload, cascade};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
-use ratatui::layout::Size;
 
 use crate::{Outcome, row};
 
@@ -92,8 +91,8 @@ fn redrawing() -> Outcome {
         )?;
     }
     let plan = ActionPlan::parse(&text).map_err(|errors| format!("{:?}", errors.first()))?;
-    let size = Size { width: 120, height: 40 };
-    let mut terminal = Terminal::new(TestBackend::new(size.width, size.height))?;
+    let size = Size { columns: 120, rows: 40 };
+    let mut terminal = Terminal::new(TestBackend::new(120, 40))?;
     let mut checklist = Checklist::new(&plan, Look::choose(ColourChoice::Always, |_| None), size);
     let took = best_of(50, || {
         checklist.key(KeyEvent::from(KeyCode::Char(' ')));
