@@ -1,6 +1,14 @@
 //! `rapport serve` as people in Telegram see it: the real program, a strict Telegram, the scripted agent.
 
+mod agents;
 mod cases;
+mod chat;
+mod faults;
+mod groups;
+mod kills;
+mod left;
+mod strangers;
+mod words;
 
 use std::fs::File;
 use std::process::{Child, Stdio};
