@@ -152,13 +152,16 @@ impl From<TurnError> for Failure {
         let message = error.to_string();
         match error {
             TurnError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
-            TurnError::Wrong { .. } => Self::new(Code::Store, message).hint("Nothing was changed. Mend or remove it."),
+            TurnError::Wrong { .. } => {
+                Self::new(Code::Store, message).hint("Nothing was changed. Mend or remove it.")
+            }
             TurnError::NoTurn { .. } => {
                 Self::new(Code::NotFound, message).hint("See what there is with: rapport log --tree.")
             }
             TurnError::Full { session } => {
                 let name = session.split_once('-').map_or(session.as_str(), |(_, name)| name);
-                Self::new(Code::Refused, message).hint(format!("Go on in another session: rapport new {name}-2"))
+                Self::new(Code::Refused, message)
+                    .hint(format!("Go on in another session: rapport new {name}-2"))
             }
         }
     }

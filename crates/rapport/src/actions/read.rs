@@ -48,7 +48,9 @@ pub async fn look(root: &Path, resource: &Resource) -> Result<String, String> {
     match run(root, resource).await {
         Outcome::Done { details: Details::Text { text, note: None } } => Ok(text),
         Outcome::Done { details: Details::Text { text, note: Some(note) } } if text.is_empty() => Err(note),
-        Outcome::Done { details: Details::Text { text, note: Some(note) } } => Ok(format!("{text}\n({note})\n")),
+        Outcome::Done { details: Details::Text { text, note: Some(note) } } => {
+            Ok(format!("{text}\n({note})\n"))
+        }
         Outcome::Failed { why, .. } => Err(why),
         Outcome::Done { .. } | Outcome::Skipped { .. } => Err("there is nothing to read".to_owned()),
     }

@@ -82,7 +82,13 @@ struct Made {
 
 /// Makes the worktree first and the session last, whole or not at all: whatever ends this in between leaves no session,
 /// and at most a worktree that nobody uses. What fails takes back what it has made.
-fn make(place: &Place, store: &dyn Store, origin: &SessionId, at: &str, args: &Args) -> Result<Made, Failure> {
+fn make(
+    place: &Place,
+    store: &dyn Store,
+    origin: &SessionId,
+    at: &str,
+    args: &Args,
+) -> Result<Made, Failure> {
     let entries = store.read(origin, 0)?;
     let session = sessions::replay(store, origin, &entries)?;
     let branch = Branch::at(&entries, &QuestionId::new(at))?;

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
+use super::Common;
 use super::files::{self, seals};
 use super::output::say;
-use super::Common;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::Outcome;
@@ -30,5 +30,8 @@ fn tell(common: &Common, folder: &Folder, origin: &Turn, made: &Turn) -> Outcome
     }
     say(safe::line(&path))?;
     say(format_args!("Plan it anew with: rapport plan --session {} -m MESSAGE", folder.id))?;
-    say(format_args!("Compare the two with: rapport diff --session {} {} {}", folder.id, origin.name, made.name))
+    say(format_args!(
+        "Compare the two with: rapport diff --session {} {} {}",
+        folder.id, origin.name, made.name
+    ))
 }

@@ -124,7 +124,8 @@ fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
 
 /// What an action makes of a file.
 fn content(deed: &Deed) -> String {
-    let lines = |sign: &str, text: &str| text.lines().map(|line| format!("  {sign} {line}\n")).collect::<String>();
+    let lines =
+        |sign: &str, text: &str| text.lines().map(|line| format!("  {sign} {line}\n")).collect::<String>();
     match deed {
         Deed::Create { path, content, .. } => format!("{path}\n{}", lines("+", content)),
         Deed::Edit { path, edits } => {

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
-use super::output::{say, say_json};
 use super::files::seals;
+use super::output::{say, say_json};
 use super::{Common, sessions};
 use crate::agents::claude::channel::Version;
 use crate::config::{self, Layer};

@@ -62,9 +62,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 /// The plan's text, and what it is called in the report.
 fn source(args: &Args) -> Result<(String, String), Failure> {
     match args.plan.as_deref() {
-        Some(dash) if dash == "-" => {
-            Ok((typed::all(std::io::stdin().lock(), "the plan from standard input")?, "standard input".into()))
-        }
+        Some(dash) if dash == "-" => Ok((
+            typed::all(std::io::stdin().lock(), "the plan from standard input")?,
+            "standard input".into(),
+        )),
         Some(path) => {
             let path = Path::new(path);
             let file = std::fs::File::open(path).map_err(|error| {
@@ -121,7 +122,8 @@ impl Job<'_> {
             Checked::Bad(faulty) => {
                 let status = Overall::ValidationFailed;
                 let now = Clock::system().now();
-                let mut report = Report::nothing_done(&faulty.plan, &self.name, status, "the plan is not valid", now);
+                let mut report =
+                    Report::nothing_done(&faulty.plan, &self.name, status, "the plan is not valid", now);
                 report.problems = faulty.problems.clone();
                 let path = self.write(&report)?;
                 return Err(faulty.failure("this plan").hint(format!("The report is in {}", path.display())));
@@ -134,7 +136,10 @@ impl Job<'_> {
                 let report =
                     Report::nothing_done(&plan, &self.name, Overall::Skipped, "the plan was skipped", now);
                 let path = self.write(&report)?;
-                return say(format_args!("Nothing was done. The report is in {}", safe::line(&path.display().to_string())));
+                return say(format_args!(
+                    "Nothing was done. The report is in {}",
+                    safe::line(&path.display().to_string())
+                ));
             }
             Verdict::Quit => return say("Nothing was done."),
         };
@@ -173,8 +178,11 @@ impl Job<'_> {
         let written = self.write(&report)?;
         self.tell(&report, &written)?;
         if ran.unfinished {
-            return Err(Failure::new(Code::Interrupted, "the batch was interrupted; what was not done is in the report")
-                .hint("Take back what was done to files with: rapport undo"));
+            return Err(Failure::new(
+                Code::Interrupted,
+                "the batch was interrupted; what was not done is in the report",
+            )
+            .hint("Take back what was done to files with: rapport undo"));
         }
         match report.status {
             Overall::Failed => self.failed(&path).await,
@@ -205,7 +213,10 @@ impl Job<'_> {
                 return Ok(path);
             }
         }
-        Err(Failure::new(Code::Trouble, format!("there is no free name for the report in {}", self.here.display())))
+        Err(Failure::new(
+            Code::Trouble,
+            format!("there is no free name for the report in {}", self.here.display()),
+        ))
     }
 
     fn tell(&self, report: &Report, path: &Path) -> Outcome {

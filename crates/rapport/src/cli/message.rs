@@ -22,11 +22,18 @@ pub(super) async fn given(common: &Common, words: &str) -> Result<String, Failur
 
 /// What is written in the editor that the environment names.
 fn edited() -> Result<String, Failure> {
-    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let named = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     let editor = named.unwrap_or_else(|| "vi".into());
     let file = tempfile::Builder::new().prefix("rapport-message-").suffix(".md").tempfile()?;
     // As git does: the variable is a shell's command line, the file its last argument.
-    let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg(&editor).arg(file.path()).status()?;
+    let status = Command::new("sh")
+        .arg("-c")
+        .arg(format!("{editor} \"$1\""))
+        .arg(&editor)
+        .arg(file.path())
+        .status()?;
     if !status.success() {
         return Err(Failure::new(Code::Trouble, format!("{editor} ended with {status}"))
             .hint("Say the message with -m MESSAGE instead."));

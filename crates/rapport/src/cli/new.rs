@@ -31,8 +31,10 @@ pub(super) struct Args {
     name: String,
 }
 
-const SESSION_HEAD: &str = "# What every turn of this session is shown: a path, directory or glob per line.\n";
-const GLOBAL_HEAD: &str = "# What every turn of every session is shown: a path, directory or glob per line.\n";
+const SESSION_HEAD: &str =
+    "# What every turn of this session is shown: a path, directory or glob per line.\n";
+const GLOBAL_HEAD: &str =
+    "# What every turn of every session is shown: a path, directory or glob per line.\n";
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
@@ -75,8 +77,11 @@ fn make_if_missing(path: &Path, content: &str) -> Result<(), TurnError> {
 /// A name in kebab-case, or why there is none in this.
 fn name(typed: &str) -> Result<String, Failure> {
     let refused = |why: &str| {
-        Err(Failure::new(Code::Usage, format!("{:?} cannot be the name of a session: {why}", safe::line(typed)))
-            .hint("Name it in a few words: rapport new add-user-auth"))
+        Err(Failure::new(
+            Code::Usage,
+            format!("{:?} cannot be the name of a session: {why}", safe::line(typed)),
+        )
+        .hint("Name it in a few words: rapport new add-user-auth"))
     };
     if !typed.chars().any(char::is_alphanumeric) {
         return refused("it has no letters");

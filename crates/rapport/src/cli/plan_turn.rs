@@ -66,7 +66,9 @@ async fn next(held: &Held<'_>, planning: &Planning<'_>) -> Outcome {
     drafting::begin_with(held, planning.changed).await?;
     let turn = files::turn(&held.folder, planning.at.turn.as_deref())?;
     let under_way = record::drafting(&held.entries()?);
-    if let Some(waiting) = turn.as_ref().filter(|turn| turn.standing() == Standing::Pending && under_way.is_none()) {
+    if let Some(waiting) =
+        turn.as_ref().filter(|turn| turn.standing() == Standing::Pending && under_way.is_none())
+    {
         return Err(drafting::waits(held, waiting));
     }
     let request = request(held.common, planning).await?;

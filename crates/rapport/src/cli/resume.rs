@@ -94,6 +94,9 @@ fn is_ready(turn: &Turn) -> bool {
 }
 
 fn nobody_to_ask() -> Failure {
-    Failure::new(Code::Usage, "the latest turn is done, and nobody can be asked what to plan next without a terminal")
-        .hint("Say it: rapport resume -m \"now the tests\"")
+    Failure::new(
+        Code::Usage,
+        "the latest turn is done, and nobody can be asked what to plan next without a terminal",
+    )
+    .hint("Say it: rapport resume -m \"now the tests\"")
 }

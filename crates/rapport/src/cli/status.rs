@@ -2,8 +2,8 @@
 
 use rapport_core::{Aim, OpenQuestion, Status, View};
 
-use super::output::{ago, say, say_json};
 use super::files::seals;
+use super::output::{ago, say, say_json};
 use super::{Common, sessions};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;

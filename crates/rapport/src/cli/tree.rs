@@ -4,9 +4,9 @@ use rapport_core::ActionPlan;
 use rapport_core::report::Report;
 use serde::Serialize;
 
+use super::Common;
 use super::files::{self, batches, record, seals};
 use super::output::{say, say_json};
-use super::Common;
 use crate::channels::terminal::safe;
 use crate::error::{Failure, Outcome};
 use crate::stores::Store as _;
@@ -70,7 +70,8 @@ pub(super) fn drawn(place: &Place, folder: &Folder, turn: &Turn) -> Result<Drawn
         }
     };
     // A batch that somebody is at just now is not undone.
-    let undone = batches::batch_of(place, folder, turn).is_ok_and(|batch| batch.is_some_and(|batch| batch.is_undone()));
+    let undone = batches::batch_of(place, folder, turn)
+        .is_ok_and(|batch| batch.is_some_and(|batch| batch.is_undone()));
     Ok(Drawn {
         turn: turn.name.to_string(),
         parent: turn.meta.parent_turn_id.clone(),
@@ -86,7 +87,9 @@ pub(super) fn drawn(place: &Place, folder: &Folder, turn: &Turn) -> Result<Drawn
 fn title(plan: &str) -> String {
     match ActionPlan::parse(plan) {
         Ok(plan) => plan.title,
-        Err(_) => plan.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or("no title").trim().to_owned(),
+        Err(_) => {
+            plan.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or("no title").trim().to_owned()
+        }
     }
 }
 
@@ -106,7 +109,12 @@ fn lines(turns: &[Drawn]) -> Vec<(String, &Drawn)> {
     lines
 }
 
-fn below<'a>(turns: &'a [Drawn], children: Vec<&'a Drawn>, indent: &str, lines: &mut Vec<(String, &'a Drawn)>) {
+fn below<'a>(
+    turns: &'a [Drawn],
+    children: Vec<&'a Drawn>,
+    indent: &str,
+    lines: &mut Vec<(String, &'a Drawn)>,
+) {
     let last = children.len().saturating_sub(1);
     for (place, turn) in children.into_iter().enumerate() {
         let (branch, under) = if place == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
@@ -139,7 +147,8 @@ mod tests {
             turn("02-branch-01", Some("01")),
             turn("03-branch-01", Some("02-branch-01")),
         ];
-        let drawn: Vec<_> = lines(&turns).iter().map(|(prefix, turn)| format!("{prefix}{}", words(turn))).collect();
+        let drawn: Vec<_> =
+            lines(&turns).iter().map(|(prefix, turn)| format!("{prefix}{}", words(turn))).collect();
         assert_eq!(
             drawn,
             [

@@ -68,7 +68,8 @@ fn is_undone(path: &Path) -> Result<bool, Failure> {
 }
 
 fn none(what: &str) -> Failure {
-    Failure::new(Code::NotFound, what).hint("A batch is what rapport resume or rapport execute did; see .rapport/batches.")
+    Failure::new(Code::NotFound, what)
+        .hint("A batch is what rapport resume or rapport execute did; see .rapport/batches.")
 }
 
 /// Undoes a batch, and tells what that came to.
@@ -100,9 +101,8 @@ fn refused(error: UndoError) -> Failure {
     match error {
         UndoError::ChangedLater { .. } => Failure::new(Code::Refused, message)
             .hint("Nothing was undone. With --force those files stay as they are, and the rest is undone."),
-        UndoError::Stuck { .. } => {
-            Failure::new(Code::Store, message).hint("Make that possible, and say it again: rapport undo goes on from there.")
-        }
+        UndoError::Stuck { .. } => Failure::new(Code::Store, message)
+            .hint("Make that possible, and say it again: rapport undo goes on from there."),
         UndoError::Action(error) => super::files::running::failed(&error),
     }
 }

@@ -11,7 +11,9 @@ use std::path::Path;
 use jiff::SignedDuration;
 use thiserror::Error;
 
-pub use layer::{AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, duration};
+pub use layer::{
+    AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, duration,
+};
 pub use places::{home, project};
 pub use planner::{PlannerLayer, PlannerVia};
 pub use secret::Secret;

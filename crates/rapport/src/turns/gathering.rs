@@ -62,7 +62,8 @@ fn shown(project: &Path, path: String, limit: u64) -> Shown {
 }
 
 fn content(project: &Path, path: &str, limit: u64) -> Shows {
-    let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let is_plain =
+        Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     let place = project.join(path);
     match place.canonicalize() {
         Ok(real) if !is_plain || !real.starts_with(project) => return instead("outside the project", 0),
@@ -166,7 +167,8 @@ mod tests {
             Shows::Missing => "(missing)".to_owned(),
             Shows::TooLarge { bytes, .. } => format!("(too large: {bytes})"),
         };
-        let found: Vec<_> = gathered.files.iter().map(|file| (file.path.as_str(), words(&file.content))).collect();
+        let found: Vec<_> =
+            gathered.files.iter().map(|file| (file.path.as_str(), words(&file.content))).collect();
         let expected: Vec<_> = expected.iter().map(|(path, words)| (*path, (*words).to_owned())).collect();
         assert_eq!(found, expected, "{context}");
     }
@@ -174,8 +176,11 @@ mod tests {
     // FILE-12, FILE-13: globs and directories, .gitignore honoured, what cannot be shown is named.
     #[test]
     fn file_12_what_is_selected_is_shown_or_named() {
-        let (main, page, logo) =
-            (("src/main.rs", "fn main() {}"), ("src/ui/page.rs", "// page"), ("src/ui/logo.png", "(image/png)"));
+        let (main, page, logo) = (
+            ("src/main.rs", "fn main() {}"),
+            ("src/ui/page.rs", "// page"),
+            ("src/ui/logo.png", "(image/png)"),
+        );
         check("src", &[main, logo, page]);
         check("src/**/*.rs", &[main, page]);
         check("src\n-src/ui", &[main]);
@@ -193,7 +198,9 @@ mod tests {
         fs::write(elsewhere.path().join("secret"), "x").unwrap();
         std::os::unix::fs::symlink(elsewhere.path().join("secret"), project.path().join("link")).unwrap();
         let gathered = gather(project.path(), &cascade("link", "", ""), 1000).unwrap();
-        assert!(matches!(&gathered.files[0].content, Shows::Binary { kind, .. } if kind == "outside the project"));
+        assert!(
+            matches!(&gathered.files[0].content, Shows::Binary { kind, .. } if kind == "outside the project")
+        );
     }
 
     #[test]

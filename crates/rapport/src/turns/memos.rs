@@ -98,7 +98,8 @@ fn item(memo: &str) -> String {
     let is_word = |c: char| c.is_alphanumeric() || " .,/()+_'\"`=<>!?;-".contains(c);
     let begins_plain = memo.starts_with(|c: char| c.is_alphabetic());
     let is_plain = begins_plain && memo.chars().all(is_word);
-    let reads_alike = || serde_saphyr::from_str::<Vec<String>>(&format!("- {memo}\n")).is_ok_and(|read| read == [memo]);
+    let reads_alike =
+        || serde_saphyr::from_str::<Vec<String>>(&format!("- {memo}\n")).is_ok_and(|read| read == [memo]);
     if is_plain && reads_alike() {
         return format!("- {memo}\n");
     }
@@ -125,10 +126,18 @@ mod tests {
     #[test]
     fn file_11_memos_come_and_go() {
         use Sign::{Add, Remove};
-        check("", &[(Add, "Use 'pnpm' for all package management.")], "- Use 'pnpm' for all package management.\n");
+        check(
+            "",
+            &[(Add, "Use 'pnpm' for all package management.")],
+            "- Use 'pnpm' for all package management.\n",
+        );
         check("[]\n", &[(Add, "a")], "- a\n");
         check("# Facts\n[]\n", &[(Add, "a")], "# Facts\n- a\n");
-        check("# Facts\n\n- a # why\n# about b\n- b", &[(Add, "c")], "# Facts\n\n- a # why\n# about b\n- b\n- c\n");
+        check(
+            "# Facts\n\n- a # why\n# about b\n- b",
+            &[(Add, "c")],
+            "# Facts\n\n- a # why\n# about b\n- b\n- c\n",
+        );
         check("- a\n- b\n", &[(Add, "a")], "- a\n- b\n");
         check("- a\n# kept\n- \"b\"\n- c\n", &[(Remove, "b")], "- a\n# kept\n- c\n");
         check("- a\n- b\n  goes on\n- c\n", &[(Remove, "b goes on")], "- a\n- c\n");
@@ -136,8 +145,24 @@ mod tests {
         check("- a\n", &[(Remove, "a"), (Add, "b")], "- b\n");
         check("# x\n[a, b]\n", &[(Remove, "a"), (Add, "c")], "# x\n- b\n- c\n");
         check("- a\n", &[(Remove, "unknown")], "- a\n");
-        for odd in ["yes", "a: b", "# no comment", "[x]", "null", "1.5", "it's", "\"quoted\"", "a # b", "- dash", "ü: {"] {
-            let added = changed(Path::new("m"), "", &[&Change { sign: Add, what: odd.into(), comment: None, line: 1 }]);
+        for odd in [
+            "yes",
+            "a: b",
+            "# no comment",
+            "[x]",
+            "null",
+            "1.5",
+            "it's",
+            "\"quoted\"",
+            "a # b",
+            "- dash",
+            "ü: {",
+        ] {
+            let added = changed(
+                Path::new("m"),
+                "",
+                &[&Change { sign: Add, what: odd.into(), comment: None, line: 1 }],
+            );
             assert_eq!(parse(Path::new("m"), &added.unwrap()).unwrap(), [odd]);
         }
         assert!(parse(Path::new("m"), "a: b\n").is_err());

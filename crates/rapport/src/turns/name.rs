@@ -65,7 +65,8 @@ mod tests {
         for name in ["01", "02", "99", "02-branch-01", "10-branch-99"] {
             assert_eq!(name.parse::<TurnName>().unwrap().to_string(), name);
         }
-        let others = ["", "1", "00", "100", "001", "a1", "02-branch-1", "02-branch-00", "02-branch-01-branch-01"];
+        let others =
+            ["", "1", "00", "100", "001", "a1", "02-branch-1", "02-branch-00", "02-branch-01-branch-01"];
         for other in others.into_iter().chain(["+1", "02-", "..", "02-branch-", "kept", "02/.."]) {
             assert_eq!(other.parse::<TurnName>(), Err(()), "{other}");
         }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use rapport_core::report::{Overall, Report};
 use rapport_core::{ActionPlan, Change};
 
+pub(in crate::cli) use super::batches::batch_of;
 use super::batches::{self, Approved, BatchDir};
 use super::checking::{self, Checked};
 use super::drafting::{self, Request};
 use super::hands::{Invoked, SessionHands};
 use super::held::Held;
 use super::{asking, reporting, running, seals};
-pub(in crate::cli) use super::batches::batch_of;
 use crate::actions::{Choice, Interrupted, LaterChanges, Ran};
 use crate::channels::terminal::review::{self, Review, ReviewError, Selection, Verdict};
 use crate::channels::terminal::safe;
@@ -116,8 +116,11 @@ async fn take_up(held: &Held<'_>, turn: &Turn, batch: BatchDir, approval: Approv
     let approved = Approved::kept(&batch.path)?;
     let source = text(&turn.file(PLAN))?.unwrap_or_default();
     let plan = ActionPlan::parse(&source).map_err(|_| {
-        Failure::new(Code::Refused, format!("{} was changed while it was carried out", turn.file(PLAN).display()))
-            .hint("Take back what was done with: rapport undo")
+        Failure::new(
+            Code::Refused,
+            format!("{} was changed while it was carried out", turn.file(PLAN).display()),
+        )
+        .hint("Take back what was done with: rapport undo")
     })?;
     if batch.is_finished() {
         return carry_out(held, turn, &plan, batch.path, &approved, Course::GoOn(Interrupted::Halt)).await;
@@ -135,15 +138,22 @@ async fn take_up(held: &Held<'_>, turn: &Turn, batch: BatchDir, approval: Approv
 }
 
 /// What becomes of a batch that was cut off; `None` where it is to be undone.
-async fn course(held: &Held<'_>, batch: &BatchDir, approval: Approval) -> Result<Option<Interrupted>, Failure> {
+async fn course(
+    held: &Held<'_>,
+    batch: &BatchDir,
+    approval: Approval,
+) -> Result<Option<Interrupted>, Failure> {
     if approval == Approval::All {
         return Ok(Some(Interrupted::Again));
     }
     if !asking::is_possible(held.common.json) {
         let id = &held.folder.id;
-        return Err(Failure::new(Code::Refused, "a batch was interrupted, and nobody can be asked what to do")
-            .hint(format!("Go on with it (what was interrupted is done again): rapport resume -y --session {id}"))
-            .hint(format!("Take back what it did to files: rapport undo --session {id}")));
+        return Err(Failure::new(
+            Code::Refused,
+            "a batch was interrupted, and nobody can be asked what to do",
+        )
+        .hint(format!("Go on with it (what was interrupted is done again): rapport resume -y --session {id}"))
+        .hint(format!("Take back what it did to files: rapport undo --session {id}")));
     }
     let cut_off = batch.story().iter().any(|line| line.starts_with("interrupted"));
     let choices = if cut_off {
@@ -189,13 +199,18 @@ async fn carry_out(
             let choices: Vec<_> = approved.actions.iter().map(choice).collect();
             batch.run(&choices, &hands, &mut |live| screen.show(&live), &stop).await
         }
-        Course::GoOn(interrupted) => batch.resume(interrupted, &hands, &mut |live| screen.show(&live), &stop).await,
+        Course::GoOn(interrupted) => {
+            batch.resume(interrupted, &hands, &mut |live| screen.show(&live), &stop).await
+        }
     };
     signals.abort();
     let ran = ran.map_err(|error| running::failed(&error))?;
     if ran.unfinished {
-        return Err(Failure::new(Code::Interrupted, format!("the batch of turn {} was interrupted", turn.name))
-            .hint(format!("Go on with it, or undo it, with: rapport resume --session {}", held.folder.id)));
+        return Err(Failure::new(
+            Code::Interrupted,
+            format!("the batch of turn {} was interrupted", turn.name),
+        )
+        .hint(format!("Go on with it, or undo it, with: rapport resume --session {}", held.folder.id)));
     }
     let report = conclude(held, turn, plan, approved, &ran).await?;
     tell(held, turn, &report)?;
@@ -216,8 +231,13 @@ async fn conclude(
     approved: &Approved,
     ran: &Ran,
 ) -> Result<Report, Failure> {
-    let kept: Vec<&Change> =
-        plan.memos.iter().zip(&approved.memos).filter(|(_, left)| left.is_none()).map(|(memo, _)| memo).collect();
+    let kept: Vec<&Change> = plan
+        .memos
+        .iter()
+        .zip(&approved.memos)
+        .filter(|(_, left)| left.is_none())
+        .map(|(memo, _)| memo)
+        .collect();
     memos::apply(&config::memos(&held.place.project), &kept)?;
     let report = reporting::report(plan, PLAN, approved, ran);
     replace(&turn.file(REPORT), report.to_string().as_bytes())?;

@@ -112,7 +112,11 @@ impl BatchDir {
 }
 
 /// The last batch of a turn, if there is one.
-pub(in crate::cli) fn batch_of(place: &Place, folder: &Folder, turn: &Turn) -> Result<Option<BatchDir>, Failure> {
+pub(in crate::cli) fn batch_of(
+    place: &Place,
+    folder: &Folder,
+    turn: &Turn,
+) -> Result<Option<BatchDir>, Failure> {
     let begun = names(place, folder, turn).take_while(|path| path.is_dir());
     match begun.filter(|path| Journal::is_in(path)).last() {
         Some(path) => BatchDir::read(path).map(Some),

@@ -20,7 +20,8 @@ use crate::config::{self, Settings};
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::gathering::{Gathered, gather};
 use crate::turns::{
-    CONTEXT_LOG, Folder, Meta, PLAN, REPORT, SESSION_CONTEXT, Standing, TURN_CONTEXT, Turn, TurnName, memos, replace, text,
+    CONTEXT_LOG, Folder, Meta, PLAN, REPORT, SESSION_CONTEXT, Standing, TURN_CONTEXT, Turn, TurnName, memos,
+    replace, text,
 };
 use crate::wiring::Place;
 
@@ -211,7 +212,13 @@ pub(in crate::cli) async fn replan(
 }
 
 /// The same for a plan that turns out not to be valid when it is to be carried out.
-pub(in crate::cli) async fn replan_from(held: &Held<'_>, turn: &Turn, faulty: Faulty, plan: &str, request: &Request) -> Outcome {
+pub(in crate::cli) async fn replan_from(
+    held: &Held<'_>,
+    turn: &Turn,
+    faulty: Faulty,
+    plan: &str,
+    request: &Request,
+) -> Outcome {
     let failure = faulty.failure(&format!("the plan of turn {}", turn.name));
     match replan(held, turn, faulty, plan, request, 0).await? {
         Some(next) => conclude(held, next, request).await,
@@ -249,7 +256,8 @@ fn original_message(held: &Held<'_>, turn: &Turn) -> Result<String, Failure> {
 
 /// The message in a document: its last section, in a fence that nothing in it can end.
 pub(in crate::cli) fn message_of(document: &str) -> String {
-    let sections = document.match_indices(". Message\n\n").map(|(at, heading)| &document[at + heading.len()..]);
+    let sections =
+        document.match_indices(". Message\n\n").map(|(at, heading)| &document[at + heading.len()..]);
     let inside = |section: &str| {
         let lines: Vec<_> = section.trim_end().lines().collect();
         let [open, inside @ .., end] = lines.as_slice() else { return None };
@@ -274,7 +282,12 @@ fn tell(held: &Held<'_>, turn: &Turn, plan: &rapport_core::ActionPlan) -> Outcom
 
 impl Base {
     /// What this turn, which is there, is planned from. What is in its `turn.context` already stays.
-    pub(in crate::cli) fn of(place: &Place, settings: &Settings, folder: &Folder, turn: &Turn) -> Result<Self, Failure> {
+    pub(in crate::cli) fn of(
+        place: &Place,
+        settings: &Settings,
+        folder: &Folder,
+        turn: &Turn,
+    ) -> Result<Self, Failure> {
         let turns = folder.turns()?;
         let before = turn.before(&turns);
         let mut base = Self::after(place, settings, folder, before)?;
@@ -374,10 +387,14 @@ pub(in crate::cli) fn estimate(payload: &Payload, turn: &str) -> Outcome {
             Shows::TooLarge { bytes, limit } => {
                 say(format_args!("         -  {path} ({bytes} bytes, more than {limit}; not shown)"))?;
             }
-            Shows::Binary { kind, .. } => say(format_args!("         -  {path} ({}; not shown)", safe::line(kind)))?,
+            Shows::Binary { kind, .. } => {
+                say(format_args!("         -  {path} ({}; not shown)", safe::line(kind)))?
+            }
         }
     }
-    say(format_args!("  {rest:>8}  the rest: instructions, the project's tree, memos, the last report, your message"))
+    say(format_args!(
+        "  {rest:>8}  the rest: instructions, the project's tree, memos, the last report, your message"
+    ))
 }
 
 /// Makes a session for another agent, with a first turn that is ready to be planned.

@@ -59,7 +59,8 @@ impl Hands for SessionHands<'_> {
 
     fn invoke<'a>(&'a self, _: usize, agent: &'a str, message: &'a str) -> Pending<'a> {
         Box::pin(async move {
-            let folder = begin(self.held.place, self.held.settings, agent, message).map_err(|failure| failure.message)?;
+            let folder = begin(self.held.place, self.held.settings, agent, message)
+                .map_err(|failure| failure.message)?;
             let name = folder.id.to_string();
             self.invoked.add(folder);
             Ok(name)
@@ -73,8 +74,12 @@ impl SessionHands<'_> {
         let header = format!("{} action {}", self.turn.name, n + 1);
         let before = self.held.view().await?.seq;
         if record::asked(&self.held.entries()?, &header, message).is_none() {
-            let question =
-                Draft { text: message.to_owned(), header: Some(header.clone()), free_text: true, ..Draft::default() };
+            let question = Draft {
+                text: message.to_owned(),
+                header: Some(header.clone()),
+                free_text: true,
+                ..Draft::default()
+            };
             self.held.submit(Act::Ask { question }).await?;
         }
         let entries = self.held.entries()?;
@@ -115,7 +120,8 @@ impl Hands for AloneHands<'_> {
 
     fn invoke<'a>(&'a self, _: usize, agent: &'a str, message: &'a str) -> Pending<'a> {
         Box::pin(async move {
-            let folder = begin(self.place, self.settings, agent, message).map_err(|failure| failure.message)?;
+            let folder =
+                begin(self.place, self.settings, agent, message).map_err(|failure| failure.message)?;
             Ok(folder.id.to_string())
         })
     }

@@ -64,9 +64,8 @@ pub(in crate::cli) fn asked<'a>(entries: &'a [Entry], header: &str, text: &str) 
         if let Event::Asked { round, asker: Asker::Rapport, questions } = fact
             && !closed.contains(round)
         {
-            let is_it = |question: &&Question| {
-                question.header.as_deref() == Some(header) && question.text == text
-            };
+            let is_it =
+                |question: &&Question| question.header.as_deref() == Some(header) && question.text == text;
             found = questions.iter().find(is_it).or(found);
         }
     }

@@ -11,7 +11,8 @@ use crate::actions::{Details, FileChange, Outcome as Ended, Ran, Settled};
 pub(in crate::cli) fn report(plan: &ActionPlan, at: &str, approved: &Approved, ran: &Ran) -> Report {
     let context: Option<Vec<_>> = plan.context.as_ref().map(|changes| judged(changes, &approved.context));
     let memos = judged(&plan.memos, &approved.memos);
-    let entries: Vec<_> = plan.actions.iter().zip(&ran.actions).map(|(action, settled)| entry(action, settled)).collect();
+    let entries: Vec<_> =
+        plan.actions.iter().zip(&ran.actions).map(|(action, settled)| entry(action, settled)).collect();
     let verdicts: Vec<_> = context.iter().flatten().chain(&memos).map(|judged| &judged.verdict).collect();
     let may_fail = |n: usize| {
         plan.actions.get(n).is_some_and(|action| match &action.deed {
@@ -45,7 +46,8 @@ fn judged(changes: &[Change], left: &[Option<String>]) -> Vec<Judged> {
         Some(Some(reason)) => Verdict::Skipped { reason: Some(reason.clone()) },
         None => Verdict::Skipped { reason: None },
     };
-    let judge = |(place, change): (usize, &Change)| Judged { change: change.clone(), verdict: verdict(place) };
+    let judge =
+        |(place, change): (usize, &Change)| Judged { change: change.clone(), verdict: verdict(place) };
     changes.iter().enumerate().map(judge).collect()
 }
 
@@ -102,7 +104,9 @@ fn result(outcome: &Ended) -> Vec<(String, String)> {
     };
     let one = |name: &str, value: String| vec![(name.to_owned(), value)];
     match details {
-        Details::File { change: FileChange::Unchanged, .. } => one("Result", "it was like this already".into()),
+        Details::File { change: FileChange::Unchanged, .. } => {
+            one("Result", "it was like this already".into())
+        }
         Details::Command { exit: Some(code), .. } => one("Exit Code", code.to_string()),
         Details::Session { name } => one("Session", name.clone()),
         Details::Nothing

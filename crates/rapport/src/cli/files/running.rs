@@ -18,7 +18,11 @@ use crate::error::{Code, Failure};
 use crate::wiring::Place;
 
 /// Where a batch is carried out, and with what.
-pub(in crate::cli) fn means(place: &Place, settings: &Settings, journal: PathBuf) -> Result<(Where, Means), Failure> {
+pub(in crate::cli) fn means(
+    place: &Place,
+    settings: &Settings,
+    journal: PathBuf,
+) -> Result<(Where, Means), Failure> {
     let mut means = Means::new(std::env::current_exe()?);
     means.command_timeout = Duration::try_from(settings.command_timeout).unwrap_or(means.command_timeout);
     means.research_command = settings.research_command.clone();

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::command::{ClaudeConfig, NOT_FOR_DRAFTS};
 use super::process::{Heard, Process};
-use crate::agents::claude::command::{ClaudeConfig, NOT_FOR_DRAFTS};
 
 /// What is wanted of what it prints.
 #[derive(Deserialize)]
@@ -20,7 +20,12 @@ struct Line {
 }
 
 /// Asks it, with only these tools, and gives its last words. Dropped before the end, the agent is ended.
-pub async fn ask(config: &ClaudeConfig, directory: &Path, prompt: &str, tools: &str) -> Result<String, String> {
+pub async fn ask(
+    config: &ClaudeConfig,
+    directory: &Path,
+    prompt: &str,
+    tools: &str,
+) -> Result<String, String> {
     let flags = [
         "-p",
         "--verbose",
@@ -34,7 +39,8 @@ pub async fn ask(config: &ClaudeConfig, directory: &Path, prompt: &str, tools: &
         NOT_FOR_DRAFTS,
     ];
     let flags = flags.into_iter().map(OsString::from).chain([OsString::from(prompt)]);
-    let args: Vec<_> = config.leading_args.iter().cloned().chain(config.extra_args.iter().cloned()).chain(flags).collect();
+    let args: Vec<_> =
+        config.leading_args.iter().cloned().chain(config.extra_args.iter().cloned()).chain(flags).collect();
     let (mut process, mut lines) = Process::spawn(config, &args, directory)
         .map_err(|error| format!("cannot start {}: {error}", config.program.display()))?;
     process.close_input();
