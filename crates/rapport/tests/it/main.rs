@@ -11,6 +11,7 @@ mod contract;
 mod crash;
 mod driver;
 mod faults;
+mod files;
 mod planners;
 mod planning;
 mod rehearsal;

@@ -5,7 +5,6 @@
 
 mod calls;
 mod ending;
-pub mod once;
 mod opening;
 mod talk;
 mod words;

@@ -5,6 +5,7 @@
 //! `structured` is a talk of its own: one message, and JSON back.
 
 pub mod channel;
+pub mod once;
 pub mod response;
 pub mod structured;
 pub mod transcript;
@@ -24,7 +25,7 @@ use super::{Agent, Controls, Place, Report, RunId};
 
 use channel::Channel;
 pub use command::{ClaudeConfig, Opening};
-pub use driver::{answers_message, once};
+pub use driver::answers_message;
 
 /// Claude Code, or a program that speaks its protocol.
 #[derive(Clone, Debug)]

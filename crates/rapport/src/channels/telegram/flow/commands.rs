@@ -3,7 +3,6 @@
 use rapport_core::{Act, Aim, Room};
 
 use super::button::Button;
-use super::button::Button;
 use super::came::{finished, is_working};
 use super::card::{self, Card, Waiting};
 use super::cards::tag;

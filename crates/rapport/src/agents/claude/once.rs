@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::super::process::{Heard, Process};
-use crate::agents::claude::command::{ClaudeConfig, NOT_FOR_DRAFTS};
+use super::command::{ClaudeConfig, NOT_FOR_DRAFTS};
+use super::process::{Heard, Process};
 
 /// What is wanted of what it prints.
 #[derive(Deserialize)]
