@@ -6,9 +6,13 @@
 //! its closing ends everything at once. On descriptor 4 it holds the program's input open beside the host: the program
 //! must not see its input closed just because the host died, or it would go on without answers before it is ended.
 //! When the program ends, whatever it left behind is ended too; the exit code is the program's.
+//!
+//! `rapport keep --command -- PROGRAM ARGS...` keeps a command instead of an agent: it gets no terminal, so that what would
+//! ask a person there fails at once, and what it left behind is told on descriptor 4, a name per line.
 
 mod kin;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -29,6 +33,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 pub const LIFELINE: i32 = 3;
 /// The descriptor by which the keeper holds the program's input open.
 pub const INPUT: i32 = 4;
+/// The first argument where a command is kept.
+pub const COMMAND: &str = "--command";
+/// The descriptor on which the keeper of a command tells what was left behind. A command has no input to be held.
+pub const LEFT_BEHIND: i32 = 4;
 /// What the host writes to ask the program to end.
 pub const PLEASE_END: &[u8] = b".";
 /// What the host writes when it has closed the program's input itself.
@@ -40,19 +48,35 @@ pub const CANNOT_START: &str = "cannot start ";
 
 /// Keeps a program: runs it, and outlives everything it starts. `args` is what comes after `keep`.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let mut args = args.into_iter().skip_while(|arg| arg == "--");
+    let mut args = args.into_iter().peekable();
+    let is_command = args.next_if(|arg| arg == COMMAND).is_some();
+    let mut args = args.skip_while(|arg| arg == "--");
     let Some(program) = args.next() else {
-        return fail("usage: rapport keep -- PROGRAM ARGS...");
+        return fail("usage: rapport keep [--command] -- PROGRAM ARGS...");
     };
     let mut command = Command::new(&program);
     command.args(args);
-    match keep(command) {
+    let kept = if is_command { keep_command(command) } else { keep(command).map(|(code, _)| code) };
+    match kept {
         Ok(code) => ExitCode::from(code),
         Err(error) => fail(&format!("{CANNOT_START}{}: {error}", Path::new(&program).display())),
     }
 }
 
-fn keep(mut command: Command) -> io::Result<u8> {
+/// Keeps it in a session of its own, which has no terminal, and tells what it left behind.
+fn keep_command(command: Command) -> io::Result<u8> {
+    nix::unistd::setsid()?;
+    let mut told = File::options().write(true).open(format!("/dev/fd/{LEFT_BEHIND}"))?;
+    let (code, left) = keep(command)?;
+    for name in left {
+        // Where nobody listens, there is nobody to be told.
+        let _ = writeln!(told, "{name}");
+    }
+    Ok(code)
+}
+
+/// The program's exit code, and the names of what it left behind.
+fn keep(mut command: Command) -> io::Result<(u8, Vec<String>)> {
     adopt_orphans()?;
     survive_signals()?;
     let lifeline = File::open(format!("/dev/fd/{LIFELINE}"))?;
@@ -66,8 +90,7 @@ fn keep(mut command: Command) -> io::Result<u8> {
     let_go_of_stdio(&null()?)?;
     thread::Builder::new().name("lifeline".into()).spawn(move || watch(lifeline, agent))?;
     let code = wait_for(agent)?;
-    end_the_rest();
-    Ok(code)
+    Ok((code, end_the_rest()))
 }
 
 /// Waits on the pipe. A closed pipe, or one that cannot be read, is a host that is gone.
@@ -104,10 +127,17 @@ fn wait_for(agent: Pid) -> nix::Result<u8> {
 }
 
 /// Ends all descendants. What is started while this looks falls to us when its parent dies, and is found in the next
-/// round. What cannot be killed (it runs as somebody else) is not waited for.
+/// round. What cannot be killed (it runs as somebody else) is not waited for. Gives the names of those that lived.
 #[cfg(target_os = "linux")]
-fn end_the_rest() {
-    while kin::kill_all() > 0 {
+fn end_the_rest() -> Vec<String> {
+    // What takes a moment to die is found again in the next round.
+    let mut names = BTreeMap::new();
+    loop {
+        let killed = kin::kill_all();
+        if killed.is_empty() {
+            return names.into_values().collect();
+        }
+        names.extend(killed.into_iter().filter_map(|(pid, name)| Some((pid, name?))));
         let _ = waitpid(None, None);
         bury_the_dead();
     }
@@ -115,10 +145,12 @@ fn end_the_rest() {
 
 /// Ends what is left of the group. Here orphans do not fall to us, so there is nothing to wait for.
 #[cfg(not(target_os = "linux"))]
-fn end_the_rest() {
-    kin::kill_all();
+fn end_the_rest() -> Vec<String> {
+    let mut killed = kin::kill_all();
     bury_the_dead();
-    kin::kill_all();
+    killed.extend(kin::kill_all());
+    let names: BTreeMap<_, _> = killed.into_iter().filter_map(|(pid, name)| Some((pid, name?))).collect();
+    names.into_values().collect()
 }
 
 fn bury_the_dead() {

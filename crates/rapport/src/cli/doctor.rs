@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
+use super::files::seals;
 use super::output::{say, say_json};
 use super::{Common, serve, sessions};
 use crate::agents::claude::channel::Version;
@@ -14,6 +15,7 @@ use crate::channels::telegram::users::Users;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
+use crate::turns::Folder;
 use crate::wiring::{self, Place};
 
 /// Check what Rapport needs, and say how to get what is missing
@@ -166,7 +168,18 @@ fn store(place: &Place) -> Check {
         Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
     };
     match all.iter().find_map(|id| sessions::view(&*store, id).err()) {
-        Some(failure) => bad("sessions", failure.message, &failure.hints.join(" ")),
+        Some(failure) => return bad("sessions", failure.message, &failure.hints.join(" ")),
+        None => {}
+    }
+    let folders = Folder::all(&folder).unwrap_or_default();
+    let broken = folders.iter().find_map(|folder| seals::broken_in(place, folder).ok()?.into_iter().next());
+    match broken {
+        Some(what) => Check {
+            name: "sessions",
+            state: State::Missing,
+            found: format!("{what}, after its turn was finished"),
+            advice: Some("Bring it back from version control, or build on it with --accept-changes.".into()),
+        },
         None => good("sessions", format!("{} in {}", all.len(), folder.display())),
     }
 }

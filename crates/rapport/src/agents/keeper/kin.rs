@@ -5,18 +5,24 @@ use std::collections::HashSet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Kills every descendant there is at this moment. Tells how many could be killed.
-pub(super) fn kill_all() -> usize {
-    let kin = descendants(&processes(), std::process::id());
-    kin.into_iter().filter(|pid| kill(Pid::from_raw(*pid as i32), Signal::SIGKILL).is_ok()).count()
+/// Kills every descendant there is at this moment. Gives each that could be killed, with its name, or none where
+/// it was dead already and only not buried.
+pub(super) fn kill_all() -> Vec<(u32, Option<String>)> {
+    let mut all = processes();
+    let kin = descendants(&all, std::process::id());
+    all.retain(|process| kin.contains(&process.pid));
+    all.retain(|process| kill(Pid::from_raw(process.pid as i32), Signal::SIGKILL).is_ok());
+    all.into_iter().map(|process| (process.pid, process.name)).collect()
 }
 
 /// One process of the machine.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Process {
     pid: u32,
     parent: u32,
     group: u32,
+    /// What it is called, while it lives.
+    name: Option<String>,
 }
 
 /// Children, their children, and so on. Where orphans fall to somebody else, the members of our group as well.
@@ -48,13 +54,16 @@ fn processes() -> Vec<Process> {
 /// `pid (name) state ppid pgrp ...`, where the name may hold anything, even `) `.
 #[cfg(target_os = "linux")]
 fn process(pid: u32, stat: &str) -> Option<Process> {
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(1);
-    Some(Process { pid, parent: fields.next()?.parse().ok()?, group: fields.next()?.parse().ok()? })
+    let (head, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    let lives = !matches!(fields.next()?, "Z" | "X");
+    let name = lives.then(|| head.split_once('(').map_or(head, |(_, name)| name).to_owned());
+    Some(Process { pid, parent: fields.next()?.parse().ok()?, group: fields.next()?.parse().ok()?, name })
 }
 
 #[cfg(not(target_os = "linux"))]
 fn processes() -> Vec<Process> {
-    let ps = std::process::Command::new("ps").args(["-axo", "pid=,ppid=,pgid="]).output();
+    let ps = std::process::Command::new("ps").args(["-axo", "pid=,ppid=,pgid=,comm="]).output();
     let Ok(output) = ps else {
         return Vec::new();
     };
@@ -63,8 +72,10 @@ fn processes() -> Vec<Process> {
 
 #[cfg(not(target_os = "linux"))]
 fn process(line: &str) -> Option<Process> {
-    let mut numbers = line.split_ascii_whitespace().map(|word| word.parse().ok());
-    Some(Process { pid: numbers.next()??, parent: numbers.next()??, group: numbers.next()?? })
+    let mut words = line.split_ascii_whitespace();
+    let mut number = || words.next()?.parse().ok();
+    let (pid, parent, group) = (number()?, number()?, number()?);
+    Some(Process { pid, parent, group, name: Some(words.collect::<Vec<_>>().join(" ")) })
 }
 
 #[cfg(test)]
@@ -73,7 +84,7 @@ mod tests {
 
     #[test]
     fn descendants_are_found_whatever_their_order() {
-        let process = |pid, parent| Process { pid, parent, group: 0 };
+        let process = |pid, parent| Process { pid, parent, group: 0, name: None };
         let all = [process(5, 4), process(4, 3), process(3, 1), process(9, 1), process(1, 0), process(7, 3)];
         let mut found = descendants(&all, 3);
         found.sort_unstable();
@@ -85,5 +96,7 @@ mod tests {
     fn a_name_may_hold_anything() {
         let found = process(12, "12 (a) S 99 (b)) S 7 8 9").unwrap();
         assert_eq!((found.pid, found.parent, found.group), (12, 7, 8));
+        assert_eq!(found.name.as_deref(), Some("a) S 99 (b)"));
+        assert_eq!(process(12, "12 (sh) Z 7 8 9").unwrap().name, None, "the dead have none");
     }
 }

@@ -74,13 +74,14 @@ fn happening(event: Event) -> Option<Happening> {
 }
 
 /// The terminal in raw mode, for as long as this lives.
-struct Raw;
+pub(super) struct Raw;
 
 static IS_RAW: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 
 impl Raw {
-    fn enter() -> io::Result<Self> {
+    /// Takes it out of the mode in which the system edits lines.
+    pub(super) fn enter() -> io::Result<Self> {
         HOOK.call_once(restore_on_panic);
         let raw = Self;
         switch_to_raw()?;
@@ -92,6 +93,11 @@ impl Drop for Raw {
     fn drop(&mut self) {
         restore();
     }
+}
+
+/// The same again, where a panic elsewhere in the program gave the terminal back.
+pub(super) fn raw_again() -> io::Result<()> {
+    if IS_RAW.load(Ordering::SeqCst) { Ok(()) } else { switch_to_raw() }
 }
 
 fn switch_to_raw() -> io::Result<()> {

@@ -11,6 +11,7 @@ pub mod editor;
 pub mod keys;
 pub mod plain;
 pub mod region;
+pub mod review;
 pub mod safe;
 pub mod screen;
 pub mod story;

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use nix::sys::signal::Signal;
 
+use crate::support::example::example;
 use crate::support::pty::Pty;
 
 /// The tour in a shell that says how the terminal is after it.
@@ -21,19 +22,7 @@ fn tour(args: &str, env: &[(&str, &str)], columns: u16, rows: u16) -> Pty {
 /// The example, built if it is not.
 fn program() -> PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    let build = || {
-        let here = std::env::current_exe().expect("this program");
-        let target = here.ancestors().nth(3).expect("a target directory");
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--example", "terminal_tour", "--manifest-path"])
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
-            .arg("--target-dir")
-            .arg(target)
-            .status();
-        assert!(built.expect("cargo runs").success());
-        target.join("debug/examples/terminal_tour")
-    };
-    PROGRAM.get_or_init(build).clone()
+    PROGRAM.get_or_init(|| example("terminal_tour")).clone()
 }
 
 #[track_caller]

@@ -15,8 +15,13 @@ pub(crate) struct Disk {
 impl Disk {
     /// A disk of 64 kB in a folder of its own.
     pub(crate) fn small() -> Option<Self> {
+        Self::sized("64k")
+    }
+
+    /// A disk of this size in a folder of its own.
+    pub(crate) fn sized(size: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let mut disk = Self::at(folder.path(), "64k")?;
+        let mut disk = Self::at(folder.path(), size)?;
         disk.folder = Some(folder);
         Some(disk)
     }

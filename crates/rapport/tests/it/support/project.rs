@@ -210,11 +210,7 @@ impl Project {
         let records = std::fs::read_dir(self.path("records")).into_iter().flatten().flatten();
         let arguments =
             records.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with("argv.json"));
-        let words = |path: PathBuf| {
-            let words: Vec<String> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-            words.join(" ")
-        };
-        arguments.map(words).collect()
+        arguments.map(|path| std::fs::read_to_string(path).unwrap()).collect()
     }
 
     /// A file of the project; empty if there is none.

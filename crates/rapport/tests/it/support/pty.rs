@@ -108,6 +108,16 @@ impl Pty {
         self.screen.screen().hide_cursor()
     }
 
+    /// Whether the screen is the one that programs borrow.
+    pub(crate) fn is_alternate(&self) -> bool {
+        self.screen.screen().alternate_screen()
+    }
+
+    /// The process that was started.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.process_id().expect("it runs")
+    }
+
     /// Gives the terminal another size.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.master.resize(size(columns, rows)).expect("the terminal has another size");

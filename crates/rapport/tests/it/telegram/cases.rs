@@ -264,7 +264,7 @@ async fn tc11_the_json_signal_becomes_questions() {
     });
     assert_eq!(planned.count(), 1);
     let started = stage.project.agent_arguments();
-    assert!(started.iter().any(|words| words.contains("\"interactive\": true")), "{started:?}");
+    assert!(started.iter().any(|words| words.contains(r#"\"interactive\": true"#)), "{started:?}");
 }
 
 /// CHAT-4.

@@ -103,3 +103,32 @@ invocations:
         })
         .await;
 }
+
+/// What is written while the agent works is told to it afterwards, in order; at some point it is too much.
+#[tokio::test]
+async fn messages_wait_in_a_queue_that_has_an_end() {
+    let scenario = r##"
+version: 1
+name: queue
+invocations:
+  - steps: [{ delay: 8000 }]
+    result: "First."
+  - result: "All of it."
+"##;
+    let stage = Stage::playing(scenario).await;
+    let anna = stage.anna();
+    anna.types("begin");
+    stage.server.called("sendChatAction", 1).await;
+    for number in 1..=51 {
+        anna.types(&format!("more {number}"));
+    }
+    let full = anna.sees("Too many pending messages").await;
+    assert_eq!(full.text(), "Too many pending messages. Please wait for the current ones to complete.");
+    anna.sees("All of it.").await;
+    let told = stage.sessions().into_iter().flat_map(|(_, _, facts)| facts).filter_map(|fact| match fact {
+        rapport_core::Event::TurnStarted { prompt, .. } => Some(prompt),
+        _ => None,
+    });
+    let queued: Vec<_> = (1..=50).map(|number| format!("more {number}")).collect();
+    assert_eq!(told.collect::<Vec<_>>(), ["begin".to_owned(), queued.join("\n\n")]);
+}

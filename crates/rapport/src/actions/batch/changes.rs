@@ -1,0 +1,43 @@
+//! What a command of the batch did to files that the batch had changed before, such as putting them into format. It is the
+//! batch's doing, so that undoing takes it back as well.
+
+use std::collections::BTreeMap;
+
+use crate::actions::files::{Desk, digest_of};
+use crate::actions::journal::{Fact, JournalError};
+use crate::actions::outcome::Outcome;
+
+/// Notes what a command did to files that the batch had changed before.
+pub(super) fn note_changes(desk: &mut Desk) {
+    let expected = expected_files(desk.journal.facts());
+    let now = expected.into_iter().filter_map(|(file, expected)| {
+        let now = digest_of(&desk.root, &file).ok()?;
+        (now != expected).then_some((file, now))
+    });
+    let files: BTreeMap<_, _> = now.collect();
+    if !files.is_empty() {
+        // Without it, undoing takes these changes for somebody else's, and asks.
+        let _: Result<(), JournalError> = desk.journal.note(Fact::Changed { files });
+    }
+}
+
+/// The files that were changed, and what they are by what was noted.
+fn expected_files(facts: &[Fact]) -> BTreeMap<String, Option<String>> {
+    let mut files = BTreeMap::new();
+    for fact in facts {
+        match fact {
+            Fact::Began { n, intent: Some(intent), .. } => {
+                let done = facts.iter().any(|fact| {
+                    matches!(fact, Fact::Ended { n: ended, settled } if ended == n
+                        && matches!(settled.outcome, Outcome::Done { .. }))
+                });
+                if done {
+                    files.insert(intent.file.clone(), Some(intent.after.clone()));
+                }
+            }
+            Fact::Changed { files: changed } => files.extend(changed.clone()),
+            _ => {}
+        }
+    }
+    files
+}

@@ -1,0 +1,71 @@
+//! What an action is called, and by what a plan is known again.
+
+use rapport_core::{Action, ActionPlan, Deed, Resource};
+use serde_json::{Value, json};
+
+use crate::actions::journal::digest;
+
+/// What can be done again without harm. Files are looked at instead.
+pub(super) fn may_be_repeated(deed: &Deed) -> bool {
+    match deed {
+        Deed::Execute { .. } | Deed::Invoke { .. } => false,
+        Deed::Create { .. }
+        | Deed::Edit { .. }
+        | Deed::Read { .. }
+        | Deed::Research { .. }
+        | Deed::ChatWithUser { .. } => true,
+    }
+}
+
+/// The file it changes, if it does.
+pub(super) fn path_of(deed: &Deed) -> Option<&str> {
+    match deed {
+        Deed::Create { path, .. } | Deed::Edit { path, .. } => Some(path),
+        Deed::Read { .. }
+        | Deed::Execute { .. }
+        | Deed::Research { .. }
+        | Deed::ChatWithUser { .. }
+        | Deed::Invoke { .. } => None,
+    }
+}
+
+/// An action in a few words.
+pub(super) fn name(action: &Action) -> String {
+    const MOST: usize = 60;
+    let about = match &action.deed {
+        Deed::Create { path, .. } | Deed::Edit { path, .. } => path.as_str(),
+        Deed::Execute { command, .. } => command.trim().lines().next().unwrap_or_default(),
+        Deed::Invoke { agent, .. } => agent,
+        Deed::Read { .. } | Deed::Research { .. } | Deed::ChatWithUser { .. } => {
+            return action.deed.name().to_owned();
+        }
+    };
+    let short: String = about.chars().take(MOST).collect();
+    let more = if short.len() < about.len() { "…" } else { "" };
+    format!("{} `{short}{more}`", action.deed.name())
+}
+
+/// Names what a plan does, and nothing of what it says about it.
+pub(super) fn fingerprint(plan: &ActionPlan) -> String {
+    let deeds: Vec<Value> = plan.actions.iter().map(|action| deed_as_json(&action.deed)).collect();
+    digest(Value::Array(deeds).to_string().as_bytes())
+}
+
+fn deed_as_json(deed: &Deed) -> Value {
+    let fields = match deed {
+        Deed::Create { path, content, overwrite } => json!([path, content, overwrite]),
+        Deed::Read { resource: Resource::File(path) } => json!(["file", path]),
+        Deed::Read { resource: Resource::Url(url) } => json!(["url", url]),
+        Deed::Edit { path, edits } => {
+            let edits: Vec<_> = edits.iter().map(|edit| [&edit.find, &edit.replace]).collect();
+            json!([path, edits])
+        }
+        Deed::Execute { command, cwd, env, expected: _, allow_failure, timeout } => {
+            json!([command, cwd, env, allow_failure, timeout.map(|time| time.as_millis() as i64)])
+        }
+        Deed::Research { queries } => json!([queries]),
+        Deed::ChatWithUser { message } => json!([message]),
+        Deed::Invoke { agent, message } => json!([agent, message]),
+    };
+    json!([deed.name(), fields])
+}

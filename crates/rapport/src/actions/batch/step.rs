@@ -1,0 +1,202 @@
+//! One action of a batch: done, and noted before and after; or, where it was begun and cut off, found out about.
+
+use std::time::{Duration, Instant};
+
+use rapport_core::{Action, Deed};
+
+use super::changes::note_changes;
+use super::naming::{may_be_repeated, name, path_of};
+use super::{Batch, Course, Interrupted, Known};
+use crate::actions::files::{Desk, State, made, state, temporary};
+use crate::actions::journal::{Fact, Intent};
+use crate::actions::outcome::{Outcome, Settled};
+use crate::actions::{Hands, Observer, Stop};
+use crate::actions::{blocking, chat, create, edit, execute, invoke, read, research};
+
+/// One action that is to be done now.
+pub(super) struct Step<'a> {
+    pub(super) batch: &'a Batch<'a>,
+    pub(super) n: usize,
+    pub(super) action: &'a Action,
+    pub(super) interrupted: Interrupted,
+    pub(super) hands: &'a dyn Hands,
+    pub(super) stop: &'a Stop,
+}
+
+impl Step<'_> {
+    /// Does it and notes it.
+    pub(super) async fn take(
+        &self,
+        desk: Desk,
+        known: Known,
+        observer: &mut Observer<'_>,
+    ) -> (Desk, Settled, Course) {
+        let began = Instant::now();
+        let (desk, outcome) = match known {
+            Known::Begun(None) if !may_be_repeated(&self.action.deed) => match self.interrupted {
+                Interrupted::Again => self.perform(desk, observer).await,
+                Interrupted::GoOn => (desk, Some(may_have_run())),
+                Interrupted::Halt => {
+                    let reason = format!("after {} was interrupted; it may have run", name(self.action));
+                    return (desk, may_have_run().into(), Course::Paused(reason));
+                }
+            },
+            Known::Begun(Some(intent)) => match self.look(desk, intent).await {
+                (desk, None) => self.perform(desk, observer).await,
+                settled => settled,
+            },
+            Known::NotBegun | Known::Begun(None) | Known::Ended(_) => self.perform(desk, observer).await,
+        };
+        let Some(outcome) = outcome else {
+            let outcome = Outcome::failed("interrupted");
+            return (desk, outcome.into(), Course::Paused("the batch was stopped before it".to_owned()));
+        };
+        let settled = Settled { outcome, took: millis(began.elapsed()) };
+        let course = after(self.action, &settled.outcome);
+        self.note_ended(desk, settled, course).await
+    }
+
+    /// Finds out whether a change that was begun was made. Nothing where it is still to be made.
+    async fn look(&self, desk: Desk, intent: Intent) -> (Desk, Option<Outcome>) {
+        let n = self.n;
+        let path = path_of(&self.action.deed).unwrap_or(&intent.file).to_owned();
+        blocking(move || {
+            let real = desk.root.join(&intent.file);
+            let _ = std::fs::remove_file(temporary(&desk.id, n, &real));
+            let outcome = match state(&desk.root, &intent) {
+                Ok(State::After) => Some(Outcome::Done { details: made(&desk, path, &intent) }),
+                Ok(State::Before) => None,
+                Ok(State::Other) => Some(Outcome::failed(format!(
+                    "{path} was changed by somebody else while this was interrupted"
+                ))),
+                Err(error) => Some(Outcome::failed(error)),
+            };
+            (desk, outcome)
+        })
+        .await
+    }
+
+    /// Does it. Nothing where it was stopped and can be done again.
+    async fn perform(&self, desk: Desk, observer: &mut Observer<'_>) -> (Desk, Option<Outcome>) {
+        let Self { batch: Batch { means, .. }, n, action, hands, stop, .. } = *self;
+        let root = desk.root.clone();
+        match action.deed.clone() {
+            Deed::Create { path, content, overwrite } => {
+                let create = move |desk: &mut Desk, what| {
+                    create::run(desk, n, what, &path, &content, overwrite.into())
+                };
+                self.change(desk, create).await
+            }
+            Deed::Edit { path, edits } => {
+                self.change(desk, move |desk, what| edit::run(desk, n, what, &path, &edits)).await
+            }
+            Deed::Execute { command, cwd, env, timeout, expected: _, allow_failure: _ } => {
+                let order = execute::Order { command: &command, cwd: cwd.as_deref(), env: &env, timeout };
+                let running = to_its_end(execute::run(means, &root, n, order, observer, stop));
+                let (mut desk, outcome) = self.begin(desk, running).await;
+                let look = move || {
+                    note_changes(&mut desk);
+                    desk
+                };
+                (blocking(look).await, outcome)
+            }
+            Deed::Research { queries } => match means.research_command.split_first() {
+                Some((program, args)) => {
+                    let order = research::Order { program, args, queries: &queries };
+                    self.begin(desk, to_its_end(research::run(means, &root, n, order, observer, stop))).await
+                }
+                None => self.begin(desk, stoppable(stop, research::ask(hands, n, &queries))).await,
+            },
+            // A session that was begun cannot be taken back by not waiting for its name.
+            Deed::Invoke { agent, message } => {
+                self.begin(desk, to_its_end(invoke::run(hands, n, &agent, &message))).await
+            }
+            Deed::Read { resource } => self.begin(desk, stoppable(stop, read::run(&root, &resource))).await,
+            Deed::ChatWithUser { message } => {
+                self.begin(desk, stoppable(stop, chat::run(hands, n, &message))).await
+            }
+        }
+    }
+
+    /// Changes a file, which notes by itself what it is about to do.
+    async fn change(
+        &self,
+        mut desk: Desk,
+        change: impl FnOnce(&mut Desk, String) -> Outcome + Send + 'static,
+    ) -> (Desk, Option<Outcome>) {
+        let what = name(self.action);
+        blocking(move || {
+            let outcome = change(&mut desk, what);
+            (desk, Some(outcome))
+        })
+        .await
+    }
+
+    /// Notes that it begins, and only then does it.
+    async fn begin(
+        &self,
+        mut desk: Desk,
+        work: impl Future<Output = Option<Outcome>>,
+    ) -> (Desk, Option<Outcome>) {
+        let fact = Fact::Began { n: self.n, what: name(self.action), intent: None };
+        let note = move || {
+            let noted = desk.journal.note(fact);
+            (desk, noted)
+        };
+        match blocking(note).await {
+            (desk, Ok(())) => (desk, work.await),
+            (desk, Err(error)) => (desk, Some(Outcome::failed(error))),
+        }
+    }
+
+    /// Where even that cannot be noted, nothing more is done.
+    async fn note_ended(&self, mut desk: Desk, settled: Settled, course: Course) -> (Desk, Settled, Course) {
+        let fact = Fact::Ended { n: self.n, settled: settled.clone() };
+        let (desk, noted) = blocking(move || {
+            let noted = desk.journal.note(fact);
+            (desk, noted)
+        })
+        .await;
+        let course = match (noted, course) {
+            (Ok(()), course) | (Err(_), course @ Course::Halted(_)) => course,
+            (Err(error), Course::On | Course::Paused(_)) => {
+                Course::Paused(format!("what was done could not be noted: {error}"))
+            }
+        };
+        (desk, settled, course)
+    }
+}
+
+/// What cannot be left alone halfway: it sees to being stopped itself.
+async fn to_its_end(work: impl Future<Output = Outcome>) -> Option<Outcome> {
+    Some(work.await)
+}
+
+/// What only waits for others, and can be done again later.
+async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Option<Outcome> {
+    tokio::select! {
+        outcome = work => Some(outcome),
+        () = stop.told() => None,
+    }
+}
+
+/// How it goes on after this.
+pub(super) fn after(action: &Action, outcome: &Outcome) -> Course {
+    let allowed = matches!(&action.deed, Deed::Execute { allow_failure: true, .. });
+    match outcome {
+        Outcome::Failed { .. } if !allowed && *outcome != may_have_run() => {
+            Course::Halted(format!("after {} failed", name(action)))
+        }
+        // What may have run ends like this only where a person said to go on.
+        Outcome::Failed { .. } | Outcome::Done { .. } | Outcome::Skipped { .. } => Course::On,
+    }
+}
+
+fn may_have_run() -> Outcome {
+    Outcome::failed("interrupted: it may have run")
+}
+
+/// As precise as the journal keeps it, so that a batch told again is told the same.
+fn millis(took: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(took.as_millis()).unwrap_or(u64::MAX))
+}

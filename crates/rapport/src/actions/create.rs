@@ -1,0 +1,33 @@
+//! CREATE: a file comes to be, or is replaced where the plan says so.
+
+use super::files::{Desk, change};
+use super::outcome::Outcome;
+
+pub(super) fn run(
+    desk: &mut Desk,
+    n: usize,
+    what: String,
+    path: &str,
+    content: &str,
+    overwrite: Overwrite,
+) -> Outcome {
+    change(desk, n, what, path, |before| match (before, overwrite) {
+        (Some(_), Overwrite::No) => {
+            Err(format!("{path} is there already, and the plan does not say Overwrite"))
+        }
+        (Some(_), Overwrite::Yes) | (None, _) => Ok(content.as_bytes().to_vec()),
+    })
+}
+
+/// Whether a file that is there is replaced.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Overwrite {
+    Yes,
+    No,
+}
+
+impl From<bool> for Overwrite {
+    fn from(overwrite: bool) -> Self {
+        if overwrite { Overwrite::Yes } else { Overwrite::No }
+    }
+}

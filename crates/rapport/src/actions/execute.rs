@@ -1,0 +1,96 @@
+//! EXECUTE: a command is run by a shell, in a session of its own without a terminal and without input, so that what would
+//! ask a person fails at once instead of waiting. It ends in time, with everything it started, and with its host.
+
+mod output;
+mod process;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use self::output::Tail;
+use self::process::{Ending, Process};
+use super::outcome::{Details, Outcome};
+use super::{Live, Means, Observer, Stop, project};
+
+/// The exit code of what took too long.
+const TIMED_OUT: i32 = 124;
+
+/// A command of a plan.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order<'a> {
+    pub(super) command: &'a str,
+    pub(super) cwd: Option<&'a str>,
+    pub(super) env: &'a BTreeMap<String, String>,
+    pub(super) timeout: Option<SignedDuration>,
+}
+
+/// A program to be run.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    pub(super) program: &'a str,
+    pub(super) args: Vec<&'a str>,
+    /// Variables beside the usual ones.
+    pub(super) env: &'a [(&'a str, &'a str)],
+    pub(super) directory: &'a Path,
+    pub(super) timeout: Duration,
+}
+
+pub(super) async fn run(
+    means: &Means,
+    root: &Path,
+    n: usize,
+    order: Order<'_>,
+    observer: &mut Observer<'_>,
+    stop: &Stop,
+) -> Outcome {
+    let directory = match project::directory(root, order.cwd) {
+        Ok(directory) => directory,
+        Err(error) => return Outcome::failed(format!("cannot run it there: {error}")),
+    };
+    let env: Vec<_> = order.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let call = Call {
+        program: "sh",
+        args: vec!["-c", order.command],
+        env: &env,
+        directory: &directory,
+        timeout: order.timeout.and_then(|time| time.try_into().ok()).unwrap_or(means.command_timeout),
+    };
+    run_program(means, n, call, observer, stop).await
+}
+
+/// Runs a program to its end. Anything but an exit code of 0 is a failure.
+pub(super) async fn run_program(
+    means: &Means,
+    n: usize,
+    call: Call<'_>,
+    observer: &mut Observer<'_>,
+    stop: &Stop,
+) -> Outcome {
+    let mut process = match Process::spawn(&means.keeper, &call) {
+        Ok(process) => process,
+        Err(error) => {
+            return Outcome::failed(format!("cannot run it in {}: {error}", call.directory.display()));
+        }
+    };
+    let mut tail = Tail::default();
+    let mut heard = |bytes: &[u8]| tail.push(bytes, |line| observer(Live::Output { n, line }));
+    let ending = process.attend(call.timeout, stop, &mut heard).await;
+    let left_behind = process.left_behind().await;
+    let output = tail.finish(|line| observer(Live::Output { n, line }));
+    let details = |exit| Details::Command { exit, output, left_behind };
+    match ending {
+        Ending::Exited(0) => Outcome::Done { details: details(Some(0)) },
+        Ending::Exited(code) => {
+            Outcome::Failed { why: format!("exit code {code}"), details: details(Some(code)) }
+        }
+        Ending::TimedOut => Outcome::Failed {
+            why: format!("it took longer than {} s and was ended", call.timeout.as_secs_f64()),
+            details: details(Some(TIMED_OUT)),
+        },
+        Ending::Stopped => Outcome::Failed { why: "interrupted".to_owned(), details: details(None) },
+        Ending::Lost(why) => Outcome::Failed { why, details: details(None) },
+    }
+}

@@ -1,0 +1,181 @@
+//! Reading a page: over HTTP alone, within limits of size, time and redirects, and never from the addresses where a cloud
+//! tells its machines their secrets.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::redirect::{Action, Attempt, Policy};
+use reqwest::{Client, Response, Url};
+
+use super::shown;
+use crate::actions::blocking;
+use crate::actions::outcome::Details;
+
+/// How large a page may be.
+const MOST_BYTES: usize = 10 * 1024 * 1024;
+/// How long it may take.
+const AT_MOST: Duration = Duration::from_secs(30);
+/// How often it may lead elsewhere.
+const MOST_REDIRECTS: usize = 5;
+/// How wide a page is told.
+const WIDTH: usize = 100;
+
+/// What a page is made of.
+enum Kind {
+    Html,
+    Text,
+    Other(String),
+}
+
+pub(super) async fn fetch(url: &str) -> Result<Details, String> {
+    let cannot = |why: String| format!("cannot read {url}: {why}");
+    let address = Url::parse(url).map_err(|error| cannot(error.to_string()))?;
+    check(&address).map_err(cannot)?;
+    let response =
+        client().map_err(cannot)?.get(address).send().await.map_err(|error| cannot(causes(&error)))?;
+    if !response.status().is_success() {
+        return Err(cannot(format!("the server says {}", response.status())));
+    }
+    let kind = kind(&response);
+    let body = body(response).await.map_err(cannot)?;
+    told(kind, body).await.map_err(cannot)
+}
+
+fn client() -> Result<Client, String> {
+    // Another part of the program may have been first; then it is there.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .timeout(AT_MOST)
+        .redirect(Policy::custom(redirect))
+        .dns_resolver(Arc::new(Public))
+        .user_agent(concat!("rapport/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|error| causes(&error))
+}
+
+fn redirect(attempt: Attempt<'_>) -> Action {
+    if attempt.previous().len() > MOST_REDIRECTS {
+        return attempt.error(format!("it leads elsewhere more than {MOST_REDIRECTS} times"));
+    }
+    match check(attempt.url()) {
+        Ok(()) => attempt.follow(),
+        Err(why) => attempt.error(why),
+    }
+}
+
+/// Whether this may be read. Names are looked at once it is known what they stand for.
+fn check(url: &Url) -> Result<(), String> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("only http and https can be read, not {}", url.scheme()));
+    }
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    match host.parse::<IpAddr>() {
+        Ok(address) if is_metadata(address) => Err(format!("{address} is no address of a page")),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Link-local addresses, and the one that one cloud uses beside them.
+fn is_metadata(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local() || v6.segments()[..2] == [0xfd00, 0x0ec2],
+    }
+}
+
+/// Finds the addresses of a name, without those.
+struct Public;
+
+impl Resolve for Public {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let usable: Vec<SocketAddr> = found.filter(|address| !is_metadata(address.ip())).collect();
+            if usable.is_empty() {
+                return Err(io::Error::other(format!("{} has no address of a page", name.as_str())).into());
+            }
+            Ok(Box::new(usable.into_iter()) as Addrs)
+        })
+    }
+}
+
+fn kind(response: &Response) -> Kind {
+    let named =
+        response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("text/plain");
+    let named = named.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let ends_as_text =
+        ["json", "xml", "javascript", "yaml", "toml"].iter().any(|ending| named.ends_with(ending));
+    match named.as_str() {
+        "text/html" | "application/xhtml+xml" => Kind::Html,
+        text if text.starts_with("text/") || ends_as_text => Kind::Text,
+        _ => Kind::Other(named),
+    }
+}
+
+async fn body(mut response: Response) -> Result<Vec<u8>, String> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(|error| causes(&error))? {
+        if body.len() + piece.len() > MOST_BYTES {
+            return Err(format!("it is larger than {MOST_BYTES} bytes"));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}
+
+async fn told(kind: Kind, body: Vec<u8>) -> Result<Details, String> {
+    let bytes = match kind {
+        Kind::Html => {
+            let text = blocking(move || html2text::from_read(body.as_slice(), WIDTH)).await;
+            text.map_err(|error| error.to_string())?.into_bytes()
+        }
+        Kind::Text => String::from_utf8_lossy(&body).into_owned().into_bytes(),
+        Kind::Other(named) => {
+            let note = format!("not text: {named} of {} bytes", body.len());
+            return Ok(Details::Text { text: String::new(), note: Some(note) });
+        }
+    };
+    Ok(shown(&bytes, bytes.len() as u64))
+}
+
+/// An error with what is behind it, and without the address, which the caller tells.
+fn causes(error: &reqwest::Error) -> String {
+    let mut words = Vec::new();
+    let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
+    while let Some(error) = cause {
+        words.push(error.to_string());
+        cause = error.source();
+    }
+    match words.last() {
+        _ if error.is_timeout() => format!("it took longer than {} s", AT_MOST.as_secs()),
+        Some(last) => last.clone(),
+        None => "the request failed".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_addresses_are_none_of_pages() {
+        let refused = [
+            "file:///etc/passwd",
+            "ftp://example.org/x",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://[fe80::1]/",
+            "http://[::ffff:169.254.169.254]/",
+            "http://[fd00:ec2::254]/latest/",
+        ];
+        for url in refused {
+            assert!(check(&Url::parse(url).unwrap()).is_err(), "{url}");
+        }
+        for url in ["https://example.org/a", "http://localhost:3000/", "http://127.0.0.1:8080/x?y#z"] {
+            assert_eq!(check(&Url::parse(url).unwrap()), Ok(()), "{url}");
+        }
+    }
+}

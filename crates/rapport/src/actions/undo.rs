@@ -1,0 +1,324 @@
+//! Taking back what a batch did to files: all of them together, each to what it was before the batch. What somebody
+//! changed since is not touched. An undo that was cut off is finished by the next one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::files::{digest_of, make_directories, remove_empty, sync_above, temporary, write_beside};
+use super::journal::{Fact, Image, Intent, Journal, JournalError};
+use super::outcome::Outcome;
+use super::{ActionError, Place, point};
+
+/// What becomes of files that were changed after the batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaterChanges {
+    /// Nothing is undone, and they are named.
+    Refuse,
+    /// They stay as they are; the rest is undone.
+    Keep,
+}
+
+/// What was undone. Paths are from the project's root.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undone {
+    /// Files that are as they were before.
+    pub restored: Vec<String>,
+    /// Files that were made, and are gone.
+    pub removed: Vec<String>,
+    /// Files that stay as they are, because they were changed after the batch.
+    pub kept: Vec<String>,
+    /// What was done and cannot be undone, such as EXECUTE `cargo test`.
+    pub remaining: Vec<String>,
+}
+
+/// Why a batch was not undone.
+#[derive(Debug, Error)]
+pub enum UndoError {
+    /// Nothing was done.
+    #[error(transparent)]
+    Action(#[from] ActionError),
+    /// Files were changed after the batch; nothing was done.
+    #[error("changed after the batch: {}", files.join(", "))]
+    ChangedLater {
+        /// Which, from the project's root.
+        files: Vec<String>,
+    },
+    /// A part is undone; doing it again goes on from there.
+    #[error("cannot bring back {file}: {why}")]
+    Stuck {
+        /// The file that could not be restored.
+        file: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl From<JournalError> for UndoError {
+    fn from(error: JournalError) -> Self {
+        ActionError::from(error).into()
+    }
+}
+
+/// Undoes the batch of this place. May block.
+pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
+    let root = place.project.canonicalize();
+    let root = root.map_err(|error| ActionError::Project { path: place.project.clone(), error })?;
+    if !Journal::is_in(&place.journal) {
+        return Err(ActionError::NoBatch { path: place.journal.clone() }.into());
+    }
+    let mut journal = Journal::open(&place.journal)?;
+    let past = Past::read(journal.facts());
+    if journal.facts().contains(&Fact::Undone) {
+        return Ok(Undone {
+            kept: past.keep.into_iter().collect(),
+            remaining: past.remaining,
+            ..Undone::default()
+        });
+    }
+    past.sweep(&root);
+    let work = Work::plan(&root, &past, later)?;
+    begin(&mut journal, &past, &work)?;
+    work.remove(&root)?;
+    work.restore(&root, &journal, &past.id)?;
+    remove_directories(&root, &past.directories);
+    journal.note(Fact::Undone)?;
+    Ok(work.told(&past))
+}
+
+/// Notes that files are about to be brought back. The space that was set aside is what a full disk has for it.
+fn begin(journal: &mut Journal, past: &Past, work: &Work<'_>) -> Result<(), UndoError> {
+    journal.release();
+    if past.began && work.kept.iter().all(|file| past.keep.contains(file)) {
+        return Ok(());
+    }
+    Ok(journal.note(Fact::UndoBegan { keep: work.kept.clone() })?)
+}
+
+/// What a batch did, as far as undoing has to know.
+#[derive(Debug, Default)]
+struct Past {
+    id: String,
+    files: Vec<File>,
+    /// Directories that were made, outermost first.
+    directories: Vec<String>,
+    remaining: Vec<String>,
+    /// What may lie beside files: begun and not ended.
+    half_written: Vec<(usize, String)>,
+    /// Whether an undo was begun, and which files it was to leave alone.
+    began: bool,
+    keep: BTreeSet<String>,
+}
+
+/// A file that the batch changed.
+#[derive(Debug)]
+struct File {
+    name: String,
+    /// As it was before the batch.
+    before: Option<Image>,
+    /// What the batch made of it; two where it is not known how far it came.
+    ours: Vec<Option<String>>,
+    /// Whether somebody else changed it while the batch ran: then it is theirs too.
+    mixed: bool,
+}
+
+impl Past {
+    fn read(facts: &[Fact]) -> Self {
+        let mut past = Self::default();
+        let mut files: BTreeMap<String, File> = BTreeMap::new();
+        for (at, fact) in facts.iter().enumerate() {
+            match fact {
+                Fact::Started { id, .. } => past.id.clone_from(id),
+                Fact::Began { n, intent: Some(intent), .. } => {
+                    past.began_file(&mut files, *n, intent, &facts[at + 1..]);
+                }
+                Fact::Began { what, intent: None, .. } => past.remaining.extend(cannot_be_undone(what)),
+                Fact::Changed { files: changed } => {
+                    for (name, digest) in changed {
+                        if let Some(file) = files.get_mut(name) {
+                            file.ours = vec![digest.clone()];
+                        }
+                    }
+                }
+                Fact::UndoBegan { keep } => {
+                    past.began = true;
+                    past.keep.extend(keep.iter().cloned());
+                }
+                Fact::Ended { .. } | Fact::Finished | Fact::Undone => {}
+            }
+        }
+        past.files = files.into_values().collect();
+        past.remaining.dedup();
+        past
+    }
+
+    fn began_file(&mut self, files: &mut BTreeMap<String, File>, n: usize, intent: &Intent, later: &[Fact]) {
+        let before = intent.before.as_ref().map(|image| image.sha256.clone());
+        let file = files.entry(intent.file.clone()).or_insert_with(|| File {
+            name: intent.file.clone(),
+            before: intent.before.clone(),
+            ours: vec![before.clone()],
+            mixed: false,
+        });
+        let after = Some(intent.after.clone());
+        let next = later.iter().find(
+            |fact| matches!(fact, Fact::Began { n: other, .. } | Fact::Ended { n: other, .. } if *other == n),
+        );
+        file.mixed |= !file.ours.contains(&before);
+        file.ours = vec![before];
+        match next {
+            Some(Fact::Ended { settled, .. }) => match settled.outcome {
+                Outcome::Done { .. } => file.ours = vec![after],
+                // Where the last step failed, such as syncing, it is there all the same.
+                Outcome::Failed { .. } | Outcome::Skipped { .. } => file.ours.push(after),
+            },
+            // Begun again: it was found as it was before.
+            Some(_) => {}
+            None => {
+                file.ours.push(after);
+                self.half_written.push((n, intent.file.clone()));
+            }
+        }
+        let new = intent.directories.iter().filter(|name| !self.directories.contains(name));
+        let new: Vec<_> = new.cloned().collect();
+        self.directories.extend(new);
+    }
+
+    /// Removes what a kill left beside files.
+    fn sweep(&self, root: &Path) {
+        for (n, file) in &self.half_written {
+            let _ = fs::remove_file(temporary(&self.id, *n, &root.join(file)));
+        }
+        for file in &self.files {
+            let _ = fs::remove_file(self.restoring(root, file));
+        }
+    }
+
+    fn restoring(&self, root: &Path, file: &File) -> PathBuf {
+        restoring(&self.id, &root.join(&file.name))
+    }
+}
+
+/// The name under which a file is written before it takes its place again. No action has this number.
+fn restoring(id: &str, real: &Path) -> PathBuf {
+    temporary(id, usize::MAX, real)
+}
+
+fn cannot_be_undone(what: &str) -> Option<String> {
+    ["EXECUTE", "INVOKE"].iter().any(|name| what.starts_with(name)).then(|| what.to_owned())
+}
+
+/// What is to be done.
+#[derive(Debug, Default)]
+struct Work<'a> {
+    remove: Vec<&'a File>,
+    restore: Vec<&'a File>,
+    /// What an undo before this one brought back.
+    already: Vec<&'a File>,
+    kept: Vec<String>,
+}
+
+impl<'a> Work<'a> {
+    fn plan(root: &Path, past: &'a Past, later: LaterChanges) -> Result<Self, UndoError> {
+        let mut work = Self::default();
+        for file in &past.files {
+            let before = file.before.as_ref().map(|image| image.sha256.clone());
+            let now = digest_of(root, &file.name);
+            match now {
+                Ok(now) if now == before => work.already.extend(past.began.then_some(file)),
+                Ok(_) if file.mixed => work.kept.push(file.name.clone()),
+                Ok(now) if file.ours.contains(&now) && file.before.is_none() => work.remove.push(file),
+                Ok(now) if file.ours.contains(&now) => work.restore.push(file),
+                Ok(_) | Err(_) => work.kept.push(file.name.clone()),
+            }
+        }
+        let unknown: Vec<_> = work.kept.iter().filter(|file| !past.keep.contains(*file)).cloned().collect();
+        match later {
+            LaterChanges::Refuse if !unknown.is_empty() => Err(UndoError::ChangedLater { files: unknown }),
+            LaterChanges::Refuse | LaterChanges::Keep => Ok(work),
+        }
+    }
+
+    /// All that is undone now, whether by this undo or by one before that was cut off.
+    fn told(&self, past: &Past) -> Undone {
+        let mut undone =
+            Undone { kept: self.kept.clone(), remaining: past.remaining.clone(), ..Undone::default() };
+        for file in self.remove.iter().chain(&self.restore).chain(&self.already) {
+            let list = if file.before.is_some() { &mut undone.restored } else { &mut undone.removed };
+            list.push(file.name.clone());
+        }
+        undone.restored.sort();
+        undone.removed.sort();
+        undone
+    }
+
+    /// First what was made, because that gives space for the rest.
+    fn remove(&self, root: &Path) -> Result<(), UndoError> {
+        for file in &self.remove {
+            let real = root.join(&file.name);
+            check_ours(root, file)?;
+            point();
+            fs::remove_file(&real).and_then(|()| sync_above(&real)).map_err(stuck(file))?;
+            point();
+        }
+        Ok(())
+    }
+
+    fn restore(&self, root: &Path, journal: &Journal, id: &str) -> Result<(), UndoError> {
+        for file in &self.restore {
+            let Some(image) = &file.before else { continue };
+            let real = root.join(&file.name);
+            let content = journal.kept(&image.sha256)?;
+            put_back(file, &real, &restoring(id, &real), &content, image.mode, root)?;
+        }
+        Ok(())
+    }
+}
+
+fn put_back(
+    file: &File,
+    real: &Path,
+    temporary: &Path,
+    content: &[u8],
+    mode: u32,
+    root: &Path,
+) -> Result<(), UndoError> {
+    let above = real.parent().unwrap_or(root);
+    make_directories(above).map_err(stuck(file))?;
+    if let Err(error) = write_beside(temporary, content, Some((mode, real))) {
+        let _ = fs::remove_file(temporary);
+        return Err(stuck(file)(error));
+    }
+    point();
+    check_ours(root, file)?;
+    fs::rename(temporary, real).and_then(|()| sync_above(real)).map_err(stuck(file))?;
+    point();
+    Ok(())
+}
+
+/// Right before it is touched: nobody else changed it since it was looked at.
+fn check_ours(root: &Path, file: &File) -> Result<(), UndoError> {
+    match digest_of(root, &file.name) {
+        Ok(now) if file.ours.contains(&now) => Ok(()),
+        Ok(_) => Err(UndoError::ChangedLater { files: vec![file.name.clone()] }),
+        Err(error) => Err(UndoError::Stuck { file: file.name.clone(), why: error.to_string() }),
+    }
+}
+
+/// Innermost first; what somebody put something into stays.
+fn remove_directories(root: &Path, directories: &[String]) {
+    let mut directories: Vec<_> = directories.iter().map(|name| root.join(name)).collect();
+    directories.sort_by_key(|directory| std::cmp::Reverse(directory.components().count()));
+    for directory in &directories {
+        for removed in remove_empty(std::iter::once(directory)) {
+            let _ = sync_above(removed);
+        }
+    }
+}
+
+fn stuck(file: &File) -> impl Fn(io::Error) -> UndoError {
+    move |error| UndoError::Stuck { file: file.name.clone(), why: error.to_string() }
+}

@@ -1,0 +1,54 @@
+//! The checklist where only lines can be typed: numbered items, and numbers that check or uncheck them.
+
+use super::checklist::{Checklist, Node};
+
+/// What is asked below the items.
+pub(super) const PROMPT: &str =
+    "Numbers to check or uncheck, p NUMBER to preview, a for all, r to run, b to go back ›";
+
+/// What a line asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// To check or uncheck these.
+    Toggle(Vec<Node>),
+    /// To check all, or nothing.
+    ToggleAll,
+    /// To see more of this.
+    Preview(Node),
+    /// To run what is checked.
+    Run,
+    /// To go back to the summary.
+    Back,
+    /// To leave.
+    Quit,
+    /// Nothing that is understood; this says why.
+    Unclear(String),
+}
+
+/// Reads a line. An empty one is no decision.
+pub(super) fn request(line: &str, checklist: &Checklist) -> Request {
+    let words: Vec<&str> = line.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+    match words.as_slice() {
+        ["a" | "all"] => Request::ToggleAll,
+        ["r" | "run"] if checklist.checks().checked() == 0 => Request::Unclear(
+            "Nothing is checked. Check something, or go back with b and skip the plan.".into(),
+        ),
+        ["r" | "run"] => Request::Run,
+        ["b" | "back"] => Request::Back,
+        ["q" | "quit"] => Request::Quit,
+        ["p" | "preview", number] => match node(number, checklist) {
+            Ok(node) => Request::Preview(node),
+            Err(why) => Request::Unclear(why),
+        },
+        [] => Request::Unclear("An empty line decides nothing.".into()),
+        numbers => match numbers.iter().map(|number| node(number, checklist)).collect() {
+            Ok(nodes) => Request::Toggle(nodes),
+            Err(why) => Request::Unclear(why),
+        },
+    }
+}
+
+fn node(number: &str, checklist: &Checklist) -> Result<Node, String> {
+    let found = number.parse().ok().and_then(|number| checklist.by_number(number));
+    found.ok_or_else(|| format!("There is no item {number:?}."))
+}

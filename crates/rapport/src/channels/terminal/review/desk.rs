@@ -1,0 +1,225 @@
+//! The checklist on a real terminal: draws it, takes keys to it, and gets the previews it is asked for.
+
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use crossterm::event::{KeyCode, KeyEvent};
+use futures_util::StreamExt as _;
+use rapport_core::ActionPlan;
+
+use super::super::live;
+use super::super::{Happening, maybe};
+use super::Verdict;
+use super::canvas::{Canvas, given_back};
+use super::checklist::{Checklist, Node, Wish};
+use super::lending::{Keys, Lent, Signals, fresh_keys, lend, suspend};
+use super::look::Look;
+use super::pager::{Pager, Turned};
+use super::preview::{Preview, Previewer, preview};
+use super::viewer::{Place, Shelf, Viewer};
+
+/// How the checklist was left.
+pub(super) enum Left {
+    /// Back to the summary.
+    ToSummary,
+    /// With a decision.
+    With(Verdict),
+}
+
+type Work<'a> = Pin<Box<dyn Future<Output = Done> + Send + 'a>>;
+
+/// What was done beside the checklist.
+enum Done {
+    /// A preview is there to be shown.
+    Prepared(Preview),
+    /// A program with a window of its own has ended.
+    Opened(Preview, Viewer, Result<(), String>),
+}
+
+enum Next {
+    Happening(Happening),
+    Done(Done),
+    /// A panic elsewhere gave the terminal back; here it goes on.
+    GivenBack,
+}
+
+struct Desk<'a> {
+    plan: &'a ActionPlan,
+    previewer: &'a Previewer,
+    look: Look,
+    checklist: &'a mut Checklist,
+    shelf: &'a mut Shelf,
+    pager: Option<Pager>,
+    work: Option<Work<'a>>,
+}
+
+/// The terminal while it is ours.
+struct Held {
+    // Dropped first: what is typed is for whoever has the terminal next.
+    keys: Keys,
+    canvas: Canvas,
+}
+
+/// Shows the checklist until it is left.
+pub(super) async fn run(
+    plan: &ActionPlan,
+    previewer: &Previewer,
+    look: Look,
+    checklist: &mut Checklist,
+    shelf: &mut Shelf,
+    signals: &mut Signals,
+) -> io::Result<Left> {
+    let mut desk = Desk { plan, previewer, look, checklist, shelf, pager: None, work: None };
+    let mut held = desk.take()?;
+    loop {
+        held.canvas.draw(|frame| match &desk.pager {
+            Some(pager) => pager.draw(frame),
+            None => desk.checklist.draw(frame),
+        })?;
+        let next = tokio::select! {
+            key = held.keys.next() => Next::Happening(key.unwrap_or(Happening::Stopped)),
+            () = signals.any() => Next::Happening(Happening::Stopped),
+            done = maybe(desk.work.as_mut()) => Next::Done(done),
+            () = given_back() => Next::GivenBack,
+        };
+        let wish = match next {
+            Next::GivenBack => {
+                held.canvas.begin_anew()?;
+                Wish::Nothing
+            }
+            Next::Happening(happening) => desk.wish(happening),
+            Next::Done(done) => {
+                if let Some((viewer, file, preview)) = desk.done(done) {
+                    drop(held);
+                    match lend(&viewer, &file, signals).await? {
+                        Lent::Stopped => return Ok(Left::With(Verdict::Quit)),
+                        Lent::Returned(result) => desk.shown(preview, &viewer, result),
+                    }
+                    held = desk.take()?;
+                }
+                Wish::Nothing
+            }
+        };
+        match wish {
+            Wish::Nothing => {}
+            Wish::Preview(node) => desk.prepare(node),
+            Wish::Run => return Ok(Left::With(Verdict::Run(desk.checklist.selection()))),
+            Wish::Back => return Ok(Left::ToSummary),
+            Wish::Quit => return Ok(Left::With(Verdict::Quit)),
+            Wish::Suspend => {
+                drop(held);
+                suspend()?;
+                held = desk.take()?;
+            }
+        }
+    }
+}
+
+impl<'a> Desk<'a> {
+    /// Takes the terminal, whatever size it has by now.
+    fn take(&mut self) -> io::Result<Held> {
+        self.resize();
+        Ok(Held { canvas: Canvas::enter()?, keys: fresh_keys() })
+    }
+
+    fn resize(&mut self) {
+        let size = live::size();
+        self.checklist.resize(size);
+        self.pager.iter_mut().for_each(|pager| pager.resize(size));
+    }
+
+    fn wish(&mut self, happening: Happening) -> Wish {
+        match happening {
+            Happening::Key(key) => self.key(key),
+            Happening::Stopped => Wish::Quit,
+            Happening::Resized(_) => {
+                self.resize();
+                Wish::Nothing
+            }
+            Happening::Update(_) | Happening::Paste(_) | Happening::Submitted(_) | Happening::TimePassed => {
+                Wish::Nothing
+            }
+        }
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Wish {
+        if let Some(pager) = &mut self.pager {
+            return match pager.key(key) {
+                Turned::Stay => Wish::Nothing,
+                Turned::Back => {
+                    self.pager = None;
+                    Wish::Nothing
+                }
+                Turned::Quit => Wish::Quit,
+                Turned::Suspend => Wish::Suspend,
+            };
+        }
+        if key.code == KeyCode::Esc && self.work.take().is_some() {
+            self.checklist.say("The preview was stopped.");
+            return Wish::Nothing;
+        }
+        self.checklist.key(key)
+    }
+
+    /// Starts to get a preview, as things would be with what is checked now.
+    fn prepare(&mut self, node: Node) {
+        self.checklist.say("Getting the preview; Esc stops it.");
+        let (plan, previewer, checks) = (self.plan, self.previewer, self.checklist.checks().clone());
+        self.work =
+            Some(Box::pin(async move { Done::Prepared(preview(plan, &checks, node, previewer).await) }));
+    }
+
+    /// Goes on with what was done. What needs the terminal for itself comes back.
+    fn done(&mut self, done: Done) -> Option<(Viewer, PathBuf, Preview)> {
+        self.work = None;
+        self.checklist.hush();
+        let preview = match done {
+            Done::Prepared(preview) => preview,
+            Done::Opened(preview, viewer, result) => {
+                self.shown(preview, &viewer, result);
+                return None;
+            }
+        };
+        let path = std::env::var_os("PATH");
+        let Some(viewer) = Viewer::choose(self.previewer.command.as_deref(), path.as_deref()) else {
+            self.page(preview, None);
+            return None;
+        };
+        let file = match self.shelf.put(&preview) {
+            Ok(file) => file,
+            Err(error) => {
+                self.page(preview, Some(format!("no file for {}: {error}", viewer.name())));
+                return None;
+            }
+        };
+        match viewer.place {
+            Place::Terminal => return Some((viewer, file, preview)),
+            Place::Window => {
+                self.checklist.say(format!("Opening it in {}.", viewer.name()));
+                self.work = Some(Box::pin(async move {
+                    let result = viewer.clone().open_window(file).await;
+                    Done::Opened(preview, viewer, result)
+                }));
+            }
+        }
+        None
+    }
+
+    /// Takes note of how a program showed a preview. Where it could not, this terminal does.
+    fn shown(&mut self, preview: Preview, viewer: &Viewer, result: Result<(), String>) {
+        match (result, viewer.place) {
+            (Ok(()), Place::Terminal) => {}
+            (Ok(()), Place::Window) => self.checklist.say(format!("Opened in {}.", viewer.name())),
+            (Err(why), _) => {
+                self.checklist.say(why.clone());
+                self.page(preview, Some(why));
+            }
+        }
+    }
+
+    fn page(&mut self, preview: Preview, notice: Option<String>) {
+        self.pager = Some(Pager::new(preview, notice, self.look, live::size()));
+    }
+}

@@ -1,0 +1,151 @@
+//! The terminal in other hands for a while: a program that shows a preview there, or the shell; and the signals that may
+//! come meanwhile.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use futures_util::{Stream, StreamExt as _};
+use nix::sys::signal::{Signal as Number, kill, raise};
+use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
+use nix::unistd::Pid;
+use tokio::process::Child;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+use super::super::live::{self, Raw};
+use super::super::{Happening, any_signal, one_signal};
+use super::canvas::tidy_up;
+use super::viewer::Viewer;
+
+/// A program that ends sooner than this has printed something, rather than shown it on a screen of its own.
+const GLANCE: Duration = Duration::from_secs(1);
+/// How long a program that was told to end may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is typed.
+pub(super) type Keys = Pin<Box<dyn Stream<Item = Happening> + Send>>;
+
+/// What ends a review from outside: signals, and nobody being there any more who wants it.
+pub(super) struct Signals {
+    signals: [io::Result<Signal>; 3],
+    gone: watch::Receiver<()>,
+}
+
+/// How a program had the terminal.
+pub(super) enum Lent {
+    /// It is back; and what the program's end means.
+    Returned(Result<(), String>),
+    /// The review is to end.
+    Stopped,
+}
+
+impl Signals {
+    /// Listens from now on. When the sender of `gone` is dropped, nobody wants the review any more.
+    pub(super) fn new(gone: watch::Receiver<()>) -> Self {
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        Self { signals: kinds.map(signal), gone }
+    }
+
+    /// Returns when one of them came.
+    pub(super) async fn any(&mut self) {
+        tokio::select! {
+            () = any_signal(&mut self.signals) => {}
+            _ = self.gone.changed() => {}
+        }
+    }
+
+    /// The same without the one that Ctrl-C sends, which is for the program that has the terminal.
+    async fn all_but_interrupt(&mut self) {
+        let [_, terminate, hangup] = &mut self.signals;
+        tokio::select! {
+            () = one_signal(terminate) => {}
+            () = one_signal(hangup) => {}
+            _ = self.gone.changed() => {}
+        }
+    }
+
+    /// From now on the signal that Ctrl-C sends says nothing. One that was meant for a program can arrive here after the
+    /// program ended, and must not end the review; while the terminal is ours, Ctrl-C is a key and sends none.
+    fn ignore_interrupts(&mut self) {
+        self.signals[0] = Err(io::ErrorKind::Interrupted.into());
+    }
+}
+
+/// What is typed from now on.
+pub(super) fn fresh_keys() -> Keys {
+    // Whoever read keys before may have left a wake-up behind. It would come together with the first key, and hide it
+    // until the second.
+    let _ = crossterm::event::poll(Duration::ZERO);
+    Box::pin(live::keys())
+}
+
+/// Gives the terminal to a program, and takes it back as it was when that has ended.
+pub(super) async fn lend(viewer: &Viewer, file: &Path, signals: &mut Signals) -> io::Result<Lent> {
+    let before = tcgetattr(io::stdin()).ok();
+    let start = Instant::now();
+    let mut child = match viewer.command(file).kill_on_drop(true).spawn() {
+        Ok(child) => child,
+        Err(error) => return Ok(Lent::Returned(viewer.judge(Err(error), None))),
+    };
+    let ended = tokio::select! {
+        ended = child.wait() => Some(ended),
+        () = signals.all_but_interrupt() => None,
+    };
+    if ended.is_none() {
+        end(&mut child).await;
+        tidy_up()?;
+    }
+    // A program that was killed or crashed may have left it in any mode.
+    if let Some(before) = before {
+        let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, &before);
+    }
+    signals.ignore_interrupts();
+    let Some(ended) = ended else { return Ok(Lent::Stopped) };
+    let result = viewer.judge(ended, None);
+    if result.is_ok() && start.elapsed() < GLANCE {
+        return wait_for_key(signals).await;
+    }
+    Ok(Lent::Returned(result))
+}
+
+/// Stops this process until the shell takes it up again.
+pub(super) fn suspend() -> io::Result<()> {
+    Ok(raise(Number::SIGTSTP)?)
+}
+
+async fn end(child: &mut Child) {
+    let id = child.id().and_then(|id| i32::try_from(id).ok());
+    if let Some(id) = id {
+        let _ = kill(Pid::from_raw(id), Number::SIGTERM);
+    }
+    if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
+        let _ = child.kill().await;
+    }
+}
+
+/// Leaves what was printed in sight until a key is pressed.
+async fn wait_for_key(signals: &mut Signals) -> io::Result<Lent> {
+    let _raw = Raw::enter()?;
+    let mut keys: Keys = fresh_keys();
+    io::stdout().write_all("\r\n[any key: back to the checklist] ".as_bytes())?;
+    io::stdout().flush()?;
+    loop {
+        let happening = tokio::select! {
+            happening = keys.next() => happening.unwrap_or(Happening::Stopped),
+            () = signals.any() => Happening::Stopped,
+        };
+        match happening {
+            Happening::Key(_) => break,
+            Happening::Stopped => return Ok(Lent::Stopped),
+            Happening::Update(_)
+            | Happening::Paste(_)
+            | Happening::Resized(_)
+            | Happening::Submitted(_)
+            | Happening::TimePassed => {}
+        }
+    }
+    io::stdout().write_all(b"\r\n")?;
+    Ok(Lent::Returned(Ok(())))
+}

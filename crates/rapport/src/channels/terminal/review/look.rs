@@ -1,0 +1,102 @@
+//! How a review looks on this terminal: which signs it can show, and how tones become styles of cells.
+
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Span;
+
+use super::super::style::{ColourChoice, Theme};
+use super::super::text::{Line, Tone};
+use super::selection::Mark;
+
+/// How a review looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// How tones look.
+    pub theme: Theme,
+    /// Which signs are used.
+    pub signs: Signs,
+}
+
+/// Which signs are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signs {
+    /// Check marks and lines.
+    Unicode,
+    /// Letters and dashes, for terminals that know no others.
+    Ascii,
+}
+
+impl Look {
+    /// The look for a terminal; `env` looks up a variable.
+    pub fn choose(colour: ColourChoice, env: impl Fn(&str) -> Option<String>) -> Self {
+        let locale =
+            ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(&env).find(|value| !value.is_empty());
+        let is_utf8 = locale.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"));
+        let is_console = env("TERM").is_some_and(|term| term == "linux");
+        let signs = if is_utf8 && !is_console { Signs::Unicode } else { Signs::Ascii };
+        Self { theme: Theme::choose(colour, env), signs }
+    }
+
+    /// A line with other signs where the terminal cannot show ours.
+    pub(super) fn signed(self, mut line: Line) -> Line {
+        match self.signs {
+            Signs::Unicode => {}
+            Signs::Ascii => {
+                let plain = |text: &str| text.chars().map(plain_sign).collect();
+                line.spans.iter_mut().for_each(|span| span.text = plain(&span.text));
+            }
+        }
+        line
+    }
+
+    /// The mark before an item or a group; always four columns wide.
+    pub(super) fn mark(self, mark: Mark) -> &'static str {
+        match (self.signs, mark) {
+            (Signs::Unicode, Mark::All) => "[✅]",
+            (Signs::Ascii, Mark::All) => "[x] ",
+            (_, Mark::None) => "[ ] ",
+            (_, Mark::Some) => "[–] ",
+        }
+    }
+
+    /// Puts a line into a row of cells, as much of it as fits.
+    pub(super) fn put(self, buffer: &mut Buffer, row: u16, line: Line) {
+        let area = buffer.area;
+        if row >= area.height {
+            return;
+        }
+        let line = self.signed(line);
+        let spans = line.spans.iter().map(|span| Span::styled(span.text.as_str(), self.style(span.tone)));
+        let line = ratatui::text::Line::from_iter(spans);
+        buffer.set_line(area.x, area.y + row, &line, area.width);
+    }
+
+    /// How a tone looks in cells.
+    fn style(self, tone: Tone) -> Style {
+        let plain = Style::new();
+        match (self.theme, tone) {
+            (Theme::Bare, _) | (_, Tone::Text) => plain,
+            (_, Tone::Strong) | (Theme::Mono, Tone::Here) => plain.add_modifier(Modifier::BOLD),
+            (_, Tone::Dim) => plain.add_modifier(Modifier::DIM),
+            (Theme::Mono, Tone::Good | Tone::Care | Tone::Bad) => plain,
+            (Theme::Colour, Tone::Here) => plain.fg(Color::Cyan).add_modifier(Modifier::BOLD),
+            (Theme::Colour, Tone::Good) => plain.fg(Color::Green),
+            (Theme::Colour, Tone::Care) => plain.fg(Color::Yellow),
+            (Theme::Colour, Tone::Bad) => plain.fg(Color::Red),
+        }
+    }
+}
+
+fn plain_sign(c: char) -> char {
+    match c {
+        '…' => '~',
+        '▶' | '›' | '❯' => '>',
+        '–' | '─' | '·' => '-',
+        '│' | '├' | '⋮' => '|',
+        '└' => '`',
+        '↑' => '^',
+        '↓' => 'v',
+        '✗' => '!',
+        _ => c,
+    }
+}

@@ -1,0 +1,120 @@
+//! Reviewing a plan of actions: a summary with one question, and where that is not enough a checklist with previews.
+//!
+//! [`summary`], [`checklist::Checklist`], [`pager::Pager`] and what a preview contains are functions of the plan; `sitting`
+//! drives them on a real terminal, which is always given back as it was. Nothing but a key or a line typed at it approves
+//! anything: when it closes, when a signal comes, when nothing more can be read, the review is left.
+
+pub mod checklist;
+pub mod look;
+pub mod pager;
+pub mod preview;
+
+mod by_lines;
+mod canvas;
+mod depends;
+mod desk;
+mod diff;
+mod lending;
+mod outline;
+mod selection;
+mod sitting;
+mod summary;
+mod typed;
+mod viewer;
+
+use std::io;
+
+use rapport_core::ActionPlan;
+use thiserror::Error;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::style::{ColourChoice, Theme};
+use super::text::{Line, Tone};
+use lending::Signals;
+pub use preview::{Fetch, Preview, Previewer, Replace, replace_exactly};
+pub use selection::{Group, Note, Pick, Selection};
+pub use summary::{PROMPT, summary};
+
+/// How a plan is reviewed.
+#[derive(Clone, Debug)]
+pub struct Review {
+    /// Whether somebody can see and type: input and output are terminals.
+    pub interactive: bool,
+    /// Whether to use colour.
+    pub colour: ColourChoice,
+    /// How previews are made and shown.
+    pub previewer: Previewer,
+}
+
+/// What a person decided about a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All of it is to be run, without further questions.
+    Approve(Selection),
+    /// This much of it is to be run, as one batch in the plan's order.
+    Run(Selection),
+    /// Nothing of it is to be run; the person has something to say instead.
+    Skip,
+    /// Nothing of it is to be run, and the person left; or the terminal or the process was told to go.
+    Quit,
+}
+
+/// Why there was no review.
+#[derive(Debug, Error)]
+pub enum ReviewError {
+    /// Nobody can see and type.
+    #[error("nobody can be asked about the plan without a terminal")]
+    NoTerminal,
+    /// The terminal cannot be read or written.
+    #[error("the terminal cannot be used: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Shows a plan, and what is wrong with it, until a person decided; on a thread of its own, because a terminal is written
+/// and programs are waited for there. Output goes to stdout, and the terminal is given back as it was. Dropped, the review
+/// is left as if by a signal.
+pub async fn review(plan: &ActionPlan, problems: &[String], config: &Review) -> Result<Verdict, ReviewError> {
+    let (plan, problems, config) = (plan.clone(), problems.to_vec(), config.clone());
+    let (_stay, gone) = watch::channel(());
+    let runtime = Handle::current();
+    let task = move || runtime.block_on(sit(&plan, &problems, &config, gone));
+    match tokio::task::spawn_blocking(task).await {
+        Ok(verdict) => verdict,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The program is coming to its end.
+        Err(_) => Ok(Verdict::Quit),
+    }
+}
+
+/// The same for a thread that may block. Not for one that runs async code: it panics there.
+pub fn review_blocking(
+    plan: &ActionPlan,
+    problems: &[String],
+    config: &Review,
+) -> Result<Verdict, ReviewError> {
+    let (_stay, gone) = watch::channel(());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(sit(plan, problems, config, gone))
+}
+
+async fn sit(
+    plan: &ActionPlan,
+    problems: &[String],
+    config: &Review,
+    gone: watch::Receiver<()>,
+) -> Result<Verdict, ReviewError> {
+    match config.interactive {
+        true => sitting::run(plan, problems, config, Signals::new(gone)).await,
+        false => Err(ReviewError::NoTerminal),
+    }
+}
+
+/// What a person would be asked, as plain text for where nobody can be: the summary and every action, without a single
+/// control character.
+pub fn unasked(plan: &ActionPlan, problems: &[String]) -> String {
+    let mut lines = summary(plan, problems);
+    let items = outline::items(plan, Group::Actions);
+    lines.extend(items.iter().map(|item| Line::new(Tone::Text, &format!("{} {}", item.label, item.what))));
+    lines.iter().map(|line| format!("{}\n", Theme::Bare.paint(line).trim_end())).collect()
+}

@@ -1,0 +1,164 @@
+//! What of a plan is to be done: a mark for every change and action, and what follows from leaving some out.
+
+use rapport_core::ActionPlan;
+
+use super::depends::Dependencies;
+
+/// Why something is left out, as the report says it.
+const UNCHECKED: &str = "left out when the plan was reviewed";
+
+/// The parts of a plan that can be taken or left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Changes of what the next turn is shown.
+    Context,
+    /// Changes of what is remembered.
+    Memos,
+    /// The actions.
+    Actions,
+}
+
+impl Group {
+    /// All of them, in the order of a plan.
+    pub const ALL: [Group; 3] = [Group::Context, Group::Memos, Group::Actions];
+
+    /// What it is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Group::Context => "Active Context",
+            Group::Memos => "Memos",
+            Group::Actions => "Action Plan",
+        }
+    }
+}
+
+/// What of a plan is to be done, in the plan's own order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// For every change of the Active Context.
+    pub context: Vec<Pick>,
+    /// For every change of the memos.
+    pub memos: Vec<Pick>,
+    /// For every action.
+    pub actions: Vec<Pick>,
+    /// What is done without something it builds on.
+    pub notes: Vec<Note>,
+}
+
+/// Whether one item is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// It is.
+    Taken,
+    /// It is not.
+    Left {
+        /// Why, in words for the report.
+        reason: String,
+    },
+}
+
+/// Something about one item that is done, because of another that is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Where the item is.
+    pub group: Group,
+    /// Which one there, from 0.
+    pub item: usize,
+    /// What about it: `runs without CREATE src/a.rs`.
+    pub text: String,
+}
+
+impl Pick {
+    /// Whether it is to be done.
+    pub fn is_taken(&self) -> bool {
+        match self {
+            Pick::Taken => true,
+            Pick::Left { .. } => false,
+        }
+    }
+}
+
+impl Selection {
+    /// Everything.
+    pub fn all(plan: &ActionPlan) -> Self {
+        Checks::all(plan).selection(&Dependencies::of(plan))
+    }
+
+    /// Whether everything is to be done.
+    pub fn is_all(&self) -> bool {
+        [&self.context, &self.memos, &self.actions].into_iter().flatten().all(Pick::is_taken)
+    }
+}
+
+/// The marks of a checklist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Checks([Vec<bool>; 3]);
+
+/// How many of a group are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    All,
+    Some,
+    None,
+}
+
+impl Checks {
+    /// Everything is checked.
+    pub(super) fn all(plan: &ActionPlan) -> Self {
+        let context = plan.context.as_ref().map_or(0, Vec::len);
+        Self([context, plan.memos.len(), plan.actions.len()].map(|items| vec![true; items]))
+    }
+
+    pub(super) fn of(&self, group: Group) -> &[bool] {
+        &self.0[group as usize]
+    }
+
+    /// Checks an item that is not, and the other way round.
+    pub(super) fn toggle(&mut self, group: Group, item: usize) {
+        if let Some(mark) = self.0[group as usize].get_mut(item) {
+            *mark = !*mark;
+        }
+    }
+
+    /// Checks a whole group, or nothing of it where all of it is checked.
+    pub(super) fn toggle_group(&mut self, group: Group) {
+        let to = self.mark(group) != Mark::All;
+        self.0[group as usize].fill(to);
+    }
+
+    /// Checks everything, or nothing where everything is checked.
+    pub(super) fn toggle_all(&mut self) {
+        let to = self.checked() != self.total();
+        self.0.iter_mut().for_each(|marks| marks.fill(to));
+    }
+
+    pub(super) fn mark(&self, group: Group) -> Mark {
+        let marks = self.of(group);
+        match marks.iter().filter(|mark| **mark).count() {
+            0 => Mark::None,
+            checked if checked == marks.len() => Mark::All,
+            _ => Mark::Some,
+        }
+    }
+
+    pub(super) fn checked(&self) -> usize {
+        self.0.iter().flatten().filter(|mark| **mark).count()
+    }
+
+    pub(super) fn total(&self) -> usize {
+        self.0.iter().map(Vec::len).sum()
+    }
+
+    pub(super) fn selection(&self, dependencies: &Dependencies) -> Selection {
+        let pick = |taken: &bool| match taken {
+            true => Pick::Taken,
+            false => Pick::Left { reason: UNCHECKED.into() },
+        };
+        let [context, memos, actions] = self.0.each_ref().map(|marks| marks.iter().map(pick).collect());
+        let notes = [Group::Context, Group::Actions].into_iter().flat_map(|group| {
+            let notes = dependencies.notes(group, self).into_iter().enumerate();
+            notes.filter_map(move |(item, text)| Some(Note { group, item, text: text? }))
+        });
+        Selection { context, memos, actions, notes: notes.collect() }
+    }
+}

@@ -1,0 +1,294 @@
+//! A review on a real terminal: shows the summary and asks the one question, by key or by line.
+
+use std::io::{self, Write as _};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use futures_util::StreamExt as _;
+use rapport_core::ActionPlan;
+
+use super::super::Happening;
+use super::super::keys::plain_char;
+use super::super::live::{self, Raw};
+use super::super::style::Theme;
+use super::super::text::{Line, Tone};
+use super::super::words::count;
+use super::by_lines::{self, Request};
+use super::canvas::{given_back, tidy_up, watch_panics};
+use super::checklist::Checklist;
+use super::desk::{self, Left};
+use super::lending::{self, Signals};
+use super::look::Look;
+use super::preview::preview;
+use super::selection::Selection;
+use super::viewer::Shelf;
+use super::{Review, ReviewError, Verdict, summary, typed};
+
+/// What is said where a key or a line is none of the answers.
+const EXPLAINED: &str = "a approves all, m modifies, s skips, q quits; nothing else decides.";
+
+/// What was answered to the one question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Approve,
+    Modify,
+    Skip,
+    Quit,
+}
+
+/// How an answer is given here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// By a key.
+    Keys,
+    /// By a line, where the terminal can do no more.
+    Lines,
+}
+
+struct Sitting<'a> {
+    plan: &'a ActionPlan,
+    config: &'a Review,
+    look: Look,
+    manner: Manner,
+    signals: Signals,
+    shelf: Shelf,
+}
+
+/// Reviews a plan.
+pub(super) async fn run(
+    plan: &ActionPlan,
+    problems: &[String],
+    config: &Review,
+    signals: Signals,
+) -> Result<Verdict, ReviewError> {
+    let env = |name: &str| std::env::var(name).ok();
+    let mut look = Look::choose(config.colour, env);
+    let manner = match env("TERM").as_deref() {
+        Some("dumb") => Manner::Lines,
+        Some(_) | None => Manner::Keys,
+    };
+    match manner {
+        Manner::Keys => tidy_up()?,
+        Manner::Lines => look.theme = Theme::Bare,
+    }
+    let sitting = Sitting { plan, config, look, manner, signals, shelf: Shelf::default() };
+    sitting.decide(problems).await
+}
+
+impl Sitting<'_> {
+    async fn decide(mut self, problems: &[String]) -> Result<Verdict, ReviewError> {
+        self.print(&summary(self.plan, problems))?;
+        self.discard()?;
+        let mut checklist = Checklist::new(self.plan, self.look, live::size());
+        loop {
+            let answer = match self.manner {
+                Manner::Keys => self.ask_by_key().await?,
+                Manner::Lines => self.ask_by_line().await?,
+            };
+            match answer {
+                Answer::Approve => return Ok(Verdict::Approve(Selection::all(self.plan))),
+                Answer::Skip => return Ok(Verdict::Skip),
+                Answer::Quit => return Ok(Verdict::Quit),
+                Answer::Modify => {}
+            }
+            let left = match self.manner {
+                Manner::Keys => {
+                    let (previewer, shelf) = (&self.config.previewer, &mut self.shelf);
+                    desk::run(self.plan, previewer, self.look, &mut checklist, shelf, &mut self.signals)
+                        .await?
+                }
+                Manner::Lines => self.modify_by_lines(&mut checklist).await?,
+            };
+            match left {
+                Left::With(verdict) => return Ok(verdict),
+                Left::ToSummary => self.remind(&checklist)?,
+            }
+        }
+    }
+
+    /// What was typed before anything was asked is no answer.
+    fn discard(&self) -> io::Result<()> {
+        match self.manner {
+            Manner::Lines => typed::discard(),
+            Manner::Keys => {
+                let _raw = Raw::enter()?;
+                watch_panics();
+                while crossterm::event::poll(std::time::Duration::ZERO)? {
+                    crossterm::event::read()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// What is not checked is kept, but approving all means all.
+    fn remind(&self, checklist: &Checklist) -> io::Result<()> {
+        let unchecked = checklist.unchecked();
+        if unchecked == 0 {
+            return Ok(());
+        }
+        let items = count(unchecked, "item");
+        let words =
+            format!("{items} not checked: (m)odify goes back to that, (a)pprove all runs everything.");
+        self.print(&[Line::new(Tone::Care, &words)])
+    }
+
+    async fn ask_by_key(&mut self) -> io::Result<Answer> {
+        let mut raw = Raw::enter()?;
+        let mut keys = lending::fresh_keys();
+        self.write("", &summary::prompt(), " ")?;
+        loop {
+            let happening = tokio::select! {
+                happening = keys.next() => happening.unwrap_or(Happening::Stopped),
+                () = self.signals.any() => Happening::Stopped,
+                () = given_back() => {
+                    live::raw_again()?;
+                    self.write("\r", &summary::prompt(), " ")?;
+                    continue;
+                }
+            };
+            match happening {
+                Happening::Key(key) if is_suspending(key) => {
+                    self.write("", &Line::empty(), "\r\n")?;
+                    drop((keys, raw));
+                    lending::suspend()?;
+                    (raw, keys) = (Raw::enter()?, lending::fresh_keys());
+                    self.write("\r", &summary::prompt(), " ")?;
+                }
+                Happening::Key(key) => match answer(key) {
+                    Some((answer, word)) => {
+                        self.write("", &Line::new(Tone::Here, word), "\r\n")?;
+                        drop((keys, raw));
+                        return Ok(answer);
+                    }
+                    None => {
+                        self.write("\r\n", &Line::new(Tone::Care, EXPLAINED), "\r\n")?;
+                        self.write("", &summary::prompt(), " ")?;
+                    }
+                },
+                Happening::Stopped => {
+                    // A terminal that is gone cannot show that one leaves it, and one leaves it all the same.
+                    let _ = self.write("", &Line::empty(), "\r\n");
+                    return Ok(Answer::Quit);
+                }
+                Happening::Update(_)
+                | Happening::Paste(_)
+                | Happening::Resized(_)
+                | Happening::Submitted(_)
+                | Happening::TimePassed => {}
+            }
+        }
+    }
+
+    async fn ask_by_line(&mut self) -> io::Result<Answer> {
+        loop {
+            self.write("", &summary::prompt(), " ")?;
+            let Some(line) = self.next_line().await? else { return Ok(Answer::Quit) };
+            match line.to_lowercase().as_str() {
+                "a" | "approve" | "approve all" => return Ok(Answer::Approve),
+                "m" | "modify" => return Ok(Answer::Modify),
+                "s" | "skip" => return Ok(Answer::Skip),
+                "q" | "quit" => return Ok(Answer::Quit),
+                _ => self.print(&[Line::new(Tone::Care, EXPLAINED)])?,
+            }
+        }
+    }
+
+    async fn modify_by_lines(&mut self, checklist: &mut Checklist) -> io::Result<Left> {
+        self.print(&checklist.numbered())?;
+        loop {
+            self.write("", &Line::new(Tone::Strong, by_lines::PROMPT), " ")?;
+            let Some(line) = self.next_line().await? else { return Ok(Left::With(Verdict::Quit)) };
+            match by_lines::request(&line, checklist) {
+                Request::Toggle(nodes) => {
+                    nodes.into_iter().for_each(|node| checklist.toggle_node(node));
+                    self.print(&checklist.numbered())?;
+                }
+                Request::ToggleAll => {
+                    checklist.toggle_all();
+                    self.print(&checklist.numbered())?;
+                }
+                Request::Preview(node) => {
+                    let shown = preview(self.plan, checklist.checks(), node, &self.config.previewer).await;
+                    self.print(&[Line::new(Tone::Strong, &shown.title)])?;
+                    self.print(&shown.lines)?;
+                }
+                Request::Run => return Ok(Left::With(Verdict::Run(checklist.selection()))),
+                Request::Back => return Ok(Left::ToSummary),
+                Request::Quit => return Ok(Left::With(Verdict::Quit)),
+                Request::Unclear(why) => self.print(&[Line::new(Tone::Care, &why)])?,
+            }
+        }
+    }
+
+    /// The next line; `None` when there is none to come, or a signal came.
+    async fn next_line(&mut self) -> io::Result<Option<String>> {
+        let line = tokio::select! {
+            line = typed::line() => line?,
+            () = self.signals.any() => None,
+        };
+        if line.is_none() {
+            let _ = self.write("", &Line::empty(), "\n");
+        }
+        Ok(line)
+    }
+
+    /// Prints lines, each in as many rows as it takes.
+    fn print(&self, lines: &[Line]) -> io::Result<()> {
+        let columns = live::size().columns;
+        let rows = lines.iter().flat_map(|line| line.rows(columns));
+        let text: String =
+            rows.map(|row| format!("{}\n", self.look.theme.paint(&self.look.signed(row)))).collect();
+        io::stdout().write_all(text.as_bytes())?;
+        io::stdout().flush()
+    }
+
+    /// Writes a line between two other things, which stay as they are.
+    fn write(&self, before: &str, line: &Line, after: &str) -> io::Result<()> {
+        let painted = self.look.theme.paint(&self.look.signed(line.clone()));
+        write!(io::stdout(), "{before}{painted}{after}")?;
+        io::stdout().flush()
+    }
+}
+
+fn answer(key: KeyEvent) -> Option<(Answer, &'static str)> {
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match (key.code, plain_char(key)) {
+        (KeyCode::Char('c' | 'd'), None) if is_control => Some((Answer::Quit, "quit")),
+        (_, Some('a' | 'A')) => Some((Answer::Approve, "approve all")),
+        (_, Some('m' | 'M')) => Some((Answer::Modify, "modify")),
+        (_, Some('s' | 'S')) => Some((Answer::Skip, "skip")),
+        (_, Some('q' | 'Q')) => Some((Answer::Quit, "quit")),
+        _ => None,
+    }
+}
+
+fn is_suspending(key: KeyEvent) -> bool {
+    key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('z')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_28_only_the_four_letters_answer() {
+        let plain = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+        let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
+        let given = |key| answer(key).map(|(answer, _)| answer);
+        for (key, expected) in [
+            (plain('a'), Some(Answer::Approve)),
+            (plain('M'), Some(Answer::Modify)),
+            (plain('s'), Some(Answer::Skip)),
+            (plain('q'), Some(Answer::Quit)),
+            (control('c'), Some(Answer::Quit)),
+            (control('d'), Some(Answer::Quit)),
+            (control('a'), None),
+            (plain('y'), None),
+            (plain(' '), None),
+            (KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), None),
+            (KeyEvent::new(KeyCode::Char('a'), KeyModifiers::ALT), None),
+        ] {
+            assert_eq!(given(key), expected, "{key:?}");
+        }
+    }
+}

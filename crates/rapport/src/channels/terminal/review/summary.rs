@@ -1,0 +1,71 @@
+//! The first look at a plan: what changes, how many actions of which kind, and the one question.
+
+use rapport_core::{ActionPlan, Change, Sign};
+
+use super::super::safe;
+use super::super::text::{Line, Tone, width};
+use super::outline;
+
+/// How wide the rules are, and how far to the right a comment is moved to stand below another.
+const RULE: usize = 68;
+const COMMENTS: usize = 56;
+
+/// What is asked below the summary.
+pub const PROMPT: &str = "Execute this plan? (a)pprove all / (m)odify / (s)kip / (q)uit ›";
+
+/// A plan in brief, with what is wrong with it, without the question.
+pub fn summary(plan: &ActionPlan, problems: &[String]) -> Vec<Line> {
+    let rule = || Line::new(Tone::Dim, &"-".repeat(RULE));
+    let title = Line::new(Tone::Here, "▶ ").and(Tone::Strong, &format!("Reviewing Plan: \"{}\"", plan.title));
+    let mut lines = vec![title.hanging(2), rule(), Line::empty()];
+    let context = plan.context.as_deref().unwrap_or_default();
+    for (heading, changes) in [("Active Context:", context), ("memos.yaml:", plan.memos.as_slice())] {
+        if !changes.is_empty() {
+            lines.push(Line::new(Tone::Strong, heading).indented(1));
+            lines.extend(changed(changes));
+            lines.push(Line::empty());
+        }
+    }
+    lines.push(Line::new(Tone::Strong, "Action Plan:").indented(1));
+    lines.extend(outline::counts(&plan.actions).iter().map(|counted| entry("- ", Tone::Text, counted)));
+    if plan.actions.is_empty() {
+        lines.push(entry("- ", Tone::Dim, "nothing to do"));
+    }
+    if !problems.is_empty() {
+        lines.push(Line::empty());
+        lines.push(Line::new(Tone::Strong, "Problems:").indented(1));
+        lines.extend(problems.iter().map(|problem| entry("✗ ", Tone::Bad, problem)));
+    }
+    lines.extend([Line::empty(), rule()]);
+    lines
+}
+
+/// The question below it.
+pub(super) fn prompt() -> Line {
+    Line::new(Tone::Strong, PROMPT)
+}
+
+fn entry(sign: &str, tone: Tone, text: &str) -> Line {
+    Line::new(tone, sign).and(tone, text).hanging(2).indented(2)
+}
+
+/// Changes below each other, and so are their comments unless something long is in the way.
+fn changed(changes: &[Change]) -> Vec<Line> {
+    let shown_width = |change: &Change| width(&safe::line(&change.what));
+    let widths = changes.iter().map(shown_width).filter(|width| *width <= COMMENTS);
+    let column = widths.max().unwrap_or(0);
+    let line = |change: &Change| {
+        let tone = match change.sign {
+            Sign::Add => Tone::Good,
+            Sign::Remove => Tone::Bad,
+        };
+        let line = Line::new(tone, &format!("{:<11} ", outline::change_label(change.sign)));
+        let line = line.and(Tone::Text, &change.what).hanging(12);
+        let gap = " ".repeat(column.saturating_sub(shown_width(change)) + 1);
+        match &change.comment {
+            Some(comment) => line.and(Tone::Dim, &format!("{gap}# {comment}")).indented(2),
+            None => line.indented(2),
+        }
+    };
+    changes.iter().map(line).collect()
+}

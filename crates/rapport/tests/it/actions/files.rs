@@ -1,0 +1,198 @@
+//! CREATE and EDIT: at once or not at all, inside the project, and only what the plan says.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use rapport::actions::{Details, FileChange, OnDisk};
+use rapport_core::Deed;
+use rapport_core::check::{Contents, Kind, Project as _};
+
+use super::{Stage, create, details, edit, overwrite, plan, told};
+
+/// Carries out one action in a project with a few files, and checks what is said and what the file is then.
+async fn check(deed: Deed, said: &str, file: &str, content: Option<&str>) {
+    let stage = Stage::new()
+        .with("a.txt", "one\ntwo\nthree\n")
+        .with("regex.txt", "a.*b [x] (y) $1 \\d+ ^\n")
+        .with("dos.txt", "one\r\ntwo\r\nthree\r\n")
+        .with("twice.txt", "x x")
+        .with("aaa.txt", "aaa")
+        .with("binary", b"one\0two")
+        .with("latin", b"caf\xe9 one")
+        .with("folder/inner.txt", "inner")
+        .with("../outside/secret.txt", "secret");
+    symlink(stage.path("../outside"), stage.path("way_out")).unwrap();
+    symlink(stage.path("../outside/secret.txt"), stage.path("secret_link")).unwrap();
+    symlink("folder", stage.path("way_in")).unwrap();
+    symlink("a.txt", stage.path("link.txt")).unwrap();
+    symlink("nowhere", stage.path("dangling")).unwrap();
+    let before = stage.everything();
+    let ran = stage.run(&plan([deed.clone()])).await;
+    assert_eq!(told(&ran), [said], "{deed:?}");
+    assert_eq!(stage.text(file).as_deref(), content, "{deed:?}");
+    assert_eq!(stage.text("../outside/secret.txt").unwrap(), "secret");
+    assert_eq!(fs::read_dir(stage.path("../outside")).unwrap().count(), 1, "{deed:?}");
+    if said != "done" {
+        assert_eq!(stage.everything(), before, "a failure changes nothing: {deed:?}");
+    }
+    stage.undo();
+    assert_eq!(stage.everything(), before, "undone: {deed:?}");
+}
+
+#[tokio::test]
+async fn file_40_create_makes_files_and_folders() {
+    check(create("new.txt", "new\n"), "done", "new.txt", Some("new\n")).await;
+    check(create("x/y/z/new.txt", "new"), "done", "x/y/z/new.txt", Some("new")).await;
+    check(create("way_in/new.txt", "new"), "done", "folder/new.txt", Some("new")).await;
+    check(create("./folder/../new.txt", "new"), "done", "new.txt", Some("new")).await;
+    check(create("Ünï cödé.txt", "new"), "done", "Ünï cödé.txt", Some("new")).await;
+    check(overwrite("a.txt", "new"), "done", "a.txt", Some("new")).await;
+    check(overwrite("link.txt", "new"), "done", "a.txt", Some("new")).await;
+    check(overwrite("binary", "text"), "done", "binary", Some("text")).await;
+    let there = "failed: a.txt is there already, and the plan does not say Overwrite";
+    check(create("a.txt", "new"), there, "a.txt", Some("one\ntwo\nthree\n")).await;
+    check(
+        overwrite("folder", "new"),
+        "failed: folder is a directory, not a file",
+        "folder/inner.txt",
+        Some("inner"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn file_40_edit_changes_what_is_there_exactly_once() {
+    let a = Some("one\ntwo\nthree\n");
+    check(edit("a.txt", &[("two\n", "2\n")]), "done", "a.txt", Some("one\n2\nthree\n")).await;
+    check(edit("a.txt", &[("one", "1"), ("1\ntwo", "12")]), "done", "a.txt", Some("12\nthree\n")).await;
+    check(edit("link.txt", &[("two\n", "")]), "done", "a.txt", Some("one\nthree\n")).await;
+    check(edit("regex.txt", &[("a.*b [x] (y) $1 \\d+ ^", "$0 \\1")]), "done", "regex.txt", Some("$0 \\1\n"))
+        .await;
+    let dos = Some("one\r\n2\r\n2b\r\nthree\r\n");
+    check(edit("dos.txt", &[("one\ntwo\n", "one\n2\n2b\n")]), "done", "dos.txt", dos).await;
+    let absent = "failed: a.txt: edit 2 (plan.md:7): FIND is not there";
+    check(edit("a.txt", &[("one", "1"), ("four", "4")]), absent, "a.txt", a).await;
+    let twice =
+        |file: &str| format!("failed: {file}: edit 1 (plan.md:7): FIND is there 2 times, on lines 1, 1");
+    check(edit("twice.txt", &[("x", "y")]), &twice("twice.txt"), "twice.txt", Some("x x")).await;
+    check(edit("aaa.txt", &[("aa", "y")]), &twice("aaa.txt"), "aaa.txt", Some("aaa")).await;
+    check(edit("none.txt", &[("x", "y")]), "failed: none.txt is not there", "none.txt", None).await;
+    for file in ["binary", "latin"] {
+        let said = format!("failed: {file} is not text, and only text can be edited");
+        check(edit(file, &[("one", "two")]), &said, "a.txt", a).await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_leads_out_of_the_project() {
+    let outside = [
+        "../outside/secret.txt",
+        "folder/../../outside/secret.txt",
+        "way_out/secret.txt",
+        "way_out/new.txt",
+        "secret_link",
+        "/etc/passwd",
+        "way_in/../../outside/secret.txt",
+    ];
+    for path in outside {
+        let said = format!("failed: {path} is outside the project");
+        check(overwrite(path, "new"), &said, "a.txt", Some("one\ntwo\nthree\n")).await;
+        check(edit(path, &[("secret", "x")]), &said, "a.txt", Some("one\ntwo\nthree\n")).await;
+    }
+    for path in ["", ".", "folder/"] {
+        let said = format!("failed: {path:?} is not the path of a file");
+        check(overwrite(path, "new"), &said, "a.txt", Some("one\ntwo\nthree\n")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_link_that_leads_nowhere_is_not_written_through() {
+    let stage = Stage::new();
+    symlink("/nonexistent/place", stage.path("dangling")).unwrap();
+    let ran = stage.run(&plan([overwrite("dangling", "x")])).await;
+    assert!(told(&ran)[0].ends_with("a symbolic link that leads nowhere"), "{:?}", told(&ran));
+}
+
+#[tokio::test]
+async fn the_journal_is_not_for_plans() {
+    let mut stage = Stage::new();
+    stage.place.journal = stage.path(".rapport/batch");
+    let ran = stage.run(&plan([overwrite(".rapport/batch/journal.jsonl", "x")])).await;
+    let said = "failed: .rapport/batch/journal.jsonl is in the journal of this batch";
+    assert_eq!(told(&ran), [said]);
+}
+
+#[tokio::test]
+async fn modes_are_kept_and_new_files_get_the_usual_one() {
+    let stage = Stage::new().with("run.sh", "echo one").with("private", "one");
+    let mode = |file: &str| fs::metadata(stage.path(file)).unwrap().permissions().mode() & 0o7777;
+    fs::set_permissions(stage.path("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(stage.path("private"), fs::Permissions::from_mode(0o600)).unwrap();
+    stage.write("usual", "");
+    let plan = plan([edit("run.sh", &[("one", "two")]), overwrite("private", "two"), create("new", "new")]);
+    assert_eq!(told(&stage.run(&plan).await), ["done", "done", "done"]);
+    assert_eq!((mode("run.sh"), mode("private"), mode("new")), (0o755, 0o600, mode("usual")));
+    for kept in fs::read_dir(stage.place.journal.join("before")).unwrap() {
+        let mode = kept.unwrap().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "what only its owner may read stays so");
+    }
+    fs::set_permissions(stage.path("run.sh"), fs::Permissions::from_mode(0o644)).unwrap();
+    stage.undo();
+    assert_eq!((mode("run.sh"), mode("private")), (0o755, 0o600));
+}
+
+#[tokio::test]
+async fn a_file_changed_since_planning_is_looked_at_as_it_is() {
+    let stage = Stage::new().with("a.txt", "one two");
+    let plan = plan([edit("a.txt", &[("two", "2")])]);
+    stage.write("a.txt", "zero one two");
+    assert_eq!(told(&stage.run(&plan).await), ["done"]);
+    assert_eq!(stage.text("a.txt").unwrap(), "zero one 2");
+    stage.undo();
+    assert_eq!(stage.text("a.txt").unwrap(), "zero one two");
+}
+
+#[tokio::test]
+async fn what_changes_nothing_is_done_and_says_so() {
+    let stage = Stage::new().with("a.txt", "one");
+    let changed = edit("a.txt", &[("one", "1")]);
+    let ran = stage.run(&plan([overwrite("a.txt", "one"), create("b.txt", "b"), changed])).await;
+    let Details::File { change: FileChange::Changed, diff: Some(diff), .. } = details(&ran, 2) else {
+        panic!()
+    };
+    assert!(diff.contains("-one") && diff.contains("+1"), "{diff}");
+    let file = |path: &str, change| Details::File { path: path.into(), change, diff: None };
+    assert_eq!(details(&ran, 0), &file("a.txt", FileChange::Unchanged));
+    assert_eq!(details(&ran, 1), &file("b.txt", FileChange::Made));
+}
+
+#[test]
+fn plans_are_checked_against_the_project_on_disk() {
+    let stage =
+        Stage::new().with("a.txt", "one").with("sub/b", b"\0").with("../outside/secret.txt", "secret");
+    symlink(stage.path("../outside"), stage.path("way_out")).unwrap();
+    let project = OnDisk::new(&stage.place.project).unwrap();
+    let kinds = [
+        ("a.txt", Kind::File),
+        ("sub", Kind::Directory),
+        ("", Kind::Directory),
+        ("sub/b", Kind::File),
+        ("A.txt", Kind::Missing),
+        ("c/d", Kind::Missing),
+        ("a.txt/x", Kind::Missing),
+        ("way_out", Kind::LinkOut),
+        ("way_out/secret.txt", Kind::LinkOut),
+    ];
+    for (path, kind) in kinds {
+        assert_eq!(project.exists(path), kind, "{path}");
+        assert_eq!(project.resolves_inside(path), kind != Kind::LinkOut, "{path}");
+    }
+    assert!(!project.resolves_inside("../x"));
+    for path in ["sub", "none", "way_out/secret.txt"] {
+        assert_eq!(project.read(path), Contents::Missing, "{path}");
+    }
+    assert_eq!(project.read("sub/b"), Contents::Binary);
+    assert_eq!(project.read("a.txt"), Contents::Text("one".into()));
+    stage.write("a.txt", "two");
+    assert_eq!(project.read("a.txt"), Contents::Text("one".into()), "one check sees one state");
+}

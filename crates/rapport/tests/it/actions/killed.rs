@@ -1,0 +1,238 @@
+//! kill -9 at every point at which a batch or an undo writes: resumed it comes out the same, undone nothing is left of it,
+//! and no command runs twice.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use rapport::actions::journal::Journal;
+use rapport::actions::{Choice, Interrupted, LaterChanges, Ran, Stop, undo};
+use rapport_core::ActionPlan;
+
+use super::{Nobody, Stage, allowed_to_fail, create, edit, execute, overwrite, plan, told};
+
+/// Where the child process finds its stage, and what it is to do there.
+const STAGE: &str = "RAPPORT_TEST_ACTIONS_STAGE";
+const DO: &str = "RAPPORT_TEST_ACTIONS_DO";
+
+fn story() -> ActionPlan {
+    plan([
+        create("new/deep/a.txt", "a\n"),
+        edit("b.txt", &[("one", "1")]),
+        execute("echo ran >> new/ran.txt"),
+        overwrite("b.txt", "two\n"),
+        allowed_to_fail("echo again >> new/ran.txt; false"),
+        create("c.txt", "c\n"),
+    ])
+}
+
+fn stage(directory: &Path) -> Stage {
+    Stage::at(directory).with("b.txt", "one\n").with("untouched.txt", "x\n")
+}
+
+/// What has to come out.
+fn expected() -> BTreeMap<String, String> {
+    [
+        ("b.txt", "two\n"),
+        ("c.txt", "c\n"),
+        ("new/", ""),
+        ("new/deep/", ""),
+        ("new/deep/a.txt", "a\n"),
+        ("new/ran.txt", "ran\nagain\n"),
+        ("untouched.txt", "x\n"),
+    ]
+    .map(|(path, content)| (path.to_owned(), content.to_owned()))
+    .into()
+}
+
+#[tokio::test]
+#[ignore = "the process that is killed; the tests beside it start it"]
+async fn the_process_that_is_killed() {
+    let directory = std::env::var(STAGE).unwrap();
+    let stage = Stage::at(Path::new(&directory));
+    match std::env::var(DO).unwrap().as_str() {
+        "run" => drop(stage.run(&story()).await),
+        "resume" => drop(stage.resume(&story(), Interrupted::GoOn).await),
+        "undo" => drop(undo(&stage.place, LaterChanges::Refuse).unwrap()),
+        other => panic!("{other}"),
+    }
+}
+
+/// Does something in another process and kills it at this point. Whether it came that far.
+fn is_killed(directory: &Path, what: &str, point: u32) -> bool {
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "actions::killed::the_process_that_is_killed", "--ignored"])
+        .env(STAGE, directory)
+        .env(DO, what)
+        .env("RAPPORT_TRIAL_ACTIONS", point.to_string())
+        .output()
+        .unwrap();
+    let killed = status.status.signal() == Some(9);
+    assert!(killed || status.status.success(), "{what} {point}: {}", String::from_utf8_lossy(&status.stdout));
+    killed
+}
+
+#[tokio::test]
+async fn killed_anywhere_it_goes_on_and_no_command_runs_twice() {
+    let mut points = 0;
+    loop {
+        let directory = tempfile::tempdir().unwrap();
+        let stage = stage(directory.path());
+        if !is_killed(directory.path(), "run", points + 1) {
+            assert_eq!(stage.everything(), expected());
+            break;
+        }
+        points += 1;
+        let ran = finish(&stage).await;
+        check(&stage, &ran, points);
+    }
+    assert!(points >= 35, "only {points} points");
+}
+
+#[tokio::test]
+async fn killed_twice_it_goes_on_the_same() {
+    for point in (1..).step_by(5) {
+        let directory = tempfile::tempdir().unwrap();
+        let stage = stage(directory.path());
+        if !is_killed(directory.path(), "run", point) {
+            break;
+        }
+        if Journal::is_in(&stage.place.journal) {
+            is_killed(directory.path(), "resume", 1 + point % 7);
+        }
+        let ran = finish(&stage).await;
+        check(&stage, &ran, point);
+    }
+}
+
+#[tokio::test]
+async fn killed_anywhere_it_can_be_undone() {
+    for point in 1.. {
+        let directory = tempfile::tempdir().unwrap();
+        let stage = stage(directory.path());
+        let before = stage.everything();
+        if !is_killed(directory.path(), "run", point) {
+            break;
+        }
+        if Journal::is_in(&stage.place.journal) {
+            stage.undo();
+        }
+        assert_eq!(without_commands(&stage), before, "point {point}");
+    }
+}
+
+#[tokio::test]
+async fn an_undo_killed_anywhere_is_finished_by_the_next() {
+    let mut points = 0;
+    loop {
+        let directory = tempfile::tempdir().unwrap();
+        let stage = stage(directory.path());
+        let before = stage.everything();
+        stage.run(&story()).await;
+        let killed = is_killed(directory.path(), "undo", points + 1);
+        let undone = stage.undo();
+        assert_eq!(without_commands(&stage), before, "point {points}");
+        assert_eq!(undone.remaining.len(), 2);
+        if !killed {
+            break;
+        }
+        points += 1;
+        // Where the last line of the journal was written, it is over.
+        if !undone.restored.is_empty() {
+            assert_eq!(
+                (undone.restored, undone.removed.len()),
+                (vec!["b.txt".to_owned()], 2),
+                "point {points}"
+            );
+        }
+    }
+    assert!(points > 8, "only {points} points");
+}
+
+/// Goes on to the end; where a command may have run, a person looks, and says to go on.
+async fn finish(stage: &Stage) -> Ran {
+    let plan = story();
+    if !Journal::is_in(&stage.place.journal) {
+        return stage.run(&plan).await;
+    }
+    let mut ran = stage.resume(&plan, Interrupted::Halt).await;
+    while ran.unfinished {
+        let cut_off = told(&ran).iter().position(|said| said == "failed: interrupted: it may have run");
+        let n = cut_off.unwrap_or_else(|| panic!("{:?}", told(&ran)));
+        assert!([2, 4].contains(&n), "only commands are left open: {:?}", told(&ran));
+        assert!(told(&ran)[n + 1].ends_with("was interrupted; it may have run"), "{:?}", told(&ran));
+        let files = stage.everything();
+        assert_eq!(
+            stage.resume(&plan, Interrupted::Halt).await,
+            ran,
+            "nothing happens before somebody decides"
+        );
+        assert_eq!(stage.everything(), files);
+        let batch = stage.batch(&plan);
+        ran = batch.resume(Interrupted::GoOn, &Nobody, &mut |_| {}, &Stop::never()).await.unwrap();
+    }
+    ran
+}
+
+/// Files are as written down, and each command ran once, or not at all where that was said.
+fn check(stage: &Stage, ran: &Ran, point: u32) {
+    let mut files = stage.everything();
+    let ran_commands = files.remove("new/ran.txt").unwrap_or_default();
+    let mut wanted = expected();
+    wanted.remove("new/ran.txt");
+    assert_eq!(files, wanted, "point {point}");
+    for (n, line, said) in [(2, "ran", "done"), (4, "again", "failed: exit code 1")] {
+        let times = ran_commands.lines().filter(|found| *found == line).count();
+        let told = told(ran)[n].clone();
+        if told == "failed: interrupted: it may have run" {
+            assert!(times <= 1, "point {point}: {line} ran {times} times");
+        } else {
+            assert_eq!((told.as_str(), times), (said, 1), "point {point}");
+        }
+    }
+    for n in [0, 1, 3, 5] {
+        assert_eq!(told(ran)[n], "done", "point {point}");
+    }
+}
+
+/// The project without what commands made, which no undo knows of.
+fn without_commands(stage: &Stage) -> BTreeMap<String, String> {
+    let _ = std::fs::remove_file(stage.path("new/ran.txt"));
+    let _ = std::fs::remove_dir(stage.path("new"));
+    stage.everything()
+}
+
+/// A line that was cut short at any byte was never acknowledged; all before it count.
+#[tokio::test]
+async fn a_journal_cut_short_anywhere_has_what_was_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let stage = stage(directory.path());
+    stage.run(&plan([create("a", "a"), edit("b.txt", &[("one", "1")])])).await;
+    let whole = std::fs::read(stage.place.journal.join("journal.jsonl")).unwrap();
+    let facts = Journal::open(&stage.place.journal).unwrap().facts().to_vec();
+    let other = directory.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    for length in 0..=whole.len() {
+        std::fs::write(other.join("journal.jsonl"), &whole[..length]).unwrap();
+        let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(Journal::open(&other).unwrap().facts(), &facts[..lines], "{length} bytes");
+        let cut = std::fs::read(other.join("journal.jsonl")).unwrap();
+        assert!(cut.is_empty() || cut.ends_with(b"\n"), "what was cut short is gone");
+    }
+}
+
+/// A choice is what was approved: it is in the journal, and a resumed batch goes by it.
+#[tokio::test]
+async fn what_was_skipped_stays_skipped_when_resumed() {
+    let directory = tempfile::tempdir().unwrap();
+    let stage = stage(directory.path());
+    let plan = plan([create("a", ""), create("b", "")]);
+    let (stopper, stop) = Stop::new();
+    stopper.stop();
+    let choices = [Choice::Run, Choice::Skip { reason: "no".into() }];
+    let ran = stage.batch(&plan).run(&choices, &Nobody, &mut |_| {}, &stop).await.unwrap();
+    assert!(ran.unfinished);
+    let ran = stage.resume(&plan, Interrupted::Halt).await;
+    assert_eq!(told(&ran), ["done", "skipped: no"]);
+}

@@ -1,0 +1,22 @@
+//! Which program shows previews is a setting.
+
+use rapport::config::{Layer, Settings};
+use tempfile::TempDir;
+
+/// FILE-36: `preview_command` in the project's file, or in the environment, in words.
+#[test]
+fn file_36_the_preview_command_is_a_setting() {
+    let (home, project) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let load = |variable: Option<&str>| {
+        let env = |name: &str| variable.filter(|_| name == "RAPPORT_PREVIEW_COMMAND").map(str::to_owned);
+        Settings::load(home.path(), project.path(), env, Layer::default()).unwrap().preview_command
+    };
+    let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    assert_eq!(load(None), None);
+    let folder = project.path().join(".teddy");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("config.yaml"), "preview_command: \"nvim -R\"\n").unwrap();
+    assert_eq!(load(None), words(&["nvim", "-R"]));
+    assert_eq!(load(Some("'/opt/my viewer' --wait")), words(&["/opt/my viewer", "--wait"]));
+    assert_eq!(load(Some("")), None, "an empty one is none");
+}
