@@ -12,6 +12,7 @@ pub(super) mod record;
 pub(super) mod reporting;
 pub(super) mod running;
 pub(super) mod seals;
+pub(super) mod told;
 
 use std::path::PathBuf;
 

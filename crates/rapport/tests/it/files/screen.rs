@@ -37,7 +37,7 @@ fn story(project: &Project) {
     assert!(terminal.is_alternate());
     // Active Context, its item, Memos, its item, Action Plan, CREATE, EDIT, EXECUTE.
     terminal.send(&DOWN.repeat(6));
-    terminal.send_until("p", "+# A friendly app");
+    terminal.send_until("p", "+ # A friendly app");
     terminal.send_until("q", "[✅] EXECUTE");
     terminal.send(DOWN);
     terminal.send_until(" ", "[  ] EXECUTE");
