@@ -2,14 +2,20 @@
 
 mod asking;
 mod between;
+mod files;
 mod stage;
+mod telegram;
 mod waiting;
 
 /// What the tests stand on, as far as it serves here.
 #[path = "../../tests/it/support"]
 #[expect(dead_code, clippy::unwrap_used, reason = "it is there for the tests")]
 mod support {
+    pub(crate) mod crowd;
     pub(crate) mod model;
+    pub(crate) mod rounds_api;
+    pub(crate) mod serving;
+    pub(crate) mod telegram;
 }
 
 use std::fs::{File, OpenOptions};
@@ -60,13 +66,15 @@ fn main() -> ExitCode {
 
 /// Measures what is named, or everything.
 fn everything(wanted: &[&str]) -> Outcome {
-    let parts: [(&str, Measure); 6] = [
+    let parts: [(&str, Measure); 8] = [
         ("start-up", start_up),
         ("replay", replay),
         ("answers", answers),
         ("parsing", parsing),
         ("asking", || with_cli(asking::measure)),
         ("waiting", || with_cli(waiting::measure)),
+        ("telegram", telegram::measure),
+        ("files", files::measure),
     ];
     // Cargo adds an argument of its own.
     let wanted: Vec<_> = wanted.iter().filter(|name| **name != "--bench").collect();

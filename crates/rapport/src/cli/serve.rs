@@ -19,6 +19,7 @@ use crate::channels::telegram::backoff::Backoff;
 use crate::channels::telegram::flow::{self, RunError, Template, file};
 use crate::channels::telegram::lease::{Lease, LeaseError};
 use crate::channels::telegram::notice::{Notice, Notices};
+use crate::channels::telegram::rates::Limits;
 use crate::channels::telegram::users::Users;
 use crate::channels::telegram::webhook::WebhookConfig;
 use crate::channels::telegram::{BotFiles, Now};
@@ -138,6 +139,7 @@ async fn host(
             listen: webhook.listen,
             secret: webhook.secret.map(|secret| secret.into_inner()),
         }),
+        limits: Limits::faster(settings.telegram.faster),
         now,
         notices,
     };

@@ -1,6 +1,7 @@
 //! Settings of the Telegram channel.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use jiff::SignedDuration;
@@ -30,6 +31,8 @@ pub struct TelegramLayer {
     pub remind: Option<SignedDuration>,
     /// The project the bot works in.
     pub project: Option<PathBuf>,
+    /// So many times as fast as Telegram's limits: for a server of one's own that has other ones.
+    pub faster: Option<NonZeroU32>,
     /// Has updates delivered instead of fetching them.
     pub webhook: WebhookLayer,
 }
@@ -59,6 +62,8 @@ pub struct TelegramSettings {
     pub remind: SignedDuration,
     /// The project the bot works in; the one it is started in where nothing is said.
     pub project: Option<PathBuf>,
+    /// So many times as fast as Telegram's limits does it send.
+    pub faster: NonZeroU32,
     /// Has updates delivered instead of fetching them.
     pub webhook: Option<WebhookSettings>,
 }
@@ -88,6 +93,7 @@ impl TelegramLayer {
             api_url: said("RAPPORT_TELEGRAM_API_URL"),
             remind: parsed(said, "RAPPORT_TELEGRAM_REMIND", duration)?,
             project: said("RAPPORT_TELEGRAM_PROJECT").or_else(|| said("PROJECT_DIR")).map(PathBuf::from),
+            faster: parsed(said, "RAPPORT_TELEGRAM_FASTER", times)?,
             webhook: WebhookLayer {
                 url: said("RAPPORT_TELEGRAM_WEBHOOK_URL"),
                 listen: parsed(said, "RAPPORT_TELEGRAM_WEBHOOK_LISTEN", address)?,
@@ -104,6 +110,7 @@ impl TelegramLayer {
             api_url: upper.api_url.or(self.api_url),
             remind: upper.remind.or(self.remind),
             project: upper.project.or(self.project),
+            faster: upper.faster.or(self.faster),
             webhook: WebhookLayer {
                 url: upper.webhook.url.or(self.webhook.url),
                 listen: upper.webhook.listen.or(self.webhook.listen),
@@ -120,6 +127,7 @@ impl TelegramLayer {
             api_url: self.api_url.unwrap_or_else(|| API_URL.into()),
             remind: self.remind.unwrap_or(REMIND),
             project: self.project,
+            faster: self.faster.unwrap_or(NonZeroU32::MIN),
             webhook: self.webhook.settings()?,
         })
     }
@@ -141,6 +149,10 @@ impl WebhookLayer {
 fn ids(words: &str) -> Result<Vec<u64>, String> {
     let id = |word: &str| word.parse().map_err(|_| format!("{word:?} is not a user's id such as 123456789"));
     words.split([',', ' ']).filter(|word| !word.is_empty()).map(id).collect()
+}
+
+fn times(words: &str) -> Result<NonZeroU32, String> {
+    words.parse().map_err(|_| format!("{words:?} is not a whole number from 1 on"))
 }
 
 fn address(words: &str) -> Result<SocketAddr, String> {

@@ -19,6 +19,8 @@ mod review;
 mod screens;
 mod story;
 mod support;
+mod telegram;
+mod telegram_load;
 mod telegram_server;
 mod telegram_wire;
 mod tidy;

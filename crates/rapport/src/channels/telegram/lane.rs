@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::api_error::ApiError;
 use super::backoff::Backoff;
 use super::outgoing::{Outgoing, Sent};
-use super::rates::{CHAT, GROUP, Rate, Sendings};
+use super::rates::{ChatLimits, Sendings};
 
 /// From how much waiting on things of passing interest are left out.
 const BUSY: usize = 10;
@@ -71,31 +71,31 @@ impl Lane {
     }
 
     /// The next to be sent, if it may be sent now. Whether all chats together allow it is not asked here.
-    pub(super) fn due_at(&self, chat: i64, now: Instant) -> Option<Instant> {
+    pub(super) fn due_at(&self, limits: ChatLimits, now: Instant) -> Option<Instant> {
         let first = self.jobs.front().filter(|_| !self.under_way)?;
         let held = self.held.map_or(now, Held::until);
         if !counts(&first.what) {
             return Some(held.max(now));
         }
-        let by_rates = rates(chat).iter().map(|rate| self.sendings.ready_at(*rate, now));
+        let by_rates = limits.all().filter_map(|rate| self.sendings.ready_at(rate, 0, now));
         Some(by_rates.fold(held.max(now), Instant::max))
     }
 
     /// The first is on its way.
-    pub(super) fn start(&mut self, chat: i64, now: Instant) -> Option<Arc<Outgoing>> {
+    pub(super) fn start(&mut self) -> Option<Arc<Outgoing>> {
         let first = self.jobs.front()?;
         let what = Arc::clone(&first.what);
         self.under_way = true;
         self.held = None;
-        if counts(&what) {
-            self.sendings.note(longest(chat), now);
-        }
         Some(what)
     }
 
     /// How that ended. What has to be tried again stays where it is.
-    pub(super) fn ended(&mut self, result: Result<Sent, ApiError>, now: Instant) {
+    pub(super) fn ended(&mut self, result: Result<Sent, ApiError>, limits: ChatLimits, now: Instant) {
         self.under_way = false;
+        if self.jobs.front().is_some_and(|job| counts(&job.what)) {
+            self.sendings.note(limits.longest(), now);
+        }
         let passing = self.jobs.front().is_some_and(|job| matches!(*job.what, Outgoing::Action { .. }));
         match result {
             Err(ApiError::TooMany { .. } | ApiError::Unreachable(_)) if passing => {
@@ -114,8 +114,8 @@ impl Lane {
     }
 
     /// From when on nothing about this chat has to be remembered; `None` while something waits.
-    pub(super) fn forgotten_at(&self, chat: i64, now: Instant) -> Option<Instant> {
-        self.jobs.is_empty().then(|| self.sendings.over_at(longest(chat)).unwrap_or(now))
+    pub(super) fn forgotten_at(&self, limits: ChatLimits, now: Instant) -> Option<Instant> {
+        self.jobs.is_empty().then(|| self.sendings.over_at(limits.longest()).unwrap_or(now))
     }
 
     fn finish(&mut self, result: Result<Sent, ApiError>) {
@@ -216,12 +216,4 @@ fn size(what: &Outgoing) -> usize {
         Outgoing::Buttons { .. } | Outgoing::Action { .. } | Outgoing::Delete { .. } => 0,
     };
     text + size_of::<Job>()
-}
-
-fn rates(chat: i64) -> &'static [Rate] {
-    if chat < 0 { &[CHAT, GROUP] } else { &[CHAT] }
-}
-
-fn longest(chat: i64) -> Rate {
-    if chat < 0 { GROUP } else { CHAT }
 }

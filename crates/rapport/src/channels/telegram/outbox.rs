@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::api_error::ApiError;
 use super::lane::{Held, Lane, Waiting};
 use super::outgoing::{Deliver, Outgoing, Sent};
-use super::rates::{OVERALL, Sendings};
+use super::rates::{Limits, Sendings};
 
 /// The way out. Clones share it; what waits is still sent after the last is gone.
 #[derive(Clone, Debug)]
@@ -27,10 +27,15 @@ enum Order {
 }
 
 impl Outbox {
-    /// Starts sending through this.
+    /// Starts sending through this, as fast as Telegram allows.
     pub fn start(through: Arc<dyn Deliver>) -> Self {
+        Self::start_within(Limits::TELEGRAM, through)
+    }
+
+    /// Starts sending through this, within other limits.
+    pub fn start_within(limits: Limits, through: Arc<dyn Deliver>) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
-        tokio::spawn(Sending::new(through).run(taken));
+        tokio::spawn(Sending::new(limits, through).run(taken));
         Self(orders)
     }
 
@@ -68,6 +73,7 @@ impl Outbox {
 
 /// The task that owns what waits.
 struct Sending {
+    limits: Limits,
     through: Arc<dyn Deliver>,
     lanes: HashMap<i64, Lane>,
     /// Chats whose own rates allow the next message; all chats together may not.
@@ -88,8 +94,9 @@ struct Sending {
 }
 
 impl Sending {
-    fn new(through: Arc<dyn Deliver>) -> Self {
+    fn new(limits: Limits, through: Arc<dyn Deliver>) -> Self {
         Self {
+            limits,
             through,
             lanes: HashMap::new(),
             ready: VecDeque::new(),
@@ -146,6 +153,7 @@ impl Sending {
                 (error.id(), Err(ApiError::Refused { code: 0, description }))
             }
         };
+        self.overall.note(self.limits.overall, Instant::now());
         if let Some(chat) = self.chat_of.remove(&id) {
             self.ended(chat, result);
         }
@@ -156,7 +164,7 @@ impl Sending {
         let (arrived, too_many) = (result.is_ok(), matches!(result, Err(ApiError::TooMany { .. })));
         if let Some(lane) = self.lanes.get_mut(&chat) {
             let before = lane.len();
-            lane.ended(result, now);
+            lane.ended(result, self.limits.of(chat), now);
             self.waiting -= before - lane.len();
             if matches!(lane.held, Some(Held::Unreachable(_))) {
                 self.unreachable.insert(chat);
@@ -200,7 +208,8 @@ impl Sending {
     fn look_at(&mut self, chat: i64) {
         let now = Instant::now();
         let Some(lane) = self.lanes.get(&chat) else { return };
-        match (lane.due_at(chat, now), lane.forgotten_at(chat, now)) {
+        let limits = self.limits.of(chat);
+        match (lane.due_at(limits, now), lane.forgotten_at(limits, now)) {
             (Some(due), _) if due <= now => {
                 if self.in_ready.insert(chat) {
                     self.ready.push_back(chat);
@@ -219,7 +228,7 @@ impl Sending {
             self.later.remove(&(at, chat));
             self.look_at(chat);
         }
-        while !self.ready.is_empty() && self.overall_at(now) <= now {
+        while !self.ready.is_empty() && self.overall_at(now).is_some_and(|at| at <= now) {
             let Some(chat) = self.ready.pop_front() else { break };
             self.in_ready.remove(&chat);
             self.start(chat, now);
@@ -232,26 +241,27 @@ impl Sending {
     }
 
     fn start(&mut self, chat: i64, now: Instant) {
+        let limits = self.limits.of(chat);
         let Some(lane) = self.lanes.get_mut(&chat) else { return };
         // It may have been told to pause since it was ready.
-        if lane.due_at(chat, now).is_none_or(|due| due > now) {
+        if lane.due_at(limits, now).is_none_or(|due| due > now) {
             return self.look_at(chat);
         }
-        let Some(what) = lane.start(chat, now) else { return };
-        self.overall.note(OVERALL, now);
+        let Some(what) = lane.start() else { return };
         let through = Arc::clone(&self.through);
         let task = self.under_way.spawn(async move { through.deliver(chat, &what).await });
         self.chat_of.insert(task.id(), chat);
     }
 
-    fn overall_at(&self, now: Instant) -> Instant {
-        let allowed = self.overall.ready_at(OVERALL, now);
-        self.all_paused.map_or(allowed, |until| until.max(allowed))
+    /// When all chats together allow the next; `None` until something that is under way has ended.
+    fn overall_at(&self, now: Instant) -> Option<Instant> {
+        let allowed = self.overall.ready_at(self.limits.overall, self.under_way.len(), now)?;
+        Some(self.all_paused.map_or(allowed, |until| until.max(allowed)))
     }
 
     fn wake_at(&self) -> Option<Instant> {
         let later = self.later.first().map(|(at, _)| *at);
-        let ready = (!self.ready.is_empty()).then(|| self.overall_at(Instant::now()));
+        let ready = self.overall_at(Instant::now()).filter(|_| !self.ready.is_empty());
         later.into_iter().chain(ready).min()
     }
 }

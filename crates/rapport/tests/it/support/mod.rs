@@ -1,5 +1,6 @@
 //! What the tests stand on.
 
+pub(crate) mod crowd;
 pub(crate) mod disk;
 pub(crate) mod driven;
 pub(crate) mod example;
@@ -8,7 +9,9 @@ pub(crate) mod patience;
 pub(crate) mod project;
 pub(crate) mod pty;
 pub(crate) mod rehearsal;
+pub(crate) mod rounds_api;
 pub(crate) mod running;
 pub(crate) mod scenarios;
+pub(crate) mod serving;
 pub(crate) mod stage;
 pub(crate) mod telegram;

@@ -153,6 +153,41 @@ async fn all_chats_together_get_thirty_a_second_and_none_is_left_out() {
     assert!((1..=600).all(|chat| telegram.words(chat) == ["hello"]));
 }
 
+/// A network that is quick now and slow then: notes when a message is there, not when it left.
+struct Uneven {
+    began: Instant,
+    there: Mutex<Vec<Duration>>,
+}
+
+impl Deliver for Uneven {
+    fn deliver<'a>(&'a self, _: i64, _: &'a Outgoing) -> BoxFuture<'a, Answer> {
+        // The first of all are slow, and those that leave when a second is over are quick.
+        let way =
+            Duration::from_millis(if self.began.elapsed() < Duration::from_millis(500) { 400 } else { 5 });
+        Box::pin(async move {
+            tokio::time::sleep(way).await;
+            self.there.lock().unwrap().push(self.began.elapsed());
+            tokio::time::sleep(way).await;
+            Ok(Sent::Posted(1))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn however_long_messages_take_telegram_never_gets_too_many_at_once() {
+    let to_one = |outbox: &Outbox| (0..9).map(|_| outbox.send(5, message("m"))).collect::<Vec<_>>();
+    let to_all = |outbox: &Outbox| (1..=120).map(|chat| outbox.send(chat, message("m"))).collect::<Vec<_>>();
+    for (many, most, within) in [(9, 3, 3), (120, 30, 1)] {
+        let telegram = Arc::new(Uneven { began: Instant::now(), there: Mutex::default() });
+        let outbox = Outbox::start(telegram.clone());
+        join_all(if many == 9 { to_one(&outbox) } else { to_all(&outbox) }).await;
+        let there = telegram.there.lock().unwrap().clone();
+        assert_eq!(there.len(), many);
+        assert_eq!(most_within(&there, Duration::from_secs(within)), most);
+        assert!(there.last().unwrap() < &Duration::from_secs(8), "and no slower than it has to be");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn chats_do_not_wait_for_one_another() {
     let telegram = Telegram::slow(Duration::from_secs(10));

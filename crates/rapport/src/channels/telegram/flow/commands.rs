@@ -6,7 +6,7 @@ use super::button::Button;
 use super::came::{finished, is_working};
 use super::card::{self, Card, Waiting};
 use super::cards::tag;
-use super::desk::{Desk, person};
+use super::desk::{Desk, Held, person};
 use super::hands::{Deed, Done, Wish};
 use super::incoming::Sender;
 use super::notes::Guest;
@@ -122,7 +122,9 @@ impl Desk {
         let mut waiting = Vec::new();
         let mut working = Vec::new();
         let mut tags = Vec::new();
-        for (id, held) in self.held.iter().filter(|(_, held)| self.may(sender.id, held)) {
+        // In a group only what belongs there: the rest is nobody else's business.
+        let is_shown = |held: &Held| room.chat > 0 || held.room == room;
+        for (id, held) in self.held.iter().filter(|(_, held)| self.may(sender.id, held) && is_shown(held)) {
             let session = held.mirror.session();
             for focus in held.mirror.focus() {
                 let key = Self::key(id, focus);

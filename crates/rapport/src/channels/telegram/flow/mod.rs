@@ -42,6 +42,7 @@ use super::api_error::ApiError;
 use super::intake::{self, Handled, Handler, Intake};
 use super::ledger::{Ledger, LedgerError};
 use super::notice::Notices;
+use super::rates::Limits;
 use super::users::Users;
 use super::webhook::{Webhook, WebhookConfig, WebhookError};
 use super::{BotFiles, Now, poll};
@@ -83,6 +84,8 @@ pub struct Parts {
     pub remind: SignedDuration,
     /// Has updates delivered instead of fetching them.
     pub webhook: Option<WebhookConfig>,
+    /// How fast it sends.
+    pub limits: Limits,
     /// What time it is.
     pub now: Now,
     /// Whom to tell about the way to Telegram.

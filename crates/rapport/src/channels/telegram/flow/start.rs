@@ -24,7 +24,7 @@ pub(super) fn desk(
     let hands = Hands {
         gateway: parts.gateway,
         elsewhere: parts.elsewhere,
-        outbox: Outbox::start(parts.api.clone()),
+        outbox: Outbox::start_within(parts.limits, parts.api.clone()),
         api: parts.api,
         template: parts.template,
         back,
