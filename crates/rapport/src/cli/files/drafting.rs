@@ -77,6 +77,12 @@ pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &Turn, request: &Reques
     conclude(held, turn.clone(), request).await
 }
 
+/// Waits until a turn whose plan is there is noted as planned.
+pub(in crate::cli) async fn settle(held: &Held<'_>, turn: &Turn) -> Outcome {
+    let after = held.view().await?.seq;
+    finish(held, turn, after).await
+}
+
 /// The turn that is to be planned: one that has no plan yet, or a new one.
 fn next(held: &Held<'_>, after: Option<&Turn>) -> Result<Turn, Failure> {
     match after {
