@@ -167,9 +167,8 @@ fn store(place: &Place) -> Check {
         Ok(all) => all,
         Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
     };
-    match all.iter().find_map(|id| sessions::view(&*store, id).err()) {
-        Some(failure) => return bad("sessions", failure.message, &failure.hints.join(" ")),
-        None => {}
+    if let Some(failure) = all.iter().find_map(|id| sessions::view(&*store, id).err()) {
+        return bad("sessions", failure.message, &failure.hints.join(" "));
     }
     let folders = Folder::all(&folder).unwrap_or_default();
     let broken = folders.iter().find_map(|folder| seals::broken_in(place, folder).ok()?.into_iter().next());

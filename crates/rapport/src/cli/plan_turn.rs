@@ -1,15 +1,18 @@
 //! `rapport plan -m`: the next turn of a session of files.
 
-use rapport_core::Asking;
+use rapport_core::context::ContextLog;
+use rapport_core::{Asking, Status};
 
 use super::agent_flags::AgentFlags;
-use super::files::drafting::{self, Base, Consent, Request};
+use super::files::drafting::{self, Consent, Request};
 use super::files::held::{self, Held};
 use super::files::seals::{self, Changed};
+use super::files::told::{self, Base};
 use super::files::{self, Where, record};
-use super::{Common, message};
+use super::{Common, message, sessions};
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::{CONTEXT_LOG, Folder, Standing, Turn, text};
+use crate::stores::Store as _;
+use crate::turns::{CONTEXT_LOG, Folder, Standing, text};
 use crate::wiring::Place;
 
 /// What is to be planned, and how.
@@ -27,7 +30,11 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     let place = Place::find(common)?;
     let settings = place.settings(planning.agent.layer())?;
     let folder = files::find(&place, planning.at.session.as_deref())?;
-    held::hold(common, &place, &settings, folder, async |held| next(held, planning).await)
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let request = runtime.block_on(request(common, planning))?;
+    // Before it is held: holding it lets its agent go on.
+    not_another(&place, &folder, &request.message)?;
+    held::hold(common, &place, &settings, folder, async |held| next(held, planning, &request).await)
 }
 
 /// Shows what the next turn would be shown, and does nothing.
@@ -48,7 +55,7 @@ pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
             (Base::after(&place, &settings, &folder, turn.as_ref())?, format!("{number:02}"))
         }
     };
-    let payload = drafting::payload(&place, &settings, &folder, &base, &request)?;
+    let payload = told::payload(&place, &settings, &folder, &base, &request)?;
     if common.json {
         let files: Vec<_> = payload
             .files
@@ -58,11 +65,11 @@ pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
         let shown = serde_json::json!({ "session": folder.id, "turn": name, "tokens": payload.tokens(), "files": files });
         return super::output::say_json(&shown);
     }
-    drafting::estimate(&payload, &name)?;
+    told::estimate(&payload, &name)?;
     super::output::say("Nothing was sent.")
 }
 
-async fn next(held: &Held<'_>, planning: &Planning<'_>) -> Outcome {
+async fn next(held: &Held<'_>, planning: &Planning<'_>, request: &Request) -> Outcome {
     drafting::begin_with(held, planning.changed).await?;
     let turn = files::turn(&held.folder, planning.at.turn.as_deref())?;
     let under_way = record::drafting(&held.entries()?);
@@ -71,17 +78,15 @@ async fn next(held: &Held<'_>, planning: &Planning<'_>) -> Outcome {
     {
         return Err(drafting::waits(held, waiting));
     }
-    let request = request(held.common, planning).await?;
     if let Some(under_way) = under_way {
         let turn = held.folder.turn(&under_way.folder)?;
-        if held.view().await?.status != rapport_core::Status::Failed {
-            same_message(&held.folder, &turn, &request.message)?;
-            return drafting::go_on(held, &turn, &request).await;
+        if held.view().await?.status != Status::Failed {
+            return drafting::go_on(held, &turn, request).await;
         }
         // What failed is begun anew, in the same turn, with what is said now.
-        return drafting::plan(held, Some(&turn), &request).await;
+        return drafting::plan(held, Some(&turn), request).await;
     }
-    drafting::plan(held, turn.as_ref(), &request).await
+    drafting::plan(held, turn.as_ref(), request).await
 }
 
 async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Failure> {
@@ -90,9 +95,15 @@ async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Fa
 }
 
 /// A turn that the agent is at is gone on with; another message is for another turn.
-fn same_message(folder: &Folder, turn: &Turn, message: &str) -> Outcome {
+fn not_another(place: &Place, folder: &Folder, message: &str) -> Outcome {
+    let store = place.store();
+    // One without a log was never planned by us; what else is wrong with it is told when it is held.
+    let Ok(entries) = store.read(&folder.id, 0) else { return Ok(()) };
+    let is_failed = sessions::view(&*store, &folder.id)?.status == Status::Failed;
+    let Some(under_way) = record::drafting(&entries).filter(|_| !is_failed) else { return Ok(()) };
+    let turn = folder.turn(&under_way.folder)?;
     let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();
-    let told = rapport_core::context::ContextLog::parse(&log).map(|log| drafting::message_of(&log.document));
+    let told = ContextLog::parse(&log).map(|log| told::message_of(&log.document));
     if told.is_ok_and(|told| told.trim_end() == message.trim_end()) {
         return Ok(());
     }

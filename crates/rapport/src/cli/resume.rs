@@ -61,7 +61,11 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
     };
     if let Some(under_way) = record::drafting(&held.entries()?) {
         let turn = held.folder.turn(&under_way.folder)?;
-        return drafting::go_on(held, &turn, &request).await;
+        if turn.standing() == Standing::Unplanned {
+            return drafting::go_on(held, &turn, &request).await;
+        }
+        // Only that the plan is there was not noted.
+        drafting::settle(held, &turn).await?;
     }
     let turn = files::turn(&held.folder, args.at.turn.as_deref())?;
     match turn.as_ref().map(Turn::standing) {

@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(folder.turns().unwrap(), []);
         assert!(Folder::all(root.path()).unwrap().is_empty(), "there is nothing of a session of files in it");
         fs::create_dir(folder.path.join("02")).unwrap();
-        assert_eq!(Folder::all(root.path()).unwrap(), [folder.clone()]);
+        assert_eq!(Folder::all(root.path()).unwrap(), std::slice::from_ref(&folder));
         assert_eq!(Folder::around(root.path(), &folder.path.join("02")), Some(folder.id.clone()));
         assert_eq!(Folder::around(root.path(), root.path()), None);
         assert!(folder.turn("03").is_err());

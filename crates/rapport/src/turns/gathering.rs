@@ -2,15 +2,20 @@
 //! What cannot be shown is named, with why; what git ignores is left out unless it is named outright.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Component, Path};
+use std::sync::mpsc;
+use std::thread;
 
-use ignore::WalkBuilder;
+use ignore::{WalkBuilder, WalkState};
 use rapport_core::context::{Selection, Shown, Shows};
 
 /// More files than this are not drawn in the tree.
 const MOST_DRAWN: usize = 2000;
+/// Fewer files than this are not worth a thread.
+const WORTH_SHARING: usize = 64;
+const MOST_THREADS: usize = 8;
 /// What is never part of a project's own files.
 const NOT_OURS: [&str; 3] = [".git", ".rapport", ".teddy"];
 
@@ -23,71 +28,132 @@ pub struct Gathered {
     pub tree: String,
 }
 
+/// A file of the project, as it was found.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Found {
+    path: String,
+    /// Whether it is a file itself, below directories that are none but themselves: then it cannot lead elsewhere.
+    is_plain: bool,
+}
+
 /// Gathers what is selected in a project. A file larger than the limit is only named.
 pub fn gather(project: &Path, selection: &Selection, limit: u64) -> io::Result<Gathered> {
     let project = project.canonicalize()?;
     let all = all_files(&project);
-    let selected = selection.select(all.iter().map(String::as_str));
-    let files = selected.into_iter().map(|path| shown(&project, path, limit)).collect();
-    Ok(Gathered { files, tree: tree(&all) })
+    let selected = selection.select(all.iter().map(|found| found.path.as_str()));
+    Ok(Gathered { files: read_all(&project, selected, &all, limit), tree: tree(&all) })
 }
 
 /// Every file that git would not ignore, from the project's root, sorted.
-fn all_files(project: &Path) -> Vec<String> {
+fn all_files(project: &Path) -> Vec<Found> {
     let mut walk = WalkBuilder::new(project);
     walk.hidden(false).require_git(false).add_custom_ignore_filename(".rapportignore");
-    walk.add_custom_ignore_filename(".teddyignore").sort_by_file_name(Ord::cmp);
+    walk.add_custom_ignore_filename(".teddyignore").threads(threads());
     walk.filter_entry(|entry| {
         entry.depth() != 1 || entry.file_name().to_str().is_none_or(|name| !NOT_OURS.contains(&name))
     });
-    let mut files = Vec::new();
-    // What cannot be looked into is not listed; named outright, it is told why.
-    for entry in walk.build().flatten() {
-        if entry.file_type().is_some_and(|kind| !kind.is_dir())
-            && let Some(path) = entry.path().strip_prefix(project).ok().and_then(Path::to_str)
-        {
-            files.push(path.to_owned());
-        }
-    }
-    files
+    let (send, receive) = mpsc::channel();
+    walk.build_parallel().run(|| {
+        let send = send.clone();
+        Box::new(move |entry| {
+            // What cannot be looked into is not listed; named outright, it is told why.
+            if let Ok(entry) = entry
+                && let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir())
+                && let Some(path) = entry.path().strip_prefix(project).ok().and_then(Path::to_str)
+            {
+                // Whoever receives is there until all have sent.
+                let _ = send.send(Found { path: path.to_owned(), is_plain: kind.is_file() });
+            }
+            WalkState::Continue
+        })
+    });
+    drop(send);
+    let mut found: Vec<_> = receive.into_iter().collect();
+    found.sort_unstable();
+    found
 }
 
-fn shown(project: &Path, path: String, limit: u64) -> Shown {
+/// Reads them, many at a time; in the order in which they were selected.
+fn read_all(project: &Path, selected: Vec<String>, all: &[Found], limit: u64) -> Vec<Shown> {
+    let read = |path: &String| {
+        let known = all.binary_search_by(|found| found.path.as_str().cmp(path));
+        let is_plain = known.ok().and_then(|at| all.get(at)).is_some_and(|found| found.is_plain);
+        shown(project, path, is_plain, limit)
+    };
+    let share = selected.len().div_ceil(threads()).max(1);
+    if selected.len() < WORTH_SHARING {
+        return selected.iter().map(read).collect();
+    }
+    thread::scope(|scope| {
+        let read = &read;
+        let parts: Vec<_> = selected
+            .chunks(share)
+            .map(|part| scope.spawn(move || part.iter().map(read).collect::<Vec<_>>()))
+            .collect();
+        let joined = parts.into_iter().zip(selected.chunks(share));
+        // A thread that could not be joined has read nothing; then it is done here.
+        joined
+            .flat_map(|(part, paths)| part.join().unwrap_or_else(|_| paths.iter().map(read).collect()))
+            .collect()
+    })
+}
+
+fn threads() -> usize {
+    thread::available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS))
+}
+
+fn shown(project: &Path, path: &str, is_plain: bool, limit: u64) -> Shown {
     let content = if path.contains("://") {
         instead("an address, which READ fetches", 0)
+    } else if is_plain {
+        content(project, path, limit)
     } else {
-        content(project, &path, limit)
+        content_if_inside(project, path, limit)
     };
     Shown::new(path, content)
 }
 
-fn content(project: &Path, path: &str, limit: u64) -> Shows {
-    let is_plain =
-        Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+/// What is named outright, or is a link, may lead out of the project.
+fn content_if_inside(project: &Path, path: &str, limit: u64) -> Shows {
+    let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    let is_inside = Path::new(path).components().all(is_plain);
     let place = project.join(path);
     match place.canonicalize() {
-        Ok(real) if !is_plain || !real.starts_with(project) => return instead("outside the project", 0),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && is_plain => return Shows::Missing,
-        Err(_) if !is_plain => return instead("outside the project", 0),
-        Err(error) => return instead(&format!("it cannot be read ({error})"), 0),
-        Ok(_) => {}
+        Ok(real) if !is_inside || !real.starts_with(project) => instead("outside the project", 0),
+        Err(_) if !is_inside => instead("outside the project", 0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Shows::Missing,
+        Err(error) => unreadable(&error),
+        Ok(real) => match fs::metadata(real) {
+            Ok(about) if about.is_dir() => instead("a directory without files to show", 0),
+            // To open a pipe would be to wait for who writes to it.
+            Ok(about) if !about.is_file() => instead("not a file", 0),
+            Ok(_) => content(project, path, limit),
+            Err(error) => unreadable(&error),
+        },
     }
-    let about = match fs::metadata(&place) {
-        Ok(about) => about,
-        Err(error) => return instead(&format!("it cannot be read ({error})"), 0),
+}
+
+fn content(project: &Path, path: &str, limit: u64) -> Shows {
+    let opened = File::open(project.join(path)).and_then(|file| Ok((file.metadata()?, file)));
+    let (about, mut file) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return unreadable(&error),
     };
-    if !about.is_file() {
-        let what = if about.is_dir() { "a directory without files to show" } else { "not a file" };
-        return instead(what, 0);
-    }
     if about.len() > limit {
         return Shows::TooLarge { bytes: about.len(), limit };
     }
-    match fs::read(&place).map(String::from_utf8) {
-        Ok(Ok(text)) if !text.contains('\0') => Shows::Text(text),
-        Ok(_) => instead(kind(path), about.len()),
-        Err(error) => instead(&format!("it cannot be read ({error})"), about.len()),
+    let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or_default() + 1);
+    if let Err(error) = file.read_to_end(&mut bytes) {
+        return unreadable(&error);
     }
+    match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => Shows::Text(text),
+        Ok(_) | Err(_) => instead(kind(path), about.len()),
+    }
+}
+
+fn unreadable(error: &io::Error) -> Shows {
+    instead(&format!("it cannot be read ({error})"), 0)
 }
 
 fn instead(what: &str, bytes: u64) -> Shows {
@@ -113,10 +179,10 @@ fn kind(path: &str) -> &'static str {
 }
 
 /// Sorted paths as a tree, a level of indentation for each directory.
-fn tree(files: &[String]) -> String {
+fn tree(files: &[Found]) -> String {
     let mut out = String::new();
     let mut open: Vec<&str> = Vec::new();
-    for path in files.iter().take(MOST_DRAWN) {
+    for Found { path, .. } in files.iter().take(MOST_DRAWN) {
         let mut parts: Vec<_> = path.split('/').collect();
         let name = parts.pop().unwrap_or_default();
         let common = open.iter().zip(&parts).take_while(|(open, part)| open == part).count();
@@ -190,6 +256,23 @@ mod tests {
         check("target", &[("target", "(a directory without files to show)")]);
         check("../secret", &[("../secret", "(outside the project)")]);
         check("https://example.org/a", &[("https://example.org/a", "(an address, which READ fetches)")]);
+    }
+
+    /// Many are read at a time, and come in order; a pipe keeps nobody waiting.
+    #[test]
+    fn many_files_and_a_pipe() {
+        let project = tempfile::tempdir().unwrap();
+        for number in 0..300 {
+            fs::write(project.path().join(format!("{number:03}.txt")), format!("{number}\n")).unwrap();
+        }
+        nix::unistd::mkfifo(&project.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let gathered = gather(project.path(), &cascade("*", "", ""), 1000).unwrap();
+        assert_eq!(gathered.files.len(), 301);
+        for (number, file) in gathered.files[..300].iter().enumerate() {
+            let expected = Shown::new(format!("{number:03}.txt"), Shows::Text(format!("{number}\n")));
+            assert_eq!(*file, expected);
+        }
+        assert_eq!(gathered.files[300].content, instead("not a file", 0));
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub mod memos;
 pub mod meta;
 pub mod name;
 pub mod seal;
+#[cfg(debug_assertions)]
+mod trial;
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -83,7 +85,16 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), TurnError> {
         file.write_all(content)?;
         file.commit()
     };
-    write().map_err(io_error("write", path))
+    point();
+    write().map_err(io_error("write", path))?;
+    point();
+    Ok(())
+}
+
+/// A point at which the crash test may kill this process. Nothing in release builds.
+fn point() {
+    #[cfg(debug_assertions)]
+    trial::point();
 }
 
 /// A file as text; `None` where there is none.

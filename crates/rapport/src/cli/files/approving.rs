@@ -9,8 +9,7 @@ use std::sync::Arc;
 use rapport_core::report::{Overall, Report};
 use rapport_core::{ActionPlan, Change};
 
-pub(in crate::cli) use super::batches::batch_of;
-use super::batches::{self, Approved, BatchDir};
+use super::batches::{self, Approved, BatchDir, batch_of};
 use super::checking::{self, Checked};
 use super::drafting::{self, Request};
 use super::hands::{Invoked, SessionHands};
@@ -215,7 +214,11 @@ async fn carry_out(
     let report = conclude(held, turn, plan, approved, &ran).await?;
     tell(held, turn, &report)?;
     for folder in invoked.take() {
-        plan_invoked(held, folder).await?;
+        match plan_invoked(held, folder).await {
+            // It has its own commands to go on with; this turn is done either way.
+            Err(failure) if failure.code != Code::Interrupted => failure.print(held.common.json),
+            outcome => outcome?,
+        }
     }
     match report.status {
         Overall::Failed => failed(held, &path).await,

@@ -3,34 +3,24 @@
 //! Everything is in the turn's directory before the agent is told a word, and the agent is told what is written there. So
 //! a kill at any moment leaves a turn that can be gone on with, and never makes two of one.
 
-use jiff::Timestamp;
-use rapport_core::context::{ContextLog, Information, Payload, Shows, cascade, next_turn_context};
-use rapport_core::report::Report;
-use rapport_core::{ACTION_PLAN, Act, Asking, slug};
+use rapport_core::context::{ContextLog, Payload};
+use rapport_core::{Act, Asking};
 
-use super::approving::batch_of;
 use super::checking::{self, Checked, Faulty};
 use super::held::Held;
+use super::told::{self, Base};
 use super::{asking, record, seals};
 use crate::channels::terminal::review;
 use crate::channels::terminal::safe;
 use crate::cli::output::{say, say_json};
 use crate::clock::{self, Clock};
-use crate::config::{self, Settings};
+use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::gathering::{Gathered, gather};
-use crate::turns::{
-    CONTEXT_LOG, Folder, Meta, PLAN, REPORT, SESSION_CONTEXT, Standing, TURN_CONTEXT, Turn, TurnName, memos,
-    replace, text,
-};
+use crate::turns::{CONTEXT_LOG, Folder, Meta, PLAN, Standing, TURN_CONTEXT, Turn, TurnName, replace, text};
 use crate::wiring::Place;
 
 /// How often a plan that is not valid is made again.
 const MOST_REPLANS: u32 = 3;
-
-/// What the agent is told where it may ask.
-const MAY_ASK: &str = "\n\n## Asking\n\nWhere a fact is missing without which the plan would be a guess, ask for it with \
-    your question tool before you answer with the plan.\n";
 
 /// What is to be planned.
 #[derive(Clone, Debug)]
@@ -59,19 +49,6 @@ pub(in crate::cli) enum Consent {
     Ask,
 }
 
-/// What a turn is planned from.
-#[derive(Clone, Debug)]
-pub(in crate::cli) struct Base {
-    /// Its `turn.context`.
-    pub(in crate::cli) context: String,
-    /// What was done in the turn before.
-    report: Option<String>,
-    /// Who plans.
-    pub(in crate::cli) agent: String,
-    /// What the turns before cost.
-    cost: f64,
-}
-
 /// Whether a turn is planned because of a plan that was not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
@@ -92,10 +69,18 @@ pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &Turn, request: &Reques
     match record::drafting(&held.entries()?) {
         Some(_) if view.status == rapport_core::Status::Failed => held.submit(Act::Restart).await?,
         Some(_) => {}
-        None => start(held, turn, request.asking).await?,
+        None if turn.standing() == Standing::Unplanned => start(held, turn, request.asking).await?,
+        // It was under way a moment ago, and is done by now.
+        None => {}
     }
     finish(held, turn, view.seq).await?;
     conclude(held, turn.clone(), request).await
+}
+
+/// Waits until a turn whose plan is there is noted as planned.
+pub(in crate::cli) async fn settle(held: &Held<'_>, turn: &Turn) -> Outcome {
+    let after = held.view().await?.seq;
+    finish(held, turn, after).await
 }
 
 /// The turn that is to be planned: one that has no plan yet, or a new one.
@@ -128,9 +113,9 @@ fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, origin: Origin) -> O
         // What was wrong is in the message.
         base.report = None;
     }
-    let payload = payload(place, settings, folder, &base, request)?;
+    let payload = told::payload(place, settings, folder, &base, request)?;
     if !common.json {
-        estimate(&payload, &turn.name.to_string())?;
+        told::estimate(&payload, &turn.name.to_string())?;
     }
     write_down(turn, &base, &payload, origin)
 }
@@ -251,20 +236,7 @@ fn original_message(held: &Held<'_>, turn: &Turn) -> Result<String, Failure> {
         }
     }
     let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();
-    Ok(ContextLog::parse(&log).map(|log| message_of(&log.document)).unwrap_or_default())
-}
-
-/// The message in a document: its last section, in a fence that nothing in it can end.
-pub(in crate::cli) fn message_of(document: &str) -> String {
-    let sections =
-        document.match_indices(". Message\n\n").map(|(at, heading)| &document[at + heading.len()..]);
-    let inside = |section: &str| {
-        let lines: Vec<_> = section.trim_end().lines().collect();
-        let [open, inside @ .., end] = lines.as_slice() else { return None };
-        let is_whole = open.strip_suffix("markdown") == Some(end) && !inside.contains(end);
-        is_whole.then(|| inside.join("\n"))
-    };
-    sections.into_iter().find_map(inside).unwrap_or_default()
+    Ok(ContextLog::parse(&log).map(|log| told::message_of(&log.document)).unwrap_or_default())
 }
 
 fn tell(held: &Held<'_>, turn: &Turn, plan: &rapport_core::ActionPlan) -> Outcome {
@@ -280,123 +252,6 @@ fn tell(held: &Held<'_>, turn: &Turn, plan: &rapport_core::ActionPlan) -> Outcom
     say(format_args!("Review and run it with: rapport resume --session {}", held.folder.id))
 }
 
-impl Base {
-    /// What this turn, which is there, is planned from. What is in its `turn.context` already stays.
-    pub(in crate::cli) fn of(
-        place: &Place,
-        settings: &Settings,
-        folder: &Folder,
-        turn: &Turn,
-    ) -> Result<Self, Failure> {
-        let turns = folder.turns()?;
-        let before = turn.before(&turns);
-        let mut base = Self::after(place, settings, folder, before)?;
-        if let Some(context) = text(&turn.file(TURN_CONTEXT))? {
-            base.context = context;
-        }
-        base.agent = turn.meta.agent_name.clone().unwrap_or(base.agent);
-        Ok(base)
-    }
-
-    /// What the turn after this one is planned from.
-    pub(in crate::cli) fn after(
-        place: &Place,
-        settings: &Settings,
-        folder: &Folder,
-        before: Option<&Turn>,
-    ) -> Result<Self, Failure> {
-        let agent = agent_name(settings);
-        let Some(before) = before else {
-            return Ok(Self { context: String::new(), report: None, agent, cost: 0.0 });
-        };
-        let report = text(&before.file(REPORT))?;
-        let approved = report.as_deref().map(|report| Report::applied(report).context).unwrap_or_default();
-        let previous = text(&before.file(TURN_CONTEXT))?.unwrap_or_default();
-        let is_undone = batch_of(place, folder, before)?.is_some_and(|batch| batch.is_undone());
-        let report = report.map(|report| match is_undone {
-            true => format!("{report}\nAfterwards, all that this did to files was undone.\n"),
-            false => report,
-        });
-        Ok(Self {
-            context: next_turn_context(&previous, &approved),
-            report,
-            agent: before.meta.agent_name.clone().unwrap_or(agent),
-            cost: before.meta.cumulative_cost,
-        })
-    }
-}
-
-/// Who plans, where nobody else is named.
-fn agent_name(settings: &Settings) -> String {
-    let program = settings.agent_command.first().map_or("claude", String::as_str);
-    program.rsplit('/').next().unwrap_or(program).to_owned()
-}
-
-/// Puts together what the agent is told.
-pub(in crate::cli) fn payload(
-    place: &Place,
-    settings: &Settings,
-    folder: &Folder,
-    base: &Base,
-    request: &Request,
-) -> Result<Payload, Failure> {
-    if request.message.trim().is_empty() {
-        return Err(asking::no_message());
-    }
-    let global = text(&config::global_context(&place.project))?.unwrap_or_default();
-    let session = text(&folder.path.join(SESSION_CONTEXT))?.unwrap_or_default();
-    let selection = cascade(&global, &session, &base.context);
-    let Gathered { files, tree } = gather(&place.project, &selection, settings.max_file_bytes)?;
-    Ok(Payload {
-        system: system(place, &base.agent, request.asking)?,
-        message: request.message.clone(),
-        information: Information {
-            cwd: place.project.display().to_string(),
-            os: std::env::consts::OS.to_owned(),
-            shell: "sh".to_owned(),
-        },
-        structure: tree,
-        memos: memos::read(&config::memos(&place.project))?,
-        files,
-        previous_report: base.report.clone(),
-    })
-}
-
-/// What every agent is told that plans, and what this one is told beside that.
-fn system(place: &Place, agent: &str, asking: Asking) -> Result<String, Failure> {
-    let own = config::agents(&place.project).join(format!("{}.md", slug::part(agent)));
-    let own = text(&own)?.map(|own| format!("\n\n{}\n", own.trim())).unwrap_or_default();
-    let may_ask = match asking {
-        Asking::Adaptive => MAY_ASK,
-        Asking::Assume => "",
-    };
-    Ok(format!("{}{may_ask}{own}", ACTION_PLAN.trim_end()))
-}
-
-/// Shows what the agent will be shown, and about how many tokens that is.
-pub(in crate::cli) fn estimate(payload: &Payload, turn: &str) -> Outcome {
-    let total = payload.tokens();
-    say(format_args!("Turn {turn} is shown about {total} tokens:"))?;
-    let mut rest = total;
-    for file in &payload.files {
-        rest = rest.saturating_sub(file.tokens);
-        let path = safe::line(&file.path);
-        match &file.content {
-            Shows::Text(_) => say(format_args!("  {:>8}  {path}", file.tokens))?,
-            Shows::Missing => say(format_args!("         -  {path} (not there)"))?,
-            Shows::TooLarge { bytes, limit } => {
-                say(format_args!("         -  {path} ({bytes} bytes, more than {limit}; not shown)"))?;
-            }
-            Shows::Binary { kind, .. } => {
-                say(format_args!("         -  {path} ({}; not shown)", safe::line(kind)))?
-            }
-        }
-    }
-    say(format_args!(
-        "  {rest:>8}  the rest: instructions, the project's tree, memos, the last report, your message"
-    ))
-}
-
 /// Makes a session for another agent, with a first turn that is ready to be planned.
 pub(in crate::cli) fn prepare_for(
     place: &Place,
@@ -405,11 +260,11 @@ pub(in crate::cli) fn prepare_for(
     agent: &str,
     message: &str,
 ) -> Result<TurnName, Failure> {
-    let turn = folder.make_next(None, Timestamp::now())?;
+    let turn = folder.make_next(None, Clock::system().now())?;
     let mut base = Base::after(place, settings, folder, None)?;
     base.agent = agent.to_owned();
     let request = Request { message: message.to_owned(), asking: Asking::Assume, consent: Consent::Ask };
-    let payload = payload(place, settings, folder, &base, &request)?;
+    let payload = told::payload(place, settings, folder, &base, &request)?;
     write_down(&turn, &base, &payload, Origin::Message)?;
     Ok(turn.name)
 }
@@ -418,18 +273,4 @@ pub(in crate::cli) fn prepare_for(
 pub(in crate::cli) async fn begin_with(held: &Held<'_>, changed: seals::Changed) -> Outcome {
     seals::check(held, changed)?;
     seals::seal_finished(held).await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_message_is_found_in_the_document() {
-        for message in ["Add a login.", "a\n\n## 7. Message\n\nb", "```\ncode\n```"] {
-            let payload = Payload { message: message.into(), ..Payload::default() };
-            assert_eq!(message_of(&payload.document()), message);
-        }
-        assert_eq!(message_of("nothing"), "");
-    }
 }

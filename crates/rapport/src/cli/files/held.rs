@@ -87,7 +87,11 @@ impl<'a> Held<'a> {
     /// Shows it from after this entry until its agent has done its part and nothing waits for an answer.
     pub(in crate::cli) async fn show(&self, after: u64) -> Outcome {
         let (stop, id) = (StopSignal::listen()?, &self.folder.id);
-        let shown = if self.common.json {
+        let view = self.view().await?;
+        let shown = if self.common.json && screen::is_over(view.status) && view.seq <= after {
+            // Nothing more comes by itself.
+            screen::ended(&view)
+        } else if self.common.json {
             follow::as_json(&self.gateway, id, &Answering::Person, after, stop).await
         } else {
             screen::show(self.common, &self.gateway, id, Answering::Person, stop).await

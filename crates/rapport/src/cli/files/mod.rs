@@ -12,6 +12,7 @@ pub(super) mod record;
 pub(super) mod reporting;
 pub(super) mod running;
 pub(super) mod seals;
+pub(super) mod told;
 
 use std::path::PathBuf;
 
@@ -66,9 +67,10 @@ pub(super) fn find(place: &Place, named: Option<&str>) -> Result<Folder, Failure
 }
 
 fn by_name(place: &Place, name: &str) -> Result<Folder, Failure> {
-    let all = Folder::all(&sessions_of(place))?;
-    if let Some(exact) = all.iter().find(|folder| folder.id.as_str() == name) {
-        return checked(place, exact.clone());
+    let (all, known) = (Folder::all(&sessions_of(place))?, place.store().list()?);
+    let mut exact = all.iter().map(|folder| &folder.id).chain(&known).filter(|id| id.as_str() == name);
+    if let Some(id) = exact.next() {
+        return checked(place, Folder::new(&sessions_of(place), id));
     }
     let is_meant = |folder: &&Folder| !name.is_empty() && folder.id.as_str().contains(name);
     let alike: Vec<_> = all.iter().filter(is_meant).collect();

@@ -27,7 +27,8 @@ fn file_40_every_action_is_carried_out_and_reported() {
             heading("INVOKE", &[("Agent", "Reviewer")], "Review the greeting."),
         ],
     );
-    let project = project(&[&all, &greeting()]).set("RAPPORT_RESEARCH_COMMAND", "echo found:");
+    let reviewing = plan("Review it", &[], &[], &[create("review.txt", "Good.")]);
+    let project = project(&[&all, &reviewing]).set("RAPPORT_RESEARCH_COMMAND", "echo found:");
     std::fs::create_dir(project.root().join(".rapport/agents")).unwrap();
     std::fs::write(project.root().join(".rapport/agents/reviewer.md"), "You review.\n").unwrap();
     project.plan_turn("all of it").check(0, "CHAT_WITH_USER");
@@ -40,7 +41,7 @@ fn file_40_every_action_is_carried_out_and_reported() {
     assert_eq!(question["text"], "Ship it **today**?");
     project.rapport(&["answer", session.as_str(), "Tomorrow, after tests"]).check(0, "Answered.");
     let ran = crate::support::project::Ran(resuming.wait_with_output().unwrap());
-    ran.check(0, "Completed 🟢: 7 of 7 actions done").check(0, "Session ").check(0, "Add a greeting");
+    ran.check(0, "Completed 🟢: 7 of 7 actions done").check(0, "Session ").check(0, "Review it");
     let report = std::fs::read_to_string(
         project.root().join(".rapport/sessions").join(session.as_str()).join("01/report.md"),
     )

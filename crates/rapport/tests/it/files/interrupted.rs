@@ -8,7 +8,7 @@ use crate::support::patience::wait_for;
 use crate::support::project::Project;
 
 /// A batch whose command hangs the first time, cut off while it does.
-fn cut_off() -> Project {
+pub(super) fn cut_off() -> Project {
     let hanging = "echo x >> begun; test -e go-on || sleep 600";
     let plan =
         plan("Hang", &[], &["[+] A fact."], &[create("a.txt", "a"), run(hanging), create("b.txt", "b")]);

@@ -6,6 +6,7 @@ mod context;
 mod execute;
 mod faults;
 mod interrupted;
+mod killed;
 mod screen;
 mod seals;
 mod turns;

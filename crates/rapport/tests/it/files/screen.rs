@@ -37,10 +37,10 @@ fn story(project: &Project) {
     assert!(terminal.is_alternate());
     // Active Context, its item, Memos, its item, Action Plan, CREATE, EDIT, EXECUTE.
     terminal.send(&DOWN.repeat(6));
-    terminal.send_until("p", "+# A friendly app");
+    terminal.send_until("p", "+ # A friendly app");
     terminal.send_until("q", "[✅] EXECUTE");
     terminal.send(DOWN);
-    terminal.send_until(" ", "[  ] EXECUTE");
+    terminal.send_until(" ", "[ ]  EXECUTE");
     terminal.send("\r");
     terminal.wait_for("Partial");
     terminal.wait_for("left 0");
@@ -106,6 +106,35 @@ fn a_failure_offers_to_undo() {
     terminal.wait_for("removed: one.txt");
     terminal.wait_for("left 0");
     assert_eq!(project.changes(), Vec::<String>::new());
+}
+
+/// A message of the plan is a card like any question; the batch goes on with the words that are typed.
+#[test]
+fn file_40_a_message_is_answered_in_the_terminal() {
+    let chat = "### `CHAT_WITH_USER`\n\n- **Description:** Ask.\n\nShip it today?\n".to_owned();
+    let asking = plan("Ask", &[], &[], &[chat, create("shipped.txt", "yes")]);
+    let project = project(&[&asking]);
+    project.plan_turn("x").check(0, "");
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("a");
+    terminal.wait_for("Ship it today?");
+    terminal.send_until("Tomorrow", "Tomorrow");
+    terminal.send_until("\r", "left 0");
+    assert!(project.turn_file("01/report.md").contains("Tomorrow"), "{}", project.turn_file("01/report.md"));
+    assert_eq!(project.file("shipped.txt"), "yes\n");
+}
+
+/// A batch that was killed: what was done is told, and undone.
+#[test]
+fn an_interrupted_batch_is_undone_in_the_terminal() {
+    let project = super::interrupted::cut_off();
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("done         CREATE");
+    terminal.wait_for("(g)o on after it / (u)ndo / (q)uit ›");
+    terminal.send("u\n");
+    terminal.wait_for("removed: a.txt");
+    terminal.wait_for("left 0");
 }
 
 /// The same story, once with the real CLI.
