@@ -1,6 +1,7 @@
 //! `rapport serve` as people in Telegram see it: the real program, a strict Telegram, the scripted agent (CHAT-47, CHAT-48).
 
 mod agents;
+mod cancel;
 mod cases;
 mod chat;
 mod faults;
