@@ -1,6 +1,7 @@
 //! `rapport serve` as people in Telegram see it: the real program, a strict Telegram, the scripted agent (CHAT-47, CHAT-48).
 
 mod agents;
+mod cancel;
 mod cases;
 mod chat;
 mod faults;
@@ -8,7 +9,9 @@ mod groups;
 mod kills;
 mod left;
 mod looks;
+mod real;
 mod strangers;
+mod webhook;
 mod words;
 
 use std::fs::File;
@@ -65,9 +68,13 @@ impl Stage {
 
     /// The same, before the program is started.
     pub(crate) async fn quiet(scenario: &str) -> Self {
+        Self::of(Project::with_scenario(scenario).recorded()).await
+    }
+
+    /// The same for a project with an agent of its own.
+    pub(crate) async fn of(project: Project) -> Self {
         let server = TelegramServer::start().await;
-        let project = Project::with_scenario(scenario)
-            .recorded()
+        let project = project
             .set("TELEGRAM_BOT_TOKEN", server.token())
             .set("TELEGRAM_USER_ID", &ANNA.to_string())
             .set("RAPPORT_AGENT_PERMISSION_MODE", "acceptEdits")

@@ -215,6 +215,35 @@ async fn a_pause_holds_that_chat_exactly_so_long_and_the_same_message_goes_again
     assert_eq!(telegram.sent(2), [(0.0, "c".into())]);
 }
 
+/// CHAT-48: the card of an answered question is edited, then the next card is too much; both are there in the end, once.
+#[tokio::test(start_paused = true)]
+async fn a_pause_of_thirty_seconds_in_the_middle_of_a_round_loses_and_repeats_nothing() {
+    let telegram = Telegram::new();
+    let outbox = Outbox::start(telegram.clone());
+    outbox.send(1, message("Q1")).await.unwrap();
+    let answered = outbox.send(1, edit(7, "Q1: Express"));
+    telegram.will_answer(1, Ok(Sent::Done));
+    telegram.will_answer(1, Err(ApiError::TooMany { retry_after: Duration::from_secs(30) }));
+    let next = outbox.send(1, message("Q2"));
+    answered.await.unwrap();
+    // Meanwhile somebody else goes on, and what the paused chat gets next waits its turn.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let (behind, other) = (outbox.send(1, message("Please use the buttons")), outbox.send(2, message("Q5")));
+    assert_eq!(other.await, Ok(Sent::Posted(1)));
+    assert_eq!((next.await, behind.await), (Ok(Sent::Posted(1)), Ok(Sent::Posted(1))));
+    assert_eq!(
+        telegram.sent(1),
+        [
+            (0.0, "Q1".into()),
+            (0.0, "7=Q1: Express".into()),
+            (0.0, "Q2".into()),
+            (30.0, "Q2".into()),
+            (30.0, "Please use the buttons".into()),
+        ]
+    );
+    assert_eq!(telegram.sent(2), [(10.0, "Q5".into())]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_chats_told_to_pause_pause_all() {
     let telegram = Telegram::new();

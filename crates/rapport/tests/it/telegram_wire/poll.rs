@@ -11,6 +11,7 @@ use rapport::channels::telegram::poll::{self, Source, remove_webhook};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use super::fake::Fake;
 use super::intake::{World, now, raw};
@@ -24,6 +25,8 @@ struct Telegram {
     failures: Mutex<VecDeque<ApiError>>,
     offsets: Mutex<Vec<Option<i64>>>,
     seen: tokio::sync::Notify,
+    /// It cannot be reached before then.
+    down_until: Option<Instant>,
 }
 
 impl Telegram {
@@ -33,6 +36,9 @@ impl Telegram {
 
     fn next(&self, offset: Option<i64>) -> Option<Batch> {
         self.offsets.lock().unwrap().push(offset);
+        if self.down_until.is_some_and(|until| Instant::now() < until) {
+            return Some(Err(ApiError::Unreachable("no route".into())));
+        }
         if let Some(error) = self.failures.lock().unwrap().pop_front() {
             return Some(Err(error));
         }
@@ -119,6 +125,32 @@ async fn trouble_is_waited_out_and_told_once() {
             "somebody else receives the updates of this bot: terminated by other getUpdates request",
             "Telegram is back; it could not be reached since 2026-01-24 12:00 UTC",
             "updates of this bot come here again",
+        ]
+    );
+}
+
+/// CHAT-48: what people did meanwhile waits at Telegram.
+#[tokio::test(start_paused = true)]
+async fn telegram_down_for_ten_minutes_loses_no_update_keeps_the_order_and_is_told_once() {
+    let mut world = World::new();
+    let updates = (1..=30).map(|id| (id, raw(id, 1, "x"))).collect();
+    let began = Instant::now();
+    let telegram = Arc::new(Telegram {
+        waiting: Mutex::new(updates),
+        down_until: Some(began + Duration::from_secs(600)),
+        ..Telegram::default()
+    });
+    fetch_all(&world, &telegram).await.unwrap();
+    assert_eq!(world.notes.ids(), (1..=30).collect::<Vec<_>>());
+    assert!(began.elapsed() < Duration::from_secs(700), "{:?}", began.elapsed());
+    // Tried again and again, but not without a pause.
+    let tries = telegram.offsets.lock().unwrap().len();
+    assert!((10..60).contains(&tries), "{tries} tries");
+    assert_eq!(
+        told(&mut world.notices),
+        [
+            "Telegram cannot be reached since 2026-01-24 12:00 UTC: no route",
+            "Telegram is back; it could not be reached since 2026-01-24 12:00 UTC",
         ]
     );
 }

@@ -15,6 +15,13 @@ const CHECKING: &str = "Checking for follow-up questions...";
 const STARTING: &str = "🚀 Starting...";
 const CANCELLED: &str = "❌ Planning cancelled.";
 
+/// Whether there are other tasks in a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    Some,
+    None,
+}
+
 impl Desk {
     /// Says what an entry means, where it means something to the people in its room.
     pub(super) fn announce(&mut self, id: &SessionId, entry: &Entry) {
@@ -35,6 +42,11 @@ impl Desk {
                 }
                 Event::Failed { reason } => {
                     outgoing.push(Outgoing::Message(self.failed(id, entry.seq, reason).message(room)));
+                }
+                Event::Cancelled { reason: None, .. } if !is_chat => {
+                    let is_only = self.tasks(room).all(|(other, _)| other == id);
+                    let others = if is_only { Others::None } else { Others::Some };
+                    outgoing.push(text(room, &cancelled(held.mirror.session(), others)));
                 }
                 fact => {
                     let words = said(held.mirror.session(), fact, entry);
@@ -151,9 +163,17 @@ fn said(session: &Session, fact: &Event, entry: &Entry) -> Option<String> {
             "no questions could be made" => None,
             reason => Some(format!("{CANCELLED} ({reason})")),
         },
-        Event::Cancelled { reason: None, .. } if session.was_connected() => Some("❌ Cancelled.".into()),
-        Event::Cancelled { reason: None, .. } => Some(CANCELLED.into()),
         _ => None,
+    }
+}
+
+/// Which task is cancelled. A plan need not be named where there is nothing else.
+fn cancelled(session: &Session, others: Others) -> String {
+    let task = card::short(&session.created().task, 200);
+    match (session.was_connected(), others) {
+        (true, _) => format!("❌ Cancelled: {task}"),
+        (false, Others::Some) => format!("❌ Planning cancelled: {task}"),
+        (false, Others::None) => CANCELLED.into(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What somebody did, and what comes of it: who they are is looked at first, whatever it is.
 
-use rapport_core::{Act, Aim, PhaseView, QuestionId, Reply, Room, SessionId};
+use rapport_core::{Act, Aim, QuestionId, Reply, Room, SessionId};
 
 use super::desk::{CardKey, Desk, Happened, Held, person};
 use super::hands::{Deed, Done, USE_BUTTONS, Wish};
@@ -189,6 +189,12 @@ impl Desk {
         self.held.get_key_value(id).filter(|(_, held)| held.mirror.is_interactive())
     }
 
+    /// The planned tasks of a room that are not over, whether or not work on them has begun.
+    pub(super) fn tasks(&self, room: Room) -> impl Iterator<Item = (&SessionId, &Held)> {
+        let is_here = move |held: &Held| held.room == room && held.at_home && held.mirror.is_planned();
+        self.held.iter().filter(move |(_, held)| is_here(held) && !held.mirror.session().is_over())
+    }
+
     /// What ends the plan of a room that another takes the place of.
     pub(super) fn replaced(&self, room: Room) -> Vec<(SessionId, Act)> {
         let reason = Some("another task takes its place".to_owned());
@@ -234,10 +240,4 @@ fn takes_words(held: &Held, question: &QuestionId) -> bool {
 /// Nothing of it has to be kept, or it is kept already.
 pub(super) fn finished(done: Done) {
     let _ = done.send(Handled::Durable);
-}
-
-/// Whether a session is at work.
-pub(super) fn is_working(held: &Held) -> bool {
-    let session = held.mirror.session();
-    !session.is_over() && matches!(session.phase(), PhaseView::Working | PhaseView::Reporting)
 }

@@ -3,7 +3,7 @@
 use rapport_core::{Act, Aim, Room};
 
 use super::button::Button;
-use super::came::{finished, is_working};
+use super::came::finished;
 use super::card::{self, Card, Waiting};
 use super::cards::tag;
 use super::desk::{Desk, Held, person};
@@ -15,7 +15,7 @@ use super::notes::Guest;
 pub const COMMANDS: [(&str, &str); 8] = [
     ("plan", "plan a task: /plan <task description>"),
     ("status", "what waits for you, the oldest first"),
-    ("cancel", "end the planning or the work in this chat"),
+    ("cancel", "end the newest planning or work in this chat"),
     ("new", "begin a new conversation"),
     ("allow", "let somebody answer for you here (in reply to them)"),
     ("deny", "no longer let them (in reply to them)"),
@@ -79,26 +79,21 @@ impl Desk {
         self.hands.carry_out(room, person(sender.id), deeds, done);
     }
 
+    /// Ends the newest task of this room that is not over and is theirs, or what the agent of the conversation does.
     fn cancel(&mut self, room: Room, sender: &Sender, done: Done) {
-        let state = self.rooms.get(&room).cloned().unwrap_or_default();
-        let is_going = |id: &rapport_core::SessionId| {
-            self.held.get(id).is_some_and(|held| {
-                held.mirror.is_interactive() || is_working(held) || held.mirror.session().is_failed()
-            })
-        };
-        let has_turn = |id: &rapport_core::SessionId| {
-            self.held.get(id).is_some_and(|held| held.mirror.session().has_turn())
-        };
-        let target = state.plan().cloned().filter(is_going).or(state.chat().cloned().filter(has_turn));
-        let Some((id, held)) = target.and_then(|id| self.held.get(&id).map(|held| (id, held))) else {
+        let mut tasks: Vec<_> = self.tasks(room).collect();
+        tasks.sort_by_key(|(id, held)| std::cmp::Reverse((held.began, (*id).clone())));
+        let chat = self.rooms.get(&room).and_then(|state| self.held.get_key_value(state.chat()?));
+        tasks.extend(chat.filter(|(_, held)| held.mirror.session().has_turn()));
+        if tasks.is_empty() {
             self.hands.say(room, "There is nothing to cancel here.");
             return finished(done);
-        };
-        if !self.may(sender.id, held) {
+        }
+        let Some((id, _)) = tasks.into_iter().find(|(_, held)| self.may(sender.id, held)) else {
             self.hands.say(room, "Only whoever asked for this task can cancel it.");
             return finished(done);
-        }
-        let deed = Deed::Act(id, Act::Cancel { reason: None });
+        };
+        let deed = Deed::Act(id.clone(), Act::Cancel { reason: None });
         self.hands.carry_out(room, person(sender.id), vec![deed], done);
     }
 

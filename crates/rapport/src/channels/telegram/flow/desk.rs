@@ -65,6 +65,8 @@ pub(super) struct Held {
     pub(super) mirror: Mirror,
     pub(super) room: Room,
     pub(super) owner: u64,
+    /// When it began.
+    pub(super) began: Timestamp,
     /// Whether its room is named in its log, rather than found.
     pub(super) at_home: bool,
     /// What somebody last said to it, where it is a conversation.
@@ -251,8 +253,16 @@ impl Desk {
         let Some(mirror) = Mirror::open(entry) else { return Step::Old };
         let Some((room, owner)) = self.place(mirror.session().created()) else { return Step::Old };
         let at_home = mirror.session().created().room.is_some();
-        let held =
-            Held { mirror, room, owner, at_home, said: String::new(), failed_at: 0, chosen: HashMap::new() };
+        let held = Held {
+            mirror,
+            room,
+            owner,
+            began: entry.at,
+            at_home,
+            said: String::new(),
+            failed_at: 0,
+            chosen: HashMap::new(),
+        };
         self.held.insert(id.clone(), held);
         Step::Next
     }

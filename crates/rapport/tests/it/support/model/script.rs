@@ -12,6 +12,7 @@ pub(crate) struct Script {
     lines: Vec<Line>,
     rounds: VecDeque<Response>,
     beginnings: VecDeque<Response>,
+    apart: Vec<(String, Script)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -105,6 +106,12 @@ impl Script {
         self
     }
 
+    /// And plays another script in conversations in which these words were said.
+    pub(crate) fn apart(mut self, words: &str, script: Script) -> Self {
+        self.apart.push((words.to_owned(), script));
+        self
+    }
+
     /// And replies with this to a request that wants JSON; each such request stands alone and takes the next.
     pub(crate) fn reply(mut self, reply: &Value) -> Self {
         self.rounds.push_back(Response::default().text(&reply.to_string()));
@@ -127,6 +134,11 @@ impl Script {
 
     /// What comes next in a conversation: what it does not hold yet.
     pub(super) fn next(&mut self, request: &Value) -> (Response, Option<Fault>) {
+        let told = messages::told(request);
+        let is_said = |words: &str| told.iter().any(|text| text.contains(words));
+        if let Some((_, script)) = self.apart.iter_mut().find(|(words, _)| is_said(words)) {
+            return script.next(request);
+        }
         let held = messages::said(request);
         if held.is_empty()
             && let Some(response) = self.beginnings.pop_front()
