@@ -1,9 +1,27 @@
 //! A plan of actions: what an agent proposes to do to a project, step by step, as Markdown that a person reviews.
 //! `docs/formats/plan.md` describes the format.
 
+mod actions;
+#[cfg(test)]
+mod effort;
+mod error;
+mod fence;
+mod inline;
+mod lines;
+mod markdown;
+mod parse;
+mod values;
+
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
+
+pub use error::PlanError;
+pub(crate) use fence::skip_block;
+pub(crate) use inline::{as_path, one_line, parameter};
+pub(crate) use lines::{Kind, Lines};
+pub(crate) use markdown::{changes_as_lines, fact, fenced};
+pub(crate) use parse::{Subject, change_on_line};
 
 /// A plan of actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

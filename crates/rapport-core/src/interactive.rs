@@ -218,7 +218,8 @@ fn stored(item: &ItemLook<'_>) -> Option<String> {
 }
 
 fn written(question: &Question) -> InteractiveQuestion {
-    let option = |choice: &Choice| InteractiveOption { label: choice.label.clone(), value: choice.value.clone() };
+    let option =
+        |choice: &Choice| InteractiveOption { label: choice.label.clone(), value: choice.value.clone() };
     InteractiveQuestion {
         id: question.id.as_str().to_owned(),
         question: question.text.clone(),

@@ -3,6 +3,9 @@
 //! Nothing here reads a file, a clock, a socket or the environment, and nothing here is random: what happened and when
 //! comes in as an argument, and what should be done goes out as data. Read [`Event`] first, then [`Session`].
 
+pub mod check;
+pub mod context;
+pub mod report;
 pub mod slug;
 
 mod action_plan;
@@ -10,6 +13,7 @@ mod aim;
 mod answer;
 mod batch;
 mod branch;
+mod edit;
 mod event;
 mod id;
 mod input;
@@ -23,11 +27,12 @@ mod session;
 mod view;
 mod want;
 
-pub use action_plan::{Action, ActionPlan, Change, Deed, Replacement, Resource, Sign};
+pub use action_plan::{Action, ActionPlan, Change, Deed, PlanError, Replacement, Resource, Sign};
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
 pub use batch::{Batch, Brief, signal};
 pub use branch::{Branch, Destination, StateWanted};
+pub use edit::{EditError, Mismatch, apply_edits};
 pub use event::{
     Asker, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange, Origin, Room, Seed, Terms,
     TurnKind, Usage,
@@ -39,6 +44,7 @@ pub use interactive::{
 };
 pub use plan::PlanFile;
 pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
+pub use prompt::action_plan::ACTION_PLAN;
 pub use prompt::batch::INTERACTIVE;
 pub use prompt::progress::plan_prompt;
 pub use question::{Choice, Purpose, Question, Reply};

@@ -1,5 +1,6 @@
 //! What agents are told, word for word.
 
+pub(crate) mod action_plan;
 pub(crate) mod batch;
 pub(crate) mod progress;
 

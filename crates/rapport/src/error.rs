@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::config::ConfigError;
 use crate::engine::GatewayError;
 use crate::stores::StoreError;
+use crate::turns::TurnError;
 
 /// What holds where something cannot be stored.
 pub(crate) const KEPT: &str =
@@ -142,6 +143,26 @@ impl From<StoreError> for Failure {
                 Self::new(Code::Store, message).hint("Nothing was changed. Use the newer program for this session.")
             }
             StoreError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
+        }
+    }
+}
+
+impl From<TurnError> for Failure {
+    fn from(error: TurnError) -> Self {
+        let message = error.to_string();
+        match error {
+            TurnError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
+            TurnError::Wrong { .. } => {
+                Self::new(Code::Store, message).hint("Nothing was changed. Mend or remove it.")
+            }
+            TurnError::NoTurn { .. } => {
+                Self::new(Code::NotFound, message).hint("See what there is with: rapport log --tree.")
+            }
+            TurnError::Full { session } => {
+                let name = session.split_once('-').map_or(session.as_str(), |(_, name)| name);
+                Self::new(Code::Refused, message)
+                    .hint(format!("Go on in another session: rapport new {name}-2"))
+            }
         }
     }
 }

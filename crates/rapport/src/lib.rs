@@ -12,5 +12,6 @@ pub mod planners;
 pub mod projects;
 mod sealed;
 pub mod stores;
+pub mod turns;
 pub mod wiring;
 pub mod workers;

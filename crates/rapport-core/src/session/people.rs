@@ -24,7 +24,9 @@ impl Session {
             Act::Cancel { reason } => self.cancel(by, reason.clone()),
             Act::Restart => self.restart(by),
             Act::Say { text, id } => self.say(by, text, id.as_ref()),
-            Act::Draft { folder, conversation, asking } => self.start_draft(folder, conversation, *asking),
+            Act::Draft { folder, conversation, asking } => {
+                self.start_draft(by, folder, conversation, *asking)
+            }
             Act::Ask { question } => self.ask_aloud(question),
             Act::Withdraw { question } => self.take_back(question),
             Act::Seal { folder, files } => self.seal(folder, files),

@@ -49,18 +49,21 @@ impl Session {
         Event::TurnStarted { turn: self.next_turn(), kind: TurnKind::Chat, prompt }
     }
 
-    /// A turn in a directory begins.
+    /// A turn in a directory begins. One that failed can be begun anew, with other words or in another directory.
     pub(super) fn start_draft(
         &self,
+        by: &By,
         folder: &str,
         conversation: &ConversationId,
         asking: Asking,
     ) -> Result<Vec<Event>, Refusal> {
-        if self.created.aim != Aim::Files || self.phase != Phase::Resting {
+        if self.created.aim != Aim::Files || self.phase != Phase::Resting && !self.is_failed() {
             return Err(self.not_now("planning"));
         }
         let (folder, conversation) = (folder.to_owned(), conversation.clone());
-        Ok(vec![Event::DraftStarted { turn: self.next_turn(), folder, conversation, asking }])
+        let restarted = self.is_failed().then(|| Event::Restarted { by: by.clone() });
+        let started = Event::DraftStarted { turn: self.next_turn(), folder, conversation, asking };
+        Ok(restarted.into_iter().chain([started]).collect())
     }
 
     /// The file that the last turn's plan is to be in, if it is not.

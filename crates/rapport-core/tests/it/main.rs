@@ -2,12 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
+mod action_plan;
 mod batch;
 mod branch;
+mod context;
+mod interactive_file;
 mod names;
+mod plan_check;
 mod plan_file;
 mod progress_file;
 mod property;
 mod questions;
+mod report;
 mod story;
 mod support;

@@ -2,6 +2,7 @@
 
 mod asking;
 mod between;
+mod files;
 mod stage;
 mod telegram;
 mod waiting;
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
 
 /// Measures what is named, or everything.
 fn everything(wanted: &[&str]) -> Outcome {
-    let parts: [(&str, Measure); 7] = [
+    let parts: [(&str, Measure); 8] = [
         ("start-up", start_up),
         ("replay", replay),
         ("answers", answers),
@@ -73,6 +74,7 @@ fn everything(wanted: &[&str]) -> Outcome {
         ("asking", || with_cli(asking::measure)),
         ("waiting", || with_cli(waiting::measure)),
         ("telegram", telegram::measure),
+        ("files", files::measure),
     ];
     // Cargo adds an argument of its own.
     let wanted: Vec<_> = wanted.iter().filter(|name| **name != "--bench").collect();

@@ -47,7 +47,11 @@ async fn story() -> Outcome {
         return Ok(());
     };
     let theirs = one_each(cli)?;
-    row("  one CLI for every message, CPU", format!("{theirs:.2} s"), &format!("({MESSAGES} times `claude -p`)"));
+    row(
+        "  one CLI for every message, CPU",
+        format!("{theirs:.2} s"),
+        &format!("({MESSAGES} times `claude -p`)"),
+    );
     row("  as a share of one CLI for every message", format!("{:.3}", ours / theirs), "target: under 0.25");
     Ok(())
 }
@@ -166,7 +170,11 @@ async fn load(how: &str, rates: Rates, faster: u32) -> Outcome {
     }
     tell(&waited, &server);
     row("  CPU for each update", format!("{:.2} ms", cpu / updates as f64 * 1e3), "");
-    row("  most that was resident", format!("{peak:.1} MB"), &format!("target: under {MOST_RESIDENT} MB; {threads} threads"));
+    row(
+        "  most that was resident",
+        format!("{peak:.1} MB"),
+        &format!("target: under {MOST_RESIDENT} MB; {threads} threads"),
+    );
     row("  refused by Telegram because it was too much", refused(&server).to_string(), "target: 0");
     complain(crowd.complaints(&serving))?;
     if refused(&server) > 0 {

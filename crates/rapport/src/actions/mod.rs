@@ -15,7 +15,7 @@ mod invoke;
 pub mod journal;
 pub mod outcome;
 pub mod project;
-mod read;
+pub mod read;
 mod research;
 pub mod stop;
 #[cfg(debug_assertions)]

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use rapport_core::check::{Contents, Kind, Project};
 use thiserror::Error;
 
 /// The largest file that is taken into memory.
@@ -168,40 +169,15 @@ pub struct OnDisk {
     read: Mutex<HashMap<String, Contents>>,
 }
 
-/// What is at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Nothing.
-    Missing,
-    /// A file, or a link to one inside the project.
-    File,
-    /// A directory, or a link to one inside the project.
-    Directory,
-    /// Somewhere else, by way of a link.
-    LinkOut,
-}
-
-/// What a file says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Contents {
-    /// Text.
-    Text(String),
-    /// Something else.
-    Binary,
-    /// Nothing: there is no file.
-    Missing,
-    /// More than is taken into memory.
-    TooLarge,
-}
-
 impl OnDisk {
     /// The project in this directory.
     pub fn new(root: &Path) -> io::Result<Self> {
         Ok(Self { root: root.canonicalize()?, read: Mutex::default() })
     }
+}
 
-    /// What is at this path.
-    pub fn exists(&self, path: &str) -> Kind {
+impl Project for OnDisk {
+    fn exists(&self, path: &str) -> Kind {
         match directory(&self.root, Some(path)) {
             Ok(real) if real.is_dir() => Kind::Directory,
             Ok(real) if real.exists() => Kind::File,
@@ -210,8 +186,7 @@ impl OnDisk {
         }
     }
 
-    /// What the file at this path says.
-    pub fn read(&self, path: &str) -> Contents {
+    fn read(&self, path: &str) -> Contents {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let look = || match resolve(&self.root, path).and_then(|place| content(path, &place)) {
             Ok(Some(bytes)) => text(&bytes).map_or(Contents::Binary, |text| Contents::Text(text.to_owned())),
@@ -221,8 +196,7 @@ impl OnDisk {
         read.entry(path.to_owned()).or_insert_with(look).clone()
     }
 
-    /// Whether this path stays in the project when every link on the way is followed, whether or not it is there.
-    pub fn resolves_inside(&self, path: &str) -> bool {
+    fn resolves_inside(&self, path: &str) -> bool {
         match directory(&self.root, Some(path)) {
             Ok(_) => true,
             // Whatever else is wrong with it is found when it is used.

@@ -43,6 +43,19 @@ pub(super) async fn run(root: &Path, resource: &Resource) -> Outcome {
     }
 }
 
+/// What would be read, as text to look at; or why nothing would be.
+pub async fn look(root: &Path, resource: &Resource) -> Result<String, String> {
+    match run(root, resource).await {
+        Outcome::Done { details: Details::Text { text, note: None } } => Ok(text),
+        Outcome::Done { details: Details::Text { text, note: Some(note) } } if text.is_empty() => Err(note),
+        Outcome::Done { details: Details::Text { text, note: Some(note) } } => {
+            Ok(format!("{text}\n({note})\n"))
+        }
+        Outcome::Failed { why, .. } => Err(why),
+        Outcome::Done { .. } | Outcome::Skipped { .. } => Err("there is nothing to read".to_owned()),
+    }
+}
+
 fn file(root: &Path, path: &str) -> Result<Details, String> {
     let place = resolve(root, path).map_err(|error| error.to_string())?;
     if !place.exists {

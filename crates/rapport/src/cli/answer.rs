@@ -57,7 +57,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return say(json!({ "session": id, "answered": !args.back, "running": reached == Reached::Process }));
     }
     say(if args.back { "Open again." } else { "Answered." })?;
-    reached.next_step(&id).map_or(Ok(()), say)
+    reached.next_step(&*store, &id).map_or(Ok(()), say)
 }
 
 fn act(args: &Args) -> Result<Act, Failure> {

@@ -6,7 +6,7 @@ use rapport_core::{Branch, ConversationId, Destination, Origin, QuestionId, Sess
 use serde_json::json;
 
 use super::output::say;
-use super::{Common, sessions};
+use super::{Common, branch_turn, sessions};
 use crate::agents::claude::transcript::{self, Home};
 use crate::channels::terminal::safe;
 use crate::clock::{self, Clock};
@@ -14,6 +14,7 @@ use crate::config::{self, AgentLayer, Layer};
 use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
+use crate::turns::TurnName;
 use crate::wiring::{Place, agent_config};
 use crate::workers::local::Local;
 use crate::workers::worktree::Worktree;
@@ -22,31 +23,46 @@ use crate::workers::{Worker as _, WorkerError};
 /// How much of the task is in the branch's name, so that the rest of it is too.
 const NAME: usize = 48;
 
-/// Open a question again in another session, to try another answer
+/// Try a turn of a session of files another way; or open a question again in another session, to try another answer
 ///
-/// The branch has its own git worktree, with the files as they were at the question, and its own conversation with the
+/// With a turn (02, 02-branch-01): makes another directory with what that turn was shown, which the next plan fills.
+///
+/// With a session and --at: the branch has its own git worktree, with the files as they were at the question, and its own conversation with the
 /// agent up to there. The session it comes from is not touched, and may be running.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  rapport branch 02                         another try of turn 02 of the newest session of files
   rapport branch 20260124-add-auth --at q2
   rapport answer add-auth-branch --question q2 Passwords
   rapport run --resume add-auth-branch")]
 pub(super) struct Args {
-    /// The session: its name, or a part of it that no other has
-    session: String,
+    /// The turn; or the session: its name, or a part of it that no other has
+    #[arg(value_name = "TURN|SESSION")]
+    which: String,
     /// The question that is to be open again
     #[arg(long, value_name = "QUESTION")]
-    at: String,
+    at: Option<String>,
+    /// The session of files that the turn is in (default: the one the current directory is in, else the newest)
+    #[arg(long, value_name = "SESSION", conflicts_with_all = ["at", "agent"])]
+    session: Option<String>,
     /// The agent's command, where the session was begun with another than the settings say
     #[arg(long, value_name = "COMMAND")]
     agent: Option<String>,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let Some(at) = &args.at else {
+        if args.which.parse::<TurnName>().is_err() {
+            return Err(Failure::new(Code::Usage, format!("{:?} is not a turn", safe::line(&args.which)))
+                .hint("Name a turn of a session of files: rapport branch 02")
+                .hint("or the question of another session that is to be open again: rapport branch SESSION --at q2"));
+        }
+        return branch_turn::execute(common, args.session.as_deref(), &args.which);
+    };
     let place = Place::find(common)?;
     let store = place.store();
-    let origin = sessions::find(&*store, &args.session)?;
-    let made = make(&place, &*store, &origin, &args)?;
+    let origin = sessions::find(&*store, &args.which)?;
+    let made = make(&place, &*store, &origin, at, &args)?;
     if common.json {
         return say(json!({
             "session": made.session, "branched_from": made.origin, "worktree": made.worktree,
@@ -66,10 +82,16 @@ struct Made {
 
 /// Makes the worktree first and the session last, whole or not at all: whatever ends this in between leaves no session,
 /// and at most a worktree that nobody uses. What fails takes back what it has made.
-fn make(place: &Place, store: &dyn Store, origin: &SessionId, args: &Args) -> Result<Made, Failure> {
+fn make(
+    place: &Place,
+    store: &dyn Store,
+    origin: &SessionId,
+    at: &str,
+    args: &Args,
+) -> Result<Made, Failure> {
     let entries = store.read(origin, 0)?;
     let session = sessions::replay(store, origin, &entries)?;
-    let branch = Branch::at(&entries, &QuestionId::new(&args.at))?;
+    let branch = Branch::at(&entries, &QuestionId::new(at))?;
     let project = Path::new(&branch.project);
     let state = match &branch.state {
         StateWanted::Noted(state) => state.clone(),

@@ -92,7 +92,7 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
         let story = async {
             let id = gateway.create(place.session(task.to_owned(), Aim::Work, &settings)?).await?;
             if common.json {
-                follow::as_json(&gateway, &id, &answering, stop).await?;
+                follow::as_json(&gateway, &id, &answering, 0, stop).await?;
             } else {
                 screen::show(common, &gateway, &id, answering, stop).await?;
             }

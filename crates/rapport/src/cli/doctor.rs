@@ -5,12 +5,17 @@ use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
+use super::files::seals;
 use super::output::{say, say_json};
-use super::{Common, sessions};
+use super::{Common, serve, sessions};
 use crate::agents::claude::channel::Version;
+use crate::channels::telegram::BotFiles;
+use crate::channels::telegram::lease::{Lease, LeaseError};
+use crate::channels::telegram::users::Users;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
+use crate::turns::Folder;
 use crate::wiring::{self, Place};
 
 /// Check what Rapport needs, and say how to get what is missing
@@ -45,7 +50,15 @@ enum State {
 
 pub(super) fn execute(common: &Common, _: Args) -> Outcome {
     let place = Place::find(common)?;
-    let checks = [settings(&place), agent(&place), git(&place), home(&place), store(&place), terminal()];
+    let checks = [
+        settings(&place),
+        agent(&place),
+        git(&place),
+        home(&place),
+        store(&place),
+        terminal(),
+        telegram(&place),
+    ];
     if common.json {
         say_json(&checks)?;
     } else {
@@ -154,8 +167,18 @@ fn store(place: &Place) -> Check {
         Ok(all) => all,
         Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
     };
-    match all.iter().find_map(|id| sessions::view(&*store, id).err()) {
-        Some(failure) => bad("sessions", failure.message, &failure.hints.join(" ")),
+    if let Some(failure) = all.iter().find_map(|id| sessions::view(&*store, id).err()) {
+        return bad("sessions", failure.message, &failure.hints.join(" "));
+    }
+    let folders = Folder::all(&folder).unwrap_or_default();
+    let broken = folders.iter().find_map(|folder| seals::broken_in(place, folder).ok()?.into_iter().next());
+    match broken {
+        Some(what) => Check {
+            name: "sessions",
+            state: State::Missing,
+            found: format!("{what}, after its turn was finished"),
+            advice: Some("Bring it back from version control, or build on it with --accept-changes.".into()),
+        },
         None => good("sessions", format!("{} in {}", all.len(), folder.display())),
     }
 }
@@ -166,6 +189,63 @@ fn terminal() -> Check {
     }
     let found = "none; questions wait for `rapport answer`".into();
     Check { name: "terminal", state: State::Good, found, advice: None }
+}
+
+/// The bot's token, who may use it, and whether somebody else receives its updates.
+fn telegram(place: &Place) -> Check {
+    let Ok(settings) = place.settings(Layer::default()) else {
+        return bad("telegram", "the settings cannot be read".into(), "Mend the settings first.");
+    };
+    let settings = settings.telegram;
+    if settings.token.is_none() {
+        return good(
+            "telegram",
+            "no bot is set up; docs/telegram.md tells how to answer from a phone".into(),
+        );
+    }
+    let api = match serve::api(&settings) {
+        Ok(api) => api,
+        Err(failure) => return bad("telegram", failure.message, &failure.hints.join(" ")),
+    };
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        return bad("telegram", "no runtime could be made".into(), "Look at the system's limits.");
+    };
+    let me = match runtime.block_on(api.get_me()) {
+        Ok(me) => me,
+        Err(error) => {
+            let failure = serve::refused(error);
+            return bad("telegram", failure.message, &failure.hints.join(" "));
+        }
+    };
+    let files = BotFiles::new(&place.home, api.bot());
+    let name = me.username.unwrap_or(me.first_name);
+    let paired = match Users::new(&files.users()).load() {
+        Ok(paired) => paired.len(),
+        Err(error) => {
+            return bad("telegram", error.to_string(), "Nobody is let in by that file until it is mended.");
+        }
+    };
+    let users = match settings.users.len() + paired {
+        0 => "nobody may use it yet: `rapport serve` shows a code".to_owned(),
+        1 => "one person may use it".to_owned(),
+        several => format!("{several} people may use it"),
+    };
+    let receives = match Lease::take(&files.lock()) {
+        Err(LeaseError::Busy { .. }) => "served on this machine".to_owned(),
+        Err(error) => {
+            return bad("telegram", error.to_string(), "Set RAPPORT_HOME to a folder that can be written.");
+        }
+        Ok(_) if settings.webhook.is_some() => "not served just now".to_owned(),
+        Ok(_) => match runtime.block_on(api.try_updates()) {
+            Ok(()) => "not served just now".to_owned(),
+            Err(error) => {
+                let advice =
+                    "Stop the other program that uses this token, or give it another with @BotFather.";
+                return bad("telegram", format!("@{name}: {error}"), advice);
+            }
+        },
+    };
+    good("telegram", format!("@{name}, {users}, {receives}"))
 }
 
 fn writable(folder: &Path) -> std::io::Result<()> {

@@ -7,14 +7,15 @@ use super::screen::{self, Answering, StopSignal};
 use crate::engine::{Gateway, Update};
 use crate::error::{Code, Failure, Outcome};
 
-/// Prints a session until it ends or is left.
+/// Prints a session from after this entry until it ends or is left.
 pub(super) async fn as_json(
     gateway: &Gateway,
     id: &SessionId,
     answering: &Answering,
+    after: u64,
     mut stop: StopSignal,
 ) -> Outcome {
-    let mut follower = gateway.follow(id, 0).await?;
+    let mut follower = gateway.follow(id, after).await?;
     let mut tried = Vec::new();
     loop {
         let update = tokio::select! {

@@ -3,7 +3,7 @@
 use rapport_core::{Asker, Entry, Event};
 
 use super::output::{say, say_json};
-use super::{Common, sessions};
+use super::{Common, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::error::Outcome;
 use crate::stores::Store as _;
@@ -13,15 +13,23 @@ use crate::wiring::Place;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport log add-auth
+  rapport log --tree                  the turns of the newest session of files
   rapport log add-auth --json | jq -c '.facts[] | .answered // empty'")]
 pub(super) struct Args {
     /// The session: its name, or a part of it that no other has
-    session: String,
+    #[arg(required_unless_present = "tree")]
+    session: Option<String>,
+    /// Draw the turns of a session of files (default: the one the current directory is in, else the newest)
+    #[arg(long)]
+    tree: bool,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let Some(session) = args.session.as_deref().filter(|_| !args.tree) else {
+        return tree::execute(common, args.session.as_deref());
+    };
     let store = Place::find(common)?.store();
-    let id = sessions::find(&*store, &args.session)?;
+    let id = sessions::find(&*store, session)?;
     for entry in store.read(&id, 0)? {
         if common.json {
             say_json(&entry)?;

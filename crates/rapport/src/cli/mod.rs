@@ -3,20 +3,30 @@
 mod agent_flags;
 mod answer;
 mod branch;
+mod branch_turn;
 mod cancel;
 mod completions;
 mod demo;
+mod diff;
 mod doctor;
+mod execute;
+mod files;
 mod follow;
 mod log;
+mod message;
+mod new;
 mod output;
 mod plan;
+mod plan_turn;
+mod resume;
 mod run;
 mod screen;
 mod serve;
 mod sessions;
 mod status;
+mod tree;
 mod typed;
+mod undo;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -44,6 +54,7 @@ const EXAMPLES: &str = "Examples:
   rapport demo                                    see the whole story, without any account
   rapport run \"add a greeting to the start page\"  clarify, plan, confirm, work, report
   rapport plan idea.md --as progress --adaptive   a plan in progress.md, after a few questions
+  rapport new add-auth                            a session of files: plan, review, run, report
   rapport status                                  what waits, and for whom
   rapport answer 20260124-add-a-greeting English  answer from any terminal
   rapport run --resume 20260124-add-a-greeting    go on after an interruption
@@ -82,11 +93,16 @@ pub enum When {
 enum Command {
     Demo(demo::Args),
     Run(run::Args),
+    New(new::Args),
     Plan(plan::Args),
+    Resume(resume::Args),
+    Execute(execute::Args),
+    Undo(undo::Args),
     Status(status::Args),
     Answer(answer::Args),
     Branch(branch::Args),
     Log(log::Args),
+    Diff(diff::Args),
     Serve(serve::Args),
     Cancel(cancel::Args),
     Doctor(doctor::Args),
@@ -123,11 +139,16 @@ impl Cli {
         let outcome = match self.command {
             Command::Demo(args) => demo::execute(common, args),
             Command::Run(args) => run::execute(common, args),
+            Command::New(args) => new::execute(common, args),
             Command::Plan(args) => plan::execute(common, args),
+            Command::Resume(args) => resume::execute(common, args),
+            Command::Execute(args) => execute::execute(common, args),
+            Command::Undo(args) => undo::execute(common, args),
             Command::Status(args) => status::execute(common, args),
             Command::Answer(args) => answer::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
+            Command::Diff(args) => diff::execute(common, args),
             Command::Serve(args) => serve::execute(common, args),
             Command::Cancel(args) => cancel::execute(common, args),
             Command::Doctor(args) => doctor::execute(common, args),

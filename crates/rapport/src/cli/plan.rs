@@ -1,4 +1,4 @@
-//! `rapport plan`: from an idea to a plan in a file.
+//! `rapport plan`: from an idea to a plan in a file, or to the next turn of a session of files (`plan_turn.rs`).
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -7,20 +7,30 @@ use clap::ValueEnum;
 use rapport_core::{Aim, Asking, Existing, PlanMode, ProgressAim};
 
 use super::agent_flags::AgentFlags;
+use super::files::Where;
+use super::files::drafting::Consent;
+use super::files::seals::Changed;
+use super::plan_turn::{self, Planning};
 use super::run::{self, Start};
 use super::{Common, text, typed};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::stack;
 use crate::wiring::Place;
 
-/// Make a plan of an idea, in a file, without doing the work
+/// Make a plan: the next turn of a session of files, or of an idea, in a file
 ///
-/// The agent looks at the project and writes a progress file: phases of tasks to tick off, with their tests. It assumes
+/// With -m, the agent is shown what the session's contexts name, and proposes a plan of actions: nothing is done before you
+/// approve it with `rapport resume`.
+///
+/// With --as progress, the agent looks at the project and writes a progress file: phases of tasks to tick off, with their tests. It assumes
 /// what is not said, and tells what it assumed; with --adaptive it asks for critical facts that are missing, and you
 /// answer here or from anywhere with `rapport answer`. It can be stopped at any moment, even killed, and gone on with by
 /// `rapport run --resume`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  rapport plan -m \"Add a login page\"                          the next turn of the newest session (rapport new)
+  rapport plan -m \"Add a login page\" --dry-run                what the agent would be shown
+  git log -1 --format=%B | rapport plan -m -
   rapport plan \"a todo app\" --as progress                     it assumes what is not said
   rapport plan \"a todo app\" --as progress --adaptive          it may ask first
   rapport plan idea.md --as progress --mode gsd               the idea is in a file
@@ -31,11 +41,15 @@ use crate::wiring::Place;
 The file is described in docs/formats/progress.md.")]
 pub(super) struct Args {
     /// The idea: a file if there is one of that name, else these words; "-" reads it from standard input
-    #[arg(required = true, value_name = "IDEA")]
+    #[arg(required_unless_present = "message", value_name = "IDEA")]
     idea: Vec<OsString>,
-    /// What the plan becomes
-    #[arg(long = "as", value_enum, value_name = "KIND")]
-    kind: Kind,
+    /// What the next turn of a session of files is about; "-" reads it from standard input, nothing opens an editor
+    #[arg(long, short, value_name = "MESSAGE", num_args = 0..=1, default_missing_value = "",
+        conflicts_with_all = ["idea", "kind", "mode", "out", "force"])]
+    message: Option<String>,
+    /// What the plan of an idea becomes
+    #[arg(long = "as", value_enum, value_name = "KIND", required_unless_present = "message")]
+    kind: Option<Kind>,
     /// Let the agent ask for critical facts that are missing
     #[arg(long)]
     adaptive: bool,
@@ -48,6 +62,17 @@ pub(super) struct Args {
     /// Replace a file that is there; sections that are not part of the format are kept, at the end
     #[arg(long)]
     force: bool,
+    /// Show what the agent would be shown, and send nothing
+    #[arg(long, requires = "message")]
+    dry_run: bool,
+    /// Have a plan that is not valid made again, without asking
+    #[arg(long, requires = "message")]
+    replan: bool,
+    /// Build on finished turns although their files were changed
+    #[arg(long, requires = "message")]
+    accept_changes: bool,
+    #[command(flatten)]
+    at: Where,
     #[command(flatten)]
     agent: AgentFlags,
 }
@@ -69,9 +94,24 @@ enum Mode {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    if let Some(message) = &args.message {
+        let planning = Planning {
+            message,
+            asking: asking(&args),
+            consent: if args.replan { Consent::Given } else { Consent::Ask },
+            changed: Changed::from_flag(args.accept_changes),
+            at: &args.at,
+            agent: &args.agent,
+        };
+        let plan = if args.dry_run { plan_turn::dry_run } else { plan_turn::execute };
+        return plan(common, &planning);
+    }
+    if args.at.session.is_some() || args.at.turn.is_some() {
+        return Err(Failure::new(Code::Usage, "--session and --turn are about sessions of files")
+            .hint("Say what the next turn is about: rapport plan -m MESSAGE"));
+    }
     let place = Place::find(common)?;
     let settings = place.settings(args.agent.layer())?;
-    let Kind::Progress = args.kind;
     let aim = Aim::Progress(aim(&args, &place)?);
     let created = place.session(idea(&args)?, aim, &settings)?;
     run::host(common, &place, &settings, Start::New(Box::new(created)))
@@ -94,7 +134,7 @@ fn aim(args: &Args, place: &Place) -> Result<ProgressAim, Failure> {
     }
     Ok(ProgressAim {
         path,
-        asking: if args.adaptive { Asking::Adaptive } else { Asking::Assume },
+        asking: asking(args),
         mode: match args.mode {
             Mode::Basic => PlanMode::Basic,
             Mode::Gsd => PlanMode::Gsd,
@@ -102,6 +142,10 @@ fn aim(args: &Args, place: &Place) -> Result<ProgressAim, Failure> {
         existing,
         stack: stack::detect(&place.project),
     })
+}
+
+fn asking(args: &Args) -> Asking {
+    if args.adaptive { Asking::Adaptive } else { Asking::Assume }
 }
 
 /// A file that is there is read; anything else is the idea itself.

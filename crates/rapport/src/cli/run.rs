@@ -43,10 +43,19 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let settings = place.settings(args.agent.layer())?;
     let start = match &args.resume {
-        Some(name) => Start::Resume(sessions::find(&*place.store(), name)?),
+        Some(name) => Start::Resume(resumable(&place, sessions::find(&*place.store(), name)?)?),
         None => Start::New(Box::new(place.session(task(&args)?, Aim::Work, &settings)?)),
     };
     host(common, &place, &settings, start)
+}
+
+/// A session of files is gone on with turn by turn.
+fn resumable(place: &Place, id: SessionId) -> Result<SessionId, Failure> {
+    if sessions::view(&*place.store(), &id)?.aim != Aim::Files {
+        return Ok(id);
+    }
+    let resume = format!("Go on with: rapport resume --session {id}");
+    Err(Failure::new(Code::Refused, format!("{id} is a session of files")).hint(resume))
 }
 
 /// Begins a session or goes on with one, and shows it until it ends or the person leaves.
@@ -62,7 +71,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
                 Start::Resume(id) => resume(&gateway, id).await?,
             };
             if common.json {
-                follow::as_json(&gateway, &id, &Answering::Person, stop).await
+                follow::as_json(&gateway, &id, &Answering::Person, 0, stop).await
             } else {
                 screen::show(common, &gateway, &id, Answering::Person, stop).await
             }
@@ -95,7 +104,7 @@ async fn resume(gateway: &Gateway, id: SessionId) -> Result<SessionId, Failure> 
 }
 
 /// A command that only writes an answer holds the session for a moment; that is waited for.
-async fn take_up(gateway: &Gateway, id: &SessionId) -> Result<(), Failure> {
+pub(super) async fn take_up(gateway: &Gateway, id: &SessionId) -> Result<(), Failure> {
     for _ in 0..sessions::TRIES {
         match gateway.adopt(id).await {
             Err(GatewayError::Store(StoreError::Busy { holder, .. })) if holder.address.is_none() => {

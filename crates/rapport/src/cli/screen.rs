@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::Duration;
 
-use rapport_core::{By, OpenQuestion, Reply, SessionId, Status, View};
+use rapport_core::{Aim, By, OpenQuestion, Reply, SessionId, Status, View};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -100,10 +100,12 @@ pub(super) fn ended(view: &View) -> Outcome {
     match view.status {
         Status::Failed => {
             let reason = view.failure.clone().unwrap_or_else(|| "failed".into());
-            let failure = Failure::new(Code::Agent, reason).hint(format!(
-                "Everything up to here is kept. Try again with: rapport run --resume {}",
-                view.id
-            ));
+            let again = match view.aim {
+                Aim::Files => format!("rapport resume --session {}", view.id),
+                Aim::Work | Aim::Progress(_) | Aim::Chat => format!("rapport run --resume {}", view.id),
+            };
+            let failure = Failure::new(Code::Agent, reason)
+                .hint(format!("Everything up to here is kept. Try again with: {again}"));
             Err(advice(view).into_iter().fold(failure, Failure::hint))
         }
         Status::Cancelled => Err(Failure::new(Code::Cancelled, format!("{} was cancelled", view.id))),
@@ -140,7 +142,7 @@ pub(super) fn stopped(id: &SessionId) -> Failure {
         .hint(format!("Go on with: rapport run --resume {id}"))
 }
 
-fn colour(when: When) -> ColourChoice {
+pub(super) fn colour(when: When) -> ColourChoice {
     match when {
         When::Auto => ColourChoice::Auto,
         When::Always => ColourChoice::Always,

@@ -8,10 +8,10 @@ use rapport_core::{Aim, By, Clarifier, InteractiveFile, InteractiveState, Sessio
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
+use super::Common;
 use super::agent_flags::AgentFlags;
 use super::output::{say, say_json};
 use super::screen::StopSignal;
-use super::Common;
 use crate::channels::telegram::access::Access;
 use crate::channels::telegram::api::{Api, Me};
 use crate::channels::telegram::api_error::ApiError;
@@ -282,8 +282,9 @@ fn ended(error: RunError) -> Failure {
     match error {
         RunError::Api(error) => refused(error),
         RunError::Gateway(error) => error.into(),
-        error @ (RunError::Webhook(_) | RunError::Ledger(_) | RunError::Sessions(_) | RunError::Notes { .. }) => {
-            Failure::new(Code::Trouble, error.to_string())
-        }
+        error @ (RunError::Webhook(_)
+        | RunError::Ledger(_)
+        | RunError::Sessions(_)
+        | RunError::Notes { .. }) => Failure::new(Code::Trouble, error.to_string()),
     }
 }

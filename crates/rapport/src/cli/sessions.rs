@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rapport_core::{Act, Entry, Input, Session, SessionId, View};
+use rapport_core::{Act, Aim, Entry, Input, Session, SessionId, View};
 
 use crate::clock::Clock;
 use crate::engine::socket::{self, Sent};
@@ -83,9 +83,12 @@ pub(super) enum Reached {
 
 impl Reached {
     /// What to do so that it goes on.
-    pub(super) fn next_step(self, id: &SessionId) -> Option<String> {
-        (self == Reached::Log)
-            .then(|| format!("No process runs it now. Go on with: rapport run --resume {id}"))
+    pub(super) fn next_step(self, store: &dyn Store, id: &SessionId) -> Option<String> {
+        let go_on = match view(store, id).map(|view| view.aim) {
+            Ok(Aim::Files) => "rapport resume --session",
+            Ok(Aim::Work | Aim::Progress(_) | Aim::Chat) | Err(_) => "rapport run --resume",
+        };
+        (self == Reached::Log).then(|| format!("No process runs it now. Go on with: {go_on} {id}"))
     }
 }
 

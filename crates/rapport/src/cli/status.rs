@@ -1,13 +1,16 @@
 //! `rapport status`: what there is, and what waits for whom.
 
-use rapport_core::{OpenQuestion, Status, View};
+use rapport_core::{Aim, OpenQuestion, Status, View};
 
+use super::files::seals;
 use super::output::{ago, say, say_json};
 use super::{Common, sessions};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
+use crate::config;
 use crate::error::Outcome;
 use crate::stores::Store;
+use crate::turns::Folder;
 use crate::wiring::Place;
 
 /// How many ended sessions are listed without --all.
@@ -40,6 +43,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         say_json(&views)?;
     } else {
         overview(&*store, &views, args.all)?;
+    }
+    for folder in Folder::all(&config::sessions(&place.project))? {
+        seals::warn(&seals::broken_in(&place, &folder)?);
     }
     for failure in damaged {
         // One damaged log must not hide the others.
@@ -105,6 +111,9 @@ fn stopped(store: &dyn Store, view: &View) -> Outcome {
     let is_left = view.questions.is_empty() && store.holder(&view.id)?.is_none() && !is_over(view.status);
     if !is_left {
         return Ok(());
+    }
+    if view.aim == Aim::Files {
+        return say(format_args!("        go on with: rapport resume --session {}", view.id));
     }
     say(format_args!("        nobody runs it now; go on with: rapport run --resume {}", view.id))
 }

@@ -26,6 +26,29 @@ pub struct Layer {
     pub telegram: TelegramLayer,
     /// What shows the preview of an action (`nvim -R`); the file's path becomes its last argument.
     pub preview_command: Option<String>,
+    /// What searches the web for a plan; the queries become its last arguments.
+    pub research_command: Option<String>,
+    /// About what an agent is shown.
+    pub context: ContextLayer,
+    /// About carrying out plans.
+    pub execution: ExecutionLayer,
+}
+
+/// About what an agent is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ContextLayer {
+    /// The largest file that is shown whole, in bytes.
+    pub max_file_bytes: Option<u64>,
+}
+
+/// About carrying out plans.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExecutionLayer {
+    /// How long a command may take where its plan does not say so (`60s`).
+    #[serde(deserialize_with = "some_duration")]
+    pub timeout: Option<SignedDuration>,
 }
 
 /// About the agent.
@@ -119,6 +142,11 @@ impl Layer {
             planner: PlannerLayer::from_env(&env)?,
             telegram: TelegramLayer::from_env(&env)?,
             preview_command: env("RAPPORT_PREVIEW_COMMAND"),
+            research_command: env("RAPPORT_RESEARCH_COMMAND"),
+            context: ContextLayer {
+                max_file_bytes: parsed(&env, "RAPPORT_CONTEXT_MAX_FILE_BYTES", number)?.map(u64::from),
+            },
+            execution: ExecutionLayer { timeout: parsed(&env, "RAPPORT_EXECUTION_TIMEOUT", duration)? },
         })
     }
 
@@ -138,6 +166,11 @@ impl Layer {
             planner: self.planner.under(upper.planner),
             telegram: self.telegram.under(upper.telegram),
             preview_command: upper.preview_command.or(self.preview_command),
+            research_command: upper.research_command.or(self.research_command),
+            context: ContextLayer {
+                max_file_bytes: upper.context.max_file_bytes.or(self.context.max_file_bytes),
+            },
+            execution: ExecutionLayer { timeout: upper.execution.timeout.or(self.execution.timeout) },
         }
     }
 }

@@ -11,7 +11,9 @@ use std::path::Path;
 use jiff::SignedDuration;
 use thiserror::Error;
 
-pub use layer::{AgentLayer, Channel, Layer, QuestionsLayer, RoundsLayer, duration};
+pub use layer::{
+    AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, duration,
+};
 pub use places::{home, project};
 pub use planner::{PlannerLayer, PlannerVia};
 pub use secret::Secret;
@@ -19,6 +21,9 @@ pub use telegram::{TelegramLayer, TelegramSettings, WebhookLayer, WebhookSetting
 
 /// The word for the scripted agent in `agent.command`.
 pub const REHEARSAL: &str = "rehearsal";
+
+/// The largest file that an agent is shown whole, where the settings do not say.
+const MAX_FILE_BYTES: u64 = 256 * 1024;
 
 /// What holds, after all layers are laid over each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +50,12 @@ pub struct Settings {
     pub telegram: TelegramSettings,
     /// What shows the preview of an action, where it is set.
     pub preview_command: Option<Vec<String>>,
+    /// What searches the web for a plan; the agent does where it is empty.
+    pub research_command: Vec<String>,
+    /// The largest file that an agent is shown whole, in bytes.
+    pub max_file_bytes: u64,
+    /// How long a command of a plan may take where the plan does not say so.
+    pub command_timeout: SignedDuration,
 }
 
 /// What is wrong with the settings.
@@ -100,6 +111,9 @@ impl Settings {
             planner: all.planner,
             telegram: all.telegram.settings()?,
             preview_command: all.preview_command.map(|line| words(&line)).filter(|words| !words.is_empty()),
+            research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
+            max_file_bytes: all.context.max_file_bytes.unwrap_or(MAX_FILE_BYTES),
+            command_timeout: all.execution.timeout.unwrap_or(SignedDuration::from_secs(60)),
         })
     }
 
@@ -112,6 +126,26 @@ impl Settings {
 /// Where a project's sessions are.
 pub fn sessions(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("sessions")
+}
+
+/// What every session of files in a project is shown.
+pub fn global_context(project: &Path) -> std::path::PathBuf {
+    places::rapport_folder(project).join("global.context")
+}
+
+/// What every session of files in a project remembers.
+pub fn memos(project: &Path) -> std::path::PathBuf {
+    places::rapport_folder(project).join("memos.yaml")
+}
+
+/// What agents of a project are told beside the usual, by name.
+pub fn agents(project: &Path) -> std::path::PathBuf {
+    places::rapport_folder(project).join("agents")
+}
+
+/// Where the journals of a project's batches are.
+pub fn batches(project: &Path) -> std::path::PathBuf {
+    places::rapport_folder(project).join("batches")
 }
 
 /// Where the worktrees of a project's branches are.

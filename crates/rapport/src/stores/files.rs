@@ -38,6 +38,26 @@ impl Files {
         Self { root }
     }
 
+    /// Gives a directory of sessions as files a log, where it came without one. One that is there is left as it is.
+    pub fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
+        let dir = self.root.join(id.as_str());
+        if !is_plain_name(id.as_str()) || !dir.is_dir() {
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        let lock = Lock::take(id, &dir.join(LOCK), &Holder { pid: std::process::id(), address: None })?;
+        let path = dir.join(LOG);
+        if scan::has_entry(&path).map_err(io_error("read", &path))? {
+            return Ok(());
+        }
+        // What is there without an entry is what is left of somebody who was killed at this very thing.
+        let mut log = match path.exists() {
+            true => FileLog::open(path, lock)?.1,
+            false => FileLog::create(path, lock)?,
+        };
+        log.append(at, facts)?;
+        dirs::sync(&dir)
+    }
+
     /// The directory of a session that is there. A name that is not just a name leads nowhere.
     fn find(&self, id: &SessionId) -> Result<PathBuf, StoreError> {
         if !is_plain_name(id.as_str()) {

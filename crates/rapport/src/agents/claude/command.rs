@@ -120,7 +120,8 @@ impl ClaudeConfig {
 }
 
 /// What an agent that only drafts a plan of actions cannot use: whatever changes a file or runs a command.
-const NOT_FOR_DRAFTS: &str = "Edit,Write,MultiEdit,NotebookEdit,Bash,BashOutput,KillShell,Task,ExitPlanMode";
+pub(super) const NOT_FOR_DRAFTS: &str =
+    "Edit,Write,MultiEdit,NotebookEdit,Bash,BashOutput,KillShell,Task,ExitPlanMode";
 
 /// What it is told as its system prompt, and what it may not use. A draft is made of just what it is shown.
 fn told(kind: TurnKind, system: Option<&str>) -> Vec<OsString> {

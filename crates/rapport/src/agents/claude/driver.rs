@@ -14,6 +14,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rapport_core::context::ContextLog;
 use rapport_core::{AgentDid, Leave, Order};
 use tokio::sync::mpsc::{self, Permit};
 use tokio::time::{Instant, sleep_until};
@@ -143,7 +144,10 @@ fn show(order: &mut Order, shown: Option<Vec<u8>>) -> Result<(), String> {
     let shown = shown.ok_or_else(|| format!("what the agent is to be shown in {folder} is gone"))?;
     let shown = String::from_utf8(shown)
         .map_err(|_| format!("what the agent is to be shown in {folder} is not UTF-8 text"))?;
-    order.prompt = shown;
+    let told = ContextLog::parse(&shown)
+        .map_err(|error| format!("what the agent is to be shown in {folder} cannot be read: {error}"))?;
+    order.system = Some(told.system);
+    order.prompt = told.document;
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 //! `structured` is a talk of its own: one message, and JSON back.
 
 pub mod channel;
+pub mod once;
 pub mod response;
 pub mod structured;
 pub mod transcript;

@@ -132,6 +132,17 @@ impl Api {
         self.send(request).await
     }
 
+    /// Looks whether updates could be fetched, without waiting for any and without confirming any.
+    pub async fn try_updates(&self) -> Result<(), ApiError> {
+        let params = GetUpdatesParams {
+            offset: None,
+            limit: Some(1),
+            timeout: Some(0),
+            allowed_updates: Some(ALLOWED_UPDATES.to_vec()),
+        };
+        self.tell("getUpdates", &params).await
+    }
+
     /// Sends a message.
     pub async fn send_message(&self, params: &SendMessageParams) -> Result<Posted, ApiError> {
         self.call("sendMessage", params).await

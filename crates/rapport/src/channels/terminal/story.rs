@@ -102,7 +102,12 @@ impl Story {
     }
 
     fn tell_past(&self, fact: &Event) -> Vec<Line> {
+        if self.is_of_files() {
+            // Its files tell what was before.
+            return Vec::new();
+        }
         match fact {
+            Event::Created(created) if created.aim == Aim::Files => Vec::new(),
             Event::Created(created) => header(&created.task, &self.id, &created.project),
             Event::Answered { question, answer, by } => self.answered(question, answer, by),
             Event::Closed { round, how } => self.closed(*round, how),
@@ -213,7 +218,10 @@ impl Story {
         let Some(view) = self.view.as_ref().filter(|view| view.seq >= self.past && !self.ended) else {
             return Vec::new();
         };
-        let Some(lines) = ending::lines(view, self.clarifying) else { return Vec::new() };
+        // A turn in a directory is over when its plan is there; what comes next begins elsewhere.
+        let rests = view.aim == Aim::Files && view.status == Status::Idle;
+        let ending = ending::lines(view, self.clarifying).or_else(|| rests.then(Vec::new));
+        let Some(lines) = ending else { return Vec::new() };
         self.ended = true;
         lines
     }
@@ -295,7 +303,8 @@ impl Story {
         let view = self.view.as_ref();
         let assumes = view.is_some_and(|view| match &view.aim {
             Aim::Progress(aim) => aim.asking == Asking::Assume,
-            Aim::Work | Aim::Chat | Aim::Files => false,
+            Aim::Files => view.rounds.asked < view.rounds.max,
+            Aim::Work | Aim::Chat => false,
         });
         let max = view.map_or(0, |view| view.rounds.max);
         let why = match assumes {
@@ -316,6 +325,10 @@ impl Story {
         let mut open = self.view.iter().flat_map(|view| &view.questions);
         let is_last = !open.any(|other| other.round == question.round && other.id != question.id);
         is_last.then(|| Line::new(Tone::Dim, "· Resuming session with your answers..."))
+    }
+
+    fn is_of_files(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.aim == Aim::Files)
     }
 
     fn makes_file(&self) -> bool {

@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use rapport::actions::project::{Contents, Kind};
 use rapport::actions::{Details, FileChange, OnDisk};
 use rapport_core::Deed;
+use rapport_core::check::{Contents, Kind, Project as _};
 
 use super::{Stage, create, details, edit, overwrite, plan, told};
 

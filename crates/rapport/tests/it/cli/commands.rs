@@ -19,7 +19,9 @@ fn waiting() -> Project {
 #[test]
 fn every_command_has_help_with_examples() {
     let project = Project::with_agent("rehearsal");
-    for command in ["demo", "run", "plan", "status", "answer", "log", "cancel", "doctor", "completions"] {
+    for command in
+        ["demo", "run", "plan", "status", "answer", "log", "cancel", "serve", "doctor", "completions"]
+    {
         let help = project.rapport(&[command, "--help"]);
         help.check(0, &format!("Usage: rapport {command}"));
         let text = help.out();

@@ -108,7 +108,11 @@ impl<'a> Crowd<'a> {
     fn react(&mut self, shown: &Shown, fingers: Fingers, waited: &mut Waited) {
         let Some(member) = self.people.get_mut(&shown.chat) else { return };
         let took = shown.at.saturating_duration_since(member.waiting_since);
-        if member.tapped.is_empty() { waited.first.push(took) } else { waited.next.push(took) }
+        if member.tapped.is_empty() {
+            waited.first.push(took)
+        } else {
+            waited.next.push(took)
+        }
         if shown.answers.is_empty() {
             member.is_done = true;
             return;
@@ -169,14 +173,21 @@ pub(crate) fn refused(server: &TelegramServer) -> usize {
 
 /// How many messages and edits were taken: those that count for Telegram's limits.
 pub(crate) fn sent(server: &TelegramServer) -> usize {
-    let counts = |method: &str| method.starts_with("send") && method != "sendChatAction" || method.starts_with("edit");
+    let counts =
+        |method: &str| method.starts_with("send") && method != "sendChatAction" || method.starts_with("edit");
     server.look(|state| state.calls.iter().filter(|call| counts(&call.method)).count())
 }
 
 fn shown(message: &super::telegram::ChatMessage) -> Option<Shown> {
     let first = message.versions.first().filter(|_| message.is_by_bot())?;
-    let data: Vec<_> = first.markup.rows().iter().flatten().filter_map(|button| button.data.clone()).collect();
+    let data: Vec<_> =
+        first.markup.rows().iter().flatten().filter_map(|button| button.data.clone()).collect();
     let is_summary = data.iter().any(|data| data.starts_with("iq:confirm"));
     let answers: Vec<_> = data.into_iter().filter(|data| data.starts_with("iq:a:")).collect();
-    (is_summary || !answers.is_empty()).then_some(Shown { chat: message.chat, card: message.id, at: first.at, answers })
+    (is_summary || !answers.is_empty()).then_some(Shown {
+        chat: message.chat,
+        card: message.id,
+        at: first.at,
+        answers,
+    })
 }

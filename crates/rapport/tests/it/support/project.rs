@@ -205,6 +205,14 @@ impl Project {
         paths.iter().map(lines).collect()
     }
 
+    /// What each process of the agent was started with, as the records have it.
+    pub(crate) fn agent_arguments(&self) -> Vec<String> {
+        let records = std::fs::read_dir(self.path("records")).into_iter().flatten().flatten();
+        let arguments =
+            records.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with("argv.json"));
+        arguments.map(|path| std::fs::read_to_string(path).unwrap()).collect()
+    }
+
     /// A file of the project; empty if there is none.
     pub(crate) fn file(&self, path: &str) -> String {
         std::fs::read_to_string(self.root().join(path)).unwrap_or_default()

@@ -16,7 +16,8 @@ use tokio::net::TcpListener;
 /// How many questions there are in a round.
 pub(crate) const QUESTIONS: usize = 3;
 /// What every question can be answered with: the label, and the value.
-pub(crate) const OPTIONS: [(&str, &str); 3] = [("To the left", "left"), ("To the right", "right"), ("Straight on", "on")];
+pub(crate) const OPTIONS: [(&str, &str); 3] =
+    [("To the left", "left"), ("To the right", "right"), ("Straight on", "on")];
 
 /// Such a model, as long as the runtime it was started in.
 pub(crate) struct RoundsApi {
@@ -58,7 +59,8 @@ async fn answer(State(shared): State<Shared>, Json(request): Json<Value>) -> Jso
     let prompt = request["messages"][0]["content"].as_str().unwrap_or_default();
     let round = prompt.lines().filter(|line| line.starts_with("Q: ")).count() / QUESTIONS;
     let task = prompt.lines().next().unwrap_or_default().trim_start_matches("Task: ");
-    let questions: Vec<_> = (0..QUESTIONS).filter(|_| round < shared.rounds).map(|n| question(round, n)).collect();
+    let questions: Vec<_> =
+        (0..QUESTIONS).filter(|_| round < shared.rounds).map(|n| question(round, n)).collect();
     let batch = json!({
         "goal": "directions",
         "description": task,

@@ -43,7 +43,8 @@ impl Serving {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
         let app = folder.path().join("app");
-        let git = Command::new("git").args(["init", "--quiet", "--initial-branch=main"]).current_dir(&app).status();
+        let git =
+            Command::new("git").args(["init", "--quiet", "--initial-branch=main"]).current_dir(&app).status();
         assert!(git.unwrap().success());
         let people: Vec<_> = people.into_iter().map(|id| id.to_string()).collect();
         let mut command = Command::new(env!("CARGO_BIN_EXE_rapport"));

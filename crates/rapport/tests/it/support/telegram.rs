@@ -204,6 +204,11 @@ impl TelegramServer {
         self.shared.change(|state| state.faults.plan(method, times, fault));
     }
 
+    /// No trouble is to come any more.
+    pub(crate) fn clear_faults(&self) {
+        self.shared.change(|state| state.faults.clear());
+    }
+
     /// From now on it refuses or hangs; when this returns, it does.
     pub(crate) async fn goes_down(&self, door: Door) {
         self.shared.door.send_replace(door);

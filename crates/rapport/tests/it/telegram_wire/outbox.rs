@@ -162,7 +162,8 @@ struct Uneven {
 impl Deliver for Uneven {
     fn deliver<'a>(&'a self, _: i64, _: &'a Outgoing) -> BoxFuture<'a, Answer> {
         // The first of all are slow, and those that leave when a second is over are quick.
-        let way = Duration::from_millis(if self.began.elapsed() < Duration::from_millis(500) { 400 } else { 5 });
+        let way =
+            Duration::from_millis(if self.began.elapsed() < Duration::from_millis(500) { 400 } else { 5 });
         Box::pin(async move {
             tokio::time::sleep(way).await;
             self.there.lock().unwrap().push(self.began.elapsed());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What a folder of `src/` may use of the others. Arrows go one way; siblings never use siblings.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("clock", &[]),
     ("config", &[]),
     ("sealed", &[]),
@@ -12,18 +12,19 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("actions", &["agents", "sealed"]),
     ("projects", &[]),
     ("stores", &["sealed"]),
+    ("turns", &[]),
     ("workers", &[]),
     ("agents", &["workers"]),
     ("planners", &["agents"]),
     ("engine", &["agents", "clock", "planners", "stores", "workers"]),
     ("channels", &["engine"]),
-    ("error", &["config", "engine", "stores"]),
+    ("error", &["config", "engine", "stores", "turns"]),
     ("wiring", &["agents", "cli", "clock", "config", "engine", "error", "planners", "stores", "workers"]),
     (
         "cli",
         &[
             "actions", "agents", "channels", "clock", "config", "engine", "error", "planners", "projects",
-            "stores", "wiring", "workers",
+            "stores", "turns", "wiring", "workers",
         ],
     ),
 ];

@@ -1,8 +1,6 @@
 //! What is said when something has happened in a session, each once, in order.
 
-use rapport_core::{
-    Aim, Entry, Event, PhaseView, Room, SessionId, Session, TurnId, TurnKind, signal,
-};
+use rapport_core::{Aim, Entry, Event, PhaseView, Room, Session, SessionId, TurnId, TurnKind, signal};
 
 use super::card::{self, Card, thread};
 use super::desk::{Desk, Happened, person};
@@ -44,7 +42,8 @@ impl Desk {
                 }
             }
         }
-        if held.mirror.is_thinking() && entry.facts.iter().any(|fact| matches!(fact, Event::Answered { .. })) {
+        if held.mirror.is_thinking() && entry.facts.iter().any(|fact| matches!(fact, Event::Answered { .. }))
+        {
             outgoing.push(text(room, CHECKING));
         }
         match grown {
@@ -101,7 +100,10 @@ impl Desk {
         let Some(held) = self.held.get(id) else { return Card::default() };
         let session = held.mirror.session();
         if held.mirror.is_chat() {
-            let words = format!("❌ {}\n\nWrite again to try again, or /new to begin anew.", card::short(reason, 600));
+            let words = format!(
+                "❌ {}\n\nWrite again to try again, or /new to begin anew.",
+                card::short(reason, 600)
+            );
             return Card::plain(Text::new().plain(&words));
         }
         if is_without_questions(held.mirror.session()) {
@@ -141,7 +143,9 @@ fn said(session: &Session, fact: &Event, entry: &Entry) -> Option<String> {
             "⚠️ Could not check for follow-up questions ({}). The plan is made of what is known.",
             card::short(reason, 300)
         )),
-        Event::Cancelled { .. } if is_chat => Some("🆕 A new conversation begins with your next message.".into()),
+        Event::Cancelled { .. } if is_chat => {
+            Some("🆕 A new conversation begins with your next message.".into())
+        }
         Event::Cancelled { reason: Some(reason), .. } => match reason.as_str() {
             // That was said already.
             "no questions could be made" => None,
@@ -170,7 +174,13 @@ pub(super) fn reply(room: Room, markdown: &str) -> Vec<Outgoing> {
         Reply::File { name, content, caption } => {
             let (caption, entities) = caption.finish();
             let thread = thread(room);
-            vec![Outgoing::Document(Document { name, bytes: content.into_bytes(), caption, entities, thread })]
+            vec![Outgoing::Document(Document {
+                name,
+                bytes: content.into_bytes(),
+                caption,
+                entities,
+                thread,
+            })]
         }
     }
 }

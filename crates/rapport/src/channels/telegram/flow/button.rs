@@ -174,8 +174,18 @@ mod tests {
     #[test]
     fn what_is_not_ours_is_nobodys() {
         let others = [
-            "code_answer:option:1", "code_plan:approve:x", "code_dash:status:x", "routine_target:1", "iq", "iq:",
-            "iq:a", "iq:a:0", "iq:a:x:y", "iq:a:0:1:tag:more", "iq:a:-1:0", "iq:nothing",
+            "code_answer:option:1",
+            "code_plan:approve:x",
+            "code_dash:status:x",
+            "routine_target:1",
+            "iq",
+            "iq:",
+            "iq:a",
+            "iq:a:0",
+            "iq:a:x:y",
+            "iq:a:0:1:tag:more",
+            "iq:a:-1:0",
+            "iq:nothing",
         ];
         for data in others {
             assert_eq!(read(data), None, "{data}");

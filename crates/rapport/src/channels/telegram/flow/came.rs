@@ -42,7 +42,9 @@ impl Desk {
                 }
                 finished(done);
             }
-            (Verdict::Ignore, What::Words { .. } | What::Command { .. } | What::Other { .. }) => finished(done),
+            (Verdict::Ignore, What::Words { .. } | What::Command { .. } | What::Other { .. }) => {
+                finished(done)
+            }
         }
     }
 
@@ -68,7 +70,15 @@ impl Desk {
     }
 
     /// Words: a reply to a card, an answer to a planner's question, or something for the agent.
-    fn words(&mut self, update: &str, room: Room, sender: &Sender, text: String, reply_to: Option<i32>, done: Done) {
+    fn words(
+        &mut self,
+        update: &str,
+        room: Room,
+        sender: &Sender,
+        text: String,
+        reply_to: Option<i32>,
+        done: Done,
+    ) {
         let replied = reply_to.and_then(|message| self.messages.get(&(room.chat, message)).cloned());
         if let Some(card) = replied {
             return self.answer_words(room, sender, &card, text, done);
@@ -81,7 +91,8 @@ impl Desk {
                 return self.answer_words(room, sender, &card, text, done);
             }
             if held.mirror.is_thinking() {
-                self.hands.say(room, "One moment, the next questions are being made. /cancel ends the planning.");
+                self.hands
+                    .say(room, "One moment, the next questions are being made. /cancel ends the planning.");
                 return finished(done);
             }
         }
@@ -138,7 +149,8 @@ impl Desk {
             return finished(done);
         }
         let chat = self.rooms.get(&room).and_then(|state| state.chat().cloned());
-        let held = chat.as_ref().and_then(|id| self.held.get(id)).filter(|held| !held.mirror.session().is_over());
+        let held =
+            chat.as_ref().and_then(|id| self.held.get(id)).filter(|held| !held.mirror.session().is_over());
         let deed = match (chat, held) {
             (Some(id), Some(held)) => {
                 if !self.may(sender.id, held) {
@@ -149,7 +161,10 @@ impl Desk {
                     return finished(done);
                 }
                 if !held.mirror.focus().is_empty() {
-                    self.hands.say(room, "The agent waits for an answer ☝️ Tap a button, or reply to its question.");
+                    self.hands.say(
+                        room,
+                        "The agent waits for an answer ☝️ Tap a button, or reply to its question.",
+                    );
                     return finished(done);
                 }
                 if held.mirror.session().queued() >= MOST_QUEUED {
@@ -190,7 +205,13 @@ impl Desk {
         });
     }
 
-    pub(super) fn paired(&mut self, user: (u64, String), room: Room, outcome: Result<(), String>, done: Done) {
+    pub(super) fn paired(
+        &mut self,
+        user: (u64, String),
+        room: Room,
+        outcome: Result<(), String>,
+        done: Done,
+    ) {
         let (user, name) = user;
         match outcome {
             Ok(()) => {

@@ -14,18 +14,19 @@ impl Desk {
         let Some(held) = self.held.get(id) else { return };
         let in_front: Vec<_> = held.mirror.focus().iter().map(|focus| Self::key(id, focus)).collect();
         let cards = self.notes.of(id).map(|noted| noted.cards.clone()).unwrap_or_default();
+        // What is new comes first: somebody waits for it.
+        for key in in_front.clone() {
+            let is_known = cards.iter().any(|card| card.is(&key.question, key.since));
+            if !is_known && !self.pending.contains(&key) && !self.refused.contains(&key) {
+                self.show(key);
+            }
+        }
         for note in cards.iter().filter(|card| !card.closed) {
             let key = CardKey { session: id.clone(), question: note.question.clone(), since: note.since };
             if in_front.contains(&key) {
                 self.know(&key, note);
             } else {
                 self.close(&key, note);
-            }
-        }
-        for key in in_front {
-            let is_known = cards.iter().any(|card| card.is(&key.question, key.since));
-            if !is_known && !self.pending.contains(&key) && !self.refused.contains(&key) {
-                self.show(key);
             }
         }
     }

@@ -2,11 +2,11 @@
 
 use rapport_core::{Act, Aim, Room};
 
+use super::button::Button;
 use super::came::{finished, is_working};
 use super::card::{self, Card, Waiting};
 use super::cards::tag;
-use super::button::Button;
-use super::desk::{Desk, person};
+use super::desk::{Desk, Held, person};
 use super::hands::{Deed, Done, Wish};
 use super::incoming::Sender;
 use super::notes::Guest;
@@ -45,7 +45,9 @@ impl Desk {
             "status" => self.status(room, sender),
             "allow" => self.guest(room, sender, about, rest, Guest::May),
             "deny" => self.guest(room, sender, about, rest, Guest::MayNot),
-            _ => self.hands.say(room, &format!("I do not know /{}. /help lists what I know.", card::short(name, 40))),
+            _ => self
+                .hands
+                .say(room, &format!("I do not know /{}. /help lists what I know.", card::short(name, 40))),
         }
         finished(done);
     }
@@ -80,7 +82,9 @@ impl Desk {
     fn cancel(&mut self, room: Room, sender: &Sender, done: Done) {
         let state = self.rooms.get(&room).cloned().unwrap_or_default();
         let is_going = |id: &rapport_core::SessionId| {
-            self.held.get(id).is_some_and(|held| held.mirror.is_interactive() || is_working(held) || held.mirror.session().is_failed())
+            self.held.get(id).is_some_and(|held| {
+                held.mirror.is_interactive() || is_working(held) || held.mirror.session().is_failed()
+            })
         };
         let has_turn = |id: &rapport_core::SessionId| {
             self.held.get(id).is_some_and(|held| held.mirror.session().has_turn())
@@ -118,12 +122,16 @@ impl Desk {
         let mut waiting = Vec::new();
         let mut working = Vec::new();
         let mut tags = Vec::new();
-        for (id, held) in self.held.iter().filter(|(_, held)| self.may(sender.id, held)) {
+        // In a group only what belongs there: the rest is nobody else's business.
+        let is_shown = |held: &Held| room.chat > 0 || held.room == room;
+        for (id, held) in self.held.iter().filter(|(_, held)| self.may(sender.id, held) && is_shown(held)) {
             let session = held.mirror.session();
             for focus in held.mirror.focus() {
                 let key = Self::key(id, focus);
                 let Some(round) = session.rounds().find(|round| round.id == focus.round) else { continue };
-                let Some(item) = round.items.iter().find(|item| item.question.id == focus.question) else { continue };
+                let Some(item) = round.items.iter().find(|item| item.question.id == focus.question) else {
+                    continue;
+                };
                 tags.push(((room.chat, tag(&key)), key.clone()));
                 waiting.push(Waiting {
                     question: item.question.text.clone(),

@@ -251,7 +251,8 @@ impl Desk {
         let Some(mirror) = Mirror::open(entry) else { return Step::Old };
         let Some((room, owner)) = self.place(mirror.session().created()) else { return Step::Old };
         let at_home = mirror.session().created().room.is_some();
-        let held = Held { mirror, room, owner, at_home, said: String::new(), failed_at: 0, chosen: HashMap::new() };
+        let held =
+            Held { mirror, room, owner, at_home, said: String::new(), failed_at: 0, chosen: HashMap::new() };
         self.held.insert(id.clone(), held);
         Step::Next
     }
@@ -290,7 +291,8 @@ impl Desk {
     /// Shows a session as it stands: its cards, its file, what it does.
     pub(super) fn refresh(&mut self, id: &SessionId) {
         if let Some(held) = self.held.get(id).filter(|held| held.mirror.session().is_failed()) {
-            let key = CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: held.failed_at };
+            let key =
+                CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: held.failed_at };
             self.tags.insert((held.room.chat, Tag::of(id, &key.question, key.since)), key);
         }
         self.show_cards(id);

@@ -27,14 +27,17 @@ pub fn room(name: &str) -> Option<Room> {
 impl Desk {
     /// Writes the file of a session, where it is the one its room has.
     pub(super) fn file(&self, id: &SessionId) {
-        let Some(held) = self.held.get(id).filter(|held| held.at_home && held.mirror.is_planned()) else { return };
+        let Some(held) = self.held.get(id).filter(|held| held.at_home && held.mirror.is_planned()) else {
+            return;
+        };
         let is_newest = self.rooms.get(&held.room).is_some_and(|room| room.plan() == Some(id));
         if !is_newest {
             return;
         }
         let path = path(&self.folder, held.room);
         let session = held.mirror.session();
-        let file = InteractiveFile::of(session).filter(|file| !session.is_over() && !file.questions.is_empty());
+        let file =
+            InteractiveFile::of(session).filter(|file| !session.is_over() && !file.questions.is_empty());
         match file.map(|file| serde_json::to_vec_pretty(&file)) {
             Some(Ok(bytes)) => self.filing.replace(path, bytes),
             Some(Err(_)) => {}

@@ -69,7 +69,8 @@ impl Hands {
     pub(super) fn toast(&self, query: String, words: &str) {
         let (api, words) = (self.api.clone(), (!words.is_empty()).then(|| words.to_owned()));
         tokio::spawn(async move {
-            let params = AnswerCallbackQueryParams::builder().callback_query_id(query).maybe_text(words).build();
+            let params =
+                AnswerCallbackQueryParams::builder().callback_query_id(query).maybe_text(words).build();
             // Too late or unreachable: the person sees the card change all the same.
             let _ = api.answer_callback_query(&params).await;
         });
@@ -157,7 +158,11 @@ impl Hands {
 /// A request for words, as a reply to a card.
 pub(super) fn prompt(room: Room, card: Option<i32>) -> Message {
     use frankenstein::types::{ForceReply, ReplyMarkup};
-    let ask = ForceReply::builder().force_reply(true).selective(true).input_field_placeholder("Your answer").build();
+    let ask = ForceReply::builder()
+        .force_reply(true)
+        .selective(true)
+        .input_field_placeholder("Your answer")
+        .build();
     Message {
         keyboard: Some(ReplyMarkup::ForceReply(ask)),
         thread: thread(room),

@@ -2,7 +2,9 @@
 //!
 //! Everything here follows from the log alone, so a process that starts later comes to the same.
 
-use rapport_core::{Aim, Asker, Clarifier, Entry, Event, PhaseView, Purpose, QuestionId, RoundId, RoundLook, Session};
+use rapport_core::{
+    Aim, Asker, Clarifier, Entry, Event, PhaseView, Purpose, QuestionId, RoundId, RoundLook, Session,
+};
 
 /// A session that is followed.
 #[derive(Clone, Debug)]
@@ -86,9 +88,10 @@ impl Mirror {
     /// The planner's question in hand, as its number among all it asked, from 0.
     pub fn collecting(&self) -> Option<(usize, &Focus)> {
         let planner = |round: &RoundLook<'_>| *round.asker == Asker::Planner;
-        let focus = self.focus.iter().find(|focus| {
-            self.session.rounds().any(|round| round.id == focus.round && planner(&round))
-        })?;
+        let focus = self
+            .focus
+            .iter()
+            .find(|focus| self.session.rounds().any(|round| round.id == focus.round && planner(&round)))?;
         self.number(&focus.question).map(|number| (number, focus))
     }
 

@@ -8,7 +8,6 @@ pub mod file;
 pub mod incoming;
 pub mod mirror;
 
-
 mod announce;
 mod came;
 mod cards;
@@ -235,7 +234,8 @@ async fn receive(
 }
 
 async fn announce_commands(api: Arc<Api>) {
-    let command = |(name, what): &(&str, &str)| BotCommand::builder().command(*name).description(*what).build();
+    let command =
+        |(name, what): &(&str, &str)| BotCommand::builder().command(*name).description(*what).build();
     let commands = COMMANDS.iter().map(command).collect::<Vec<_>>();
     // The menu is a convenience; what it lists works without it.
     let _ = api.set_my_commands(&SetMyCommandsParams::builder().commands(commands).build()).await;

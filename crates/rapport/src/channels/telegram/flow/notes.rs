@@ -197,7 +197,9 @@ impl Notes {
                 self.card(session, question, since).prompts.push(message);
             }
             Line::Closed { session, question, since } => self.card(session, question, since).closed = true,
-            Line::Reminded { session, question, since } => self.card(session, question, since).reminded = true,
+            Line::Reminded { session, question, since } => {
+                self.card(session, question, since).reminded = true
+            }
             Line::Progress { session, message } => self.session(session).progress = message,
             Line::Over { session } => drop(self.sessions.remove(&session)),
             Line::Old { chat, tag, answer } => self.remember(chat, tag, answer),
@@ -247,7 +249,9 @@ impl Notes {
             }
             for card in &noted.cards {
                 let (question, since) = (&card.question, card.since);
-                let note = |make: fn(SessionId, QuestionId, u64) -> Line| make(session.clone(), question.clone(), since);
+                let note = |make: fn(SessionId, QuestionId, u64) -> Line| {
+                    make(session.clone(), question.clone(), since)
+                };
                 lines.extend(card.shown.iter().map(|message| Line::Shown {
                     session: session.clone(),
                     question: question.clone(),

@@ -146,7 +146,9 @@ impl Desk {
         let answer = |reply: Reply| vec![Act::Answer { question: Some(key.question.clone()), reply }];
         match button {
             Button::Answer(_, option) => match question.options.get(option) {
-                Some(choice) => Effect::Acts(toast_for(&round, &choice.label), answer(Reply::Choices(vec![option]))),
+                Some(choice) => {
+                    Effect::Acts(toast_for(&round, &choice.label), answer(Reply::Choices(vec![option])))
+                }
                 None => nothing("There is no such option."),
             },
             Button::Toggle(_, option) => Effect::Toggle(option),
@@ -161,7 +163,9 @@ impl Desk {
             Button::Confirm => Effect::Acts("🚀 Starting...".to_owned(), vec![Act::Confirm]),
             Button::Edit => Effect::Menu(Box::new(card::edit_menu(&held.mirror, &tag(key)))),
             Button::EditQuestion(number) => match held.mirror.clarifying().nth(number) {
-                Some(question) => Effect::StripAnd(String::new(), vec![Act::Reopen { question: question.clone() }]),
+                Some(question) => {
+                    Effect::StripAnd(String::new(), vec![Act::Reopen { question: question.clone() }])
+                }
                 None => nothing("There is no such question."),
             },
             Button::EditCancel if item.previous.is_some() => {
@@ -235,7 +239,12 @@ impl Desk {
     }
 
     /// The options chosen so far. After a restart only the buttons themselves know.
-    fn chosen(&self, key: &CardKey, seen: Option<&InlineKeyboardMarkup>, question: &Question) -> BTreeSet<usize> {
+    fn chosen(
+        &self,
+        key: &CardKey,
+        seen: Option<&InlineKeyboardMarkup>,
+        question: &Question,
+    ) -> BTreeSet<usize> {
         let known = self.held.get(&key.session).and_then(|held| held.chosen.get(key));
         if let Some(chosen) = known {
             return chosen.clone();
@@ -267,7 +276,9 @@ impl Desk {
             self.hands.say(room, "I have shown it again in its own chat.");
         }
         let cards = self.notes.of(&key.session).map(|noted| noted.cards.clone()).unwrap_or_default();
-        for message in cards.iter().filter(|card| card.is(&key.question, key.since)).flat_map(|card| &card.shown) {
+        for message in
+            cards.iter().filter(|card| card.is(&key.question, key.since)).flat_map(|card| &card.shown)
+        {
             self.hands.strip(home, *message);
         }
         self.refused.remove(key);
@@ -280,7 +291,10 @@ impl Desk {
 }
 
 fn about(answer: Option<&str>) -> String {
-    answer.map_or_else(|| NOT_ASKED.to_owned(), |answer| format!("Already answered: {}", card::short(answer, 150)))
+    answer.map_or_else(
+        || NOT_ASKED.to_owned(),
+        |answer| format!("Already answered: {}", card::short(answer, 150)),
+    )
 }
 
 /// What is said at once about a choice: after the last of a round it takes a moment to go on.

@@ -82,11 +82,13 @@ impl Desk {
     pub(super) fn tick(&mut self) {
         self.offer_code();
         let now = self.time();
-        let mut typing = Vec::new();
+        // First: where anything waits to be sent, it would be left out.
+        for room in self.busy.keys().filter_map(|id| Some(self.held.get(id)?.room)) {
+            self.type_for(room);
+        }
         for (id, busy) in &mut self.busy {
             let Some(held) = self.held.get(id) else { continue };
             let room = held.room;
-            typing.push(room);
             if held.mirror.is_thinking() || busy.sending {
                 continue;
             }
@@ -108,9 +110,6 @@ impl Desk {
                     });
                 }
             }
-        }
-        for room in typing {
-            self.type_for(room);
         }
     }
 

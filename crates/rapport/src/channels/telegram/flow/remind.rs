@@ -17,9 +17,11 @@ impl Desk {
         if self.remind.is_zero() || card.is_none_or(|card| card.reminded) {
             return;
         }
-        let asked = held.mirror.session().rounds().find(|round| {
-            round.items.iter().any(|item| item.question.id == key.question)
-        });
+        let asked = held
+            .mirror
+            .session()
+            .rounds()
+            .find(|round| round.items.iter().any(|item| item.question.id == key.question));
         let Some(asked_at) = asked.map(|round| round.asked_at) else { return };
         if let Ok(due) = asked_at.checked_add(self.remind) {
             self.reminders.insert((due, key.session.clone(), key.question.clone(), key.since));
@@ -48,7 +50,8 @@ impl Desk {
         }
         let Some((room, card)) = self.card(key) else { return };
         self.notes.reminded(&key.session, &key.question, key.since);
-        let text = Text::new().plain("⏰ ").bold("Still waiting for your answer").plain("\n\n").text(&card.text);
+        let text =
+            Text::new().plain("⏰ ").bold("Still waiting for your answer").plain("\n\n").text(&card.text);
         let card = Card { text, ..card };
         let key = key.clone();
         self.hands.send_then(room, Outgoing::Message(card.message(room)), move |sent| Happened::Posted {

@@ -49,7 +49,10 @@ fn failed(view: &View, rounds: usize) -> Vec<Line> {
     ];
     lines.extend(prose::lines(reason, Tone::Text).into_iter().map(|line| line.indented(2)));
     lines.push(Line::empty());
-    let command = format!("rapport run --resume {}", view.id);
+    let command = match view.aim {
+        Aim::Files => format!("rapport resume --session {}", view.id),
+        Aim::Work | Aim::Progress(_) | Aim::Chat => format!("rapport run --resume {}", view.id),
+    };
     lines.push(Line::new(Tone::Text, "Nothing is lost. Go on with:"));
     lines.push(Line::new(Tone::Strong, &command).indented(2));
     lines.push(Line::empty());

@@ -66,8 +66,10 @@ impl Signals {
         }
     }
 
-    fn forget_interrupts(&mut self) {
-        self.signals[0] = signal(SignalKind::interrupt());
+    /// From now on the signal that Ctrl-C sends says nothing. One that was meant for a program can arrive here after the
+    /// program ended, and must not end the review; while the terminal is ours, Ctrl-C is a key and sends none.
+    fn ignore_interrupts(&mut self) {
+        self.signals[0] = Err(io::ErrorKind::Interrupted.into());
     }
 }
 
@@ -99,7 +101,7 @@ pub(super) async fn lend(viewer: &Viewer, file: &Path, signals: &mut Signals) ->
     if let Some(before) = before {
         let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, &before);
     }
-    signals.forget_interrupts();
+    signals.ignore_interrupts();
     let Some(ended) = ended else { return Ok(Lent::Stopped) };
     let result = viewer.judge(ended, None);
     if result.is_ok() && start.elapsed() < GLANCE {

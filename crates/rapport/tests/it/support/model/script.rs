@@ -11,6 +11,7 @@ use super::messages;
 pub(crate) struct Script {
     lines: Vec<Line>,
     rounds: VecDeque<Response>,
+    beginnings: VecDeque<Response>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -98,6 +99,12 @@ impl Script {
         self
     }
 
+    /// And begins another conversation with this; each that begins takes the next.
+    pub(crate) fn begin(mut self, response: Response) -> Self {
+        self.beginnings.push_back(response);
+        self
+    }
+
     /// And replies with this to a request that wants JSON; each such request stands alone and takes the next.
     pub(crate) fn reply(mut self, reply: &Value) -> Self {
         self.rounds.push_back(Response::default().text(&reply.to_string()));
@@ -121,6 +128,11 @@ impl Script {
     /// What comes next in a conversation: what it does not hold yet.
     pub(super) fn next(&mut self, request: &Value) -> (Response, Option<Fault>) {
         let held = messages::said(request);
+        if held.is_empty()
+            && let Some(response) = self.beginnings.pop_front()
+        {
+            return (response, None);
+        }
         let mut at = 0;
         for message in held {
             let is_next =

@@ -41,6 +41,11 @@ impl Faults {
         self.0.push(Planned { method: method.to_owned(), fault, times });
     }
 
+    /// Nothing goes wrong any more.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     /// What this call meets with.
     pub(crate) fn take(&mut self, method: &str) -> Option<Fault> {
         self.0.retain(|planned| planned.times > 0);

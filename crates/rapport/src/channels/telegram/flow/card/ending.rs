@@ -76,7 +76,9 @@ fn files(changes: Option<&Changes>) -> Text {
 
 /// What is said while an agent works: what it does, since when, what it cost so far.
 pub fn working(doing: Option<&str>, since: SignedDuration, cost_micros: u64) -> Text {
-    let text = Text::new().plain("⏳ ").plain(&doing.map_or_else(|| "Working…".to_owned(), |what| short(what, TITLE)));
+    let text = Text::new()
+        .plain("⏳ ")
+        .plain(&doing.map_or_else(|| "Working…".to_owned(), |what| short(what, TITLE)));
     let text = text.plain(&format!("\n{}", duration(since)));
     if cost_micros == 0 { text } else { text.plain(&format!(" · {}", cost(cost_micros))) }
 }

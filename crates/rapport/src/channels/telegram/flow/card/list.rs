@@ -50,7 +50,10 @@ pub fn waiting(waiting: &[Waiting], working: &[String]) -> Card {
     if !working.is_empty() {
         let gap = if waiting.is_empty() { "" } else { "\n\n" };
         text = text.plain(gap).bold("Being worked on");
-        text = working.iter().take(MOST).fold(text, |text, task| text.plain(&format!("\n• {}", short(task, TITLE))));
+        text = working
+            .iter()
+            .take(MOST)
+            .fold(text, |text, task| text.plain(&format!("\n• {}", short(task, TITLE))));
     }
     let button = |(number, one): (usize, &Waiting)| {
         vec![(format!("{}. {}", number + 1, short(&one.question, ON_A_BUTTON)), one.data.clone())]

@@ -79,7 +79,9 @@ fn head(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> Text {
     }
     let purpose = &round.items[place].question.purpose;
     let text = match purpose {
-        Purpose::Permission { tool, .. } => Text::new().plain("🔐 ").bold(&format!("May the agent use {tool}?")),
+        Purpose::Permission { tool, .. } => {
+            Text::new().plain("🔐 ").bold(&format!("May the agent use {tool}?"))
+        }
         Purpose::LeavePlanMode { .. } => Text::new().plain("🗺 ").bold("The agent has made a plan"),
         Purpose::Clarify | Purpose::Confirm => Text::new().plain("💬 ").bold("The agent asks"),
     };
@@ -171,6 +173,8 @@ fn steps(mirror: &Mirror, round: &RoundLook<'_>, place: usize, tag: &Tag) -> Vec
 /// Whether every open question of a round has exactly one option that is recommended, and there is more than one.
 pub(super) fn is_all_recommended(round: &RoundLook<'_>) -> bool {
     let mut open = round.items.iter().filter(|item| item.given.is_none()).peekable();
-    let clear = |question: &Question| question.options.iter().filter(|option| option.recommended).count() == 1;
-    open.peek().is_some() && open.all(|item| item.question.purpose == Purpose::Clarify && clear(item.question))
+    let clear =
+        |question: &Question| question.options.iter().filter(|option| option.recommended).count() == 1;
+    open.peek().is_some()
+        && open.all(|item| item.question.purpose == Purpose::Clarify && clear(item.question))
 }

@@ -18,10 +18,8 @@ const LONGEST_PLAN: usize = 1500;
 const ON_A_BUTTON: usize = 30;
 
 pub(super) fn open(mirror: &Mirror, tag: &Tag) -> Card {
-    let confirm = vec![
-        named("✅ Confirm & Start", Button::Confirm, tag),
-        named("✏️ Edit Answers", Button::Edit, tag),
-    ];
+    let confirm =
+        vec![named("✅ Confirm & Start", Button::Confirm, tag), named("✏️ Edit Answers", Button::Edit, tag)];
     let has_answers = mirror.clarifying().next().is_some();
     let confirm = confirm.into_iter().take(if has_answers { 2 } else { 1 }).collect();
     let cancel = vec![named("✖ Cancel", Button::Cancel, tag)];
@@ -69,10 +67,17 @@ fn plan(mirror: &Mirror) -> Option<String> {
 
 /// The list of answers: one button each, and back to the plan.
 pub fn edit_menu(mirror: &Mirror, tag: &Tag) -> Card {
-    let text = Text::new().plain("✏️ ").bold("Edit Answers").plain(&format!("\n{DIVIDER}\nWhich answer do you want to change?"));
+    let text = Text::new()
+        .plain("✏️ ")
+        .bold("Edit Answers")
+        .plain(&format!("\n{DIVIDER}\nWhich answer do you want to change?"));
     let row = |(number, (question, answer)): (usize, (String, String))| {
-        let label =
-            format!("Q{}: {} → {}", number + 1, short(&question, ON_A_BUTTON), short(&answer, ON_A_BUTTON / 2));
+        let label = format!(
+            "Q{}: {} → {}",
+            number + 1,
+            short(&question, ON_A_BUTTON),
+            short(&answer, ON_A_BUTTON / 2)
+        );
         vec![named(&label, Button::EditQuestion(number), tag)]
     };
     let mut rows: Vec<_> = answers(mirror).into_iter().enumerate().map(row).collect();
@@ -87,7 +92,10 @@ fn answers(mirror: &Mirror) -> Vec<(String, String)> {
     let items = items.filter(|item| item.question.purpose == Purpose::Clarify);
     let words = items.map(|item| {
         let answer = item.given.map(|(answer, _)| answer).or(item.previous);
-        (item.question.text.clone(), answer.map_or_else(|| "–".to_owned(), |answer| item.question.words(answer)))
+        (
+            item.question.text.clone(),
+            answer.map_or_else(|| "–".to_owned(), |answer| item.question.words(answer)),
+        )
     });
     words.collect()
 }

@@ -1,0 +1,356 @@
+//! One action: its parameters, its blocks, and what they make.
+
+use std::collections::BTreeMap;
+
+use super::fence::{Block, Place, is_stray};
+use super::inline::{self, Marker};
+use super::lines::{Fence, Kind, indent};
+use super::parse::{Reader, Until};
+use super::values::{Parameter, duration, flag, path, resource, variables};
+use super::{Action, Deed, Replacement};
+
+/// The parameters of each action, first as they are written, then what else they are called.
+const PARAMETERS: [(&str, &[&[&str]]); 7] = [
+    ("CREATE", &[&["File Path", "Path"], &["Description"], &["Overwrite"], &["Final Newline"]]),
+    ("READ", &[&["Resource", "File Path", "Path", "URL"], &["Description"]]),
+    ("EDIT", &[&["File Path", "Path"], &["Description"]]),
+    (
+        "EXECUTE",
+        &[
+            &["Description"],
+            &["Expected Outcome"],
+            &["cwd", "Working Directory"],
+            &["env", "Environment"],
+            &["Allow Failure"],
+            &["Timeout"],
+        ],
+    ),
+    ("RESEARCH", &[&["Description"]]),
+    ("CHAT_WITH_USER", &[&["Description"]]),
+    ("INVOKE", &[&["Agent"], &["Description"]]),
+];
+
+/// What was found below the heading of an action.
+struct Body<'t> {
+    name: &'static str,
+    at: usize,
+    parameters: Vec<Parameter>,
+    blocks: Vec<(Option<Marker>, Block<'t>)>,
+    /// Whether something in it could not be read.
+    is_broken: bool,
+}
+
+/// Reads the action whose heading is at a line.
+pub(super) fn action(reader: &mut Reader<'_>, at: usize, name: &'static str) -> Option<Action> {
+    let before = reader.errors.len();
+    let mut body = Body { name, at, parameters: Vec::new(), blocks: Vec::new(), is_broken: false };
+    let deed = match name {
+        "CHAT_WITH_USER" | "INVOKE" => message(reader, &mut body),
+        _ => {
+            read(reader, &mut body);
+            deed(reader, &mut body)
+        }
+    };
+    let description =
+        body.take("Description").map(|parameter| parameter.value).filter(|text| !text.is_empty());
+    (reader.errors.len() == before).then_some(Action { deed: deed?, description, line: at + 1 })
+}
+
+fn known(name: &str) -> &'static [&'static [&'static str]] {
+    PARAMETERS.into_iter().find(|(action, _)| *action == name).map_or(&[], |(_, keys)| keys)
+}
+
+fn key(name: &str, written: &str) -> Option<&'static str> {
+    let written = written.replace(['_', '-'], " ");
+    let keys = known(name).iter();
+    keys.copied()
+        .find(|names| names.iter().any(|name| name.eq_ignore_ascii_case(&written)))
+        .and_then(|names| names.first().copied())
+}
+
+impl Body<'_> {
+    fn take(&mut self, key: &str) -> Option<Parameter> {
+        let at = self.parameters.iter().position(|parameter| parameter.key == key)?;
+        Some(self.parameters.remove(at))
+    }
+
+    fn add(&mut self, reader: &mut Reader<'_>, at: usize, key: &'static str, value: &str) {
+        if self.parameters.iter().any(|parameter| parameter.key == key) {
+            reader.wrong(at, format!("{} has {key} twice", self.name), "Say it once.");
+        }
+        self.parameters.push(Parameter { key, value: value.to_owned(), items: Vec::new(), at });
+    }
+}
+
+/// Everything below the heading of an action that has parameters and blocks.
+fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
+    let mut marker = None;
+    // The line a parameter may go on at.
+    let mut next = None;
+    while reader.at < reader.lines.len() {
+        let at = reader.at;
+        let line = reader.lines.line(at);
+        match reader.lines.kind(at) {
+            Kind::Heading { level: 1..=3, .. } => break,
+            Kind::Blank | Kind::Rule => {}
+            Kind::Fence(fence) => {
+                let has_blocks = !body.blocks.is_empty() || body.name == "READ";
+                if has_blocks && marker.is_none() && is_left_over(reader, at, fence) {
+                    reader.at += 1;
+                    continue;
+                }
+                let place = match (body.name, marker) {
+                    ("EDIT", Some(_)) => Place::Marked,
+                    ("RESEARCH", _) => Place::Among,
+                    _ => Place::Alone,
+                };
+                let Some(block) = reader.block(at, fence, place) else {
+                    body.is_broken = true;
+                    continue;
+                };
+                reader.at = block.close + 1;
+                body.blocks.push((marker.take(), block));
+                continue;
+            }
+            Kind::Heading { .. } | Kind::Text => {
+                let found = inline::marker(line).filter(|_| body.name == "EDIT");
+                if found.is_some() {
+                    if marker.is_some() {
+                        missing_block(reader, at);
+                    }
+                    marker = found;
+                } else if parameter(reader, body, at, line) || (next == Some(at) && more(body, line)) {
+                    next = Some(at + 1);
+                }
+            }
+        }
+        reader.at += 1;
+    }
+    if marker.is_some() {
+        missing_block(reader, reader.at.saturating_sub(1));
+    }
+}
+
+/// A bare fence after everything: one too many, or the end of the one around the whole plan.
+fn is_left_over(reader: &Reader<'_>, at: usize, fence: Fence<'_>) -> bool {
+    let lines = &reader.lines;
+    let last =
+        fence.info.is_empty() && !lines.may_close(at, fence) && lines.boundary_after(at) >= lines.len();
+    is_stray(lines, at, fence) || (reader.is_wrapped && last)
+}
+
+fn missing_block(reader: &mut Reader<'_>, at: usize) {
+    reader.wrong(at, "a FIND or REPLACE has no fence below it", "Put its text into a fence right after it.");
+}
+
+/// Takes a parameter, or an item of the list below one.
+fn parameter(reader: &mut Reader<'_>, body: &mut Body<'_>, at: usize, line: &str) -> bool {
+    let (width, _) = indent(line);
+    if let Some(last) = body.parameters.last_mut()
+        && last.key == "env"
+        && width > 0
+        && let Some(item) = inline::bullet(line)
+    {
+        last.items.push((at, item.trim().to_owned()));
+        return true;
+    }
+    let Some((written, value)) = inline::parameter(line) else { return false };
+    match key(body.name, written) {
+        Some(key) => body.add(reader, at, key, value),
+        // A label of the block below it, such as `**Command:**`.
+        None if value.is_empty() && is_label(reader, at) => {}
+        None => unknown_parameter(reader, body.name, at, written),
+    }
+    true
+}
+
+/// Takes more words of the last parameter.
+fn more(body: &mut Body<'_>, line: &str) -> bool {
+    let Some(last) = body.parameters.last_mut() else { return false };
+    let words = inline::bullet(line).unwrap_or(line).trim();
+    last.value.push_str(if last.value.is_empty() || words.is_empty() { "" } else { " " });
+    last.value.push_str(words);
+    true
+}
+
+fn is_label(reader: &Reader<'_>, at: usize) -> bool {
+    let next = reader.lines.solid(at + 1);
+    next < reader.lines.len() && matches!(reader.lines.kind(next), Kind::Fence(_))
+}
+
+fn unknown_parameter(reader: &mut Reader<'_>, name: &str, at: usize, written: &str) {
+    let names: Vec<_> = known(name).iter().filter_map(|names| names.first().copied()).collect();
+    reader.wrong(
+        at,
+        format!("{name} has no parameter {written:?}"),
+        format!("Its parameters are {}.", names.join(", ")),
+    );
+}
+
+fn deed(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
+    if body.is_broken {
+        return None;
+    }
+    match body.name {
+        "CREATE" => create(reader, body),
+        "READ" => {
+            no_block(reader, body);
+            let value = required(reader, body, "Resource")?;
+            resource(reader, &value).map(|resource| Deed::Read { resource })
+        }
+        "EDIT" => {
+            let value = required(reader, body, "File Path");
+            let path = value.and_then(|value| path(reader, &value));
+            let edits = edits(reader, body);
+            Some(Deed::Edit { path: path?, edits })
+        }
+        "EXECUTE" => execute(reader, body),
+        _ => research(reader, body),
+    }
+}
+
+fn create(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
+    let value = required(reader, body, "File Path");
+    let path = value.and_then(|value| path(reader, &value));
+    let overwrite = body.take("Overwrite").and_then(|value| flag(reader, &value)).unwrap_or(false);
+    let ends = body.take("Final Newline").and_then(|value| flag(reader, &value)).unwrap_or(true);
+    let block = only_block(reader, body, "the file's content")?;
+    let content = if ends { block.content } else { block.text().to_owned() };
+    Some(Deed::Create { path: path?, content, overwrite })
+}
+
+fn execute(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
+    let expected =
+        body.take("Expected Outcome").map(|parameter| parameter.value).filter(|text| !text.is_empty());
+    let cwd = match body.take("cwd") {
+        Some(value) if !value.value.is_empty() => Some(path(reader, &value)?),
+        _ => None,
+    };
+    let env = body.take("env").map_or_else(BTreeMap::new, |parameter| variables(reader, &parameter));
+    let allow_failure = body.take("Allow Failure").and_then(|value| flag(reader, &value)).unwrap_or(false);
+    let timeout = body.take("Timeout").and_then(|parameter| duration(reader, &parameter));
+    let command = only_block(reader, body, "the command")?.text().to_owned();
+    Some(Deed::Execute { command, cwd, env, expected, allow_failure, timeout })
+}
+
+fn research(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
+    if body.blocks.is_empty() {
+        reader.wrong(body.at, "RESEARCH has no query", "Put each query into a fence.");
+        return None;
+    }
+    let lines = body.blocks.iter().flat_map(|(_, block)| block.content.lines());
+    let queries = lines.map(str::trim).filter(|query| !query.is_empty()).map(str::to_owned).collect();
+    Some(Deed::Research { queries })
+}
+
+/// A message is everything up to the next action, so only what is known is taken for a parameter, and only before it.
+fn message(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
+    while reader.at < reader.lines.len() {
+        let line = reader.lines.line(reader.at);
+        let found =
+            inline::parameter(line).and_then(|(written, value)| Some((key(body.name, written)?, value)));
+        let (width, _) = indent(line);
+        match (reader.lines.kind(reader.at), found) {
+            (Kind::Blank, _) => {}
+            (Kind::Text, Some((key, value))) => body.add(reader, reader.at, key, value),
+            (Kind::Text, None) if width > 0 && follows_parameter(reader, body) => {
+                more(body, line);
+                if let Some(last) = body.parameters.last_mut() {
+                    last.at += 1;
+                }
+            }
+            _ => break,
+        }
+        reader.at += 1;
+    }
+    let at = body.at;
+    let agent = if body.name == "INVOKE" { Some(required(reader, body, "Agent")) } else { None };
+    let start = reader.at;
+    let message = reader.free(Until::Action);
+    if message.is_empty() && reader.lines.solid(start) >= reader.at {
+        reader.wrong(at, format!("{} has no message", body.name), "Write it below the heading.");
+        return None;
+    }
+    match agent {
+        None => Some(Deed::ChatWithUser { message }),
+        Some(agent) => {
+            let Parameter { value: agent, at, .. } = agent?;
+            let code = inline::code(&agent).filter(|(_, rest)| rest.is_empty()).map(|(name, _)| name);
+            let agent = code.unwrap_or(agent).trim().to_owned();
+            if agent.is_empty() {
+                reader.wrong(at, "Agent names nobody", "Name an agent.");
+                return None;
+            }
+            Some(Deed::Invoke { agent, message })
+        }
+    }
+}
+
+fn follows_parameter(reader: &Reader<'_>, body: &Body<'_>) -> bool {
+    body.parameters.last().is_some_and(|last| last.at + 1 == reader.at)
+}
+
+fn edits(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Vec<Replacement> {
+    const HINT: &str = "Write `#### FIND:`, a fence, `#### REPLACE:`, a fence, for each change.";
+    let mut edits = Vec::new();
+    let mut found: Option<Block<'_>> = None;
+    for (marker, block) in std::mem::take(&mut body.blocks) {
+        match (marker, found.take()) {
+            (Some(Marker::Find), None) => found = Some(block),
+            (Some(Marker::Find), Some(earlier)) => {
+                reader.wrong(earlier.open, "a FIND has no REPLACE", HINT);
+                found = Some(block);
+            }
+            (Some(Marker::Replace), Some(find)) => edits.push(Replacement {
+                find: find.text().to_owned(),
+                replace: block.text().to_owned(),
+                line: find.open + 1,
+            }),
+            (Some(Marker::Replace), None) => {
+                reader.wrong(block.open, "a REPLACE has no FIND before it", HINT)
+            }
+            (None, earlier) => {
+                reader.wrong(block.open, "a fence is neither FIND nor REPLACE", HINT);
+                found = earlier;
+            }
+        }
+    }
+    if let Some(find) = found {
+        reader.wrong(find.open, "a FIND has no REPLACE", HINT);
+    } else if edits.is_empty() {
+        reader.wrong(body.at, "EDIT has nothing to change", HINT);
+    }
+    edits
+}
+
+fn required(reader: &mut Reader<'_>, body: &mut Body<'_>, key: &str) -> Option<Parameter> {
+    let found = body.take(key).filter(|parameter| !parameter.value.is_empty());
+    if found.is_none() {
+        let hint = format!("Add a line `- **{key}:** ...` below the heading.");
+        reader.wrong(body.at, format!("{} has no {key}", body.name), hint);
+    }
+    found
+}
+
+fn only_block<'t>(reader: &mut Reader<'_>, body: &mut Body<'t>, what: &str) -> Option<Block<'t>> {
+    let mut blocks = std::mem::take(&mut body.blocks).into_iter().map(|(_, block)| block);
+    let Some(first) = blocks.next() else {
+        reader.wrong(body.at, format!("{} has no fence with {what}", body.name), "Put it into one fence.");
+        return None;
+    };
+    if let Some(second) = blocks.next() {
+        reader.wrong(
+            second.open,
+            format!("{} has more than one fence", body.name),
+            "Make one action of each; if the first fence has fences inside, make it longer than those.",
+        );
+        return None;
+    }
+    Some(first)
+}
+
+fn no_block(reader: &mut Reader<'_>, body: &Body<'_>) {
+    if let Some((_, block)) = body.blocks.first() {
+        reader.wrong(block.open, format!("{} takes no fence", body.name), "Leave it out.");
+    }
+}

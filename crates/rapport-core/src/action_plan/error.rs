@@ -1,0 +1,25 @@
+//! What keeps a text from being a plan: where, what, and what to do about it.
+
+use thiserror::Error;
+
+/// More are not collected: who made these has enough to do.
+pub(super) const MAX_ERRORS: usize = 50;
+
+/// One thing that keeps a text from being a plan.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("plan.md:{line}: {what}. {hint}")]
+pub struct PlanError {
+    /// The line it is about, from 1.
+    pub line: usize,
+    /// What is wrong, as a fragment.
+    pub what: String,
+    /// What to do, as a sentence.
+    pub hint: String,
+}
+
+impl PlanError {
+    /// `at` is the index of the line, from 0.
+    pub(super) fn new(at: usize, what: impl Into<String>, hint: impl Into<String>) -> PlanError {
+        PlanError { line: at + 1, what: what.into(), hint: hint.into() }
+    }
+}

@@ -1,0 +1,190 @@
+//! Where a fence ends, and what is in it.
+//!
+//! A fence ends at the first bare line of as many backticks (or tildes), as CommonMark says, unless there is a fence of
+//! that length inside. Then it ends where the fences inside are closed and the plan goes on; where that is not clear it is
+//! an error, for a wrong guess would cut a file short.
+
+use super::error::PlanError;
+use super::inline::marker;
+use super::lines::{Fence, Kind, Lines};
+
+/// A fenced block.
+pub(super) struct Block<'t> {
+    /// The index of its first line.
+    pub(super) open: usize,
+    /// The index of its last line.
+    pub(super) close: usize,
+    pub(super) info: &'t str,
+    /// Every byte between the two, less the indentation of the first line.
+    pub(super) content: String,
+}
+
+/// What may come after a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The next action.
+    Alone,
+    /// The next action, or another block.
+    Among,
+    /// Another marker, or the next action.
+    Marked,
+    /// Anything.
+    Free,
+}
+
+impl Block<'_> {
+    /// The content without the line end before the closing line, which belongs to the fence.
+    pub(super) fn text(&self) -> &str {
+        self.content.strip_suffix('\n').unwrap_or(&self.content)
+    }
+}
+
+/// The block that opens at a line.
+pub(super) fn block<'t>(
+    lines: &Lines<'t>,
+    open: usize,
+    fence: Fence<'t>,
+    place: Place,
+) -> Result<Block<'t>, PlanError> {
+    let close = end(lines, open, fence, place).ok_or_else(|| unclosed(open, fence))?;
+    Ok(Block { open, close, info: fence.info, content: content(lines, open, close, fence.indent) })
+}
+
+/// Whether a bare fence opens nothing: the plan goes on right after it.
+pub(super) fn is_stray(lines: &Lines<'_>, at: usize, fence: Fence<'_>) -> bool {
+    fence.info.is_empty() && lines.is_boundary(lines.solid(at + 1))
+}
+
+/// The same within free text, where a fence may well show an action.
+pub(super) fn is_stray_in_text(lines: &Lines<'_>, at: usize, fence: Fence<'_>) -> bool {
+    let shows = lines.solid(at + 1) == at + 1 && lines.may_close(at, fence);
+    is_stray(lines, at, fence) && !shows
+}
+
+/// The line after a block whose fence is longer than any inside.
+pub(crate) fn skip_block(lines: &Lines<'_>, open: usize, fence: Fence<'_>) -> usize {
+    lines.bare_after(open, fence).unwrap_or(open) + 1
+}
+
+pub(super) fn unclosed(open: usize, fence: Fence<'_>) -> PlanError {
+    let run = char::from(fence.mark).to_string().repeat(fence.length);
+    PlanError::new(
+        open,
+        format!("the fence `{run}` that opens here is never clearly closed"),
+        format!("Close it with a line of `{run}`; if there are fences inside, use a longer fence outside."),
+    )
+}
+
+fn end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
+    if !lines.may_close(open, fence) {
+        return junk_end(lines, open, fence, place);
+    }
+    let mut holds_fences = false;
+    let mut close = None;
+    for (at, other) in rivals(lines, open, fence) {
+        if other.info.is_empty() {
+            close = Some(at);
+            break;
+        }
+        holds_fences = true;
+    }
+    let Some(close) = close else { return junk_end(lines, open, fence, place) };
+    if holds_fences {
+        return nested_end(lines, open, fence, place).or_else(|| junk_end(lines, open, fence, place));
+    }
+    if place == Place::Free || goes_on(lines, close, place) {
+        return Some(close);
+    }
+    let document = matches!(fence.info, "markdown" | "md");
+    let paired = if document { paired_end(lines, open, fence, place) } else { None };
+    paired.or_else(|| {
+        (lines.boundary_after(open) > close && !is_cut_short(lines, close, place)).then_some(close)
+    })
+}
+
+/// Whether words come after a block, and then more fences: then it may have been closed by a line that is part of it.
+fn is_cut_short(lines: &Lines<'_>, close: usize, place: Place) -> bool {
+    let boundary = lines.boundary_after(close);
+    let Some((fence, _)) = lines.fences_after(close).next().filter(|(at, _)| *at < boundary) else {
+        return false;
+    };
+    let marked = place == Place::Marked && (close + 1..fence).any(|at| marker(lines.line(at)).is_some());
+    lines.solid(close + 1) < fence && !marked
+}
+
+/// Whether a fence in a message goes on into the next action. It may show one: then it begins with it, or is longer, or
+/// holds all of the message.
+pub(super) fn runs_over(lines: &Lines<'_>, block: &Block<'_>, fence: Fence<'_>) -> bool {
+    let boundary = lines.boundary_after(block.open);
+    fence.length == 3 && fence.info != "message" && boundary < block.close && boundary != block.open + 1
+}
+
+/// The lines that could close the fence, or open one as long inside it.
+fn rivals<'t>(lines: &Lines<'t>, open: usize, fence: Fence<'t>) -> impl Iterator<Item = (usize, Fence<'t>)> {
+    lines.fences_after(open).filter(move |(_, other)| {
+        other.mark == fence.mark && other.length >= fence.length && other.indent <= fence.indent + 3
+    })
+}
+
+/// Fences inside that say what they hold are closed by the bare ones after them.
+fn nested_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
+    let boundary = lines.boundary_after(open);
+    let mut depth = 0_usize;
+    for (at, other) in rivals(lines, open, fence).take_while(|(at, _)| *at < boundary) {
+        match (other.info.is_empty(), depth) {
+            (false, _) => depth += 1,
+            (true, 0) => return (place == Place::Free || goes_on(lines, at, place)).then_some(at),
+            (true, _) => depth -= 1,
+        }
+    }
+    None
+}
+
+/// A document whose fences all are bare: they come in pairs, and the last one before the plan goes on is its own.
+fn paired_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
+    let boundary = lines.boundary_after(open);
+    let (mut count, mut last) = (0_usize, None);
+    for (at, other) in rivals(lines, open, fence).take_while(|(at, _)| *at < boundary) {
+        if !other.info.is_empty() {
+            return None;
+        }
+        (count, last) = (count + 1, Some(at));
+    }
+    last.filter(|at| count % 2 == 1 && goes_on(lines, *at, place))
+}
+
+/// A long fence that is closed with something written after it.
+fn junk_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
+    let boundary = lines.boundary_after(open);
+    let mut rivals = rivals(lines, open, fence).take_while(|(at, _)| *at < boundary).map(|(at, _)| at);
+    if fence.length < 4 {
+        return None;
+    }
+    rivals.find(|at| lines.is_boundary(lines.solid(at + 1)) || goes_on(lines, *at, place))
+}
+
+/// Whether what comes after a line is what may come after a block.
+fn goes_on(lines: &Lines<'_>, close: usize, place: Place) -> bool {
+    let next = lines.solid(close + 1);
+    if lines.is_boundary(next) {
+        return true;
+    }
+    match (lines.kind(next), place) {
+        (Kind::Fence(fence), _) if is_stray(lines, next, fence) => true,
+        (Kind::Fence(_), Place::Among) => true,
+        (Kind::Heading { .. } | Kind::Text, Place::Marked) => marker(lines.line(next)).is_some(),
+        _ => false,
+    }
+}
+
+fn content(lines: &Lines<'_>, open: usize, close: usize, indent: usize) -> String {
+    let raw = lines.slice(open + 1, close);
+    if indent == 0 {
+        return raw.to_owned();
+    }
+    let unindented = |line: &'_ str| {
+        let spaces = line.bytes().take(indent).take_while(|byte| *byte == b' ').count();
+        line.get(spaces..).unwrap_or_default().to_owned()
+    };
+    raw.split_inclusive('\n').map(unindented).collect()
+}

@@ -1,0 +1,163 @@
+//! What is within a line: keys, links, code, markers; read as models write them, written in one way.
+
+use super::lines::indent;
+
+/// The two halves of an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marker {
+    Find,
+    Replace,
+}
+
+/// `FIND:`, `` `FIND` ``, `#### FIND:`, `**FIND:**`, `- **FIND:**`, `FIND 2:`.
+pub(super) fn marker(line: &str) -> Option<Marker> {
+    let plain = bullet(line).unwrap_or(line).trim();
+    let bare = plain.trim_start_matches('#').trim().trim_matches(['`', '*', ':', ' ']);
+    let decorated = plain.starts_with(['#', '`', '*']);
+    let word = bare.trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ' || c == '#');
+    [("FIND", Marker::Find), ("REPLACE", Marker::Replace)].into_iter().find_map(|(name, marker)| {
+        (word == name || (decorated && word.eq_ignore_ascii_case(name))).then_some(marker)
+    })
+}
+
+/// The key and the value of a parameter: `- **Key:** value`, `- **Key**: value`, `- Key: value`, `**Key:** value`.
+pub(crate) fn parameter(line: &str) -> Option<(&str, &str)> {
+    let (width, rest) = indent(line);
+    if width > 3 {
+        return None;
+    }
+    let item = bullet(rest);
+    let text = item.unwrap_or(rest);
+    let (key, value) = match text.strip_prefix("**") {
+        Some(bold) => {
+            let (key, value) = bold.split_once("**")?;
+            let value =
+                if key.trim_end().ends_with(':') { value } else { value.trim_start().strip_prefix(':')? };
+            (key.trim().trim_end_matches(':'), value)
+        }
+        None => {
+            item?;
+            let (key, value) = text.split_once(':')?;
+            (key.trim().trim_matches('`'), value)
+        }
+    };
+    let is_key = |c: char| c.is_alphabetic() || c == ' ' || c == '_' || c == '-';
+    let fits = !key.is_empty() && key.len() <= 40 && key.chars().all(is_key) && key.split(' ').count() <= 4;
+    let absolute = value.starts_with("//");
+    (fits && !absolute).then_some((key.trim(), value.trim()))
+}
+
+/// What a list's item says.
+pub(super) fn bullet(line: &str) -> Option<&str> {
+    let rest = line.trim_start();
+    rest.strip_prefix(['-', '*', '+']).filter(|rest| rest.starts_with([' ', '\t'])).map(str::trim_start)
+}
+
+/// `1. Name` and `Action 2: Name` without the number.
+pub(super) fn unnumbered(text: &str) -> &str {
+    let rest = text.strip_prefix("Action ").unwrap_or(text);
+    let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let cut = after.strip_prefix(['.', ')', ':']).filter(|_| after.len() < rest.len());
+    cut.map_or(text, str::trim_start)
+}
+
+/// The content of a code span that a text begins with, and what comes after it.
+pub(super) fn code(text: &str) -> Option<(String, &str)> {
+    let run = text.bytes().take_while(|byte| *byte == b'`').count();
+    if run == 0 {
+        return None;
+    }
+    let rest = text.get(run..)?;
+    let mut from = 0;
+    while let Some(found) = rest.get(from..)?.find('`') {
+        let at = from + found;
+        let length = rest.get(at..)?.bytes().take_while(|byte| *byte == b'`').count();
+        if length == run {
+            return Some((unpadded(rest.get(..at)?).to_owned(), rest.get(at + run..)?));
+        }
+        from = at + length;
+    }
+    None
+}
+
+fn unpadded(code: &str) -> &str {
+    let inner = code.strip_prefix(' ').and_then(|code| code.strip_suffix(' '));
+    inner.filter(|inner| !inner.trim().is_empty()).unwrap_or(code)
+}
+
+/// A text as a code span that reads back as it is.
+pub(super) fn as_code(text: &str) -> String {
+    let ticks = "`".repeat(longest_run(text, '`') + 1);
+    let ticks = if longest_run(text, '`') == 0 { "`".to_owned() } else { ticks };
+    let padded = text.starts_with('`')
+        || text.ends_with('`')
+        || (text.starts_with(' ') && text.ends_with(' ') && !text.trim().is_empty());
+    if padded { format!("{ticks} {text} {ticks}") } else { format!("{ticks}{text}{ticks}") }
+}
+
+/// The longest run of a character.
+pub(crate) fn longest_run(text: &str, mark: char) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for c in text.chars() {
+        run = if c == mark { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+/// A link that a text begins with: its text, its target, and what comes after it.
+pub(super) fn link(text: &str) -> Option<(String, String, &str)> {
+    let rest = text.strip_prefix('[')?;
+    let (label, rest) = rest.split_once("](")?;
+    let (target, rest) = match rest.strip_prefix('<') {
+        Some(rest) => rest.split_once(">)")?,
+        None => rest.split_once(')')?,
+    };
+    let label =
+        code(label).filter(|(_, rest)| rest.is_empty()).map_or_else(|| unescaped(label), |(code, _)| code);
+    Some((label, unescaped(target), rest))
+}
+
+/// Without the backslashes that keep punctuation from meaning something.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match chars.peek() {
+            Some(next) if c == '\\' && matches!(next, '_' | '*' | '[' | ']' | '(' | ')' | '`' | '#') => {}
+            _ => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// `%20` and the like as what they stand for.
+pub(super) fn decoded(target: &str) -> String {
+    let mut bytes = Vec::with_capacity(target.len());
+    let mut rest = target.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let pair = after.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
+        match pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()).filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A path as it is written in a plan: a link to itself, or code where a link could not hold it.
+pub(crate) fn as_path(path: &str) -> String {
+    let simple = |c: char| c.is_alphanumeric() || "/._-+@~,=".contains(c);
+    if path.chars().all(simple) && !path.is_empty() { format!("[{path}](/{path})") } else { as_code(path) }
+}
+
+/// Several lines as one.
+pub(crate) fn one_line(text: &str) -> String {
+    text.trim().replace("\r\n", " ").replace('\n', " ")
+}

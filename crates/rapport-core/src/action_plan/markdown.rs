@@ -1,0 +1,191 @@
+//! A plan becomes a text, in one way only, that reads back as the same plan.
+//!
+//! What has no place in one line (a title, a description, a path with a line end in it) is written with a space instead.
+//! A file without a line end at its end says so (`Final Newline`), because a fence cannot.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::SignedDuration;
+
+use super::inline::{as_code, as_path, longest_run, one_line};
+use super::lines::{Kind, Lines};
+use super::{Action, ActionPlan, Change, Deed, Replacement, Resource, Sign};
+
+impl fmt::Display for ActionPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "# {}", title(&self.title))?;
+        if !self.metadata.is_empty() {
+            writeln!(f)?;
+        }
+        for (key, value) in &self.metadata {
+            writeln!(f, "- **{}:** {}", one_line(key), one_line(value))?;
+        }
+        write!(f, "\n## Rationale\n\n{}", fenced(&self.rationale, "text"))?;
+        if let Some(context) = &self.context {
+            write!(f, "\n## Active Context\n\n{}", fenced(&changes_as_lines(context, as_path), "text"))?;
+        }
+        if !self.memos.is_empty() {
+            write!(f, "\n## Memos\n\n{}", fenced(&changes_as_lines(&self.memos, fact), "text"))?;
+        }
+        write!(f, "\n## Action Plan\n")?;
+        self.actions.iter().try_for_each(|action| write!(f, "\n{action}"))
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "### `{}`\n\n", self.deed.name())?;
+        let description = self.description.as_deref().map(one_line);
+        match &self.deed {
+            Deed::Create { path, content, overwrite } => {
+                parameter(f, "File Path", Some(as_path(&one_line(path))))?;
+                parameter(f, "Description", description)?;
+                parameter(f, "Overwrite", overwrite.then(|| "true".to_owned()))?;
+                let ends = content.is_empty() || content.ends_with('\n');
+                parameter(f, "Final Newline", (!ends).then(|| "false".to_owned()))?;
+                let content = content.strip_suffix('\n').map_or_else(
+                    || fenced(content, language(path)),
+                    |content| fenced_lines(content, language(path)),
+                );
+                write!(f, "\n{content}")
+            }
+            Deed::Read { resource } => {
+                let resource = match resource {
+                    Resource::File(path) => as_path(&one_line(path)),
+                    Resource::Url(url) => one_line(url),
+                };
+                parameter(f, "Resource", Some(resource))?;
+                parameter(f, "Description", description)
+            }
+            Deed::Edit { path, edits } => {
+                parameter(f, "File Path", Some(as_path(&one_line(path))))?;
+                parameter(f, "Description", description)?;
+                edits.iter().try_for_each(|edit| write!(f, "\n{}", replacement(edit, language(path))))
+            }
+            Deed::Execute { command, cwd, env, expected, allow_failure, timeout } => {
+                parameter(f, "Description", description)?;
+                parameter(f, "Expected Outcome", expected.as_deref().map(one_line))?;
+                parameter(f, "cwd", cwd.as_deref().map(|cwd| as_path(&one_line(cwd))))?;
+                variables(f, env)?;
+                parameter(f, "Allow Failure", allow_failure.then(|| "true".to_owned()))?;
+                parameter(f, "Timeout", timeout.map(duration))?;
+                write!(f, "\n{}", fenced(command, "shell"))
+            }
+            Deed::Research { queries } => {
+                parameter(f, "Description", description)?;
+                let queries: Vec<_> = queries.iter().map(|query| fenced(&one_line(query), "text")).collect();
+                // A fence with nothing in it says that there is nothing, and no fence would say nothing at all.
+                let none = if queries.is_empty() { fenced("", "text") } else { String::new() };
+                write!(f, "\n{}{none}", queries.join("\n"))
+            }
+            Deed::ChatWithUser { message } => {
+                parameter(f, "Description", description)?;
+                let gap = if self.description.is_some() { "\n" } else { "" };
+                write!(f, "{gap}{}", free(message))
+            }
+            Deed::Invoke { agent, message } => {
+                parameter(f, "Agent", Some(as_code(&one_line(agent))))?;
+                parameter(f, "Description", description)?;
+                write!(f, "\n{}", free(message))
+            }
+        }
+    }
+}
+
+/// A text in a fence longer than any run of backticks inside. The line end before the closing line is the fence's.
+pub(crate) fn fenced(text: &str, info: &str) -> String {
+    if text.is_empty() {
+        return format!("```{info}\n```\n");
+    }
+    fenced_lines(text, info)
+}
+
+fn fenced_lines(text: &str, info: &str) -> String {
+    let fence = "`".repeat((longest_run(text, '`') + 1).max(3));
+    format!("{fence}{info}\n{text}\n{fence}\n")
+}
+
+/// A `#` at the end would be taken for the end of the heading.
+fn title(title: &str) -> String {
+    let title = one_line(title);
+    let open = title.trim_end_matches('#');
+    if open.len() < title.len() && (open.is_empty() || open.ends_with([' ', '\t'])) {
+        return format!("{title} #");
+    }
+    title
+}
+
+/// Changes as they are written, one on a line.
+pub(crate) fn changes_as_lines(changes: &[Change], what: fn(&str) -> String) -> String {
+    let lines = changes.iter().map(|change| {
+        let sign = match change.sign {
+            Sign::Add => "[+]",
+            Sign::Remove => "[-]",
+        };
+        let comment = change.comment.as_deref().map(|comment| format!(" # {}", one_line(comment)));
+        format!("{sign} {}{}", what(&one_line(&change.what)), comment.unwrap_or_default())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A fact as it is, unless something in it would be taken for a comment or for code.
+pub(crate) fn fact(fact: &str) -> String {
+    if fact.contains(" # ") || fact.ends_with(" #") || fact.starts_with('`') {
+        return as_code(fact);
+    }
+    fact.to_owned()
+}
+
+fn parameter(f: &mut fmt::Formatter<'_>, key: &str, value: Option<String>) -> fmt::Result {
+    value.map_or(Ok(()), |value| writeln!(f, "- **{key}:** {value}"))
+}
+
+fn variables(f: &mut fmt::Formatter<'_>, env: &BTreeMap<String, String>) -> fmt::Result {
+    if env.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "- **env:**")?;
+    env.iter().try_for_each(|(name, value)| {
+        let value = value.replace('\n', " ");
+        writeln!(f, "  - {}", as_code(&format!("{name}={value}")))
+    })
+}
+
+fn replacement(edit: &Replacement, language: &str) -> String {
+    let (find, replace) = (fenced(&edit.find, language), fenced(&edit.replace, language));
+    format!("#### FIND:\n\n{find}\n#### REPLACE:\n\n{replace}")
+}
+
+fn duration(duration: SignedDuration) -> String {
+    if duration.subsec_nanos() == 0 { format!("{}s", duration.as_secs()) } else { format!("{duration:#}") }
+}
+
+/// A message as it is where nothing in it could be taken for something else, and in a fence otherwise.
+fn free(message: &str) -> String {
+    let lines = Lines::new(message);
+    let plain = !message.is_empty()
+        && message == message.trim()
+        && !message.contains('\r')
+        && !message.starts_with(['-', '*', '+'])
+        && (0..lines.len()).all(|at| matches!(lines.kind(at), Kind::Blank | Kind::Text));
+    if plain { format!("{message}\n") } else { fenced(message, "message") }
+}
+
+/// What a file is written in, for whoever shows the plan in colour.
+fn language(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("rs") => "rust",
+        Some("py") => "python",
+        Some("js" | "mjs") => "javascript",
+        Some("ts" | "tsx") => "typescript",
+        Some("md") => "markdown",
+        Some("toml") => "toml",
+        Some("yaml" | "yml") => "yaml",
+        Some("json") => "json",
+        Some("sh") => "shell",
+        Some("html") => "html",
+        Some("css") => "css",
+        Some(_) | None => "text",
+    }
+}

@@ -1,0 +1,346 @@
+//! A text becomes a plan: tolerant of how models write, strict about what they mean. The text itself stays as it is.
+
+use super::error::{MAX_ERRORS, PlanError};
+use super::fence::{Block, Place, block, is_stray, is_stray_in_text, runs_over, unclosed};
+use super::inline;
+use super::lines::{ACTIONS, Fence, Kind, Lines, Section, action_of, looks_like_action, normal, section_of};
+use super::{ActionPlan, Change, Sign, actions};
+
+impl ActionPlan {
+    /// Reads a plan. What is wrong is told all at once, line by line.
+    ///
+    /// Text before the title is passed over, and so is one fence around the whole plan. Line ends become plain ones if
+    /// the whole plan has CRLF, and stay as they are otherwise.
+    pub fn parse(text: &str) -> Result<ActionPlan, Vec<PlanError>> {
+        let text = normal(text);
+        let mut reader = Reader::new(Lines::new(&text));
+        let plan = reader.plan();
+        let mut errors = reader.errors;
+        if errors.is_empty() {
+            return Ok(plan);
+        }
+        errors.sort_by_key(|error| error.line);
+        errors.truncate(MAX_ERRORS);
+        Err(errors)
+    }
+}
+
+/// A place in the text, and what was found wrong up to it.
+pub(super) struct Reader<'t> {
+    pub(super) lines: Lines<'t>,
+    pub(super) at: usize,
+    pub(super) errors: Vec<PlanError>,
+    /// Whether one fence is around the whole plan.
+    pub(super) is_wrapped: bool,
+}
+
+/// What ends a piece of free text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    /// The next section.
+    Section,
+    /// The next action or section.
+    Action,
+}
+
+impl<'t> Reader<'t> {
+    pub(super) fn new(lines: Lines<'t>) -> Reader<'t> {
+        Reader { lines, at: 0, errors: Vec::new(), is_wrapped: false }
+    }
+
+    pub(super) fn wrong(&mut self, at: usize, what: impl Into<String>, hint: impl Into<String>) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(PlanError::new(at, what, hint));
+        }
+    }
+
+    pub(super) fn plan(&mut self) -> ActionPlan {
+        let mut plan = ActionPlan { title: self.title(), metadata: self.metadata(), ..ActionPlan::default() };
+        let mut seen = Vec::new();
+        while self.at < self.lines.len() && self.errors.len() < MAX_ERRORS {
+            let at = self.at;
+            self.at += 1;
+            match self.lines.kind(at) {
+                Kind::Heading { level: 1, text } => self.second_title(at, text),
+                Kind::Heading { level: 2, text } => self.section(at, text, &mut plan, &mut seen),
+                Kind::Heading { level: 3, text } if looks_like_action(text) => self.wrong(
+                    at,
+                    format!("the action {} is not in the section Action Plan", text.trim()),
+                    "Put the actions below one heading `## Action Plan`.",
+                ),
+                Kind::Fence(fence) if !is_stray(&self.lines, at, fence) => {
+                    if let Some(block) = self.block(at, fence, Place::Free) {
+                        self.at = block.close + 1;
+                    }
+                }
+                Kind::Fence(_) | Kind::Heading { .. } | Kind::Blank | Kind::Rule | Kind::Text => {}
+            }
+        }
+        for (section, name) in [(Section::Rationale, "Rationale"), (Section::ActionPlan, "Action Plan")] {
+            if !seen.contains(&section) {
+                let last = self.lines.len().saturating_sub(1);
+                self.wrong(
+                    last,
+                    format!("the section {name} is missing"),
+                    format!("Add a heading `## {name}`."),
+                );
+            }
+        }
+        plan
+    }
+
+    /// The first first-level heading, wherever it is.
+    fn title(&mut self) -> String {
+        const HINT: &str = "Begin the plan with one line `# Title`.";
+        while self.at < self.lines.len() {
+            let at = self.at;
+            match self.lines.kind(at) {
+                Kind::Heading { level: 1, text } => {
+                    self.at += 1;
+                    if text.is_empty() {
+                        self.wrong(at, "the title is empty", HINT);
+                    }
+                    return text.to_owned();
+                }
+                Kind::Heading { .. } if self.lines.is_boundary(at) => break,
+                Kind::Fence(fence) => {
+                    let wraps = self.wraps(at, fence.info);
+                    self.is_wrapped |= wraps;
+                    let end = if wraps { None } else { self.lines.bare_after(at, fence) };
+                    self.at = end.unwrap_or(at) + 1;
+                }
+                Kind::Heading { .. } | Kind::Blank | Kind::Rule | Kind::Text => self.at += 1,
+            }
+        }
+        let empty = self.lines.solid(0) >= self.lines.len();
+        let what = if empty { "the plan is empty" } else { "the plan has no title" };
+        self.wrong(self.at.min(self.lines.len().saturating_sub(1)), what, HINT);
+        String::new()
+    }
+
+    /// Whether a fence is around the whole plan: it begins with the title.
+    fn wraps(&self, at: usize, info: &str) -> bool {
+        let next = self.lines.solid(at + 1);
+        matches!(info.to_ascii_lowercase().as_str(), "" | "markdown" | "md" | "text" | "plan")
+            && next < self.lines.len()
+            && matches!(self.lines.kind(next), Kind::Heading { level: 1, .. })
+    }
+
+    fn second_title(&mut self, at: usize, text: &str) {
+        self.wrong(
+            at,
+            format!("there is a second title, {text:?}"),
+            "A plan has one first-level heading; use a lower level, or put the text into a fence.",
+        );
+    }
+
+    /// The list below the title.
+    fn metadata(&mut self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        while self.at < self.lines.len() {
+            match self.lines.kind(self.at) {
+                Kind::Heading { .. } | Kind::Fence(_) => break,
+                Kind::Blank | Kind::Rule => {}
+                Kind::Text => {
+                    let pair = inline::parameter(self.lines.line(self.at));
+                    found.extend(pair.map(|(key, value)| (key.to_owned(), value.to_owned())));
+                }
+            }
+            self.at += 1;
+        }
+        found
+    }
+
+    fn section(&mut self, at: usize, name: &str, plan: &mut ActionPlan, seen: &mut Vec<Section>) {
+        let Some(section) = section_of(name) else {
+            self.wrong(
+                at,
+                format!("{name:?} is no section of a plan"),
+                "The sections are Rationale, Active Context, Memos and Action Plan.",
+            );
+            self.free(Until::Section);
+            return;
+        };
+        if seen.contains(&section) {
+            self.wrong(at, format!("the section {name} is there twice"), "Put both into one.");
+        }
+        seen.push(section);
+        match section {
+            Section::Rationale => plan.rationale = self.free(Until::Section),
+            Section::ActiveContext => plan.context = Some(self.changes(Subject::Paths)),
+            Section::Memos => plan.memos = self.changes(Subject::Facts),
+            Section::ActionPlan => self.actions(at, plan),
+        }
+    }
+
+    fn actions(&mut self, at: usize, plan: &mut ActionPlan) {
+        let errors = self.errors.len();
+        while self.at < self.lines.len() && self.errors.len() < MAX_ERRORS {
+            let at = self.at;
+            match self.lines.kind(at) {
+                Kind::Heading { level: 1 | 2, .. } => break,
+                Kind::Heading { level: 3, text } => {
+                    self.at += 1;
+                    match action_of(text) {
+                        Some(name) => plan.actions.extend(actions::action(self, at, name)),
+                        None => self.unknown_action(at, text),
+                    }
+                }
+                Kind::Fence(fence) if !is_stray(&self.lines, at, fence) => {
+                    if let Some(block) = self.block(at, fence, Place::Free) {
+                        self.at = block.close + 1;
+                    }
+                }
+                Kind::Fence(_) | Kind::Heading { .. } | Kind::Blank | Kind::Rule | Kind::Text => self.at += 1,
+            }
+        }
+        if plan.actions.is_empty() && self.errors.len() == errors {
+            self.wrong(at, "the plan has no action", format!("Add one, such as {}.", "### `CHAT_WITH_USER`"));
+        }
+    }
+
+    fn unknown_action(&mut self, at: usize, text: &str) {
+        self.wrong(
+            at,
+            format!("{} is no action", inline::unnumbered(text.trim())),
+            format!("The actions are {}.", ACTIONS.join(", ")),
+        );
+        self.free(Until::Action);
+    }
+
+    /// The block at a line; where it is not closed, that is noted, and reading goes on at the next action.
+    pub(super) fn block(&mut self, at: usize, fence: Fence<'t>, place: Place) -> Option<Block<'t>> {
+        match block(&self.lines, at, fence, place) {
+            Ok(block) => Some(block),
+            Err(error) => {
+                self.wrong(error.line - 1, error.what, error.hint);
+                self.at = self.lines.boundary_after(at);
+                None
+            }
+        }
+    }
+
+    /// Everything up to an action or a section; what is in it, if it is one block and nothing else.
+    pub(super) fn free(&mut self, until: Until) -> String {
+        let start = self.at;
+        let mut blocks = Vec::new();
+        // The end of what is said, rules and stray fences after it aside.
+        let (mut from, mut end) = (None, start);
+        while self.at < self.lines.len() && self.errors.len() < MAX_ERRORS {
+            let at = self.at;
+            self.at += 1;
+            match self.lines.kind(at) {
+                Kind::Heading { level, text } if ends(level, text, until) => {
+                    self.at = at;
+                    break;
+                }
+                Kind::Fence(fence) if is_stray_in_text(&self.lines, at, fence) => continue,
+                Kind::Fence(fence) => {
+                    let Some(block) = self.block(at, fence, Place::Free) else { continue };
+                    self.at = block.close + 1;
+                    if until == Until::Action && runs_over(&self.lines, &block, fence) {
+                        let error = unclosed(at, fence);
+                        self.wrong(at, error.what, error.hint);
+                    }
+                    blocks.push(block);
+                }
+                Kind::Blank | Kind::Rule => continue,
+                Kind::Heading { .. } | Kind::Text => {}
+            }
+            from = from.or(Some(at));
+            end = self.at;
+        }
+        let from = from.unwrap_or(end);
+        match blocks.as_slice() {
+            [only] if only.open == from && only.close + 1 == end && is_plain(only.info) => {
+                only.text().to_owned()
+            }
+            _ => self.lines.slice(from, end).trim().to_owned(),
+        }
+    }
+
+    fn changes(&mut self, subject: Subject) -> Vec<Change> {
+        let mut changes = Vec::new();
+        while self.at < self.lines.len() && self.errors.len() < MAX_ERRORS {
+            let at = self.at;
+            match self.lines.kind(at) {
+                Kind::Heading { level, text } if ends(level, text, Until::Action) => break,
+                Kind::Blank | Kind::Rule | Kind::Fence(_) => {}
+                Kind::Heading { .. } | Kind::Text => match change(self.lines.line(at), at, subject) {
+                    Ok(change) => changes.extend(change),
+                    Err(error) => self.wrong(error.line - 1, error.what, error.hint),
+                },
+            }
+            self.at += 1;
+        }
+        changes
+    }
+}
+
+fn ends(level: usize, text: &str, until: Until) -> bool {
+    match (level, until) {
+        (1, _) => true,
+        (2, Until::Section) => true,
+        (2, Until::Action) => section_of(text).is_some(),
+        (3, Until::Action) => looks_like_action(text),
+        _ => false,
+    }
+}
+
+/// Whether a block holds words rather than code.
+fn is_plain(info: &str) -> bool {
+    matches!(info.to_ascii_lowercase().as_str(), "" | "text" | "markdown" | "md" | "message")
+}
+
+/// What a line of a report or a plan adds or removes, if it does; `at` is its index.
+pub(crate) fn change_on_line(line: &str, at: usize, subject: Subject) -> Option<Change> {
+    change(line, at, subject).ok().flatten()
+}
+
+/// What changes are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Paths,
+    Facts,
+}
+
+fn change(line: &str, at: usize, subject: Subject) -> Result<Option<Change>, PlanError> {
+    const HINT: &str = "Write `[+] what # why` or `[-] what # why`, one on a line.";
+    let item = inline::bullet(line).unwrap_or(line).trim();
+    let nothing = item.trim_matches(['(', ')', '.', '_', '*']).to_ascii_lowercase();
+    if matches!(nothing.as_str(), "none" | "no changes" | "n/a" | "nothing") {
+        return Ok(None);
+    }
+    let (sign, rest) = [("[+]", Sign::Add), ("[-]", Sign::Remove)]
+        .into_iter()
+        .find_map(|(mark, sign)| item.trim_start_matches('`').strip_prefix(mark).map(|rest| (sign, rest)))
+        .ok_or_else(|| PlanError::new(at, format!("{item:?} neither adds nor removes"), HINT))?;
+    let rest = rest.trim_start();
+    let (what, comment) = named(rest, subject).unwrap_or_else(|| commented(rest));
+    if what.is_empty() {
+        return Err(PlanError::new(at, "nothing is named here", HINT));
+    }
+    let comment = Some(comment.trim().to_owned()).filter(|comment| !comment.is_empty());
+    Ok(Some(Change { sign, what, comment, line: at + 1 }))
+}
+
+/// A link or a code span, with nothing but a comment after it.
+fn named(rest: &str, subject: Subject) -> Option<(String, &str)> {
+    let link = if subject == Subject::Paths { inline::link(rest) } else { None };
+    let (what, after) = match link {
+        Some((text, _, after)) => (text, after),
+        None => inline::code(rest)?,
+    };
+    let (before, comment) = split_comment(after);
+    before.trim().is_empty().then(|| (what.trim().to_owned(), comment))
+}
+
+fn commented(rest: &str) -> (String, &str) {
+    let (what, comment) = split_comment(rest);
+    (what.trim().to_owned(), comment)
+}
+
+/// Only ` # ` begins a comment: a `#` is part of many a fact and address.
+fn split_comment(text: &str) -> (&str, &str) {
+    text.split_once(" # ").or_else(|| text.strip_suffix(" #").map(|what| (what, ""))).unwrap_or((text, ""))
+}

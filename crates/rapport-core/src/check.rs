@@ -1,0 +1,337 @@
+//! Whether a plan can be carried out, as far as that can be told beforehand: paths inside the project, files that are
+//! there or not, and a place for every FIND, with all that the plan itself does before taken into account.
+//!
+//! A command may make any file, so after one a file that is missing is not held against the plan.
+
+mod closest;
+mod paths;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::action_plan::{Action, ActionPlan, Deed, Replacement, Resource};
+use crate::edit::{Mismatch, apply_edit, contains};
+use closest::{Budget, Closest, closest};
+pub use paths::{PathFault, project_path};
+
+/// What a plan is checked against. Paths are plain ones from the project's root, without `.` and `..`.
+pub trait Project {
+    /// What is there.
+    fn exists(&self, path: &str) -> Kind;
+    /// What a file says.
+    fn read(&self, path: &str) -> Contents;
+    /// Whether a path stays inside the project when every link on the way is followed, whether or not it is there.
+    fn resolves_inside(&self, path: &str) -> bool;
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing.
+    Missing,
+    /// A file, or a link to one inside the project.
+    File,
+    /// A directory, or a link to one inside the project.
+    Directory,
+    /// A link to somewhere else.
+    LinkOut,
+}
+
+/// What a file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Words.
+    Text(String),
+    /// No words.
+    Binary,
+    /// Nothing: it is not there.
+    Missing,
+    /// More than is read.
+    TooLarge,
+}
+
+/// Something that keeps a plan from being carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Which action it is about, from 0; `None` where it is about the rest of the plan.
+    pub action: Option<usize>,
+    /// The line of the plan it is about, from 1.
+    pub line: usize,
+    /// What is wrong, as a fragment.
+    pub what: String,
+    /// The closest place, as a diff from FIND to what is there.
+    pub detail: Option<String>,
+    /// What to do, as a sentence.
+    pub hint: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "plan.md:{}: {}. {}", self.line, self.what, self.hint)?;
+        self.detail.as_ref().map_or(Ok(()), |detail| write!(f, "\n{detail}"))
+    }
+}
+
+/// Everything that keeps a plan from being carried out, in its order; nothing where it can be.
+pub fn validate(plan: &ActionPlan, project: &dyn Project) -> Vec<Problem> {
+    let mut check =
+        Check { project, made: BTreeMap::new(), has_run: false, problems: Vec::new(), budget: Budget::new() };
+    for change in plan.context.iter().flatten() {
+        let url = change.what.starts_with("https://") || change.what.starts_with("http://");
+        if !url && let Err(fault) = project_path(&change.what) {
+            check.add(None, change.line, fault.what(&change.what), fault.hint());
+        }
+    }
+    for (index, action) in plan.actions.iter().enumerate() {
+        Checked { check: &mut check, index, line: action.line }.action(action);
+    }
+    check.problems
+}
+
+struct Check<'p> {
+    project: &'p dyn Project,
+    /// What the plan has made of files so far.
+    made: BTreeMap<String, String>,
+    /// Whether a command was run, which may have made anything.
+    has_run: bool,
+    problems: Vec<Problem>,
+    budget: Budget,
+}
+
+impl Check<'_> {
+    fn add(&mut self, action: Option<usize>, line: usize, what: impl Into<String>, hint: impl Into<String>) {
+        self.problems.push(Problem { action, line, what: what.into(), detail: None, hint: hint.into() });
+    }
+
+    fn kind(&self, path: &str) -> Kind {
+        let within = format!("{path}/");
+        if self.made.contains_key(path) {
+            return Kind::File;
+        }
+        let holds =
+            self.made.range(within.clone()..).next().is_some_and(|(made, _)| made.starts_with(&within));
+        if holds { Kind::Directory } else { self.project.exists(path) }
+    }
+
+    fn read(&self, path: &str) -> Contents {
+        self.made.get(path).map_or_else(|| self.project.read(path), |text| Contents::Text(text.clone()))
+    }
+}
+
+/// One action, being checked.
+struct Checked<'c, 'p> {
+    check: &'c mut Check<'p>,
+    index: usize,
+    line: usize,
+}
+
+impl Checked<'_, '_> {
+    fn wrong(&mut self, what: impl Into<String>, hint: impl Into<String>) {
+        self.check.add(Some(self.index), self.line, what, hint);
+    }
+
+    fn action(&mut self, action: &Action) {
+        match &action.deed {
+            Deed::Create { path, content, overwrite } => self.create(path, content, *overwrite),
+            Deed::Read { resource: Resource::File(path) } => self.read(path),
+            Deed::Read { resource: Resource::Url(url) } => {
+                let host = url.split_once("://").map_or("", |(_, rest)| rest);
+                if host.is_empty() || host.starts_with('/') || url.contains(char::is_whitespace) {
+                    self.wrong(format!("{url:?} is no address"), "Write it as https://host/path.");
+                }
+            }
+            Deed::Edit { path, edits } => self.edit(path, edits),
+            Deed::Execute { command, cwd, .. } => self.execute(command, cwd.as_deref()),
+            Deed::Research { queries } => {
+                if queries.is_empty() || queries.iter().any(|query| query.trim().is_empty()) {
+                    self.wrong("RESEARCH has an empty query", "Say what is searched for.");
+                }
+            }
+            Deed::ChatWithUser { message } => self.message("CHAT_WITH_USER", message),
+            Deed::Invoke { agent, message } => {
+                if agent.trim().is_empty() {
+                    self.wrong("INVOKE names no agent", "Add a line `- **Agent:** name`.");
+                }
+                self.message("INVOKE", message);
+            }
+        }
+    }
+
+    fn message(&mut self, name: &str, message: &str) {
+        if message.trim().is_empty() {
+            self.wrong(format!("{name} has an empty message"), "Write it below the heading.");
+        }
+    }
+
+    /// The path, if it may be touched at all.
+    fn path(&mut self, path: &str) -> Option<String> {
+        let plain = match project_path(path) {
+            Ok(plain) => plain,
+            Err(fault) => {
+                self.wrong(fault.what(path), fault.hint());
+                return None;
+            }
+        };
+        if self.check.project.resolves_inside(&plain) {
+            return Some(plain);
+        }
+        self.wrong(
+            format!("{path} leads out of the project through a link"),
+            "Name a file that is in the project itself.",
+        );
+        None
+    }
+
+    /// The same for a file, which is neither the project itself nor named like a directory.
+    fn file(&mut self, path: &str) -> Option<String> {
+        let plain = self.path(path)?;
+        if plain.is_empty() || path.ends_with('/') {
+            self.wrong(format!("{path} is a directory, not a file"), "Name a file.");
+            return None;
+        }
+        Some(plain)
+    }
+
+    fn create(&mut self, path: &str, content: &str, overwrite: bool) {
+        let Some(plain) = self.file(path) else { return };
+        let parents = plain.match_indices('/').filter_map(|(at, _)| plain.get(..at));
+        let blocked =
+            parents.into_iter().find(|parent| self.check.kind(parent) == Kind::File).map(str::to_owned);
+        if let Some(parent) = blocked {
+            self.wrong(format!("{path} cannot be made: {parent} is a file"), "Choose another path.");
+            return;
+        }
+        match self.check.kind(&plain) {
+            Kind::File if !overwrite => self.wrong(
+                format!("{path} is there already"),
+                "Change it with EDIT, or say `- **Overwrite:** true` to replace all of it.",
+            ),
+            Kind::Directory => self.wrong(format!("{path} is a directory"), "Choose another path."),
+            Kind::LinkOut => {
+                self.wrong(format!("{path} is a link out of the project"), "Choose another path.")
+            }
+            Kind::Missing | Kind::File => {}
+        }
+        self.check.made.insert(plain, content.to_owned());
+    }
+
+    fn read(&mut self, path: &str) {
+        if let Some(plain) = self.file(path) {
+            self.text(path, &plain);
+        }
+    }
+
+    /// What a file says, if it is one that can be read as text.
+    fn text(&mut self, path: &str, plain: &str) -> Option<String> {
+        const ELSE: &str = "Use EXECUTE with a program that can handle it.";
+        match self.check.kind(plain) {
+            Kind::Missing if self.check.has_run => return None,
+            Kind::Missing => self.wrong(
+                format!("{path} is not there"),
+                "Check the path against the project's structure, or make the file with CREATE first.",
+            ),
+            Kind::Directory => self.wrong(format!("{path} is a directory, not a file"), "Name a file in it."),
+            Kind::LinkOut => {
+                self.wrong(format!("{path} is a link out of the project"), "Name a file in the project.");
+            }
+            Kind::File => match self.check.read(plain) {
+                Contents::Text(text) => return Some(text),
+                Contents::Binary => self.wrong(format!("{path} is not text"), ELSE),
+                Contents::TooLarge => self.wrong(format!("{path} is too large to be read"), ELSE),
+                Contents::Missing => self.wrong(format!("{path} cannot be read"), "See whether it is there."),
+            },
+        }
+        None
+    }
+
+    fn edit(&mut self, path: &str, edits: &[Replacement]) {
+        let Some(plain) = self.file(path) else { return };
+        if edits.is_empty() {
+            self.wrong(format!("EDIT changes nothing in {path}"), "Add a FIND and a REPLACE.");
+        }
+        let Some(mut text) = self.text(path, &plain) else { return };
+        for edit in edits {
+            if edit.find == edit.replace && !edit.find.is_empty() {
+                self.misplaced(
+                    edit,
+                    format!("FIND and REPLACE are the same for {path}"),
+                    "Leave this edit out.",
+                );
+                continue;
+            }
+            match apply_edit(&text, edit) {
+                Ok(edited) => text = edited,
+                Err(why) => self.mismatch(path, &text, edit, &why),
+            }
+        }
+        self.check.made.insert(plain, text);
+    }
+
+    fn misplaced(&mut self, edit: &Replacement, what: String, hint: impl Into<String>) {
+        self.check.add(Some(self.index), edit.line, what, hint);
+    }
+
+    fn mismatch(&mut self, path: &str, text: &str, edit: &Replacement, why: &Mismatch) {
+        match why {
+            Mismatch::Empty => {
+                let hint = "Quote the lines to change; to write a whole file, use CREATE with Overwrite.";
+                self.misplaced(edit, format!("FIND is empty for {path}"), hint);
+            }
+            Mismatch::Several { .. } => {
+                let what = why.to_string().replacen("FIND is there", &format!("FIND is in {path}"), 1);
+                self.misplaced(edit, what, "Quote more lines around it, until it is there once.");
+            }
+            Mismatch::Missing => {
+                let found = closest(text, &edit.find, path, &mut self.check.budget);
+                // A character or two are in every file.
+                let telling =
+                    edit.replace.trim().len() > 2 && found.as_ref().is_none_or(|found| found.shift.is_none());
+                let applied = telling && contains(text, &edit.replace);
+                let (what, mut hint) = missing(path, found.as_ref());
+                if applied {
+                    hint = format!(
+                        "REPLACE is there already: if the edit was made before, leave it out. {hint}"
+                    );
+                }
+                let detail = found.map(|found| found.diff);
+                let (action, line) = (Some(self.index), edit.line);
+                self.check.problems.push(Problem { action, line, what, detail, hint });
+            }
+        }
+    }
+
+    fn execute(&mut self, command: &str, cwd: Option<&str>) {
+        if command.trim().is_empty() {
+            self.wrong("EXECUTE has an empty command", "Put the command into the fence.");
+        }
+        if let Some(cwd) = cwd
+            && let Some(plain) = self.path(cwd)
+        {
+            let kind = if plain.is_empty() { Kind::Directory } else { self.check.kind(&plain) };
+            match kind {
+                Kind::Directory => {}
+                Kind::Missing if self.check.has_run => {}
+                Kind::Missing | Kind::File | Kind::LinkOut => {
+                    self.wrong(
+                        format!("cwd {cwd} is no directory of the project"),
+                        "Name one that is there.",
+                    );
+                }
+            }
+        }
+        self.check.has_run = true;
+    }
+}
+
+fn missing(path: &str, found: Option<&Closest>) -> (String, String) {
+    let Some(found) = found else {
+        return (
+            format!("FIND is not in {path}"),
+            "Quote the file exactly as it is, byte for byte.".to_owned(),
+        );
+    };
+    let Closest { line, percent, shift, .. } = found;
+    let what = format!("FIND is not in {path}; the closest place is line {line}, {percent} % alike");
+    let hint = shift.clone().unwrap_or_else(|| "Quote the file exactly as it is, byte for byte.".to_owned());
+    (what, hint)
+}

@@ -1,0 +1,161 @@
+//! What an agent is shown: which files (the cascade of `.context` files), and how (the payload, and its log).
+
+mod glob;
+mod log;
+mod payload;
+
+use std::collections::BTreeSet;
+
+use crate::action_plan::{Change, Sign};
+pub use log::{ContextLog, NoContextLog};
+pub use payload::{Information, Payload, Shown, Shows, estimate_tokens};
+
+/// One line of a `.context` file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Whether what it names comes or goes.
+    pub sign: Sign,
+    /// A file, a directory, an address, or a pattern with `*`, `?`, `[...]` and `**`.
+    pub pattern: String,
+    /// Which file it is from.
+    pub level: Level,
+}
+
+/// Where a rule is from. Lower levels come later and have the last word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// `global.context`: for every session.
+    Global,
+    /// `session.context`: for every turn of one.
+    Session,
+    /// `turn.context`: for one turn.
+    Turn,
+}
+
+/// What three levels select together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The rules, in the order they are applied. None is there twice in a row of its kind.
+    pub rules: Vec<Rule>,
+}
+
+/// The rules of a `.context` file: one path on a line; `#` begins a comment, at the start of a line or between spaces;
+/// `-path` takes away what was named before, here or above.
+pub fn rules(text: &str, level: Level) -> Vec<Rule> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.lines()
+        .filter_map(named)
+        .map(|(sign, path)| Rule { sign, pattern: path.to_owned(), level })
+        .collect()
+}
+
+/// The three levels as one selection: everything that is named, once, less what a lower level takes away.
+pub fn cascade(global: &str, session: &str, turn: &str) -> Selection {
+    let levels = [(global, Level::Global), (session, Level::Session), (turn, Level::Turn)];
+    let mut selection = Selection::default();
+    for rule in levels.into_iter().flat_map(|(text, level)| rules(text, level)) {
+        let earlier = selection.rules.iter().rposition(|known| plain(&known.pattern) == plain(&rule.pattern));
+        match earlier.and_then(|at| selection.rules.get(at)).map(|known| known.sign) {
+            Some(sign) if sign == rule.sign => {}
+            Some(_) | None => selection.rules.push(rule),
+        }
+    }
+    selection
+}
+
+impl Selection {
+    /// The files that are selected, of those the project has: in the order they are named, those of one rule in the order
+    /// of the alphabet, none twice. What is named outright is selected whether it is there or not, so that its absence
+    /// shows.
+    pub fn select<'f>(&self, files: impl IntoIterator<Item = &'f str>) -> Vec<String> {
+        let files: BTreeSet<_> = files.into_iter().collect();
+        let mut selected = Vec::<String>::new();
+        let mut known = BTreeSet::<String>::new();
+        for rule in &self.rules {
+            let pattern = plain(&rule.pattern);
+            match rule.sign {
+                Sign::Add => {
+                    let found = found(&files, pattern);
+                    let none = found.is_empty() && !glob::is_pattern(pattern);
+                    let outright = if none { Some(pattern.to_owned()) } else { None };
+                    selected
+                        .extend(found.into_iter().chain(outright).filter(|path| known.insert(path.clone())));
+                }
+                Sign::Remove => {
+                    selected.retain(|path| !covers(pattern, path));
+                    known.retain(|path| !covers(pattern, path));
+                }
+            }
+        }
+        selected
+    }
+}
+
+/// The next turn's `turn.context`: the previous one's with the approved changes made (FILE-15), or as it is where there are
+/// none (FILE-16). What is taken away without having been named there was inherited, and is taken away by a `-path` line.
+pub fn next_turn_context(previous: &str, approved: &[Change]) -> String {
+    if approved.is_empty() {
+        return previous.to_owned();
+    }
+    let mut lines: Vec<String> = previous.lines().map(str::to_owned).collect();
+    for change in approved {
+        let what = plain(change.what.trim());
+        let is = |line: &str, sign| named(line).is_some_and(|(is, path)| is == sign && plain(path) == what);
+        let (opposite, same) = match change.sign {
+            Sign::Add => (Sign::Remove, Sign::Add),
+            Sign::Remove => (Sign::Add, Sign::Remove),
+        };
+        let before = lines.len();
+        lines.retain(|line| !is(line, opposite));
+        let was_undone = lines.len() < before;
+        let is_there = lines.iter().any(|line| is(line, same));
+        match change.sign {
+            Sign::Add if !is_there => lines.push(escaped(what)),
+            Sign::Remove if !is_there && !was_undone => lines.push(format!("-{what}")),
+            Sign::Add | Sign::Remove => {}
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// What a line names.
+fn named(line: &str) -> Option<(Sign, &str)> {
+    let line = line.trim();
+    if line.starts_with('#') {
+        return None;
+    }
+    let path = line.split_once(" # ").map_or(line, |(path, _)| path).trim();
+    let (sign, path) = match path.strip_prefix('-') {
+        Some(path) => (Sign::Remove, path.trim_start()),
+        None => (Sign::Add, path),
+    };
+    (!path.is_empty()).then_some((sign, path))
+}
+
+/// A path that would be taken for something else gets `./` before it.
+fn escaped(path: &str) -> String {
+    if path.starts_with(['-', '#']) { format!("./{path}") } else { path.to_owned() }
+}
+
+fn plain(pattern: &str) -> &str {
+    let pattern = pattern.trim_start_matches("./");
+    if pattern.contains("://") { pattern } else { pattern.trim_matches('/') }
+}
+
+/// The files a pattern names: that very file, those below that directory, or those that match.
+fn found(files: &BTreeSet<&str>, pattern: &str) -> Vec<String> {
+    if glob::is_pattern(pattern) && !files.contains(pattern) {
+        return files.iter().filter(|path| covers(pattern, path)).map(|path| (*path).to_owned()).collect();
+    }
+    if files.contains(pattern) {
+        return vec![pattern.to_owned()];
+    }
+    let below = format!("{pattern}/");
+    let from = files.range(below.as_str()..);
+    from.take_while(|path| path.starts_with(&below)).map(|path| (*path).to_owned()).collect()
+}
+
+fn covers(pattern: &str, path: &str) -> bool {
+    let below = path.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    below || pattern.is_empty() || (glob::is_pattern(pattern) && glob::matches(pattern, path))
+}

@@ -1,0 +1,65 @@
+//! `_context.log`: the system prompt and the document, exactly as the agent is told them. What is sent is read from it, so
+//! it cannot say anything else.
+//!
+//! Its first line says how long the two are, in bytes; that way anything can be in them.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::Payload;
+
+const BEGIN: &str = "<!-- rapport context log 1: system prompt of ";
+const THEN: &str = " bytes, document of ";
+const END: &str = " bytes -->\n";
+const BETWEEN: &str = "\n<!-- end of the system prompt -->\n";
+
+/// What an agent was told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContextLog {
+    /// The system prompt.
+    pub system: String,
+    /// The rest.
+    pub document: String,
+}
+
+/// Why a text is no context log.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NoContextLog {
+    /// It does not begin like one, or like one of another version.
+    #[error("this is no context log of version 1")]
+    Unknown,
+    /// It is longer or shorter than it says.
+    #[error("this context log was changed: it is not as long as its first line says")]
+    Changed,
+}
+
+impl From<&Payload> for ContextLog {
+    fn from(payload: &Payload) -> ContextLog {
+        ContextLog { system: payload.system.clone(), document: payload.document() }
+    }
+}
+
+impl fmt::Display for ContextLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ContextLog { system, document } = self;
+        write!(f, "{BEGIN}{}{THEN}{}{END}{system}{BETWEEN}{document}", system.len(), document.len())
+    }
+}
+
+impl ContextLog {
+    /// What the agent was told, from the text of the log.
+    pub fn parse(text: &str) -> Result<ContextLog, NoContextLog> {
+        let (lengths, rest) =
+            text.strip_prefix(BEGIN).and_then(|rest| rest.split_once(END)).ok_or(NoContextLog::Unknown)?;
+        let (system, document) = lengths.split_once(THEN).ok_or(NoContextLog::Unknown)?;
+        let number = |digits: &str| digits.parse::<usize>().map_err(|_| NoContextLog::Unknown);
+        let (system, document) = (number(system)?, number(document)?);
+        let (system, rest) = rest.split_at_checked(system).ok_or(NoContextLog::Changed)?;
+        let rest = rest.strip_prefix(BETWEEN).ok_or(NoContextLog::Changed)?;
+        if rest.len() != document {
+            return Err(NoContextLog::Changed);
+        }
+        Ok(ContextLog { system: system.to_owned(), document: rest.to_owned() })
+    }
+}

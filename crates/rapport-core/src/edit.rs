@@ -1,0 +1,116 @@
+//! Replacements in a text: each has to find its place exactly once. Plain text, never a pattern.
+//!
+//! Line ends are the file's: in a file with CRLF both halves of an edit are read as if they had CRLF too. Everything that
+//! is not replaced stays as it is, a byte order mark and a missing line end at the end included.
+
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+use crate::action_plan::Replacement;
+
+/// More places than this are not counted.
+const MAX_PLACES: usize = 10;
+
+/// Why an edit cannot be made.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("edit {} (plan.md:{line}): {why}", index + 1)]
+pub struct EditError {
+    /// Which of the edits, from 0.
+    pub index: usize,
+    /// The line of its FIND in the plan, from 1.
+    pub line: usize,
+    /// Why.
+    pub why: Mismatch,
+}
+
+/// Why a FIND has no place.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Mismatch {
+    /// It is empty, so it is everywhere.
+    #[error("FIND is empty")]
+    Empty,
+    /// It is nowhere.
+    #[error("FIND is not there")]
+    Missing,
+    /// It is in several places, the first ten of which begin on these lines, from 1.
+    #[error("FIND is there {}", times(lines))]
+    Several {
+        /// The lines.
+        lines: Vec<usize>,
+    },
+}
+
+/// The text after all edits, one after another.
+pub fn apply_edits(text: &str, edits: &[Replacement]) -> Result<String, EditError> {
+    let mut edited = text.to_owned();
+    for (index, edit) in edits.iter().enumerate() {
+        let made = apply_edit(&edited, edit);
+        edited = made.map_err(|why| EditError { index, line: edit.line, why })?;
+    }
+    Ok(edited)
+}
+
+pub(crate) fn apply_edit(text: &str, edit: &Replacement) -> Result<String, Mismatch> {
+    if edit.find.is_empty() {
+        return Err(Mismatch::Empty);
+    }
+    let (find, replace) = in_the_files_words(text, edit);
+    let mut places = places(text, &find);
+    let Some(at) = places.next() else { return Err(Mismatch::Missing) };
+    let others: Vec<_> = places.take(MAX_PLACES - 1).collect();
+    if !others.is_empty() {
+        let line = |at: usize| text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
+        return Err(Mismatch::Several { lines: [at].into_iter().chain(others).map(line).collect() });
+    }
+    let (before, after) =
+        (text.get(..at).unwrap_or_default(), text.get(at + find.len()..).unwrap_or_default());
+    Ok([before, &replace, after].concat())
+}
+
+/// Whether something that would be put into a text is there already.
+pub(crate) fn contains(text: &str, part: &str) -> bool {
+    text.contains(part) || text.contains(crlf(part).as_ref())
+}
+
+fn times(lines: &[usize]) -> String {
+    let shown = lines.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let more = if lines.len() == MAX_PLACES { " times or more" } else { " times" };
+    format!("{}{more}, on lines {shown}", lines.len())
+}
+
+/// Every place, also those that overlap: of two that overlap, too, only one can be meant.
+fn places(text: &str, find: &str) -> impl Iterator<Item = usize> {
+    let step = find.chars().next().map_or(1, char::len_utf8);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = from + text.get(from..)?.find(find)?;
+        from = at + step;
+        Some(at)
+    })
+}
+
+/// Both halves of an edit with the line ends of the text they are for.
+fn in_the_files_words<'e>(text: &str, edit: &'e Replacement) -> (Cow<'e, str>, Cow<'e, str>) {
+    let carried = text.contains("\r\n");
+    if carried && text.matches("\r\n").count() == text.matches('\n').count() {
+        return (crlf(&edit.find), crlf(&edit.replace));
+    }
+    if text.contains(&edit.find) {
+        return (Cow::Borrowed(&edit.find), Cow::Borrowed(&edit.replace));
+    }
+    let (find, replace) = if carried {
+        (crlf(&edit.find), crlf(&edit.replace))
+    } else {
+        (Cow::Owned(edit.find.replace("\r\n", "\n")), Cow::Owned(edit.replace.replace("\r\n", "\n")))
+    };
+    (find, replace)
+}
+
+fn crlf(text: &str) -> Cow<'_, str> {
+    if text.contains('\n') {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\n', "\r\n"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}

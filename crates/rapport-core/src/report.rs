@@ -1,0 +1,200 @@
+//! What became of a plan: which of it was approved, what was done, what came of it; as Markdown, for people and for the
+//! next turn.
+
+mod markdown;
+mod read;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::action_plan::{ActionPlan, Change};
+pub use read::Applied;
+
+/// What became of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The plan's title.
+    pub title: String,
+    /// What became of it in all.
+    pub status: Overall,
+    /// Where the plan is, as the report's reader finds it.
+    pub plan: String,
+    /// When it began.
+    pub started: Timestamp,
+    /// When it was over.
+    pub ended: Timestamp,
+    /// What became of the changes to the Active Context; `None` where the plan says nothing about it.
+    pub context: Option<Vec<Judged>>,
+    /// What became of the memos.
+    pub memos: Vec<Judged>,
+    /// The actions, in the plan's order.
+    pub entries: Vec<Entry>,
+    /// Why the plan was not even shown for approval, one after another.
+    pub problems: Vec<String>,
+    /// What the person said, where they did instead of approving.
+    pub message: Option<String>,
+}
+
+/// What became of a plan in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overall {
+    /// Everything was approved, and everything worked.
+    Completed,
+    /// Something was skipped, or failed and was allowed to.
+    Partial,
+    /// Something failed.
+    Failed,
+    /// Nothing was approved.
+    Skipped,
+    /// It could not be carried out.
+    ValidationFailed,
+}
+
+/// A change, and what was decided about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// The change.
+    pub change: Change,
+    /// What was decided.
+    pub verdict: Verdict,
+}
+
+/// What was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is to be.
+    Approved,
+    /// It is not to be.
+    Skipped {
+        /// Why, where somebody said so, in their words.
+        reason: Option<String>,
+    },
+}
+
+/// What became of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name, as it is in a plan.
+    pub action: String,
+    /// What was decided.
+    pub verdict: Verdict,
+    /// What came of it, where it was done.
+    pub execution: Option<Execution>,
+    /// What it was done with, in order: File Path, cwd and the like.
+    pub parameters: Vec<(String, String)>,
+    /// What it brought forth.
+    pub details: Vec<Detail>,
+}
+
+/// What came of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// Whether it worked.
+    pub outcome: Outcome,
+    /// How long it took.
+    pub duration: SignedDuration,
+}
+
+/// Whether an action worked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It did.
+    Success,
+    /// It did not.
+    Failure,
+}
+
+/// Something an action brought forth: output, a diff, a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// What it is, such as `Output`.
+    pub label: String,
+    /// What it is written in, such as `diff`; may be empty.
+    pub language: String,
+    /// The words.
+    pub text: String,
+}
+
+/// How many actions there were, and what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All of them.
+    pub total: usize,
+    /// Those that were approved.
+    pub approved: usize,
+    /// Those that were not.
+    pub skipped: usize,
+    /// Those that worked.
+    pub succeeded: usize,
+    /// Those that did not.
+    pub failed: usize,
+}
+
+impl Report {
+    /// How many actions there were, and what became of them.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts { total: self.entries.len(), ..Counts::default() };
+        for entry in &self.entries {
+            match entry.verdict {
+                Verdict::Approved => counts.approved += 1,
+                Verdict::Skipped { .. } => counts.skipped += 1,
+            }
+            match entry.execution.as_ref().map(|execution| execution.outcome) {
+                Some(Outcome::Success) => counts.succeeded += 1,
+                Some(Outcome::Failure) => counts.failed += 1,
+                None => {}
+            }
+        }
+        counts
+    }
+
+    /// What the changes and the actions amount to. A failure that the plan allows for is only a part that is missing.
+    pub fn overall(judged: &[&Verdict], entries: &[Entry], allowed: impl Fn(usize) -> bool) -> Overall {
+        let is_approved = |verdict: &Verdict| matches!(verdict, Verdict::Approved);
+        let failed = |entry: &Entry| {
+            entry.execution.as_ref().is_some_and(|execution| execution.outcome == Outcome::Failure)
+        };
+        let mut verdicts = judged.iter().copied().chain(entries.iter().map(|entry| &entry.verdict));
+        if entries.iter().enumerate().any(|(index, entry)| failed(entry) && !allowed(index)) {
+            return Overall::Failed;
+        }
+        let whole = !entries.iter().any(failed);
+        if verdicts.clone().all(is_approved) && whole {
+            Overall::Completed
+        } else if verdicts.any(is_approved) {
+            Overall::Partial
+        } else {
+            Overall::Skipped
+        }
+    }
+
+    /// The report of a plan of which nothing is done: it was skipped as a whole, or could not be carried out.
+    pub fn nothing_done(
+        plan: &ActionPlan,
+        at: &str,
+        status: Overall,
+        reason: &str,
+        now: Timestamp,
+    ) -> Report {
+        let skipped = || Verdict::Skipped { reason: Some(reason.to_owned()) };
+        let judged = |change: &Change| Judged { change: change.clone(), verdict: skipped() };
+        let entry = |name: &str| Entry {
+            action: name.to_owned(),
+            verdict: skipped(),
+            execution: None,
+            parameters: Vec::new(),
+            details: Vec::new(),
+        };
+        Report {
+            title: plan.title.clone(),
+            status,
+            plan: at.to_owned(),
+            started: now,
+            ended: now,
+            context: plan.context.as_ref().map(|changes| changes.iter().map(judged).collect()),
+            memos: plan.memos.iter().map(judged).collect(),
+            entries: plan.actions.iter().map(|action| entry(action.deed.name())).collect(),
+            problems: Vec::new(),
+            message: None,
+        }
+    }
+}

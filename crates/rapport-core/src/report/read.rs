@@ -1,0 +1,113 @@
+//! What the next turn needs of a report: what became of the plan, and which changes were approved. Tolerant, for people may
+//! have written in it.
+
+use super::{Overall, Report};
+use crate::action_plan::{Change, Kind, Lines, Subject, change_on_line, parameter, skip_block};
+
+/// What a report says that was applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// What became of the plan in all, where that can be read.
+    pub status: Option<Overall>,
+    /// The changes to the Active Context that were approved.
+    pub context: Vec<Change>,
+    /// The memos that were approved.
+    pub memos: Vec<Change>,
+    /// What the person said.
+    pub message: Option<String>,
+}
+
+/// Where in a report a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Head,
+    Message,
+    Changes(Option<Subject>),
+    Elsewhere,
+}
+
+impl Report {
+    /// What a report says that was applied.
+    pub fn applied(text: &str) -> Applied {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let lines = Lines::new(text);
+        let mut applied = Applied::default();
+        let (mut place, mut is_approved) = (Place::Head, false);
+        let mut at = 0;
+        while at < lines.len() {
+            let line = lines.line(at);
+            let mut next = at + 1;
+            match lines.kind(at) {
+                Kind::Heading { level, text } => (place, is_approved) = (entered(place, level, text), false),
+                Kind::Fence(fence) => {
+                    next = skip_block(&lines, at, fence);
+                    let within = at + 1..next.saturating_sub(1);
+                    match place {
+                        Place::Changes(Some(subject)) if is_approved => {
+                            let changes = within.filter_map(|at| change_on_line(lines.line(at), at, subject));
+                            applied.list(subject).extend(changes);
+                        }
+                        Place::Message if applied.message.is_none() => {
+                            let words: Vec<_> = within.map(|at| lines.line(at)).collect();
+                            applied.message = Some(words.join("\n"));
+                        }
+                        Place::Head | Place::Message | Place::Changes(_) | Place::Elsewhere => {}
+                    }
+                }
+                Kind::Text => match (parameter(line), place) {
+                    (Some((key, value)), Place::Head) if key.eq_ignore_ascii_case("overall status") => {
+                        applied.status = applied.status.or_else(|| status(value));
+                    }
+                    (Some((key, value)), Place::Changes(_)) if key.eq_ignore_ascii_case("status") => {
+                        is_approved = value.to_ascii_lowercase().starts_with("approved");
+                    }
+                    (_, Place::Changes(Some(subject))) if is_approved => {
+                        applied.list(subject).extend(change_on_line(line, at, subject));
+                    }
+                    (_, Place::Head | Place::Message | Place::Changes(_) | Place::Elsewhere) => {}
+                },
+                Kind::Blank | Kind::Rule => {}
+            }
+            at = next;
+        }
+        applied
+    }
+}
+
+impl Applied {
+    fn list(&mut self, subject: Subject) -> &mut Vec<Change> {
+        match subject {
+            Subject::Paths => &mut self.context,
+            Subject::Facts => &mut self.memos,
+        }
+    }
+}
+
+fn entered(place: Place, level: usize, heading: &str) -> Place {
+    let heading = heading.to_ascii_lowercase();
+    match (level, place) {
+        (1, _) => Place::Head,
+        (2, _) if heading.starts_with("applied state changes") => Place::Changes(None),
+        (2, _) if heading == "message" => Place::Message,
+        (2, _) => Place::Elsewhere,
+        (3, Place::Changes(_)) => Place::Changes(match heading.as_str() {
+            "active context" => Some(Subject::Paths),
+            "memos" => Some(Subject::Facts),
+            _ => None,
+        }),
+        (_, place) => place,
+    }
+}
+
+fn status(value: &str) -> Option<Overall> {
+    let value = value.trim_start_matches(['*', '`']).to_ascii_lowercase();
+    [
+        ("completed", Overall::Completed),
+        ("partial", Overall::Partial),
+        ("failed", Overall::Failed),
+        ("skipped", Overall::Skipped),
+        ("validation failed", Overall::ValidationFailed),
+    ]
+    .into_iter()
+    .find_map(|(name, status)| value.starts_with(name).then_some(status))
+}

@@ -1,0 +1,50 @@
+//! Plans of actions: read as models write them, refused where they mean nothing, and written so that they read back
+//! (FILE-9, FILE-15, FILE-23, FILE-40).
+
+mod broken;
+mod fuzz;
+mod round_trip;
+mod tolerant;
+
+use rapport_core::{Action, ActionPlan, Deed};
+
+/// A plan with these actions.
+pub(crate) fn plan(actions: &str) -> String {
+    format!("# Do it\n\n## Rationale\n\nBecause.\n\n## Action Plan\n\n{actions}")
+}
+
+#[track_caller]
+pub(crate) fn parse(text: &str) -> ActionPlan {
+    ActionPlan::parse(text).unwrap_or_else(|errors| panic!("{errors:#?}\n{text}"))
+}
+
+/// What the only action does.
+#[track_caller]
+pub(crate) fn only(actions: &str) -> Deed {
+    let parsed = parse(&plan(actions));
+    let [Action { deed, .. }] = parsed.actions.as_slice() else { panic!("{:#?}", parsed.actions) };
+    deed.clone()
+}
+
+/// The content of the only action, which creates a file.
+#[track_caller]
+pub(crate) fn content(actions: &str) -> String {
+    match only(actions) {
+        Deed::Create { content, .. } => content,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The same plan, wherever it is written.
+pub(crate) fn placeless(mut plan: ActionPlan) -> ActionPlan {
+    for change in plan.context.iter_mut().flatten().chain(&mut plan.memos) {
+        change.line = 0;
+    }
+    for action in &mut plan.actions {
+        action.line = 0;
+        if let Deed::Edit { edits, .. } = &mut action.deed {
+            edits.iter_mut().for_each(|edit| edit.line = 0);
+        }
+    }
+    plan
+}

@@ -1,0 +1,181 @@
+//! A place for every FIND, and what is said where there is none.
+
+use rapport_core::{EditError, Mismatch, Replacement, apply_edits};
+
+use super::{FIRST, Made, create, problems};
+
+fn edit(path: &str, pairs: &[(&str, &str)]) -> String {
+    let pairs = pairs.iter().map(|(find, replace)| {
+        let replace = if replace.is_empty() { String::new() } else { format!("{replace}\n") };
+        format!("#### FIND:\n````\n{find}\n````\n#### REPLACE:\n````\n{replace}````\n")
+    });
+    format!("### EDIT\n- **File Path:** `{path}`\n\n{}", pairs.collect::<String>())
+}
+
+fn apply(text: &str, pairs: &[(&str, &str)]) -> Result<String, Mismatch> {
+    let edits: Vec<_> = pairs
+        .iter()
+        .map(|(find, replace)| Replacement { find: (*find).into(), replace: (*replace).into(), line: 7 })
+        .collect();
+    apply_edits(text, &edits).map_err(|EditError { why, line, .. }| {
+        assert_eq!(line, 7);
+        why
+    })
+}
+
+#[test]
+fn file_35_edits_change_what_they_name_and_nothing_else() {
+    for (text, pairs, expected) in [
+        ("a b c", vec![("b", "x")], "a x c"),
+        ("a\nb\n", vec![("a\n", ""), ("b", "c\nd")], "c\nd\n"),
+        ("a", vec![("a", "b"), ("b", "c")], "c"),
+        // Nothing is a pattern.
+        ("x.*[a-z]+$1\\n x", vec![(".*[a-z]+$1\\n", "$0 \\1")], "x$0 \\1 x"),
+        // Line ends are the file's, a byte order mark stays, a missing line end stays missing.
+        ("\u{feff}a\r\nb\r\nc", vec![("a\nb", "x\ny\nz")], "\u{feff}x\r\ny\r\nz\r\nc"),
+        ("a\r\nb\r\n", vec![("b", "x\ny")], "a\r\nx\r\ny\r\n"),
+        ("a\r\nb\r\n", vec![("a\r\nb", "x\r\ny")], "a\r\nx\r\ny\r\n".replace("a\r\n", "").leak() as &str),
+        ("a\r\nb\nc\n", vec![("b\nc", "x\ny")], "a\r\nx\ny\n"),
+        ("a\r\nb\nc\n", vec![("a\nb", "x\ny")], "x\r\ny\nc\n"),
+        ("a\nb\n", vec![("a\r\nb", "x\r\ny")], "x\ny\n"),
+        ("é🟢é", vec![("🟢", "🔴")], "é🔴é"),
+    ] {
+        assert_eq!(apply(text, &pairs).as_deref(), Ok(expected), "{text:?}");
+    }
+    assert_eq!(apply("a", &[("", "x")]), Err(Mismatch::Empty));
+    assert_eq!(apply("a", &[("A", "x")]), Err(Mismatch::Missing));
+    assert_eq!(apply("a.c", &[("a.*c", "x")]), Err(Mismatch::Missing));
+    assert_eq!(apply("b\na\na", &[("a", "x")]), Err(Mismatch::Several { lines: vec![2, 3] }));
+    // Of two that overlap only one can be meant.
+    assert_eq!(apply("aaa", &[("aa", "x")]), Err(Mismatch::Several { lines: vec![1, 1] }));
+    assert_eq!(apply("ééé", &[("éé", "x")]), Err(Mismatch::Several { lines: vec![1, 1] }));
+    let many = Mismatch::Several { lines: vec![1; 10] };
+    assert_eq!(apply(&"a".repeat(100_000), &[("a", "x")]), Err(many));
+}
+
+/// A file with some indentation.
+const FILE: &str =
+    "impl A {\n    fn one() {\n        go();\n    }\n\n    fn two() {\n        go();\n    }\n}\n";
+
+#[track_caller]
+fn check(text: &str, actions: &str, what: &str, hint: &str, detail: Option<&str>) {
+    let found = problems(actions, &Made::of(&[("a.rs", text)]));
+    let [problem] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!((problem.what.as_str(), problem.hint.as_str()), (what, hint));
+    assert_eq!(problem.detail.as_deref(), detail);
+}
+
+#[test]
+fn file_23_a_find_that_is_not_there_is_shown_the_closest_place() {
+    const EXACTLY: &str = "Quote the file exactly as it is, byte for byte.";
+    check(
+        FILE,
+        &edit("a.rs", &[("    fn one() {\n        run();\n    }", "x")]),
+        "FIND is not in a.rs; the closest place is line 2, 92 % alike",
+        EXACTLY,
+        Some(
+            "--- FIND\n+++ a.rs:2\n@@ -1,3 +1,3 @@\n     fn one() {\n-        run();\n+        go();\n     }",
+        ),
+    );
+    check(
+        FILE,
+        &edit("a.rs", &[("fn two() {\n    go();\n}", "x")]),
+        "FIND is not in a.rs; the closest place is line 6, 100 % alike",
+        "It is indented by 4 spaces more; indent FIND and REPLACE so.",
+        Some(
+            "--- FIND\n+++ a.rs:6\n@@ -1,3 +1,3 @@\n-fn two() {\n-    go();\n-}\n+    fn two() {\n+        go();\n+    }",
+        ),
+    );
+    check(
+        "\tx = 1;\n\ty = 2;\n",
+        &edit("a.rs", &[("\t\t\tx = 1;\n\t\t\ty = 2;", "x")]),
+        "FIND is not in a.rs; the closest place is line 1, 100 % alike",
+        "It is indented by 2 tabs less; indent FIND and REPLACE so.",
+        Some("--- FIND\n+++ a.rs:1\n@@ -1,2 +1,2 @@\n-\t\t\tx = 1;\n-\t\t\ty = 2;\n+\tx = 1;\n+\ty = 2;"),
+    );
+    check(
+        "a  \nb\n",
+        &edit("a.rs", &[("a\nb", "x")]),
+        "FIND is not in a.rs; the closest place is line 1, 100 % alike",
+        "Only the spaces at the ends of lines are different; quote them as they are.",
+        Some("--- FIND\n+++ a.rs:1\n@@ -1,2 +1,2 @@\n-a\n+a  \n b"),
+    );
+    check(
+        "let total = prices.sum();\nother\n",
+        &edit("a.rs", &[("let totals = price.sum();", "x")]),
+        "FIND is not in a.rs; the closest place is line 1, 96 % alike",
+        EXACTLY,
+        Some("--- FIND\n+++ a.rs:1\n@@ -1 +1 @@\n-let totals = price.sum();\n+let total = prices.sum();"),
+    );
+    check(FILE, &edit("a.rs", &[("zzz", "x")]), "FIND is not in a.rs", EXACTLY, None);
+    check("", &edit("a.rs", &[("zzz", "x")]), "FIND is not in a.rs", EXACTLY, None);
+    let applied = format!("REPLACE is there already: if the edit was made before, leave it out. {EXACTLY}");
+    check("new words\n", &edit("a.rs", &[("zzz", "new words")]), "FIND is not in a.rs", &applied, None);
+    check("a\r\nb\r\n", &edit("a.rs", &[("zzz", "a\nb")]), "FIND is not in a.rs", &applied, None);
+}
+
+#[test]
+fn file_23_a_find_has_one_place() {
+    const MORE: &str = "Quote more lines around it, until it is there once.";
+    let twice = "FIND is in a.rs 2 times, on lines 3, 7";
+    check(FILE, &edit("a.rs", &[("        go();", "x")]), twice, MORE, None);
+    let same = "FIND and REPLACE are the same for a.rs";
+    check(FILE, &edit("a.rs", &[("impl A", "impl A")]), same, "Leave this edit out.", None);
+    let empty = "Quote the lines to change; to write a whole file, use CREATE with Overwrite.";
+    check(FILE, &edit("a.rs", &[("", "x")]), "FIND is empty for a.rs", empty, None);
+    let once = [("fn one() {\n        go();", "fn one() {"), ("        go();", "        run();")];
+    assert_eq!(problems(&edit("a.rs", &once), &Made::of(&[("a.rs", FILE)])), []);
+}
+
+#[test]
+fn file_23_what_the_plan_did_before_counts() {
+    let none = Made::default();
+    let made = create("new.rs", "");
+    assert_eq!(problems(&format!("{made}{}", edit("new.rs", &[("x", "y"), ("y", "z")])), &none), []);
+    assert_eq!(
+        problems(
+            &format!("{made}{}{}", edit("new.rs", &[("x", "y")]), edit("./new.rs", &[("y", "z")])),
+            &none
+        ),
+        []
+    );
+    let found =
+        problems(&format!("{made}{}{}", edit("new.rs", &[("x", "y")]), edit("new.rs", &[("x", "z")])), &none);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].action, found[0].line), (Some(2), FIRST + 6 + 11 + 4));
+    // An edit that finds no place changes nothing, and the others are checked all the same.
+    let found = problems(&format!("{made}{}", edit("new.rs", &[("a", "b"), ("x", "y"), ("q", "r")])), &none);
+    assert_eq!(found.len(), 2);
+}
+
+/// A thousand edits of a large project read a thousand files.
+#[test]
+fn file_23_only_what_is_touched_is_read() {
+    let mut project = Made::default();
+    for number in 0..10_000 {
+        let text = (0..100).map(|line| format!("    line {line} of file {number}\n")).collect::<String>();
+        project
+            .files
+            .insert(format!("src/{}/{number}.rs", number % 97), rapport_core::check::Contents::Text(text));
+    }
+    let actions: String = (0..1_000)
+        .map(|number| {
+            let (file, text) = (number * 7, format!("line 50 of file {}\n", number * 7));
+            edit(&format!("src/{}/{file}.rs", file % 97), &[(&text, "another\n")])
+        })
+        .collect();
+    assert_eq!(problems(&actions, &project), []);
+    let read = project.read.borrow();
+    assert_eq!(read.len(), 1_000);
+}
+
+/// Many mistakes in a large file are told, if not all with a closest place.
+#[test]
+fn file_23_many_mistakes_do_not_take_for_ever() {
+    let text: String = (0..50_000).map(|line| format!("line {line}\n")).collect();
+    let pairs: Vec<_> = (0..500).map(|number| (format!("line x{number}\nline 7"), "y".to_owned())).collect();
+    let pairs: Vec<_> = pairs.iter().map(|(find, replace)| (find.as_str(), replace.as_str())).collect();
+    let found = problems(&edit("a.rs", &pairs), &Made::of(&[("a.rs", &text)]));
+    assert_eq!(found.len(), 500);
+    assert!(found[0].detail.is_some() && found[499].detail.is_none());
+}

@@ -1,0 +1,37 @@
+//! `rapport branch TURN`: another try of a turn, which goes on as its own line.
+
+use serde_json::json;
+
+use super::Common;
+use super::files::{self, seals};
+use super::output::say;
+use crate::channels::terminal::safe;
+use crate::clock::Clock;
+use crate::error::Outcome;
+use crate::turns::{Folder, Turn};
+use crate::wiring::Place;
+
+/// Makes a branch of the turn of this name (FILE-38, FILE-39).
+pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Outcome {
+    let place = Place::find(common)?;
+    let folder = files::find(&place, session)?;
+    seals::warn(&seals::broken_in(&place, &folder)?);
+    let origin = folder.turn(turn)?;
+    let made = folder.make_branch(&origin, Clock::system().now())?;
+    tell(common, &folder, &origin, &made)
+}
+
+fn tell(common: &Common, folder: &Folder, origin: &Turn, made: &Turn) -> Outcome {
+    let path = made.path.display().to_string();
+    if common.json {
+        return say(json!({
+            "session": folder.id, "turn": made.name.to_string(), "branched_from": origin.name.to_string(), "path": path,
+        }));
+    }
+    say(safe::line(&path))?;
+    say(format_args!("Plan it anew with: rapport plan --session {} -m MESSAGE", folder.id))?;
+    say(format_args!(
+        "Compare the two with: rapport diff --session {} {} {}",
+        folder.id, origin.name, made.name
+    ))
+}

@@ -1,0 +1,189 @@
+//! `rapport diff`: two turns of a session of files, side by side: what they were shown, planned and did.
+
+use rapport_core::report::Report;
+use rapport_core::{ActionPlan, Deed};
+use serde_json::json;
+use similar::{ChangeTag, TextDiff};
+
+use super::files::{self, running, seals};
+use super::output::{say, say_json};
+use super::{Common, tree};
+use crate::channels::terminal::safe;
+use crate::error::{Failure, Outcome};
+use crate::turns::{PLAN, REPORT, TURN_CONTEXT, Turn, text};
+use crate::wiring::Place;
+
+/// Compare two turns of a session of files: context, plan, changes, result
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport diff 02 02-branch-01
+  rapport diff --session add-auth 01 02 --json")]
+pub(super) struct Args {
+    /// A turn
+    one: String,
+    /// Another one
+    other: String,
+    /// The session (default: the one the current directory is in, else the newest)
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+}
+
+/// A turn, as far as it is compared.
+struct Side {
+    name: String,
+    status: String,
+    title: String,
+    /// What it was shown, a path per line.
+    context: String,
+    /// What it planned, an action per line.
+    actions: String,
+    /// What came of each action.
+    results: String,
+    /// What each action would do or did to a file, in full.
+    changes: String,
+    /// What it has the next turn shown, and remembers.
+    state: String,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let folder = files::find(&place, args.session.as_deref())?;
+    seals::warn(&seals::broken_in(&place, &folder)?);
+    let side = |name: &str| {
+        let turn = folder.turn(name)?;
+        let drawn = tree::drawn(&place, &folder, &turn)?;
+        side(&turn, drawn)
+    };
+    let (one, other) = (side(&args.one)?, side(&args.other)?);
+    if common.json {
+        return say_json(&json!({ "turns": [as_json(&one), as_json(&other)] }));
+    }
+    say(format_args!("--- {}  {}  {}", one.name, one.status, safe::line(&one.title)))?;
+    say(format_args!("+++ {}  {}  {}", other.name, other.status, safe::line(&other.title)))?;
+    for (heading, one, other) in [
+        ("Context", &one.context, &other.context),
+        ("Plan", &one.actions, &other.actions),
+        ("Changes", &one.changes, &other.changes),
+        ("State", &one.state, &other.state),
+        ("Result", &one.results, &other.results),
+    ] {
+        say(format_args!("\n{heading}"))?;
+        compare(one, other)?;
+    }
+    Ok(())
+}
+
+/// Both, line by line: what only the first has, what only the second has, and what both have.
+fn compare(one: &str, other: &str) -> Outcome {
+    if one.is_empty() && other.is_empty() {
+        return say("  nothing in both");
+    }
+    if one == other {
+        return say(format_args!("  the same in both ({} lines)", one.lines().count()));
+    }
+    let diff = TextDiff::from_lines(one, other);
+    for group in diff.grouped_ops(2) {
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let sign = match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => ' ',
+            };
+            say(format_args!("{sign} {}", safe::line(change.value().trim_end_matches(['\n', '\r']))))?;
+        }
+    }
+    Ok(())
+}
+
+fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
+    let plan = text(&turn.file(PLAN))?.and_then(|plan| ActionPlan::parse(&plan).ok());
+    let report = text(&turn.file(REPORT))?;
+    let applied = report.as_deref().map(Report::applied).unwrap_or_default();
+    let state = [("Active Context", &applied.context), ("Memos", &applied.memos)];
+    let state = state.into_iter().flat_map(|(where_to, changes)| {
+        changes.iter().map(move |change| {
+            let sign = match change.sign {
+                rapport_core::Sign::Add => "[+]",
+                rapport_core::Sign::Remove => "[-]",
+            };
+            format!("{where_to}: {sign} {}\n", change.what)
+        })
+    });
+    let deeds = || plan.iter().flat_map(|plan| &plan.actions).map(|action| &action.deed);
+    Ok(Side {
+        name: turn.name.to_string(),
+        status: drawn.status,
+        title: drawn.title.unwrap_or_default(),
+        context: text(&turn.file(TURN_CONTEXT))?.unwrap_or_default(),
+        actions: deeds().map(|deed| format!("{}\n", running::name(deed))).collect(),
+        changes: deeds().map(content).collect(),
+        state: state.collect(),
+        results: report.as_deref().map(results).unwrap_or_default(),
+    })
+}
+
+/// What an action makes of a file.
+fn content(deed: &Deed) -> String {
+    let lines =
+        |sign: &str, text: &str| text.lines().map(|line| format!("  {sign} {line}\n")).collect::<String>();
+    match deed {
+        Deed::Create { path, content, .. } => format!("{path}\n{}", lines("+", content)),
+        Deed::Edit { path, edits } => {
+            let edits = edits.iter().map(|edit| lines("-", &edit.find) + &lines("+", &edit.replace));
+            format!("{path}\n{}", edits.collect::<String>())
+        }
+        Deed::Read { .. }
+        | Deed::Execute { .. }
+        | Deed::Research { .. }
+        | Deed::ChatWithUser { .. }
+        | Deed::Invoke { .. } => String::new(),
+    }
+}
+
+/// What a report says came of each action: its name, status and outcome, on a line.
+fn results(report: &str) -> String {
+    let mut lines = Vec::<String>::new();
+    let log = report.split_once("\n## Action Log").map(|(_, log)| log).unwrap_or_default();
+    let mut in_fence: Option<&str> = None;
+    for line in log.lines() {
+        let fence = line.split(|c| c != '`').next().filter(|run| run.len() >= 3);
+        match (in_fence, fence) {
+            (Some(open), Some(run)) if run == open && line == run => in_fence = None,
+            (None, Some(run)) => in_fence = Some(run),
+            (Some(_), _) => {}
+            (None, None) => {
+                if let Some(name) = line.strip_prefix("### ") {
+                    lines.push(name.trim_matches('`').to_owned());
+                }
+                let told = ["- **Status:** ", "- **Execution:** ", "- **Reason:** ", "- **Exit Code:** "];
+                let value = told.iter().find_map(|key| line.strip_prefix(key));
+                if let (Some(last), Some(value)) = (lines.last_mut(), value) {
+                    last.push_str(&format!("  {value}"));
+                }
+            }
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn as_json(side: &Side) -> serde_json::Value {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    json!({
+        "turn": side.name, "status": side.status, "title": side.title, "context": lines(&side.context),
+        "plan": lines(&side.actions), "changes": lines(&side.changes), "state": lines(&side.state),
+        "result": lines(&side.results),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_read_outside_of_fences() {
+        let report = "# Execution Report: x\n\n## Action Log\n\n### `EXECUTE`\n\n- **Status:** Approved ✅\n\
+            - **Execution:** Failure 🔴\n- **Exit Code:** 1\n\n````text\n### `CREATE`\n```\n- **Status:** no\n````\n\n\
+            ### `CREATE`\n\n- **Status:** Skipped 🟡\n- **Reason:** later\n";
+        assert_eq!(results(report), "EXECUTE  Approved ✅  Failure 🔴  1\nCREATE  Skipped 🟡  later\n");
+    }
+}

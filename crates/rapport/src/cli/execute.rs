@@ -1,0 +1,237 @@
+//! `rapport execute`: one plan, outside of any session.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use rapport_core::ActionPlan;
+use rapport_core::report::{Overall, Report};
+
+use super::files::approving::{self};
+use super::files::batches::{self, Approved};
+use super::files::checking::{self, Checked};
+use super::files::hands::AloneHands;
+use super::files::{asking, reporting, running};
+use super::output::{say, say_json};
+use super::{Common, typed, undo};
+use crate::actions::{Batch, Choice, LaterChanges, Stop};
+use crate::channels::terminal::review::{self, Selection, Verdict};
+use crate::channels::terminal::safe;
+use crate::clock::Clock;
+use crate::config::{self, Layer, Settings};
+use crate::error::{Code, Failure, Outcome};
+use crate::turns::{REPORT, replace, text};
+use crate::wiring::Place;
+
+/// Review a plan and run what you approve, outside of any session
+///
+/// The plan comes from a file, from standard input, or from the clipboard. It is checked, shown, run as far as you approve,
+/// and reported in report.md in the current directory. What it did to files can be taken back with `rapport undo`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport execute plan.md
+  rapport execute -y plan.md            run all of it, after it was checked, without asking
+  rapport execute                       the plan is in the clipboard
+  cat plan.md | rapport execute - -y
+
+docs/formats/plan.md describes plans.")]
+pub(super) struct Args {
+    /// The plan; "-" reads it from standard input (default: the clipboard)
+    #[arg(value_name = "PLAN")]
+    plan: Option<OsString>,
+    /// Approve all of the plan
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// How our reports begin.
+const REPORT_BEGINS: &str = "# Execution Report: ";
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let settings = place.settings(Layer::default())?;
+    let (source, name) = source(&args)?;
+    warn_of_session(&place, args.plan.as_deref().map(Path::new));
+    let here = std::env::current_dir()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let job = Job { common, place: &place, settings: &settings, name, here };
+    let outcome = runtime.block_on(job.run(&source, args.yes));
+    runtime.shutdown_background();
+    outcome
+}
+
+/// The plan's text, and what it is called in the report.
+fn source(args: &Args) -> Result<(String, String), Failure> {
+    match args.plan.as_deref() {
+        Some(dash) if dash == "-" => Ok((
+            typed::all(std::io::stdin().lock(), "the plan from standard input")?,
+            "standard input".into(),
+        )),
+        Some(path) => {
+            let path = Path::new(path);
+            let file = std::fs::File::open(path).map_err(|error| {
+                Failure::new(Code::Usage, format!("cannot read the plan {}: {error}", path.display()))
+            })?;
+            let name = path.display().to_string();
+            Ok((typed::all(file, &format!("the plan {name}"))?, name))
+        }
+        None => Ok((clipboard()?, "the clipboard".into())),
+    }
+}
+
+#[cfg(feature = "clipboard")]
+fn clipboard() -> Result<String, Failure> {
+    let read = arboard::Clipboard::new().and_then(|mut clipboard| clipboard.get_text());
+    read.map_err(|error| no_clipboard(&error.to_string()))
+}
+
+#[cfg(not(feature = "clipboard"))]
+fn clipboard() -> Result<String, Failure> {
+    Err(no_clipboard("this rapport was built without it"))
+}
+
+fn no_clipboard(why: &str) -> Failure {
+    Failure::new(Code::Usage, format!("cannot read a plan from the clipboard: {why}"))
+        .hint("Name a file (rapport execute plan.md) or pipe the plan in (rapport execute -).")
+}
+
+/// A turn's plan has its own command, which keeps the turn's report.
+fn warn_of_session(place: &Place, plan: Option<&Path>) {
+    let inside = |plan: &Path| {
+        let sessions = config::sessions(&place.project).canonicalize().ok()?;
+        plan.canonicalize().ok()?.starts_with(sessions).then_some(())
+    };
+    if plan.and_then(inside).is_some() {
+        eprintln!(
+            "rapport: this plan belongs to a session, and its turn will not know that it was run; rapport resume does that"
+        );
+    }
+}
+
+struct Job<'a> {
+    common: &'a Common,
+    place: &'a Place,
+    settings: &'a Settings,
+    name: String,
+    here: PathBuf,
+}
+
+impl Job<'_> {
+    async fn run(&self, source: &str, yes: bool) -> Outcome {
+        let plan = match checking::check(&self.place.project, source)? {
+            Checked::Good(plan) => plan,
+            Checked::Bad(faulty) => {
+                let status = Overall::ValidationFailed;
+                let now = Clock::system().now();
+                let mut report =
+                    Report::nothing_done(&faulty.plan, &self.name, status, "the plan is not valid", now);
+                report.problems = faulty.problems.clone();
+                let path = self.write(&report)?;
+                return Err(faulty.failure("this plan").hint(format!("The report is in {}", path.display())));
+            }
+        };
+        let selection = match self.verdict(&plan, yes).await? {
+            Verdict::Approve(selection) | Verdict::Run(selection) => selection,
+            Verdict::Skip => {
+                let now = Clock::system().now();
+                let report =
+                    Report::nothing_done(&plan, &self.name, Overall::Skipped, "the plan was skipped", now);
+                let path = self.write(&report)?;
+                return say(format_args!(
+                    "Nothing was done. The report is in {}",
+                    safe::line(&path.display().to_string())
+                ));
+            }
+            Verdict::Quit => return say("Nothing was done."),
+        };
+        self.carry_out(&plan, &selection).await
+    }
+
+    async fn verdict(&self, plan: &ActionPlan, yes: bool) -> Result<Verdict, Failure> {
+        if !yes {
+            return approving::ask(self.common, self.place, self.settings, plan).await;
+        }
+        if !self.common.json {
+            say(review::unasked(plan, &[]).trim_end())?;
+        }
+        Ok(Verdict::Approve(Selection::all(plan)))
+    }
+
+    async fn carry_out(&self, plan: &ActionPlan, selection: &Selection) -> Outcome {
+        let approved = Approved::from(selection);
+        let path = batches::next_alone(self.place)?;
+        approved.keep(&path)?;
+        let (place, means) = running::means(self.place, self.settings, path.clone())?;
+        let (stopper, stop) = Stop::new();
+        let signals = running::stop_on_signal(stopper.into())?;
+        let hands = AloneHands { common: self.common, place: self.place, settings: self.settings };
+        let mut screen = running::Screen::new(self.common, plan);
+        let choices: Vec<_> = approved
+            .actions
+            .iter()
+            .map(|left| left.clone().map_or(Choice::Run, |reason| Choice::Skip { reason }))
+            .collect();
+        let batch = Batch { plan, place: &place, means: &means };
+        let ran = batch.run(&choices, &hands, &mut |live| screen.show(&live), &stop).await;
+        signals.abort();
+        let ran = ran.map_err(|error| running::failed(&error))?;
+        let report = reporting::report(plan, &self.name, &approved, &ran);
+        let written = self.write(&report)?;
+        self.tell(&report, &written)?;
+        if ran.unfinished {
+            return Err(Failure::new(
+                Code::Interrupted,
+                "the batch was interrupted; what was not done is in the report",
+            )
+            .hint("Take back what was done to files with: rapport undo"));
+        }
+        match report.status {
+            Overall::Failed => self.failed(&path).await,
+            Overall::Completed | Overall::Partial | Overall::Skipped | Overall::ValidationFailed => Ok(()),
+        }
+    }
+
+    async fn failed(&self, batch: &Path) -> Outcome {
+        if asking::is_possible(self.common.json) && asking::yes("Undo what was done to files?").await? {
+            return undo::undo_and_tell(self.common, self.place, batch, LaterChanges::Refuse);
+        }
+        Err(Failure::new(Code::Trouble, "an action failed; what came after it was not done")
+            .hint("Take back what was done to files with: rapport undo"))
+    }
+
+    /// Writes the report here. A file of somebody else's that is called so stays, and ours gets a number.
+    fn write(&self, report: &Report) -> Result<PathBuf, Failure> {
+        let numbered = (2..1000).map(|number| format!("report-{number}.md"));
+        for name in [REPORT.to_owned()].into_iter().chain(numbered) {
+            let path = self.here.join(name);
+            let is_ours = match text(&path) {
+                Ok(None) => true,
+                Ok(Some(there)) => there.starts_with(REPORT_BEGINS),
+                Err(_) => false,
+            };
+            if is_ours {
+                replace(&path, report.to_string().as_bytes())?;
+                return Ok(path);
+            }
+        }
+        Err(Failure::new(
+            Code::Trouble,
+            format!("there is no free name for the report in {}", self.here.display()),
+        ))
+    }
+
+    fn tell(&self, report: &Report, path: &Path) -> Outcome {
+        let (path, counts) = (path.display().to_string(), report.counts());
+        if self.common.json {
+            return say_json(&serde_json::json!({
+                "report": path, "status": report.status.to_string(),
+                "actions": { "total": counts.total, "approved": counts.approved, "skipped": counts.skipped,
+                             "succeeded": counts.succeeded, "failed": counts.failed },
+            }));
+        }
+        say(format_args!(
+            "\n{}: {} of {} actions done, {} failed, {} skipped.",
+            report.status, counts.succeeded, counts.total, counts.failed, counts.skipped
+        ))?;
+        say(format_args!("The report is in {}", safe::line(&path)))
+    }
+}

@@ -1,0 +1,293 @@
+//! The second half of a turn: the plan is checked, reviewed, carried out as far as it was approved, and reported.
+//!
+//! What was approved is written down first, then the journal has what is done; the memos, which can be changed twice, come
+//! before the report, and the seal after it. So a kill at any moment leaves what is clear, and what can be gone on with.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rapport_core::report::{Overall, Report};
+use rapport_core::{ActionPlan, Change};
+
+use super::batches::{self, Approved, BatchDir, batch_of};
+use super::checking::{self, Checked};
+use super::drafting::{self, Request};
+use super::hands::{Invoked, SessionHands};
+use super::held::Held;
+use super::{asking, reporting, running, seals};
+use crate::actions::{Choice, Interrupted, LaterChanges, Ran};
+use crate::channels::terminal::review::{self, Review, ReviewError, Selection, Verdict};
+use crate::channels::terminal::safe;
+use crate::cli::output::{say, say_json};
+use crate::cli::{screen, undo};
+use crate::clock::Clock;
+use crate::config;
+use crate::error::{Code, Failure, Outcome};
+use crate::turns::{PLAN, REPORT, Turn, memos, replace, text};
+
+/// Who approves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Approval {
+    /// Who sits here.
+    Person,
+    /// Everything is approved beforehand.
+    All,
+}
+
+/// Has the plan of a turn approved, carried out and reported.
+pub(in crate::cli) async fn approve(
+    held: &Held<'_>,
+    turn: &Turn,
+    approval: Approval,
+    request: &Request,
+) -> Outcome {
+    if let Some(batch) = batch_of(held.place, &held.folder, turn)?.filter(|batch| !batch.is_undone()) {
+        return take_up(held, turn, batch, approval).await;
+    }
+    let source = text(&turn.file(PLAN))?.unwrap_or_default();
+    let plan = match checking::check(&held.place.project, &source)? {
+        Checked::Good(plan) => plan,
+        Checked::Bad(faulty) => return drafting::replan_from(held, turn, faulty, &source, request).await,
+    };
+    match verdict(held, &plan, approval).await? {
+        Verdict::Approve(selection) | Verdict::Run(selection) => {
+            let path = batches::next_of(held.place, &held.folder, turn)?;
+            let approved = Approved::from(&selection);
+            approved.keep(&path)?;
+            carry_out(held, turn, &plan, path, &approved, Course::Begin).await
+        }
+        Verdict::Skip => skip(held, turn, &plan, request).await,
+        Verdict::Quit => {
+            say(format_args!("Nothing was done. Go on with: rapport resume --session {}", held.folder.id))
+        }
+    }
+}
+
+async fn verdict(held: &Held<'_>, plan: &ActionPlan, approval: Approval) -> Result<Verdict, Failure> {
+    if approval == Approval::All {
+        if !held.common.json {
+            say(review::unasked(plan, &[]).trim_end())?;
+        }
+        return Ok(Verdict::Approve(Selection::all(plan)));
+    }
+    ask(held.common, held.place, held.settings, plan).await
+}
+
+/// Asks who sits here what to do with a plan.
+pub(in crate::cli) async fn ask(
+    common: &crate::cli::Common,
+    place: &crate::wiring::Place,
+    settings: &config::Settings,
+    plan: &ActionPlan,
+) -> Result<Verdict, Failure> {
+    let config = Review {
+        interactive: asking::is_possible(common.json),
+        colour: screen::colour(common.color),
+        previewer: running::previewer(place, settings)?,
+    };
+    review::review(plan, &[], &config).await.map_err(|error| match error {
+        ReviewError::NoTerminal => Failure::new(Code::Usage, error.to_string())
+            .hint("Approve all of it with -y, or come back with a terminal."),
+        ReviewError::Io(error) => error.into(),
+    })
+}
+
+/// Nothing of it is done; the person says what to plan instead (FILE-31).
+async fn skip(held: &Held<'_>, turn: &Turn, plan: &ActionPlan, request: &Request) -> Outcome {
+    let message = asking::message().await;
+    let mut report =
+        Report::nothing_done(plan, PLAN, Overall::Skipped, "the plan was skipped", Clock::system().now());
+    report.message = message.as_ref().ok().cloned();
+    replace(&turn.file(REPORT), report.to_string().as_bytes())?;
+    seals::seal_turn(held, turn).await?;
+    let request = Request { message: message?, ..request.clone() };
+    drafting::plan(held, Some(turn), &request).await
+}
+
+/// How a batch is begun or gone on with.
+enum Course {
+    Begin,
+    GoOn(Interrupted),
+}
+
+/// A batch was begun before: it was cut off, or only its report is missing.
+async fn take_up(held: &Held<'_>, turn: &Turn, batch: BatchDir, approval: Approval) -> Outcome {
+    let approved = Approved::kept(&batch.path)?;
+    let source = text(&turn.file(PLAN))?.unwrap_or_default();
+    let plan = ActionPlan::parse(&source).map_err(|_| {
+        Failure::new(
+            Code::Refused,
+            format!("{} was changed while it was carried out", turn.file(PLAN).display()),
+        )
+        .hint("Take back what was done with: rapport undo")
+    })?;
+    if batch.is_finished() {
+        return carry_out(held, turn, &plan, batch.path, &approved, Course::GoOn(Interrupted::Halt)).await;
+    }
+    if !held.common.json {
+        say(format_args!("The batch of turn {} was interrupted. So far:", turn.name))?;
+        batch.story().iter().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
+    }
+    match course(held, &batch, approval).await? {
+        Some(interrupted) => {
+            carry_out(held, turn, &plan, batch.path, &approved, Course::GoOn(interrupted)).await
+        }
+        None => undo_batch(held, &batch.path),
+    }
+}
+
+/// What becomes of a batch that was cut off; `None` where it is to be undone.
+async fn course(
+    held: &Held<'_>,
+    batch: &BatchDir,
+    approval: Approval,
+) -> Result<Option<Interrupted>, Failure> {
+    if approval == Approval::All {
+        return Ok(Some(Interrupted::Again));
+    }
+    if !asking::is_possible(held.common.json) {
+        let id = &held.folder.id;
+        return Err(Failure::new(
+            Code::Refused,
+            "a batch was interrupted, and nobody can be asked what to do",
+        )
+        .hint(format!("Go on with it (what was interrupted is done again): rapport resume -y --session {id}"))
+        .hint(format!("Take back what it did to files: rapport undo --session {id}")));
+    }
+    let cut_off = batch.story().iter().any(|line| line.starts_with("interrupted"));
+    let choices = if cut_off {
+        "(a)gain, the interrupted one too / (g)o on after it / (u)ndo / (q)uit › "
+    } else {
+        "(g)o on / (u)ndo / (q)uit › "
+    };
+    loop {
+        let answer = asking::line(choices).await?.unwrap_or_else(|| "q".into()).to_lowercase();
+        match answer.as_str() {
+            "a" | "again" => return Ok(Some(Interrupted::Again)),
+            "g" | "go" | "go on" if cut_off => return Ok(Some(Interrupted::GoOn)),
+            "g" | "go" | "go on" => return Ok(Some(Interrupted::Again)),
+            "u" | "undo" => return Ok(None),
+            "q" | "quit" => return Err(Failure::new(Code::Interrupted, "left; everything is as it was")),
+            _ => {}
+        }
+    }
+}
+
+fn undo_batch(held: &Held<'_>, batch: &Path) -> Outcome {
+    undo::undo_and_tell(held.common, held.place, batch, LaterChanges::Refuse)
+}
+
+async fn carry_out(
+    held: &Held<'_>,
+    turn: &Turn,
+    plan: &ActionPlan,
+    path: PathBuf,
+    approved: &Approved,
+    course: Course,
+) -> Outcome {
+    let (stopper, stop) = crate::actions::Stop::new();
+    let stopper = Arc::new(stopper);
+    let invoked = Invoked::default();
+    let hands = SessionHands { held, turn, stopper: stopper.clone(), invoked: &invoked };
+    let (place, means) = running::means(held.place, held.settings, path.clone())?;
+    let batch = crate::actions::Batch { plan, place: &place, means: &means };
+    let mut screen = running::Screen::new(held.common, plan);
+    let signals = running::stop_on_signal(stopper)?;
+    let ran = match course {
+        Course::Begin => {
+            let choices: Vec<_> = approved.actions.iter().map(choice).collect();
+            batch.run(&choices, &hands, &mut |live| screen.show(&live), &stop).await
+        }
+        Course::GoOn(interrupted) => {
+            batch.resume(interrupted, &hands, &mut |live| screen.show(&live), &stop).await
+        }
+    };
+    signals.abort();
+    let ran = ran.map_err(|error| running::failed(&error))?;
+    if ran.unfinished {
+        return Err(Failure::new(
+            Code::Interrupted,
+            format!("the batch of turn {} was interrupted", turn.name),
+        )
+        .hint(format!("Go on with it, or undo it, with: rapport resume --session {}", held.folder.id)));
+    }
+    let report = conclude(held, turn, plan, approved, &ran).await?;
+    tell(held, turn, &report)?;
+    for folder in invoked.take() {
+        match plan_invoked(held, folder).await {
+            // It has its own commands to go on with; this turn is done either way.
+            Err(failure) if failure.code != Code::Interrupted => failure.print(held.common.json),
+            outcome => outcome?,
+        }
+    }
+    match report.status {
+        Overall::Failed => failed(held, &path).await,
+        Overall::Completed | Overall::Partial | Overall::Skipped | Overall::ValidationFailed => Ok(()),
+    }
+}
+
+/// Writes down what follows from a batch.
+async fn conclude(
+    held: &Held<'_>,
+    turn: &Turn,
+    plan: &ActionPlan,
+    approved: &Approved,
+    ran: &Ran,
+) -> Result<Report, Failure> {
+    let kept: Vec<&Change> = plan
+        .memos
+        .iter()
+        .zip(&approved.memos)
+        .filter(|(_, left)| left.is_none())
+        .map(|(memo, _)| memo)
+        .collect();
+    memos::apply(&config::memos(&held.place.project), &kept)?;
+    let report = reporting::report(plan, PLAN, approved, ran);
+    replace(&turn.file(REPORT), report.to_string().as_bytes())?;
+    seals::seal_turn(held, turn).await?;
+    Ok(report)
+}
+
+fn tell(held: &Held<'_>, turn: &Turn, report: &Report) -> Outcome {
+    let (path, counts) = (turn.file(REPORT).display().to_string(), report.counts());
+    if held.common.json {
+        return say_json(&serde_json::json!({
+            "session": held.folder.id, "turn": turn.name.to_string(), "report": path,
+            "status": report.status.to_string(),
+            "actions": { "total": counts.total, "approved": counts.approved, "skipped": counts.skipped,
+                         "succeeded": counts.succeeded, "failed": counts.failed },
+        }));
+    }
+    say(format_args!(
+        "\n{}: {} of {} actions done, {} failed, {} skipped.",
+        report.status, counts.succeeded, counts.total, counts.failed, counts.skipped
+    ))?;
+    say(format_args!("The report of turn {} is in {}", turn.name, safe::line(&path)))?;
+    say(format_args!("Go on with: rapport resume --session {}", held.folder.id))
+}
+
+/// After a failure, all that was done to files can be taken back.
+async fn failed(held: &Held<'_>, batch: &Path) -> Outcome {
+    if asking::is_possible(held.common.json) && asking::yes("Undo what was done to files?").await? {
+        return undo_batch(held, batch);
+    }
+    Err(Failure::new(Code::Trouble, "an action failed; what came after it was not done")
+        .hint(format!("Take back what was done to files with: rapport undo --session {}", held.folder.id)))
+}
+
+/// A session that the plan began for another agent is planned at once.
+async fn plan_invoked(held: &Held<'_>, folder: crate::turns::Folder) -> Outcome {
+    let other = held.beside(folder).await?;
+    if !held.common.json {
+        say(format_args!("\nSession {} begins.", other.folder.id))?;
+    }
+    let Some(turn) = other.folder.latest()? else { return Ok(()) };
+    drafting::go_on(&other, &turn, &Request::plain()).await
+}
+
+fn choice(left: &Option<String>) -> Choice {
+    match left {
+        None => Choice::Run,
+        Some(reason) => Choice::Skip { reason: reason.clone() },
+    }
+}

@@ -1,0 +1,65 @@
+//! What is asked on the terminal itself, a line or a few. Nothing but what is typed there is an answer.
+
+use std::io::{self, Write as _};
+
+use tokio::sync::oneshot;
+
+use crate::cli::screen::{self, StopSignal};
+use crate::cli::typed;
+use crate::error::{Code, Failure};
+
+/// Asks for a line. `None` where nothing more can be typed.
+pub(in crate::cli) async fn line(prompt: &str) -> Result<Option<String>, Failure> {
+    show(prompt)?;
+    typed_in(|| {
+        let mut line = String::new();
+        match io::stdin().read_line(&mut line)? {
+            0 => Ok(None),
+            _ => Ok(Some(line.trim().to_owned())),
+        }
+    })
+    .await
+}
+
+/// Asks a question that is answered by yes or no. Anything else is no.
+pub(in crate::cli) async fn yes(question: &str) -> Result<bool, Failure> {
+    let answer = line(&format!("{question} (y)es / (n)o › ")).await?.unwrap_or_default();
+    Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Asks for a message to the agent, of as many lines as it takes.
+pub(in crate::cli) async fn message() -> Result<String, Failure> {
+    show("What next? (Type your message, then press Enter twice to submit)\n")?;
+    let message = typed_in(|| typed::until_blank(io::stdin().lock(), "this message").map(Some)).await?;
+    message.filter(|message| !message.trim().is_empty()).ok_or_else(no_message)
+}
+
+/// Whether somebody can be asked here.
+pub(in crate::cli) fn is_possible(as_json: bool) -> bool {
+    screen::is_interactive() && !as_json
+}
+
+/// How it is told that there is no message.
+pub(in crate::cli) fn no_message() -> Failure {
+    Failure::new(Code::Usage, "there is no message to plan from")
+        .hint("Say what is to be planned: rapport plan -m \"add a login page\"")
+}
+
+fn show(prompt: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(prompt.as_bytes())?;
+    out.flush()
+}
+
+/// Reads on a thread of its own, which nobody waits for when the person leaves.
+async fn typed_in<T: Send + 'static>(
+    read: impl FnOnce() -> Result<Option<T>, Failure> + Send + 'static,
+) -> Result<Option<T>, Failure> {
+    let mut stop = StopSignal::listen()?;
+    let (send, receive) = oneshot::channel();
+    std::thread::spawn(move || send.send(read()));
+    tokio::select! {
+        typed = receive => typed.unwrap_or(Ok(None)),
+        () = stop.received() => Err(Failure::new(Code::Interrupted, "left; everything is as it was")),
+    }
+}

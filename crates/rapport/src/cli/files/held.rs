@@ -1,0 +1,105 @@
+//! A session of files that this process holds: nobody else plans or carries out in it meanwhile.
+
+use std::sync::Arc;
+
+use rapport_core::{Act, Aim, Entry, Session, View};
+
+use crate::cli::screen::{self, Answering, StopSignal};
+use crate::cli::{Common, follow, run};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::engine::{Gateway, socket};
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store as _;
+use crate::stores::files::Files;
+use crate::turns::Folder;
+use crate::wiring::{Host, Place};
+
+/// A session of files, held.
+pub(in crate::cli) struct Held<'a> {
+    pub(in crate::cli) common: &'a Common,
+    pub(in crate::cli) place: &'a Place,
+    pub(in crate::cli) settings: &'a Settings,
+    pub(in crate::cli) folder: Folder,
+    pub(in crate::cli) gateway: Gateway,
+    store: Arc<Files>,
+}
+
+/// Holds a session while something is done in it. What its agent was at when it was last held goes on at once.
+pub(in crate::cli) fn hold<T>(
+    common: &Common,
+    place: &Place,
+    settings: &Settings,
+    folder: Folder,
+    work: impl AsyncFnOnce(&Held<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let outcome = runtime.block_on(async {
+        let store = place.store();
+        enlist(place, &store, settings, &folder)?;
+        let host = Host::start(place, settings)?;
+        let held = Held { common, place, settings, folder, gateway: host.engine.gateway(), store };
+        let outcome = match run::take_up(&held.gateway, &held.folder.id).await {
+            Ok(()) => work(&held).await,
+            Err(failure) => Err(failure),
+        };
+        host.stop().await;
+        outcome
+    });
+    // Somebody may still be asked for a line that nobody waits for any more.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// A directory that came without a log gets one.
+fn enlist(place: &Place, store: &Files, settings: &Settings, folder: &Folder) -> Outcome {
+    if store.read(&folder.id, 0).is_ok() {
+        return Ok(());
+    }
+    let task = folder.id.as_str().split_once('-').map_or(folder.id.as_str(), |(_, name)| name);
+    let facts = Session::begin(place.session(task.to_owned(), Aim::Files, settings)?)?;
+    Ok(store.enlist(&folder.id, Clock::system().now(), facts)?)
+}
+
+impl<'a> Held<'a> {
+    /// Another session, held beside this one.
+    pub(in crate::cli) async fn beside(&self, folder: Folder) -> Result<Held<'a>, Failure> {
+        run::take_up(&self.gateway, &folder.id).await?;
+        let Self { common, place, settings, .. } = *self;
+        Ok(Held { common, place, settings, folder, gateway: self.gateway.clone(), store: self.store.clone() })
+    }
+
+    /// The session as it stands.
+    pub(in crate::cli) async fn view(&self) -> Result<View, Failure> {
+        Ok(self.gateway.view(&self.folder.id).await?)
+    }
+
+    /// Everything that is in its log.
+    pub(in crate::cli) fn entries(&self) -> Result<Vec<Entry>, Failure> {
+        Ok(self.store.read(&self.folder.id, 0)?)
+    }
+
+    /// Does something in it, in the name of who sits here. Durable when this returns.
+    pub(in crate::cli) async fn submit(&self, act: Act) -> Outcome {
+        Ok(self.gateway.submit(&self.folder.id, socket::person_here(), act).await?)
+    }
+
+    /// Shows it from after this entry until its agent has done its part and nothing waits for an answer.
+    pub(in crate::cli) async fn show(&self, after: u64) -> Outcome {
+        let (stop, id) = (StopSignal::listen()?, &self.folder.id);
+        let view = self.view().await?;
+        let shown = if self.common.json && screen::is_over(view.status) && view.seq <= after {
+            // Nothing more comes by itself.
+            screen::ended(&view)
+        } else if self.common.json {
+            follow::as_json(&self.gateway, id, &Answering::Person, after, stop).await
+        } else {
+            screen::show(self.common, &self.gateway, id, Answering::Person, stop).await
+        };
+        shown.map_err(|failure| match failure.code {
+            Code::Interrupted => Failure::new(Code::Interrupted, failure.message)
+                .hint(format!("Go on with: rapport resume --session {id}")),
+            _ => failure,
+        })
+    }
+}

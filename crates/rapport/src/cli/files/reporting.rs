@@ -1,0 +1,147 @@
+//! What became of a plan, from what was approved and what the batch says.
+
+use jiff::{SignedDuration, Timestamp};
+use rapport_core::report::{Detail, Entry, Execution, Judged, Outcome, Report, Verdict};
+use rapport_core::{Action, ActionPlan, Change, Deed, Resource};
+
+use super::batches::Approved;
+use crate::actions::{Details, FileChange, Outcome as Ended, Ran, Settled};
+
+/// The report of a plan that was carried out, wholly or in part.
+pub(in crate::cli) fn report(plan: &ActionPlan, at: &str, approved: &Approved, ran: &Ran) -> Report {
+    let context: Option<Vec<_>> = plan.context.as_ref().map(|changes| judged(changes, &approved.context));
+    let memos = judged(&plan.memos, &approved.memos);
+    let entries: Vec<_> =
+        plan.actions.iter().zip(&ran.actions).map(|(action, settled)| entry(action, settled)).collect();
+    let verdicts: Vec<_> = context.iter().flatten().chain(&memos).map(|judged| &judged.verdict).collect();
+    let may_fail = |n: usize| {
+        plan.actions.get(n).is_some_and(|action| match &action.deed {
+            Deed::Execute { allow_failure, .. } => *allow_failure,
+            Deed::Create { .. }
+            | Deed::Read { .. }
+            | Deed::Edit { .. }
+            | Deed::Research { .. }
+            | Deed::ChatWithUser { .. }
+            | Deed::Invoke { .. } => false,
+        })
+    };
+    let status = Report::overall(&verdicts, &entries, may_fail);
+    Report {
+        title: plan.title.clone(),
+        status,
+        plan: at.to_owned(),
+        started: approved.at,
+        ended: Timestamp::now(),
+        context,
+        memos,
+        entries,
+        problems: Vec::new(),
+        message: None,
+    }
+}
+
+fn judged(changes: &[Change], left: &[Option<String>]) -> Vec<Judged> {
+    let verdict = |place: usize| match left.get(place) {
+        Some(None) => Verdict::Approved,
+        Some(Some(reason)) => Verdict::Skipped { reason: Some(reason.clone()) },
+        None => Verdict::Skipped { reason: None },
+    };
+    let judge =
+        |(place, change): (usize, &Change)| Judged { change: change.clone(), verdict: verdict(place) };
+    changes.iter().enumerate().map(judge).collect()
+}
+
+fn entry(action: &Action, settled: &Settled) -> Entry {
+    let execution = |outcome| Execution {
+        outcome,
+        duration: SignedDuration::try_from(settled.took).unwrap_or(SignedDuration::ZERO),
+    };
+    let (verdict, execution, details) = match &settled.outcome {
+        Ended::Done { details } => (Verdict::Approved, Some(execution(Outcome::Success)), told(details)),
+        Ended::Failed { why, details } => {
+            let why = Detail { label: "Error".into(), language: "text".into(), text: why.clone() };
+            let details = [why].into_iter().chain(told(details)).collect();
+            (Verdict::Approved, Some(execution(Outcome::Failure)), details)
+        }
+        Ended::Skipped { reason } => (Verdict::Skipped { reason: Some(reason.clone()) }, None, Vec::new()),
+    };
+    let mut parameters = parameters(&action.deed);
+    parameters.extend(action.description.iter().map(|words| ("Description".to_owned(), words.clone())));
+    parameters.extend(result(&settled.outcome));
+    Entry { action: action.deed.name().to_owned(), verdict, execution, parameters, details }
+}
+
+/// What an action was done with, as far as it fits on a line; the rest is in the plan.
+fn parameters(deed: &Deed) -> Vec<(String, String)> {
+    let one = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    match deed {
+        Deed::Create { path, overwrite, .. } => {
+            let overwrite = overwrite.then(|| one("Overwrite", "true"));
+            [one("File Path", path)].into_iter().chain(overwrite).collect()
+        }
+        Deed::Edit { path, edits } => vec![one("File Path", path), one("Edits", &edits.len().to_string())],
+        Deed::Read { resource: Resource::File(path) } => vec![one("File Path", path)],
+        Deed::Read { resource: Resource::Url(url) } => vec![one("Resource", url)],
+        Deed::Execute { command, cwd, env, expected, allow_failure, timeout } => {
+            let mut named = vec![one("Command", command)];
+            named.extend(cwd.iter().map(|cwd| one("cwd", cwd)));
+            named.extend(env.iter().map(|(name, value)| one(&format!("env {name}"), value)));
+            named.extend(expected.iter().map(|words| one("Expected Outcome", words)));
+            named.extend(allow_failure.then(|| one("Allow Failure", "true")));
+            named.extend(timeout.iter().map(|time| one("Timeout", &format!("{time:#}"))));
+            named
+        }
+        Deed::Research { queries } => queries.iter().map(|query| one("Query", query)).collect(),
+        Deed::ChatWithUser { message } => vec![one("Message", message)],
+        Deed::Invoke { agent, message } => vec![one("Agent", agent), one("Message", message)],
+    }
+}
+
+fn result(outcome: &Ended) -> Vec<(String, String)> {
+    let details = match outcome {
+        Ended::Done { details } | Ended::Failed { details, .. } => details,
+        Ended::Skipped { .. } => return Vec::new(),
+    };
+    let one = |name: &str, value: String| vec![(name.to_owned(), value)];
+    match details {
+        Details::File { change: FileChange::Unchanged, .. } => {
+            one("Result", "it was like this already".into())
+        }
+        Details::Command { exit: Some(code), .. } => one("Exit Code", code.to_string()),
+        Details::Session { name } => one("Session", name.clone()),
+        Details::Nothing
+        | Details::File { .. }
+        | Details::Command { .. }
+        | Details::Text { .. }
+        | Details::Research { .. }
+        | Details::Reply { .. } => Vec::new(),
+    }
+}
+
+fn told(details: &Details) -> Vec<Detail> {
+    let one = |label: &str, language: &str, text: &str| Detail {
+        label: label.to_owned(),
+        language: language.to_owned(),
+        text: text.to_owned(),
+    };
+    match details {
+        Details::Nothing | Details::Session { .. } => Vec::new(),
+        Details::File { diff, .. } => diff.iter().map(|diff| one("Diff", "diff", diff)).collect(),
+        Details::Text { text, note } => {
+            let note = note.iter().map(|note| one("Note", "text", note));
+            [one("Content", "", text)].into_iter().chain(note).collect()
+        }
+        Details::Command { output, left_behind, .. } => {
+            let label = match output.left_out {
+                0 => "Output".to_owned(),
+                more => format!("Output (the last of {} lines; {more} are left out)", output.lines),
+            };
+            let ended = (!left_behind.is_empty())
+                .then(|| one("Processes it left behind, which were ended", "text", &left_behind.join("\n")));
+            let said = (!output.text.is_empty()).then(|| one(&label, "text", &output.text));
+            said.into_iter().chain(ended).collect()
+        }
+        Details::Research { text } => vec![one("Findings", "markdown", text)],
+        Details::Reply { text } => vec![one("Reply", "markdown", text)],
+    }
+}

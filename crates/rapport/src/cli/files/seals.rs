@@ -1,0 +1,90 @@
+//! Finished turns stay as they are: each gets a seal, and every command looks whether it is broken.
+
+use std::collections::BTreeMap;
+
+use rapport_core::{Act, Entry, Event};
+
+use super::held::Held;
+use crate::channels::terminal::safe;
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store as _;
+use crate::turns::{Folder, Standing, Turn, seal};
+use crate::wiring::Place;
+
+/// What to do where a finished turn was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Changed {
+    /// Not to build on it.
+    Refuse,
+    /// To build on it as it is.
+    Accept,
+}
+
+impl Changed {
+    /// As the flag says.
+    pub(in crate::cli) fn from_flag(accept_changes: bool) -> Self {
+        if accept_changes { Changed::Accept } else { Changed::Refuse }
+    }
+}
+
+/// What of a session's finished turns is no longer as it was.
+pub(in crate::cli) fn broken(folder: &Folder, entries: &[Entry]) -> Result<Vec<String>, Failure> {
+    let mut broken = Vec::new();
+    for (turn, sums) in sealed(entries) {
+        broken.extend(seal::broken(&folder.path.join(turn), sums)?);
+    }
+    Ok(broken)
+}
+
+/// The same for a session that nobody has to hold.
+pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<String>, Failure> {
+    // One without a log has no seals.
+    let entries = place.store().read(&folder.id, 0).unwrap_or_default();
+    broken(folder, &entries)
+}
+
+/// Warns of what was changed, on stderr.
+pub(in crate::cli) fn warn(broken: &[String]) {
+    for what in broken {
+        eprintln!("rapport: {}, after its turn was finished", safe::line(what));
+    }
+}
+
+/// Warns of what was changed, and refuses to build on it unless that is accepted.
+pub(in crate::cli) fn check(held: &Held<'_>, changed: Changed) -> Outcome {
+    let broken = broken(&held.folder, &held.entries()?)?;
+    warn(&broken);
+    if broken.is_empty() || changed == Changed::Accept {
+        return Ok(());
+    }
+    let message = format!("finished turns of {} were changed", held.folder.id);
+    Err(Failure::new(Code::Refused, message)
+        .hint("Bring back what they were, from version control for example,")
+        .hint("or build on them as they are now with --accept-changes."))
+}
+
+/// Seals what is finished and is not sealed yet: a kill may have come in between.
+pub(in crate::cli) async fn seal_finished(held: &Held<'_>) -> Outcome {
+    let entries = held.entries()?;
+    let known = sealed(&entries);
+    for turn in held.folder.turns()? {
+        if turn.standing() == Standing::Complete && !known.contains_key(turn.name.to_string().as_str()) {
+            seal_turn(held, &turn).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Seals a turn.
+pub(in crate::cli) async fn seal_turn(held: &Held<'_>, turn: &Turn) -> Outcome {
+    held.submit(Act::Seal { folder: turn.name.to_string(), files: seal::sums(&turn.path)? }).await
+}
+
+fn sealed(entries: &[Entry]) -> BTreeMap<&str, &BTreeMap<String, String>> {
+    let facts = entries.iter().flat_map(|entry| &entry.facts);
+    let seals = facts.filter_map(|fact| match fact {
+        Event::Sealed { folder, files } => Some((folder.as_str(), files)),
+        _ => None,
+    });
+    seals.collect()
+}

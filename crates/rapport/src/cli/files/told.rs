@@ -1,0 +1,177 @@
+//! What an agent is told for a turn: what the turn is planned from, put together as one payload.
+
+use rapport_core::context::{Information, Payload, Shows, cascade, next_turn_context};
+use rapport_core::report::Report;
+use rapport_core::{ACTION_PLAN, Asking, slug};
+
+use super::asking;
+use super::batches::batch_of;
+use super::drafting::Request;
+use crate::channels::terminal::safe;
+use crate::cli::output::say;
+use crate::config::{self, Settings};
+use crate::error::{Failure, Outcome};
+use crate::turns::gathering::{Gathered, gather};
+use crate::turns::{Folder, REPORT, SESSION_CONTEXT, TURN_CONTEXT, Turn, memos, text};
+use crate::wiring::Place;
+
+/// What the agent is told where it may ask.
+const MAY_ASK: &str = "\n\n## Asking\n\nWhere a fact is missing without which the plan would be a guess, ask for it with \
+    your question tool before you answer with the plan.\n";
+
+/// What a turn is planned from.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Base {
+    /// Its `turn.context`.
+    pub(in crate::cli) context: String,
+    /// What was done in the turn before.
+    pub(in crate::cli) report: Option<String>,
+    /// Who plans.
+    pub(in crate::cli) agent: String,
+    /// What the turns before cost.
+    pub(in crate::cli) cost: f64,
+}
+
+impl Base {
+    /// What this turn, which is there, is planned from. What is in its `turn.context` already stays.
+    pub(in crate::cli) fn of(
+        place: &Place,
+        settings: &Settings,
+        folder: &Folder,
+        turn: &Turn,
+    ) -> Result<Self, Failure> {
+        let turns = folder.turns()?;
+        let before = turn.before(&turns);
+        let mut base = Self::after(place, settings, folder, before)?;
+        if let Some(context) = text(&turn.file(TURN_CONTEXT))? {
+            base.context = context;
+        }
+        base.agent = turn.meta.agent_name.clone().unwrap_or(base.agent);
+        Ok(base)
+    }
+
+    /// What the turn after this one is planned from.
+    pub(in crate::cli) fn after(
+        place: &Place,
+        settings: &Settings,
+        folder: &Folder,
+        before: Option<&Turn>,
+    ) -> Result<Self, Failure> {
+        let agent = agent_name(settings);
+        let Some(before) = before else {
+            return Ok(Self { context: String::new(), report: None, agent, cost: 0.0 });
+        };
+        let report = text(&before.file(REPORT))?;
+        let approved = report.as_deref().map(|report| Report::applied(report).context).unwrap_or_default();
+        let previous = text(&before.file(TURN_CONTEXT))?.unwrap_or_default();
+        let is_undone = batch_of(place, folder, before)?.is_some_and(|batch| batch.is_undone());
+        let report = report.map(|report| match is_undone {
+            true => format!("{report}\nAfterwards, all that this did to files was undone.\n"),
+            false => report,
+        });
+        Ok(Self {
+            context: next_turn_context(&previous, &approved),
+            report,
+            agent: before.meta.agent_name.clone().unwrap_or(agent),
+            cost: before.meta.cumulative_cost,
+        })
+    }
+}
+
+/// Who plans, where nobody else is named.
+fn agent_name(settings: &Settings) -> String {
+    let program = settings.agent_command.first().map_or("claude", String::as_str);
+    program.rsplit('/').next().unwrap_or(program).to_owned()
+}
+
+/// Puts together what the agent is told.
+pub(in crate::cli) fn payload(
+    place: &Place,
+    settings: &Settings,
+    folder: &Folder,
+    base: &Base,
+    request: &Request,
+) -> Result<Payload, Failure> {
+    if request.message.trim().is_empty() {
+        return Err(asking::no_message());
+    }
+    let global = text(&config::global_context(&place.project))?.unwrap_or_default();
+    let session = text(&folder.path.join(SESSION_CONTEXT))?.unwrap_or_default();
+    let selection = cascade(&global, &session, &base.context);
+    let Gathered { files, tree } = gather(&place.project, &selection, settings.max_file_bytes)?;
+    Ok(Payload {
+        system: system(place, &base.agent, request.asking)?,
+        message: request.message.clone(),
+        information: Information {
+            cwd: place.project.display().to_string(),
+            os: std::env::consts::OS.to_owned(),
+            shell: "sh".to_owned(),
+        },
+        structure: tree,
+        memos: memos::read(&config::memos(&place.project))?,
+        files,
+        previous_report: base.report.clone(),
+    })
+}
+
+/// What every agent is told that plans, and what this one is told beside that.
+fn system(place: &Place, agent: &str, asking: Asking) -> Result<String, Failure> {
+    let own = config::agents(&place.project).join(format!("{}.md", slug::part(agent)));
+    let own = text(&own)?.map(|own| format!("\n\n{}\n", own.trim())).unwrap_or_default();
+    let may_ask = match asking {
+        Asking::Adaptive => MAY_ASK,
+        Asking::Assume => "",
+    };
+    Ok(format!("{}{may_ask}{own}", ACTION_PLAN.trim_end()))
+}
+
+/// Shows what the agent will be shown, and about how many tokens that is.
+pub(in crate::cli) fn estimate(payload: &Payload, turn: &str) -> Outcome {
+    let total = payload.tokens();
+    say(format_args!("Turn {turn} is shown about {total} tokens:"))?;
+    let mut rest = total;
+    for file in &payload.files {
+        rest = rest.saturating_sub(file.tokens);
+        let path = safe::line(&file.path);
+        match &file.content {
+            Shows::Text(_) => say(format_args!("  {:>8}  {path}", file.tokens))?,
+            Shows::Missing => say(format_args!("         -  {path} (not there)"))?,
+            Shows::TooLarge { bytes, limit } => {
+                say(format_args!("         -  {path} ({bytes} bytes, more than {limit}; not shown)"))?;
+            }
+            Shows::Binary { kind, .. } => {
+                say(format_args!("         -  {path} ({}; not shown)", safe::line(kind)))?
+            }
+        }
+    }
+    say(format_args!(
+        "  {rest:>8}  the rest: instructions, the project's tree, memos, the last report, your message"
+    ))
+}
+
+/// The message in a document: its last section, in a fence that nothing in it can end.
+pub(in crate::cli) fn message_of(document: &str) -> String {
+    let sections =
+        document.match_indices(". Message\n\n").map(|(at, heading)| &document[at + heading.len()..]);
+    let inside = |section: &str| {
+        let lines: Vec<_> = section.trim_end().lines().collect();
+        let [open, inside @ .., end] = lines.as_slice() else { return None };
+        let is_whole = open.strip_suffix("markdown") == Some(end) && !inside.contains(end);
+        is_whole.then(|| inside.join("\n"))
+    };
+    sections.into_iter().find_map(inside).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_is_found_in_the_document() {
+        for message in ["Add a login.", "a\n\n## 7. Message\n\nb", "```\ncode\n```"] {
+            let payload = Payload { message: message.into(), ..Payload::default() };
+            assert_eq!(message_of(&payload.document()), message);
+        }
+        assert_eq!(message_of("nothing"), "");
+    }
+}

@@ -1,0 +1,42 @@
+//! The message of a turn: on the command line, from standard input, or from an editor.
+
+use std::process::Command;
+
+use super::files::asking;
+use super::typed;
+use super::{Common, screen};
+use crate::error::{Code, Failure};
+
+/// What `-m` says: words, "-" for standard input, nothing for an editor.
+pub(super) async fn given(common: &Common, words: &str) -> Result<String, Failure> {
+    let message = match words {
+        "-" => typed::all(std::io::stdin().lock(), "the message from standard input")?,
+        "" if screen::is_interactive() && !common.json => edited()?,
+        words => words.to_owned(),
+    };
+    if message.trim().is_empty() {
+        return Err(asking::no_message());
+    }
+    Ok(message)
+}
+
+/// What is written in the editor that the environment names.
+fn edited() -> Result<String, Failure> {
+    let named = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let editor = named.unwrap_or_else(|| "vi".into());
+    let file = tempfile::Builder::new().prefix("rapport-message-").suffix(".md").tempfile()?;
+    // As git does: the variable is a shell's command line, the file its last argument.
+    let status = Command::new("sh")
+        .arg("-c")
+        .arg(format!("{editor} \"$1\""))
+        .arg(&editor)
+        .arg(file.path())
+        .status()?;
+    if !status.success() {
+        return Err(Failure::new(Code::Trouble, format!("{editor} ended with {status}"))
+            .hint("Say the message with -m MESSAGE instead."));
+    }
+    Ok(std::fs::read_to_string(file.path())?)
+}

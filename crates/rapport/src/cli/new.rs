@@ -1,0 +1,116 @@
+//! `rapport new`: a session of files begins.
+
+use std::path::Path;
+
+use rapport_core::{Aim, Session, slug};
+use serde_json::json;
+
+use super::Common;
+use super::output::say;
+use crate::channels::terminal::safe;
+use crate::clock::Clock;
+use crate::config::{self, Layer};
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::{Holder, Store as _};
+use crate::turns::{Folder, SESSION_CONTEXT, TurnError, io_error, replace};
+use crate::wiring::Place;
+
+/// Begin a session of files: plan, review, run what you approve, report, turn by turn
+///
+/// Makes a directory for it in .rapport/sessions, with a session.context that lists what every turn of it is shown.
+/// What every session is shown is in .rapport/global.context, what all of them remember in .rapport/memos.yaml.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport new add-user-auth
+  rapport plan -m \"Add a login page\"       then the agent plans the first turn
+  rapport resume                           and you review and run what you approve
+
+docs/files.md tells how to work this way.")]
+pub(super) struct Args {
+    /// What it is about, in kebab-case (add-user-auth)
+    name: String,
+}
+
+const SESSION_HEAD: &str =
+    "# What every turn of this session is shown: a path, directory or glob per line.\n";
+const GLOBAL_HEAD: &str =
+    "# What every turn of every session is shown: a path, directory or glob per line.\n";
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let name = name(&args.name)?;
+    if name != args.name && !common.json {
+        eprintln!("rapport: the name becomes {name}");
+    }
+    let folder = make(&place, &name)?;
+    let path = folder.path.display().to_string();
+    if common.json {
+        return say(json!({ "session": folder.id, "path": path }));
+    }
+    say(safe::line(&path))
+}
+
+/// Makes a session of this name, and what all sessions share where it is missing.
+pub(super) fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
+    let settings = place.settings(Layer::default())?;
+    let facts = Session::begin(place.session(name.to_owned(), Aim::Files, &settings)?)?;
+    let holder = Holder { pid: std::process::id(), address: None };
+    let (id, _, log) = place.store().create(name, Clock::system().now(), facts, &holder)?;
+    let folder = Folder::new(&config::sessions(&place.project), &id);
+    replace(&folder.path.join(SESSION_CONTEXT), SESSION_HEAD.as_bytes())?;
+    drop(log);
+    for (path, content) in
+        [(config::global_context(&place.project), GLOBAL_HEAD), (config::memos(&place.project), "[]\n")]
+    {
+        make_if_missing(&path, content)?;
+    }
+    Ok(folder)
+}
+
+fn make_if_missing(path: &Path, content: &str) -> Result<(), TurnError> {
+    if path.try_exists().map_err(io_error("look for", path))? {
+        return Ok(());
+    }
+    replace(path, content.as_bytes())
+}
+
+/// A name in kebab-case, or why there is none in this.
+fn name(typed: &str) -> Result<String, Failure> {
+    let refused = |why: &str| {
+        Err(Failure::new(
+            Code::Usage,
+            format!("{:?} cannot be the name of a session: {why}", safe::line(typed)),
+        )
+        .hint("Name it in a few words: rapport new add-user-auth"))
+    };
+    if !typed.chars().any(char::is_alphanumeric) {
+        return refused("it has no letters");
+    }
+    let name = slug::part(typed);
+    if name == format!("{}-1", typed.trim().to_lowercase()) {
+        return refused("some systems keep it for themselves");
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // FILE-17: names are in kebab-case.
+    #[test]
+    fn file_17_names_are_made_fit_or_refused() {
+        for (typed, fit) in [
+            ("add-user-auth", "add-user-auth"),
+            ("Add User Auth", "add-user-auth"),
+            ("../../etc/passwd", "etc-passwd"),
+            ("été", "ete"),
+            ("con-1", "con-1"),
+        ] {
+            assert_eq!(name(typed).unwrap(), fit);
+        }
+        for typed in ["", " ", "..", "/", "con", "NUL", "🎉", "--"] {
+            assert_eq!(name(typed).unwrap_err().code, Code::Usage, "{typed}");
+        }
+    }
+}

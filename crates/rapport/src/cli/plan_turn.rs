@@ -1,0 +1,113 @@
+//! `rapport plan -m`: the next turn of a session of files.
+
+use rapport_core::context::ContextLog;
+use rapport_core::{Asking, Status};
+
+use super::agent_flags::AgentFlags;
+use super::files::drafting::{self, Consent, Request};
+use super::files::held::{self, Held};
+use super::files::seals::{self, Changed};
+use super::files::told::{self, Base};
+use super::files::{self, Where, record};
+use super::{Common, message, sessions};
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store as _;
+use crate::turns::{CONTEXT_LOG, Folder, Standing, text};
+use crate::wiring::Place;
+
+/// What is to be planned, and how.
+pub(super) struct Planning<'a> {
+    pub(super) message: &'a str,
+    pub(super) asking: Asking,
+    pub(super) consent: Consent,
+    pub(super) changed: Changed,
+    pub(super) at: &'a Where,
+    pub(super) agent: &'a AgentFlags,
+}
+
+/// Plans the next turn.
+pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
+    let place = Place::find(common)?;
+    let settings = place.settings(planning.agent.layer())?;
+    let folder = files::find(&place, planning.at.session.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let request = runtime.block_on(request(common, planning))?;
+    // Before it is held: holding it lets its agent go on.
+    not_another(&place, &folder, &request.message)?;
+    held::hold(common, &place, &settings, folder, async |held| next(held, planning, &request).await)
+}
+
+/// Shows what the next turn would be shown, and does nothing.
+pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
+    let place = Place::find(common)?;
+    let settings = place.settings(planning.agent.layer())?;
+    let folder = files::find(&place, planning.at.session.as_deref())?;
+    seals::warn(&seals::broken_in(&place, &folder)?);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let request = runtime.block_on(request(common, planning))?;
+    let turn = files::turn(&folder, planning.at.turn.as_deref())?;
+    let (base, name) = match &turn {
+        Some(turn) if turn.standing() == Standing::Unplanned => {
+            (Base::of(&place, &settings, &folder, turn)?, turn.name.to_string())
+        }
+        turn => {
+            let number = turn.as_ref().map_or(1, |turn| turn.name.number + 1);
+            (Base::after(&place, &settings, &folder, turn.as_ref())?, format!("{number:02}"))
+        }
+    };
+    let payload = told::payload(&place, &settings, &folder, &base, &request)?;
+    if common.json {
+        let files: Vec<_> = payload
+            .files
+            .iter()
+            .map(|file| serde_json::json!({ "path": file.path, "tokens": file.tokens }))
+            .collect();
+        let shown = serde_json::json!({ "session": folder.id, "turn": name, "tokens": payload.tokens(), "files": files });
+        return super::output::say_json(&shown);
+    }
+    told::estimate(&payload, &name)?;
+    super::output::say("Nothing was sent.")
+}
+
+async fn next(held: &Held<'_>, planning: &Planning<'_>, request: &Request) -> Outcome {
+    drafting::begin_with(held, planning.changed).await?;
+    let turn = files::turn(&held.folder, planning.at.turn.as_deref())?;
+    let under_way = record::drafting(&held.entries()?);
+    if let Some(waiting) =
+        turn.as_ref().filter(|turn| turn.standing() == Standing::Pending && under_way.is_none())
+    {
+        return Err(drafting::waits(held, waiting));
+    }
+    if let Some(under_way) = under_way {
+        let turn = held.folder.turn(&under_way.folder)?;
+        if held.view().await?.status != Status::Failed {
+            return drafting::go_on(held, &turn, request).await;
+        }
+        // What failed is begun anew, in the same turn, with what is said now.
+        return drafting::plan(held, Some(&turn), request).await;
+    }
+    drafting::plan(held, turn.as_ref(), request).await
+}
+
+async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Failure> {
+    let message = message::given(common, planning.message).await?;
+    Ok(Request { message, asking: planning.asking, consent: planning.consent })
+}
+
+/// A turn that the agent is at is gone on with; another message is for another turn.
+fn not_another(place: &Place, folder: &Folder, message: &str) -> Outcome {
+    let store = place.store();
+    // One without a log was never planned by us; what else is wrong with it is told when it is held.
+    let Ok(entries) = store.read(&folder.id, 0) else { return Ok(()) };
+    let is_failed = sessions::view(&*store, &folder.id)?.status == Status::Failed;
+    let Some(under_way) = record::drafting(&entries).filter(|_| !is_failed) else { return Ok(()) };
+    let turn = folder.turn(&under_way.folder)?;
+    let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();
+    let told = ContextLog::parse(&log).map(|log| told::message_of(&log.document));
+    if told.is_ok_and(|told| told.trim_end() == message.trim_end()) {
+        return Ok(());
+    }
+    let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);
+    Err(Failure::new(Code::Refused, what)
+        .hint(format!("Go on with that first: rapport resume --session {}", folder.id)))
+}

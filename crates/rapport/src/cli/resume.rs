@@ -1,0 +1,106 @@
+//! `rapport resume`: whatever comes next in a session of files.
+
+use rapport_core::Asking;
+
+use super::agent_flags::AgentFlags;
+use super::files::approving::{self, Approval};
+use super::files::drafting::{self, Consent, Request};
+use super::files::held::{self, Held};
+use super::files::seals::Changed;
+use super::files::{self, Where, asking, record};
+use super::{Common, message};
+use crate::error::{Code, Failure, Outcome};
+use crate::turns::{CONTEXT_LOG, Standing, Turn};
+use crate::wiring::Place;
+
+/// Go on with a session of files: review the plan and run what you approve, or say what to plan next
+///
+/// Where the latest turn has a plan that was not run, it is checked, shown, run as far as you approve, and reported. Where it
+/// has a report, you are asked what to plan next. Planning or a run that was interrupted, even killed, is gone on with.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport resume                        whatever comes next
+  rapport resume -y                     run all of the plan, after it was checked, without asking
+  rapport resume -m \"now the tests\"     plan the next turn, where the last one is done
+  rapport resume --session add-auth --turn 02-branch-01")]
+pub(super) struct Args {
+    /// Approve all of the plan
+    #[arg(long, short)]
+    yes: bool,
+    /// What to plan next, where the latest turn is done; "-" reads it from standard input
+    #[arg(long, short, value_name = "MESSAGE", num_args = 0..=1, default_missing_value = "")]
+    message: Option<String>,
+    /// Let the agent ask for critical facts that are missing
+    #[arg(long)]
+    adaptive: bool,
+    /// Have a plan that is not valid made again, without asking
+    #[arg(long)]
+    replan: bool,
+    /// Build on finished turns although their files were changed
+    #[arg(long)]
+    accept_changes: bool,
+    #[command(flatten)]
+    at: Where,
+    #[command(flatten)]
+    agent: AgentFlags,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let settings = place.settings(args.agent.layer())?;
+    let folder = files::find(&place, args.at.session.as_deref())?;
+    held::hold(common, &place, &settings, folder, async |held| go_on(held, &args).await)
+}
+
+async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
+    drafting::begin_with(held, Changed::from_flag(args.accept_changes)).await?;
+    let mut request = Request {
+        message: String::new(),
+        asking: if args.adaptive { Asking::Adaptive } else { Asking::Assume },
+        consent: if args.replan { Consent::Given } else { Consent::Ask },
+    };
+    if let Some(under_way) = record::drafting(&held.entries()?) {
+        let turn = held.folder.turn(&under_way.folder)?;
+        if turn.standing() == Standing::Unplanned {
+            return drafting::go_on(held, &turn, &request).await;
+        }
+        // Only that the plan is there was not noted.
+        drafting::settle(held, &turn).await?;
+    }
+    let turn = files::turn(&held.folder, args.at.turn.as_deref())?;
+    match turn.as_ref().map(Turn::standing) {
+        Some(Standing::Pending) if args.message.is_some() => turn.map_or(Ok(()), |turn| {
+            Err(drafting::waits(held, &turn).hint("A message is for after that: rapport resume without -m."))
+        }),
+        Some(Standing::Pending) => {
+            let approval = if args.yes { Approval::All } else { Approval::Person };
+            let Some(turn) = turn else { return Ok(()) };
+            approving::approve(held, &turn, approval, &request).await
+        }
+        Some(Standing::Unplanned) if args.message.is_none() && turn.as_ref().is_some_and(is_ready) => {
+            let Some(turn) = turn else { return Ok(()) };
+            drafting::go_on(held, &turn, &request).await
+        }
+        Some(Standing::Unplanned | Standing::Complete) | None => {
+            request.message = match &args.message {
+                Some(words) => message::given(held.common, words).await?,
+                None if asking::is_possible(held.common.json) => asking::message().await?,
+                None => return Err(nobody_to_ask()),
+            };
+            drafting::plan(held, turn.as_ref(), &request).await
+        }
+    }
+}
+
+/// Whether what the agent is to be shown is there, and only the agent was not told yet. In a branch it is a copy.
+fn is_ready(turn: &Turn) -> bool {
+    turn.name.branch == 0 && turn.file(CONTEXT_LOG).exists()
+}
+
+fn nobody_to_ask() -> Failure {
+    Failure::new(
+        Code::Usage,
+        "the latest turn is done, and nobody can be asked what to plan next without a terminal",
+    )
+    .hint("Say it: rapport resume -m \"now the tests\"")
+}

@@ -1,0 +1,108 @@
+//! `rapport undo`: what a batch did to files is taken back.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::Common;
+use super::files::batches;
+use super::output::say;
+use crate::actions::undo::UndoError;
+use crate::actions::{LaterChanges, Place as Where, undo};
+use crate::channels::terminal::safe;
+use crate::error::{Code, Failure, Outcome};
+use crate::wiring::Place;
+
+/// Take back what the last batch of a plan did to files
+///
+/// All files are as they were before the batch. What commands did cannot be taken back, and is listed. Files that somebody
+/// changed since are not touched: nothing is undone then, unless you say so.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport undo                          the last batch in this project
+  rapport undo --session add-auth       the last batch of a session
+  rapport undo --batch 20260124-101500  a certain one; .rapport/batches has them
+  rapport undo --force                  leave files that were changed since, undo the rest")]
+pub(super) struct Args {
+    /// The last batch of this session
+    #[arg(long, value_name = "SESSION", conflicts_with = "batch")]
+    session: Option<String>,
+    /// This batch
+    #[arg(long, value_name = "BATCH")]
+    batch: Option<String>,
+    /// Leave files that were changed since as they are, and undo the rest
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let batch = find(&place, &args)?;
+    let later = if args.force { LaterChanges::Keep } else { LaterChanges::Refuse };
+    undo_and_tell(common, &place, &batch, later)
+}
+
+fn find(place: &Place, args: &Args) -> Result<PathBuf, Failure> {
+    let all = batches::all(place)?;
+    if let Some(name) = &args.batch {
+        let known = |path: &&PathBuf| path.file_name().is_some_and(|known| known.to_str() == Some(name));
+        return all.iter().find(known).cloned().ok_or_else(|| none(&format!("there is no batch {name}")));
+    }
+    let of_session = match &args.session {
+        Some(name) => Some(super::files::find(place, Some(name))?),
+        None => None,
+    };
+    for path in all {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_meant = of_session.as_ref().is_none_or(|folder| name.starts_with(&format!("{}-", folder.id)));
+        // What was undone already is passed over; what was cut off while it was undone is not.
+        if is_meant && !is_undone(&path)? {
+            return Ok(path);
+        }
+    }
+    Err(none("there is nothing to undo"))
+}
+
+fn is_undone(path: &Path) -> Result<bool, Failure> {
+    Ok(batches::read(path.to_owned())?.facts.contains(&crate::actions::journal::Fact::Undone))
+}
+
+fn none(what: &str) -> Failure {
+    Failure::new(Code::NotFound, what)
+        .hint("A batch is what rapport resume or rapport execute did; see .rapport/batches.")
+}
+
+/// Undoes a batch, and tells what that came to.
+pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later: LaterChanges) -> Outcome {
+    let at = Where { project: place.project.clone(), journal: batch.to_owned() };
+    let undone = undo(&at, later).map_err(refused)?;
+    let name = batch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if common.json {
+        return say(json!({
+            "batch": name, "restored": undone.restored, "removed": undone.removed, "kept": undone.kept,
+            "remaining": undone.remaining,
+        }));
+    }
+    say(format_args!("Undone: {name}"))?;
+    let parts = [
+        ("restored", undone.restored.as_slice()),
+        ("removed", undone.removed.as_slice()),
+        ("left as it is, because it was changed since", undone.kept.as_slice()),
+        ("cannot be undone", undone.remaining.as_slice()),
+    ];
+    for (how, what) in parts.into_iter().flat_map(|(how, all)| all.iter().map(move |what| (how, what))) {
+        say(format_args!("  {how}: {}", safe::line(what)))?;
+    }
+    Ok(())
+}
+
+fn refused(error: UndoError) -> Failure {
+    let message = error.to_string();
+    match error {
+        UndoError::ChangedLater { .. } => Failure::new(Code::Refused, message)
+            .hint("Nothing was undone. With --force those files stay as they are, and the rest is undone."),
+        UndoError::Stuck { .. } => Failure::new(Code::Store, message)
+            .hint("Make that possible, and say it again: rapport undo goes on from there."),
+        UndoError::Action(error) => super::files::running::failed(&error),
+    }
+}

@@ -1,0 +1,90 @@
+//! `meta.yaml`: where a turn comes from, who planned it, and what that cost.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{META, TurnError, TurnName, replace, text};
+
+/// Where a turn comes from. What an older tool did not write is not known, and that is fine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Meta {
+    /// The turn's name.
+    pub turn_id: String,
+    /// The turn it follows; or, where that has the same number, the one it is another try of.
+    pub parent_turn_id: Option<String>,
+    /// When it was made.
+    pub creation_timestamp: Option<String>,
+    /// Who plans it.
+    pub agent_name: Option<String>,
+    /// The model that did.
+    pub model: Option<String>,
+    /// What planning it cost, in dollars.
+    pub turn_cost: f64,
+    /// The same for it and all turns before it in its line.
+    pub cumulative_cost: f64,
+    /// Whether it was planned because the plan before was not valid.
+    pub is_replan: bool,
+}
+
+impl Meta {
+    /// That of a new turn.
+    pub fn new(name: TurnName, parent: Option<TurnName>, now: Timestamp) -> Self {
+        Self {
+            turn_id: name.to_string(),
+            parent_turn_id: parent.map(|parent| parent.to_string()),
+            creation_timestamp: Some(now.to_string()),
+            ..Self::default()
+        }
+    }
+
+    /// The turn it follows, or is another try of.
+    pub fn parent(&self) -> Option<TurnName> {
+        self.parent_turn_id.as_deref()?.parse().ok()
+    }
+
+    /// When it was made.
+    pub fn created(&self) -> Option<Timestamp> {
+        self.creation_timestamp.as_deref()?.parse().ok()
+    }
+
+    /// Reads that of a turn's directory; `None` where there is none.
+    pub fn read(turn: &Path) -> Result<Option<Self>, TurnError> {
+        let path = turn.join(META);
+        let Some(text) = text(&path)?.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
+        serde_saphyr::from_str(&text)
+            .map(Some)
+            .map_err(|error| TurnError::Wrong { path, what: error.without_snippet().to_string() })
+    }
+
+    /// Writes it into a turn's directory.
+    pub fn write(&self, turn: &Path) -> Result<(), TurnError> {
+        let path = turn.join(META);
+        let yaml = serde_saphyr::to_string(self)
+            .map_err(|error| TurnError::Wrong { path: path.clone(), what: error.to_string() })?;
+        replace(&path, yaml.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(Meta::read(directory.path()).unwrap(), None);
+        let now = "2026-01-24T10:00:00Z".parse().unwrap();
+        let mut meta = Meta::new("02-branch-01".parse().unwrap(), Some(TurnName::numbered(2)), now);
+        meta.agent_name = Some("null: \"#".into());
+        meta.turn_cost = 0.125;
+        meta.write(directory.path()).unwrap();
+        assert_eq!(Meta::read(directory.path()).unwrap(), Some(meta.clone()));
+        assert_eq!((meta.parent(), meta.created()), (Some(TurnName::numbered(2)), Some(now)));
+        let older = "turn_id: '01'\nparent_turn_id: null\nsomething_else: 1\n";
+        std::fs::write(directory.path().join(META), older).unwrap();
+        assert_eq!(Meta::read(directory.path()).unwrap().unwrap().turn_id, "01");
+    }
+}

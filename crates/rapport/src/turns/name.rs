@@ -1,0 +1,74 @@
+//! What turns are called: `02`, and `02-branch-01` for another turn from the same point.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The highest number a turn can have.
+pub const MOST: u32 = 99;
+
+/// A turn's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TurnName {
+    /// Its place in its line, from 1.
+    pub number: u32,
+    /// Which of the branches at that place it is, from 1; 0 for the one that was there first.
+    pub branch: u32,
+}
+
+impl TurnName {
+    /// The turn of this number that is no branch.
+    pub fn numbered(number: u32) -> Self {
+        Self { number, branch: 0 }
+    }
+
+    /// Its names in the order in which they are given away: without a branch, then branch by branch.
+    pub fn at(number: u32) -> impl Iterator<Item = Self> {
+        (0..=MOST).map(move |branch| Self { number, branch })
+    }
+}
+
+impl fmt::Display for TurnName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.branch {
+            0 => write!(f, "{:02}", self.number),
+            branch => write!(f, "{:02}-branch-{branch:02}", self.number),
+        }
+    }
+}
+
+impl FromStr for TurnName {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        let (number, branch) = match name.split_once("-branch-") {
+            Some((number, branch)) => (number, two_digits(branch)?),
+            None => (name, 0),
+        };
+        let name_of = Self { number: two_digits(number)?, branch };
+        // Each turn has one name only.
+        if name_of.to_string() == name { Ok(name_of) } else { Err(()) }
+    }
+}
+
+fn two_digits(word: &str) -> Result<u32, ()> {
+    let is_number = word.len() == 2 && word.bytes().all(|byte| byte.is_ascii_digit());
+    word.parse().ok().filter(|number| is_number && *number > 0).ok_or(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // FILE-4, FILE-5: `01`, `02`, ...; `NN-branch-MM`.
+    #[test]
+    fn file_4_file_5_names_of_turns() {
+        for name in ["01", "02", "99", "02-branch-01", "10-branch-99"] {
+            assert_eq!(name.parse::<TurnName>().unwrap().to_string(), name);
+        }
+        let others =
+            ["", "1", "00", "100", "001", "a1", "02-branch-1", "02-branch-00", "02-branch-01-branch-01"];
+        for other in others.into_iter().chain(["+1", "02-", "..", "02-branch-", "kept", "02/.."]) {
+            assert_eq!(other.parse::<TurnName>(), Err(()), "{other}");
+        }
+    }
+}

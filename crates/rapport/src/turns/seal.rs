@@ -1,0 +1,70 @@
+//! Check sums of a finished turn, by which it is noticed when one of its files was changed afterwards.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+
+use super::{CONTEXT_LOG, META, PLAN, REPORT, TURN_CONTEXT, TurnError, io_error};
+
+/// The files of a turn that are sealed.
+const SEALED: [&str; 5] = [TURN_CONTEXT, CONTEXT_LOG, PLAN, REPORT, META];
+
+/// The check sums of the files in a turn's directory.
+pub fn sums(turn: &Path) -> Result<BTreeMap<String, String>, TurnError> {
+    let mut sums = BTreeMap::new();
+    for name in SEALED {
+        let path = turn.join(name);
+        match fs::read(&path) {
+            Ok(content) => drop(sums.insert(name.to_owned(), sum(&content))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io_error("read", &path)(error)),
+        }
+    }
+    Ok(sums)
+}
+
+/// What is no longer as it was sealed, in words for a person.
+pub fn broken(turn: &Path, sealed: &BTreeMap<String, String>) -> Result<Vec<String>, TurnError> {
+    let now = sums(turn)?;
+    let names = SEALED.iter().map(|name| (*name).to_owned());
+    let differs = names.filter_map(|name| {
+        let path = turn.join(&name).display().to_string();
+        match (sealed.get(&name), now.get(&name)) {
+            (Some(_), None) => Some(format!("{path} is gone")),
+            (None, Some(_)) => Some(format!("{path} was added")),
+            (Some(was), Some(is)) if was != is => Some(format!("{path} was changed")),
+            (Some(_) | None, _) => None,
+        }
+    });
+    Ok(differs.collect())
+}
+
+/// SHA-256 in hex.
+pub fn sum(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_file_is_named() {
+        let turn = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| fs::write(turn.path().join(name), content).unwrap();
+        write(PLAN, "a plan");
+        write(REPORT, "a report");
+        let sealed = sums(turn.path()).unwrap();
+        write("notes.txt", "somebody's own");
+        assert_eq!(broken(turn.path(), &sealed).unwrap(), Vec::<String>::new());
+        write(PLAN, "another plan");
+        fs::remove_file(turn.path().join(REPORT)).unwrap();
+        write(META, "x: 1");
+        let name = |name: &str, how: &str| format!("{} {how}", turn.path().join(name).display());
+        let expected = [name(PLAN, "was changed"), name(REPORT, "is gone"), name(META, "was added")];
+        assert_eq!(broken(turn.path(), &sealed).unwrap(), expected);
+    }
+}

@@ -1,0 +1,69 @@
+//! Branches: another try of a turn, which goes on as its own line.
+
+use serde_json::Value;
+
+use super::{create, greeting, plan, project};
+
+// FILE-5, FILE-38, FILE-39: what a branch is made of, how it goes on, and how it is drawn and compared.
+#[test]
+fn file_38_file_39_a_branch_goes_on_as_its_own_line() {
+    let second = plan("Second", &["[+] a.txt"], &[], &[create("a.txt", "a")]);
+    let other = plan("Other", &[], &[], &[create("b.txt", "b")]);
+    let further = plan("Further", &[], &[], &[create("c.txt", "c")]);
+    let project = project(&[&greeting(), &second, &other, &further]);
+    for message in ["one", "two"] {
+        project.plan_turn(message).check(0, "");
+        project.rapport(&["resume", "-y"]).check(0, "Completed");
+    }
+    let ran = project.rapport(&["branch", "02"]);
+    ran.check(0, "/02-branch-01\n").check(0, "rapport diff");
+    assert_eq!(project.names_in("02-branch-01"), ["_context.log", "meta.yaml", "turn.context"]);
+    for file in ["turn.context", "_context.log"] {
+        assert_eq!(
+            project.turn_file(&format!("02-branch-01/{file}")),
+            project.turn_file(&format!("02/{file}")),
+            "{file}"
+        );
+    }
+    assert!(project.turn_file("02-branch-01/meta.yaml").contains("parent_turn_id: \"02\""));
+    project.rapport(&["log", "--tree"]).check(0, "└─ 02-branch-01  not planned yet");
+
+    project.plan_turn("another way").check(0, "Turn 02-branch-01 is shown");
+    let shown = project.turn_file("02-branch-01/_context.log");
+    assert!(shown.contains("another way") && shown.contains("Execution Report: Add a greeting"), "{shown}");
+    assert!(!shown.contains("Execution Report: Second"), "a branch follows what its origin followed");
+    project.rapport(&["resume", "-y"]).check(0, "02-branch-01/report.md");
+    project.plan_turn("and on").check(0, "Turn 03 is shown");
+    assert!(project.turn_file("03/meta.yaml").contains("parent_turn_id: 02-branch-01"));
+    assert_eq!(project.turn_file("03/turn.context"), "hello.txt\n", "not what was approved in turn 02");
+
+    let tree = project.rapport(&["log", "--tree"]).out();
+    let lines: Vec<_> = tree.lines().skip(1).map(|line| line.split("  $").next().unwrap()).collect();
+    assert_eq!(
+        lines,
+        [
+            "└─ 01  Completed 🟢  Add a greeting",
+            "   ├─ 02  Completed 🟢  Second",
+            "   └─ 02-branch-01  Completed 🟢  Other",
+            "      └─ 03  waits for review  Further",
+        ]
+    );
+    let drawn: Value = project.json(&["log", "--tree", "--json"]);
+    assert_eq!((&drawn[2]["turn"], &drawn[2]["parent"]), (&"02-branch-01".into(), &"02".into()));
+    let diff = project.rapport(&["diff", "02", "02-branch-01"]);
+    for line in [
+        "--- 02  Completed 🟢  Second",
+        "+++ 02-branch-01  Completed 🟢  Other",
+        "- CREATE a.txt",
+        "+ CREATE b.txt",
+    ] {
+        diff.check(0, line);
+    }
+    diff.check(0, "- Active Context: [+] a.txt").check(0, "the same in both");
+    let compared: Value = project.json(&["diff", "02", "02-branch-01", "--json"]);
+    assert_eq!(compared["turns"][1]["plan"][0], "CREATE b.txt");
+    project.rapport(&["branch", "02-branch-01"]).check(0, "/02-branch-02\n");
+    project.rapport(&["branch", "07"]).check(4, "there is no turn 07");
+    project.rapport(&["branch", "nonsense"]).check(2, "is not a turn");
+    project.rapport(&["diff", "02", "09"]).check(4, "there is no turn 09");
+}

@@ -1,0 +1,185 @@
+//! What the actions of a plan come to: in order, up to the first failure, and what each of them brings into the report.
+
+use serde_json::Value;
+
+use super::{create, edit, greeting, plan, planning, project, run, without_session};
+use crate::support::patience::wait_for;
+
+fn heading(name: &str, parameters: &[(&str, &str)], body: &str) -> String {
+    let list: String = parameters.iter().map(|(name, value)| format!("- **{name}:** {value}\n")).collect();
+    format!("### `{name}`\n\n{list}\n{body}\n")
+}
+
+// FILE-40: every kind of action; a message to a person is a question of the session, answered from elsewhere.
+#[test]
+fn file_40_every_action_is_carried_out_and_reported() {
+    let all = plan(
+        "Everything",
+        &[],
+        &[],
+        &[
+            create("new.txt", "made"),
+            heading("READ", &[("Resource", "[README.md](/README.md)")], ""),
+            edit("README.md", "An app", "The app"),
+            run("echo from-the-command"),
+            heading("RESEARCH", &[], "```text\nbest greeting\n```"),
+            heading("CHAT_WITH_USER", &[], "Ship it **today**?"),
+            heading("INVOKE", &[("Agent", "Reviewer")], "Review the greeting."),
+        ],
+    );
+    let reviewing = plan("Review it", &[], &[], &[create("review.txt", "Good.")]);
+    let project = project(&[&all, &reviewing]).set("RAPPORT_RESEARCH_COMMAND", "echo found:");
+    std::fs::create_dir(project.root().join(".rapport/agents")).unwrap();
+    std::fs::write(project.root().join(".rapport/agents/reviewer.md"), "You review.\n").unwrap();
+    project.plan_turn("all of it").check(0, "CHAT_WITH_USER");
+    let session = project.session();
+    let resuming = project.spawn(&["resume", "-y"]);
+    let question = wait_for("a question", || {
+        let view: Value = project.json(&["status", "--json", session.as_str()]);
+        view["questions"].as_array()?.first().cloned()
+    });
+    assert_eq!(question["text"], "Ship it **today**?");
+    project.rapport(&["answer", session.as_str(), "Tomorrow, after tests"]).check(0, "Answered.");
+    let ran = crate::support::project::Ran(resuming.wait_with_output().unwrap());
+    ran.check(0, "Completed 🟢: 7 of 7 actions done").check(0, "Session ").check(0, "Review it");
+    let report = std::fs::read_to_string(
+        project.root().join(".rapport/sessions").join(session.as_str()).join("01/report.md"),
+    )
+    .unwrap();
+    for part in [
+        "# An app",
+        "from-the-command",
+        "found: best greeting",
+        "Tomorrow, after tests",
+        "- **Agent:** Reviewer",
+        "-reviewer",
+    ] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+    let other = project.rapport(&["log", "--tree", "reviewer"]);
+    other.check(0, "01  waits for review");
+    let sessions = project.root().join(".rapport/sessions");
+    let reviewer = std::fs::read_dir(sessions)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.to_string_lossy().ends_with("-reviewer"));
+    let shown = std::fs::read_to_string(reviewer.unwrap().join("01/_context.log")).unwrap();
+    assert!(shown.contains("You review.") && shown.contains("Review the greeting."), "{shown}");
+}
+
+/// Where no command is configured, the agent itself searches, with nothing but the tools for that.
+#[test]
+fn file_40_the_agent_searches_where_no_command_does() {
+    let searching = plan("Look it up", &[], &[], &[heading("RESEARCH", &[], "```text\nbest greeting\n```")]);
+    let project = project(&[&searching, "Hello is best."]).recorded();
+    project.plan_turn("search").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    assert!(
+        project.turn_file("01/report.md").contains("Hello is best."),
+        "{}",
+        project.turn_file("01/report.md")
+    );
+    let searched = project.agents().pop().unwrap();
+    assert!(searched.windows(2).any(|pair| pair == ["--allowedTools", "WebSearch,WebFetch"]), "{searched:?}");
+    assert!(searched.last().unwrap().contains("best greeting"));
+}
+
+/// After a failure nothing more is done; the report says so, the next turn is free, and all of it can be undone.
+#[test]
+fn a_failure_halts_the_batch_and_undo_takes_it_back() {
+    let failing = plan(
+        "Fail",
+        &[],
+        &[],
+        &[
+            create("dir/one.txt", "1"),
+            edit("README.md", "An app", "No app"),
+            run("echo broken; exit 3"),
+            create("two.txt", "2"),
+        ],
+    );
+    let project = project(&[&failing, &greeting()]);
+    project.plan_turn("x").check(0, "");
+    project
+        .rapport(&["resume", "-y"])
+        .check(1, "rapport undo")
+        .check(1, "Failed 🔴: 2 of 4 actions done, 1 failed, 1 skipped");
+    assert_eq!(project.changes(), [" M README.md", "?? dir/one.txt"]);
+    let report = project.turn_file("01/report.md");
+    for part in ["Overall Status:** Failed 🔴", "exit code 3", "broken", "Skipped 🟡"] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+    std::fs::write(project.root().join("README.md"), "# Mine now\n").unwrap();
+    project.rapport(&["undo"]).check(3, "changed after the batch: README.md").check(3, "--force");
+    assert!(project.root().join("dir/one.txt").exists(), "nothing was undone");
+    let undone: Value = project.json(&["undo", "--force", "--json"]);
+    assert_eq!((&undone["removed"][0], &undone["kept"][0]), (&"dir/one.txt".into(), &"README.md".into()));
+    assert_eq!(undone["remaining"].as_array().unwrap().len(), 1, "{undone}");
+    assert_eq!(project.changes(), [" M README.md"]);
+    project.rapport(&["undo"]).check(4, "there is nothing to undo");
+    project.rapport(&["log", "--tree"]).check(0, "01  Failed 🔴, undone  Fail");
+    project.git(&["checkout", "--quiet", "README.md"]);
+    project.plan_turn("again").check(0, "Add a greeting");
+    assert!(project.turn_file("02/_context.log").contains("all that this did to files was undone"));
+}
+
+/// A plan that is not valid is reported, so that nothing is locked; it is made again only where somebody consents.
+#[test]
+fn a_plan_that_is_not_valid_is_reported_and_planned_again_with_consent() {
+    let bad = plan("Bad", &[], &[], &[edit("missing.txt", "a", "b")]);
+    let project = project(&[&bad, "no plan at all", &bad, &greeting()]);
+    project.plan_turn("Greet.").check(3, "missing.txt").check(3, "rapport plan -m MESSAGE");
+    assert!(project.turn_file("01/report.md").contains("Overall Status:** Validation Failed"));
+    project.rapport(&["plan", "-m", "Greet again.", "--replan"]).check(0, "Add a greeting");
+    assert_eq!(project.turn_names(), ["01", "02", "03", "04"]);
+    for turn in ["02", "03"] {
+        assert!(project.turn_file(&format!("{turn}/report.md")).contains("Validation Failed"), "{turn}");
+    }
+    assert!(project.turn_file("02/meta.yaml").contains("is_replan: false"));
+    assert!(project.turn_file("04/meta.yaml").contains("is_replan: true"));
+    let told = project.turn_file("04/_context.log");
+    for part in ["missing.txt is not there", "# Bad", "Greet again."] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("## 6. Previous Report"), "what was wrong is in the message");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+}
+
+#[test]
+fn planning_again_has_an_end() {
+    let project = project(&["nothing", "nothing", "nothing", "nothing", &greeting()]);
+    project.rapport(&["plan", "-m", "x", "--replan"]).check(3, "the plan of turn 04 cannot be carried out");
+    assert_eq!(project.turn_names(), ["01", "02", "03", "04"]);
+}
+
+/// The agent may ask first, where it is allowed to; nothing is lost on the way.
+#[test]
+fn file_20_the_agent_may_ask_first() {
+    use rapport::agents::rehearsal::scenario::{Ask, FullQuestion, Scenario};
+    let question =
+        Ask::one(FullQuestion::new("Which language?", "Language", &[("English", ""), ("French", "")]));
+    let asking = || Scenario::new("asks").asks(question.clone()).respond_with_text(&greeting());
+    let project = without_session(asking()).recorded();
+    project.rapport(&["new", "a"]).check(0, "");
+    project.plan_turn("Greet.").check(0, "Add a greeting");
+    let project = without_session(asking());
+    project.rapport(&["new", "a"]).check(0, "");
+    let mut running = project.launch(&["plan", "--json", "-m", "Greet.", "--adaptive"], &[]);
+    running.until_asked();
+    project.rapport(&["answer", project.session().as_str(), "French"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    assert_eq!(project.turn_names(), ["01"]);
+    assert_eq!(project.turn_file("01/plan.md"), greeting());
+}
+
+#[test]
+fn the_agent_cannot_change_anything_while_it_plans() {
+    let project = without_session(planning(&[&greeting()])).recorded();
+    project.rapport(&["new", "a"]).check(0, "");
+    project.plan_turn("Greet.").check(0, "");
+    let words = project.agents().pop().unwrap();
+    let off = words.windows(2).find(|pair| pair[0] == "--disallowedTools").unwrap();
+    for tool in ["Edit", "Write", "Bash"] {
+        assert!(off[1].split(',').any(|name| name == tool), "{tool}: {off:?}");
+    }
+}

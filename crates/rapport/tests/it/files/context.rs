@@ -1,0 +1,88 @@
+//! What a turn is shown, and what follows from a turn for the next.
+
+use rapport_core::context::ContextLog;
+use serde_json::Value;
+
+use super::{create, greeting, plan, project};
+
+// FILE-7, FILE-8, FILE-12, FILE-13, FILE-14: the cascade, and what is written down of it.
+#[test]
+fn file_8_file_12_what_is_shown_is_written_down() {
+    let project = project(&[&greeting()]);
+    std::fs::create_dir(project.root().join("docs")).unwrap();
+    std::fs::write(project.root().join("docs/a.md"), "first\n").unwrap();
+    std::fs::write(project.root().join("docs/b.md"), "second\n").unwrap();
+    std::fs::write(project.root().join("logo.png"), b"\x89PNG\0").unwrap();
+    std::fs::write(
+        project.root().join(".rapport/global.context"),
+        "# for all\nREADME.md\ndocs\nnot-there.md\n",
+    )
+    .unwrap();
+    std::fs::write(project.folder().join("session.context"), "-docs/b.md\n*.png\nbig.txt\n").unwrap();
+    std::fs::write(project.root().join("big.txt"), "x".repeat(300_000)).unwrap();
+    std::fs::write(project.root().join(".rapport/memos.yaml"), "- Use pnpm.\n").unwrap();
+    let dry = project.rapport(&["plan", "-m", "Greet.", "--dry-run"]);
+    dry.check(0, "README.md")
+        .check(0, "not-there.md (not there)")
+        .check(0, "logo.png (image/png; not shown)");
+    dry.check(0, "big.txt (300000 bytes, more than 262144; not shown)").check(0, "Nothing was sent.");
+    assert!(!dry.out().contains("b.md"), "a lower level takes away: {}", dry.out());
+    assert_eq!(project.turn_names(), Vec::<String>::new());
+    let counted: Value = project.json(&["plan", "-m", "Greet.", "--dry-run", "--json"]);
+    assert_eq!(counted["files"][0], serde_json::json!({ "path": "README.md", "tokens": 3 }));
+
+    project.plan_turn("Greet.").check(0, "");
+    let log = ContextLog::parse(&project.turn_file("01/_context.log")).unwrap();
+    assert!(log.system.starts_with(rapport_core::ACTION_PLAN.trim_end()), "{}", log.system);
+    for part in [
+        "# An app",
+        "first",
+        "Use pnpm.",
+        "not shown: it is not there",
+        "image/png, 5 bytes",
+        "more than the 262144",
+        "Greet.",
+    ] {
+        assert!(log.document.contains(part), "{part}: {}", log.document);
+    }
+    assert!(!log.document.contains("second"));
+    assert_eq!(project.turn_file("01/turn.context"), "", "what is inherited is not a turn's own");
+}
+
+// FILE-15, FILE-16: only what was approved reaches the next turn; without the section nothing changes.
+#[test]
+fn file_15_file_16_the_next_context_follows_from_what_was_approved() {
+    let second = plan("Nothing new", &[], &[], &[create("a.txt", "a")]);
+    let third = plan(
+        "Less",
+        &["[-] hello.txt", "[+] a.txt"],
+        &["[-] Greetings are in English."],
+        &[create("b.txt", "b")],
+    );
+    let project = project(&[&greeting(), &second, &third, &greeting()]);
+    for (message, context, memos) in [
+        ("one", "", "- Greetings are in English.\n"),
+        ("two", "hello.txt\n", "- Greetings are in English.\n"),
+        ("three", "hello.txt\n", "[]\n"),
+    ] {
+        project.plan_turn(message).check(0, "");
+        let turn = project.turn_names().pop().unwrap();
+        assert_eq!(project.turn_file(&format!("{turn}/turn.context")), context, "{turn}");
+        project.rapport(&["resume", "-y"]).check(0, "Completed");
+        assert_eq!(project.file(".rapport/memos.yaml"), memos, "{turn}");
+    }
+    // The fourth plan is not valid by now, and that changes nothing about what it was shown.
+    project.plan_turn("four").check(3, "cannot be carried out");
+    assert_eq!(project.turn_file("04/turn.context"), "a.txt\n");
+}
+
+/// What the settings allow is shown whole.
+#[test]
+fn how_large_a_file_may_be_is_a_setting() {
+    let project = project(&[&greeting()]);
+    std::fs::write(project.root().join(".rapport/config.yaml"), "context:\n  max_file_bytes: 3\n").unwrap();
+    std::fs::write(project.root().join(".rapport/global.context"), "README.md\n").unwrap();
+    project
+        .rapport(&["plan", "-m", "x", "--dry-run"])
+        .check(0, "README.md (9 bytes, more than 3; not shown)");
+}

@@ -1,0 +1,81 @@
+//! `rapport execute`: a plan outside of any session.
+
+use super::{create, edit, greeting, plan, project, run};
+use crate::support::project::Project;
+
+// FILE-21, FILE-22, FILE-23, FILE-24: from a file or standard input; the report is where one is.
+#[test]
+fn file_21_file_24_a_plan_is_run_and_reported_here() {
+    let project = Project::with_agent("rehearsal");
+    std::fs::create_dir(project.root().join("sub")).unwrap();
+    std::fs::write(project.root().join("sub/plan.md"), greeting()).unwrap();
+    let mut command = project.command();
+    let ran =
+        command.current_dir(project.root().join("sub")).args(["execute", "plan.md", "-y"]).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(project.file("hello.txt"), "Hello\n", "paths are from the project's root");
+    let report = project.file("sub/report.md");
+    assert!(report.contains("Completed 🟢") && report.contains("[plan.md](plan.md)"), "{report}");
+    assert!(!project.root().join(".rapport/sessions").exists(), "there is no session");
+    assert!(!project.root().join("report.md").exists());
+
+    let more = plan("More", &[], &[], &[create("more.txt", "More")]);
+    project.rapport_reading(&["execute", "-", "-y"], more.as_bytes()).check(0, "1 of 1 actions done");
+    project.rapport(&["undo"]).check(0, "removed: more.txt");
+    project.rapport(&["undo"]).check(0, "removed: hello.txt").check(0, "restored: README.md");
+}
+
+#[test]
+fn a_report_of_somebody_else_stays() {
+    let project = Project::with_agent("rehearsal");
+    std::fs::write(project.root().join("report.md"), "My own report\n").unwrap();
+    let first = plan("First", &[], &[], &[create("a.txt", "a")]);
+    project.rapport_reading(&["execute", "-", "-y"], first.as_bytes()).check(0, "report-2.md");
+    assert_eq!(project.file("report.md"), "My own report\n");
+    let second = plan("Second", &[], &[], &[create("b.txt", "b")]);
+    project.rapport_reading(&["execute", "-", "-y"], second.as_bytes()).check(0, "report-2.md");
+    assert!(project.file("report-2.md").starts_with("# Execution Report: Second"));
+}
+
+#[test]
+fn what_cannot_be_read_or_asked_is_said() {
+    let project = Project::with_agent("rehearsal");
+    project.rapport(&["execute"]).check(2, "clipboard").check(2, "rapport execute plan.md");
+    project.rapport(&["execute", "nothing.md"]).check(2, "cannot read the plan nothing.md");
+    project.rapport_reading(&["execute", "-", "-y"], b"\xff\xfe").check(2, "not UTF-8 text");
+    std::fs::write(project.root().join("plan.md"), greeting()).unwrap();
+    project.rapport(&["execute", "plan.md"]).check(2, "without a terminal").check(2, "-y");
+    assert_eq!(project.changes(), ["?? plan.md"]);
+    std::fs::write(project.root().join("plan.md"), "# Nothing\n").unwrap();
+    project.rapport(&["execute", "plan.md", "-y"]).check(3, "this plan cannot be carried out");
+    assert!(project.file("report.md").contains("Validation Failed"));
+}
+
+#[test]
+fn a_plan_of_a_session_is_warned_of() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("x").check(0, "");
+    let path = project.folder().join("01/plan.md");
+    project.rapport(&["execute", path.to_str().unwrap(), "-y"]).check(0, "this plan belongs to a session");
+    assert!(!project.folder().join("01/report.md").exists());
+}
+
+/// Plans as they come: with CR LF, and of 10 MB.
+#[test]
+fn plans_in_odd_shapes() {
+    let project = Project::with_agent("rehearsal");
+    let dos = plan(
+        "Dos",
+        &[],
+        &[],
+        &[create("a.txt", "one\ntwo"), edit("README.md", "An app", "The app"), run("true")],
+    );
+    project
+        .rapport_reading(&["execute", "-", "-y"], dos.replace('\n', "\r\n").as_bytes())
+        .check(0, "3 of 3 actions done");
+    assert_eq!(project.file("README.md"), "# The app\n");
+    let long = "0123456789abcde\n".repeat(10 * 1024 * 1024 / 16);
+    let big = plan("Big", &[], &[], &[create("big.txt", long.trim_end())]);
+    project.rapport_reading(&["execute", "-", "-y"], big.as_bytes()).check(0, "1 of 1 actions done");
+    assert_eq!(project.file("big.txt"), long);
+}

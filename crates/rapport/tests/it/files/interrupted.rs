@@ -1,0 +1,140 @@
+//! Killed in the middle: of planning, of a batch. What was done is clear, and it is gone on with or taken back.
+
+use rapport::agents::rehearsal::scenario::{Ask, FullQuestion, Scenario};
+use rapport_core::Event;
+
+use super::{create, greeting, plan, project, run, without_session};
+use crate::support::patience::wait_for;
+use crate::support::project::Project;
+
+/// A batch whose command hangs the first time, cut off while it does.
+pub(super) fn cut_off() -> Project {
+    let hanging = "echo x >> begun; test -e go-on || sleep 600";
+    let plan =
+        plan("Hang", &[], &["[+] A fact."], &[create("a.txt", "a"), run(hanging), create("b.txt", "b")]);
+    let project = project(&[&plan]);
+    project.plan_turn("x").check(0, "");
+    let mut resuming = project.spawn(&["resume", "-y"]);
+    wait_for("the command", || project.root().join("begun").exists().then_some(()));
+    // Two at once: the second is told who is at it.
+    project.rapport(&["resume", "-y"]).check(5, "is held by process");
+    project.plan_turn("y").check(5, "is held by process");
+    resuming.kill().unwrap();
+    resuming.wait().unwrap();
+    project
+}
+
+#[test]
+fn a_batch_that_was_killed_is_gone_on_with() {
+    let project = cut_off();
+    let ran = project.rapport(&["resume"]);
+    ran.check(3, "a batch was interrupted")
+        .check(3, "done         CREATE")
+        .check(3, "interrupted  EXECUTE")
+        .check(3, "rapport undo");
+    project.plan_turn("y").check(3, "must be executed first");
+    std::fs::write(project.root().join("go-on"), "").unwrap();
+    project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
+    assert_eq!(project.file("begun"), "x\nx\n", "the command was run again");
+    assert_eq!((project.file("a.txt"), project.file("b.txt")), ("a\n".into(), "b\n".into()));
+    assert_eq!(project.file(".rapport/memos.yaml"), "- A fact.\n");
+}
+
+#[test]
+fn a_batch_that_was_killed_is_undone_and_can_be_run_again() {
+    let project = cut_off();
+    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    assert!(!project.root().join("a.txt").exists());
+    std::fs::write(project.root().join("go-on"), "").unwrap();
+    project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
+    project.rapport(&["undo"]).check(0, "removed: b.txt");
+    project.rapport(&["undo"]).check(4, "there is nothing to undo");
+}
+
+/// Killed after the batch and before its report, only the report is missing.
+#[test]
+fn a_report_that_is_missing_is_written() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("x").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let report = project.turn_file("01/report.md");
+    // As it would be: no report, no seal.
+    std::fs::remove_file(project.folder().join("01/report.md")).unwrap();
+    let log = project.folder().join("log.jsonl");
+    let entries = std::fs::read_to_string(&log).unwrap();
+    let kept: Vec<_> = entries.lines().filter(|line| !line.contains("\"sealed\"")).collect();
+    std::fs::write(&log, kept.join("\n") + "\n").unwrap();
+    project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
+    let without_times = |report: &str| {
+        report
+            .lines()
+            .filter(|line| !line.contains("**Ended") && !line.contains("**Duration"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    assert_eq!(without_times(&project.turn_file("01/report.md")), without_times(&report));
+    assert_eq!(
+        project.file(".rapport/memos.yaml"),
+        "- Greetings are in English.\n",
+        "nothing is remembered twice"
+    );
+}
+
+/// Killed while the agent plans: the same turn goes on, in the same conversation, with the answer that came meanwhile.
+#[test]
+fn planning_that_was_killed_is_gone_on_with() {
+    let question =
+        Ask::one(FullQuestion::new("Which language?", "Language", &[("English", ""), ("French", "")]));
+    let project =
+        without_session(Scenario::new("asks").asks(question).respond_with_text(&greeting())).recorded();
+    project.rapport(&["new", "a"]).check(0, "");
+    let mut running = project.launch(&["plan", "--json", "-m", "Greet.", "--adaptive"], &[]);
+    running.until_asked();
+    running.kill();
+    project.wait_alone(std::time::Duration::from_secs(5));
+    project.rapport(&["log", "--tree"]).check(0, "01  being planned");
+    project.rapport(&["answer", project.session().as_str(), "French"]).check(0, "rapport resume --session");
+    project.plan_turn("Something else.").check(3, "is being planned already, with another message");
+    project.rapport(&["plan", "-m", "Greet.", "--adaptive"]).check(0, "Add a greeting");
+    assert_eq!(project.turn_names(), ["01"]);
+    let begun = |fact: &Event| matches!(fact, Event::DraftStarted { .. });
+    assert_eq!(project.facts().iter().filter(|fact| begun(fact)).count(), 1, "one turn, one conversation");
+    assert_eq!(project.turn_file("01/plan.md"), greeting());
+}
+
+/// Killed after the turn was laid out and before the agent was told: the message need not be said again.
+#[test]
+fn a_turn_that_is_ready_is_planned() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("Greet.").check(0, "");
+    let log = project.folder().join("log.jsonl");
+    let first = std::fs::read_to_string(&log).unwrap().lines().next().unwrap().to_owned();
+    std::fs::write(&log, first + "\n").unwrap();
+    std::fs::remove_file(project.folder().join("01/plan.md")).unwrap();
+    let counter = project.path("scenario.yaml.counter");
+    let _ = std::fs::remove_file(counter);
+    project.rapport(&["resume"]).check(0, "Add a greeting");
+    assert_eq!(project.turn_names(), ["01"]);
+}
+
+/// An agent that cannot be started: the turn stays, and is planned once it can.
+#[test]
+fn an_agent_that_fails_is_tried_again() {
+    let project = project(&[&greeting()]);
+    let command = project
+        .command()
+        .get_envs()
+        .find(|(name, _)| *name == "RAPPORT_AGENT_COMMAND")
+        .unwrap()
+        .1
+        .unwrap()
+        .to_owned();
+    let failing = ["plan", "-m", "Greet.", "--agent", "/nowhere/claude"];
+    project.rapport(&failing).check(7, "cannot start").check(7, "rapport resume --session");
+    project.rapport(&["resume", "--agent", "/nowhere/claude"]).check(7, "cannot start");
+    project
+        .rapport(&["plan", "-m", "Greet otherwise.", "--agent", command.to_str().unwrap()])
+        .check(0, "Add a greeting");
+    assert_eq!(project.turn_names(), ["01"]);
+    assert!(project.turn_file("01/_context.log").contains("Greet otherwise."));
+}

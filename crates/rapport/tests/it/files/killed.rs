@@ -1,0 +1,81 @@
+//! The crash test of turns: killed with `kill -9` around every durable write of planning and of carrying out, and said
+//! again. What has to come out is written down here, once, and every run is held to it.
+
+use std::os::unix::process::ExitStatusExt as _;
+
+use rapport::agents::rehearsal::scenario::Scenario;
+use rapport_core::Event;
+
+use super::{greeting, without_session};
+use crate::support::project::Project;
+
+const PLAN: &[&str] = &["plan", "-m", "Greet."];
+const RESUME: &[&str] = &["resume", "-y"];
+
+/// Where a process dies: a variable, and what goes before the number of the point.
+const DEATHS: [(&str, &str); 4] = [
+    ("RAPPORT_TRIAL", "kill-before:"),
+    ("RAPPORT_TRIAL", "kill-after:"),
+    ("RAPPORT_TRIAL_ACTIONS", ""),
+    ("RAPPORT_TRIAL_TURNS", ""),
+];
+
+#[test]
+fn killed_around_any_write_of_planning_it_comes_out_the_same() {
+    let killed: usize = DEATHS.iter().map(|death| every_point(*death, PLAN)).sum();
+    assert!(killed >= 14, "there were only {killed} points to be killed at");
+}
+
+#[test]
+fn killed_around_any_write_of_carrying_out_it_comes_out_the_same() {
+    let killed: usize = DEATHS.iter().map(|death| every_point(*death, RESUME)).sum();
+    assert!(killed >= 20, "there were only {killed} points to be killed at");
+}
+
+/// Dies at every point there is, one run after another; gives how many there were.
+fn every_point((variable, order): (&str, &str), command: &[&str]) -> usize {
+    for point in 1..200 {
+        let project = without_session(Scenario::new("plan").respond_with_text(&greeting()));
+        project.rapport(&["new", "add-greeting"]).check(0, "");
+        if command == RESUME {
+            project.rapport(PLAN).check(0, "Add a greeting");
+        }
+        let trial = format!("{order}{point}");
+        let output = project.command().args(command).env(variable, &trial).output().unwrap();
+        finish(&project, &format!("{variable}={trial} {command:?}"));
+        if output.status.signal().is_none() {
+            return point - 1;
+        }
+    }
+    panic!("there is no end of points to be killed at");
+}
+
+/// Says what is missing again, as a person would, and looks at what came out.
+fn finish(project: &Project, story: &str) {
+    project.wait_alone(std::time::Duration::from_secs(5));
+    if !project.folder().join("01/plan.md").exists() {
+        let ran = project.rapport(PLAN);
+        assert_eq!(ran.code(), 0, "{story}: {}", ran.err());
+    }
+    if !project.folder().join("01/report.md").exists() {
+        let ran = project.rapport(RESUME);
+        assert_eq!(ran.code(), 0, "{story}: {}", ran.err());
+    }
+    assert_eq!(project.turn_names(), ["01"], "{story}");
+    assert_eq!(project.turn_file("01/plan.md"), greeting(), "{story}");
+    assert_eq!(project.changes(), [" M README.md", "?? hello.txt"], "{story}");
+    assert_eq!(
+        (project.file("README.md"), project.file("hello.txt")),
+        ("# A friendly app\n".into(), "Hello\n".into())
+    );
+    assert_eq!(project.file(".rapport/memos.yaml"), "- Greetings are in English.\n", "{story}");
+    let report = project.turn_file("01/report.md");
+    assert!(report.contains("3 Total / 3 Approved") && report.contains("Completed"), "{story}: {report}");
+    // Whatever was not sealed is by the next command.
+    project.rapport(&["resume"]).check(2, "nobody can be asked what to plan next");
+    let count = |is: fn(&Event) -> bool| project.facts().iter().filter(|fact| is(fact)).count();
+    assert_eq!(count(|fact| matches!(fact, Event::DraftStarted { .. })), 1, "{story}");
+    assert_eq!(count(|fact| matches!(fact, Event::Sealed { .. })), 1, "{story}");
+    project.rapport(&["undo"]).check(0, "removed: hello.txt").check(0, "restored: README.md");
+    assert_eq!(project.changes(), Vec::<String>::new(), "{story}");
+}

@@ -1,0 +1,159 @@
+//! The whole way of working in a real terminal, with each agent.
+
+use super::{create, greeting, plan, project};
+use crate::support::project::Project;
+use crate::support::pty::Pty;
+
+const DOWN: &str = "\x1b[B";
+
+fn second() -> String {
+    plan("Say goodbye", &[], &[], &[create("bye.txt", "Bye")])
+}
+
+// FILE-28, FILE-30, FILE-33, FILE-34, FILE-35, FILE-41: the summary, the checklist, a preview, what is checked is run.
+// FILE-36, FILE-37: without a preview command and without `code`, previews are shown in the terminal.
+#[test]
+fn file_28_file_33_the_whole_story_in_a_terminal() {
+    let project = project(&[&greeting(), &second(), &second()]);
+    story(&project);
+}
+
+/// new, plan, modify (uncheck one of three), preview, run, report, resume, plan again, branch, tree, undo.
+fn story(project: &Project) {
+    let mut terminal = project.terminal(&["plan", "-m", "Greet."], 100, 30);
+    terminal.wait_for("left 0");
+
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    for line in [
+        "▶ Reviewing Plan: \"Add a greeting\"",
+        "[+] ADD:    hello.txt # what is greeted with",
+        "CREATE: 1 file",
+        "EXECUTE: 1 command",
+    ] {
+        terminal.wait_for(line);
+    }
+    terminal.wait_for("Execute this plan? (a)pprove all / (m)odify / (s)kip / (q)uit ›");
+    terminal.send_until("m", "[✅] EXECUTE");
+    assert!(terminal.is_alternate());
+    // Active Context, its item, Memos, its item, Action Plan, CREATE, EDIT, EXECUTE.
+    terminal.send(&DOWN.repeat(6));
+    terminal.send_until("p", "+ # A friendly app");
+    terminal.send_until("q", "[✅] EXECUTE");
+    terminal.send(DOWN);
+    terminal.send_until(" ", "[ ]  EXECUTE");
+    terminal.send("\r");
+    terminal.wait_for("Partial");
+    terminal.wait_for("left 0");
+    assert_eq!(project.file("hello.txt"), "Hello\n");
+    let report = project.turn_file("01/report.md");
+    assert!(report.contains("3 Total / 2 Approved / 1 Skipped"), "{report}");
+
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("What next?");
+    terminal.send("Say goodbye too.\n\n\n");
+    terminal.wait_for("Say goodbye");
+    terminal.wait_for("left 0");
+    assert_eq!(project.turn_names(), ["01", "02"]);
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("a");
+    terminal.wait_for("Completed");
+    terminal.wait_for("left 0");
+    project.rapport(&["branch", "02"]).check(0, "02-branch-01");
+    project.rapport(&["log", "--tree"]).check(0, "02-branch-01  not planned yet");
+    project.rapport(&["undo"]).check(0, "removed: bye.txt");
+    assert_eq!(project.changes(), [" M README.md", "?? hello.txt"]);
+}
+
+// FILE-31: nothing is done, and a message makes another plan. FILE-32: everything stays as it is.
+#[test]
+fn file_31_file_32_skip_and_quit() {
+    let project = project(&[&greeting(), &second()]);
+    project.plan_turn("Greet.").check(0, "");
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("q");
+    terminal.wait_for("Nothing was done.");
+    terminal.wait_for("left 0");
+    assert!(!project.folder().join("01/report.md").exists());
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("s");
+    terminal.wait_for("What next?");
+    terminal.send("Rather say goodbye.\n\n\n");
+    terminal.wait_for("▶ Reviewing Plan: \"Say goodbye\"");
+    terminal.wait_for("left 0");
+    let report = project.turn_file("01/report.md");
+    assert!(
+        report.contains("Overall Status:** Skipped") && report.contains("Rather say goodbye."),
+        "{report}"
+    );
+    assert_eq!(project.changes(), Vec::<String>::new());
+    assert!(project.turn_file("02/_context.log").contains("Rather say goodbye."));
+}
+
+/// A failure in a terminal offers to take everything back.
+#[test]
+fn a_failure_offers_to_undo() {
+    let failing = plan("Fail", &[], &[], &[create("one.txt", "1"), super::run("exit 1")]);
+    let project = project(&[&failing]);
+    project.plan_turn("x").check(0, "");
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("a");
+    terminal.wait_for("Undo what was done to files?");
+    terminal.send("y\n");
+    terminal.wait_for("removed: one.txt");
+    terminal.wait_for("left 0");
+    assert_eq!(project.changes(), Vec::<String>::new());
+}
+
+/// A message of the plan is a card like any question; the batch goes on with the words that are typed.
+#[test]
+fn file_40_a_message_is_answered_in_the_terminal() {
+    let chat = "### `CHAT_WITH_USER`\n\n- **Description:** Ask.\n\nShip it today?\n".to_owned();
+    let asking = plan("Ask", &[], &[], &[chat, create("shipped.txt", "yes")]);
+    let project = project(&[&asking]);
+    project.plan_turn("x").check(0, "");
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("a");
+    terminal.wait_for("Ship it today?");
+    terminal.send_until("Tomorrow", "Tomorrow");
+    terminal.send_until("\r", "left 0");
+    assert!(project.turn_file("01/report.md").contains("Tomorrow"), "{}", project.turn_file("01/report.md"));
+    assert_eq!(project.file("shipped.txt"), "yes\n");
+}
+
+/// A batch that was killed: what was done is told, and undone.
+#[test]
+fn an_interrupted_batch_is_undone_in_the_terminal() {
+    let project = super::interrupted::cut_off();
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("done         CREATE");
+    terminal.wait_for("(g)o on after it / (u)ndo / (q)uit ›");
+    terminal.send("u\n");
+    terminal.wait_for("removed: a.txt");
+    terminal.wait_for("left 0");
+}
+
+/// The same story, once with the real CLI.
+#[test]
+fn the_whole_story_with_the_real_cli() {
+    let Some(world) = super::word_for_word::World::new(&[greeting(), second(), second()]) else { return };
+    world.project.rapport(&["new", "add-greeting"]).check(0, "");
+    story(&world.project);
+}
+
+/// A terminal that goes away leaves everything as it was.
+#[test]
+fn a_terminal_that_closes_decides_nothing() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("x").check(0, "");
+    let mut terminal: Pty = project.terminal(&["resume"], 80, 24);
+    terminal.wait_for("(q)uit ›");
+    drop(terminal);
+    crate::support::patience::wait_for("rapport to be gone", || project.processes().is_empty().then_some(()));
+    assert_eq!(project.changes(), Vec::<String>::new());
+    assert!(!project.folder().join("01/report.md").exists());
+}

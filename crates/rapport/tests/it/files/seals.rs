@@ -1,0 +1,39 @@
+//! Finished turns are never changed again, and it is noticed when somebody did.
+
+use super::{create, greeting, plan, project};
+
+// FILE-4, FILE-10: a finished turn is immutable.
+#[test]
+fn file_4_a_changed_turn_is_noticed_everywhere() {
+    let second = plan("Second", &[], &[], &[create("a.txt", "a")]);
+    let project = project(&[&greeting(), &second]);
+    project.plan_turn("one").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let report = project.folder().join("01/report.md");
+    let before = std::fs::read(&report).unwrap();
+    std::fs::write(&report, "# Execution Report: another\n").unwrap();
+    let named = "01/report.md was changed, after its turn was finished";
+    project.plan_turn("two").check(3, named).check(3, "--accept-changes");
+    assert_eq!(project.turn_names(), ["01"], "nothing is built on it");
+    for command in [&["status"][..], &["log", "--tree"], &["branch", "01"], &["diff", "01", "01"]] {
+        project.rapport(command).check(0, named);
+    }
+    project.rapport(&["doctor"]).check(0, named);
+    std::fs::write(&report, &before).unwrap();
+    project.rapport(&["status"]).check(0, "");
+    assert!(!project.rapport(&["status"]).err().contains("was changed"), "as it was, it is fine again");
+    std::fs::remove_file(project.folder().join("01/plan.md")).unwrap();
+    project.plan_turn("two").check(3, "01/plan.md is gone");
+    project.rapport(&["plan", "-m", "two", "--accept-changes"]).check(0, "Second");
+}
+
+/// A kill between the report and its seal leaves a turn that the next command seals.
+#[test]
+fn what_is_finished_and_not_sealed_is_sealed_next_time() {
+    let project = project(&[&greeting()]);
+    std::fs::create_dir(project.folder().join("01")).unwrap();
+    std::fs::write(project.folder().join("01/report.md"), "# Execution Report: x\n").unwrap();
+    project.plan_turn("one").check(0, "Turn 02 is shown");
+    std::fs::write(project.folder().join("01/report.md"), "# Execution Report: y\n").unwrap();
+    project.rapport(&["status"]).check(0, "01/report.md was changed");
+}

@@ -1,0 +1,161 @@
+//! Questions of agents reach the phone, whatever runs them, and answers reach the agents.
+
+use rapport_core::{By, Event};
+
+use super::{ANNA, Stage};
+use crate::support::patience::wait_for;
+use crate::support::scenarios::ONE_QUESTION;
+
+const ASKING: &str = r##"
+version: 1
+name: asking
+invocations:
+  - steps:
+      - text: "Let me see."
+      - ask: { questions: [{ question: "Which colour?", options: [{ label: Red, description: "Like fire" }, { label: Blue }] }, { question: "Which shades?", multiSelect: true, options: [{ label: Light }, { label: Dark }, { label: Pale }] }] }
+      - bash: { command: "echo built > built.txt", permission: true }
+    result: "Painted {{answer:1}}, {{answer:2}}."
+"##;
+
+/// The agent's own question tool, several choices with toggles, and a permission with what exactly would run.
+#[tokio::test]
+async fn an_agent_asks_in_the_chat_and_goes_on_with_the_answers() {
+    let stage = Stage::playing(ASKING).await;
+    let anna = stage.anna();
+    anna.types("paint it");
+    let card = anna.sees("Which colour?").await;
+    assert!(card.text().contains("The agent asks") && card.text().contains("Q1 of 2"), "{}", card.text());
+    assert!(card.text().contains("• Red: Like fire"), "{}", card.text());
+    anna.types("blue please");
+    anna.sees("The agent waits for an answer").await;
+    anna.replies_to(card.id, "Green");
+    anna.sees("Which shades?").await;
+    anna.taps("✅ Done").await;
+    assert_eq!(anna.toast().await, "Choose at least one option first.");
+    anna.taps("☐ Light").await;
+    anna.taps("☐ Pale").await;
+    anna.taps("☑ Light").await;
+    anna.taps("☐ Dark").await;
+    stage
+        .server
+        .wait_for("the last toggle", |state| {
+            let labels = |label: &str| state.messages_in(ANNA, None).any(|card| card.button(label).is_some());
+            (labels("☑ Dark") && labels("☑ Pale") && labels("☐ Light")).then_some(())
+        })
+        .await;
+    anna.taps("✅ Done").await;
+    let permission = anna.sees("May the agent use Bash?").await;
+    assert_eq!(permission.marked("pre"), ["echo built > built.txt"]);
+    assert_eq!(permission.buttons()[0], ["Allow once", "Allow always", "Deny"]);
+    anna.taps("Allow once").await;
+    anna.sees("Painted Green, Dark, Pale.").await;
+    assert_eq!(stage.project.file("built.txt"), "built\n");
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// A question of `rapport run` in a terminal: answered on the phone, it goes on in the terminal.
+#[tokio::test]
+async fn a_question_of_a_run_in_a_terminal_is_answered_on_the_phone() {
+    let stage = Stage::playing(ONE_QUESTION).await;
+    let anna = stage.anna();
+    let run = stage.project.start(&["paint it"], &[]);
+    let card = anna.sees("Which colour?").await;
+    assert!(card.text().contains("paint it"), "{}", card.text());
+    anna.taps("Blue").await;
+    anna.sees("Plan Ready").await;
+    anna.taps("✅ Confirm & Start").await;
+    assert_eq!(run.finish(), 0);
+    assert_eq!(stage.project.file("paint.txt"), "Blue\n");
+    let by = stage.project.facts().into_iter().find_map(|fact| match fact {
+        Event::Answered { by, .. } => Some(by),
+        _ => None,
+    });
+    assert_eq!(by, Some(By::Person { channel: "telegram".into(), id: ANNA.to_string() }));
+}
+
+/// Answered elsewhere: the card shows it, without buttons.
+#[tokio::test]
+async fn an_answer_in_the_terminal_shows_on_the_phone() {
+    let stage = Stage::playing(ONE_QUESTION).await;
+    let anna = stage.anna();
+    let _run = stage.project.start(&["paint it"], &[]);
+    let card = anna.sees("Which colour?").await;
+    stage.project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    let shown = anna.sees("✅ Red").await;
+    assert_eq!(shown.id, card.id);
+    assert!(shown.buttons().is_empty() && shown.text().contains("Answered by"), "{}", shown.text());
+    anna.taps_on(&card, "Blue");
+    assert_eq!(anna.toast().await, "Already answered: Red");
+}
+
+/// Nobody runs it any more: the answer takes it up here, and it goes on.
+#[tokio::test]
+async fn an_answer_takes_up_what_nobody_runs() {
+    let stage = Stage::playing(ONE_QUESTION).await;
+    let anna = stage.anna();
+    let run = stage.project.start(&["paint it"], &[]);
+    anna.sees("Which colour?").await;
+    run.kill();
+    anna.taps("Blue").await;
+    anna.taps("✅ Confirm & Start").await;
+    wait_for("the work", || (stage.project.file("paint.txt") == "Blue\n").then_some(()));
+}
+
+/// What waits, the oldest first, with buttons that show it again.
+#[tokio::test]
+async fn status_lists_what_waits_and_jumps_to_it() {
+    let stage = Stage::playing(super::AUTH).await;
+    let anna = stage.anna();
+    anna.types("/status");
+    anna.sees("Nothing waits for you").await;
+    anna.types("/plan add JWT authentication");
+    let first = anna.sees("Q1 of 3").await;
+    anna.types("/status");
+    let list = anna.sees("Waiting for you").await;
+    assert!(list.text().contains("1. Which framework? (just now)"), "{}", list.text());
+    anna.taps("1. Which framework?").await;
+    let again = anna.sees_last("Q1 of 3").await;
+    assert_ne!(again.id, first.id);
+    anna.taps_on(&again, "Fastify");
+    anna.sees("Q2 of 3").await;
+}
+
+/// One reminder, which can be answered itself.
+#[tokio::test]
+async fn somebody_is_reminded_once() {
+    let mut stage = Stage::quiet(super::AUTH).await;
+    stage.serve_with(&[("RAPPORT_TELEGRAM_REMIND", "1s")]);
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
+    let reminder = anna.sees("Still waiting for your answer").await;
+    anna.taps_on(&reminder, "Express");
+    anna.sees("Q2 of 3").await;
+    stage
+        .server
+        .wait_for("both cards without buttons", |state| {
+            let asked = state.messages_in(ANNA, None).filter(|card| card.text().contains("Q1 of 3"));
+            (asked.filter(|card| card.buttons().is_empty()).count() == 2).then_some(())
+        })
+        .await;
+}
+
+/// All as recommended: each question is answered as a tap would.
+#[tokio::test]
+async fn all_as_recommended_answers_the_whole_round() {
+    let scenario = r##"
+version: 1
+name: recommended
+batches:
+  - questions:
+      - { question: "Theme?", options: [{ label: Dark, value: dark, recommended: true }, { label: Light, value: light }] }
+      - { question: "Switch?", options: [{ label: Header, value: header }, { label: Menu, value: menu, recommended: true }] }
+invocations: [{ result: "Done." }]
+"##;
+    let stage = Stage::playing(scenario).await;
+    let anna = stage.anna();
+    anna.types("/plan dark mode");
+    anna.taps("⭐ All as recommended").await;
+    let plan = anna.sees("Plan Ready").await;
+    assert!(plan.text().contains("Q1: Theme? → Dark\nQ2: Switch? → Menu"), "{}", plan.text());
+}

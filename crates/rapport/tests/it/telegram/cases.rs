@@ -1,0 +1,281 @@
+//! TC01 to TC12, under their names.
+
+use rapport_core::{Aim, Event};
+use serde_json::{Value, json};
+
+use super::{ANNA, AUTH, Stage};
+use crate::support::patience::wait_for;
+use crate::support::telegram::Person;
+
+const TASK: &str = "add JWT authentication";
+
+/// Answers all four questions, and waits for the plan.
+pub(super) async fn answer_all(anna: &Person) {
+    for label in ["Express", "No", "None", "Cookies"] {
+        anna.taps(label).await;
+    }
+    anna.sees("Plan Ready").await;
+}
+
+/// CHAT-2, CHAT-6, CHAT-12, CHAT-17, CHAT-23, CHAT-37.
+#[tokio::test]
+async fn tc01_plan_starts_the_questions() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {TASK}"));
+    let card = anna.sees("Q1 of 3").await;
+    assert_eq!(
+        card.text(),
+        "📋 Planning: add JWT authentication\n━━━━━━━━━━━━━━━━━━━━━━\nQ1 of 3 ▓▓▓░░░░░░░ 33%\n\nWhich framework?"
+    );
+    assert_eq!(card.marked("bold"), ["Planning: add JWT authentication"]);
+    let buttons = [vec!["Express", "Fastify"], vec!["✍️ Type your own"], vec!["✖ Cancel"]];
+    assert_eq!(card.buttons(), buttons);
+    let file = stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
+    assert_eq!(file["currentQuestionIndex"], 0);
+    assert_eq!(file["chatId"], ANNA);
+    assert_eq!(file["task"], TASK);
+    assert_eq!(
+        (&file["goal"], &file["description"]),
+        (&json!("jwt-auth"), &json!("implement-jwt-auth-system"))
+    );
+    assert_eq!(file["answers"], json!([null, null, null]));
+    assert!(stage.prompts().is_empty(), "no agent for the questions (CHAT-1, CHAT-42)");
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// CHAT-16, CHAT-24.
+#[tokio::test]
+async fn tc02_a_button_advances() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {TASK}"));
+    let first = anna.sees("Q1 of 3").await;
+    anna.taps_data("iq:a:0:1");
+    let second = anna.sees("Q2 of 3").await;
+    assert_ne!(first.id, second.id, "a new message makes a sound");
+    let file = stage.filed(ANNA, "the answer", |file| file["answers"][0] == "fastify");
+    assert_eq!(file["currentQuestionIndex"], 1);
+    let old = stage.server.wait_for("the buttons to be gone", |state| {
+        let card = state.message(ANNA, first.id)?;
+        card.buttons().is_empty().then(|| card.clone())
+    });
+    assert!(old.await.text().ends_with("Which framework?\n\n✅ Fastify"));
+    assert_eq!(second.buttons().last().unwrap(), &["← Back", "✖ Cancel"]);
+}
+
+/// CHAT-25.
+#[tokio::test]
+async fn tc03_free_text_is_taken_where_it_is_allowed() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {TASK}"));
+    anna.sees("Q1 of 3").await;
+    anna.types("custom answer");
+    anna.sees("Q2 of 3").await;
+    let file = stage.filed(ANNA, "the answer", |file| file["answers"][0] == "custom answer");
+    assert_eq!(file["currentQuestionIndex"], 1);
+}
+
+/// CHAT-26.
+#[tokio::test]
+async fn tc04_free_text_is_not_taken_where_it_is_not_allowed() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {TASK}"));
+    anna.taps("Express").await;
+    anna.sees("Q2 of 3").await;
+    let before = stage.filed(ANNA, "the answer", |file| file["answers"][0] == "express");
+    anna.types("something");
+    let hint = anna.sees("Please use the buttons").await;
+    assert_eq!(hint.text(), "Please use the buttons to answer ☝️");
+    assert_eq!(stage.file(ANNA), Some(before));
+    assert_eq!(stage.sessions_for(&Aim::Chat), 0, "it is not passed on");
+}
+
+/// CHAT-27.
+#[tokio::test]
+async fn tc05_back_returns_to_the_question_before() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {TASK}"));
+    anna.taps("Express").await;
+    anna.taps("No").await;
+    anna.sees("Q3 of 3").await;
+    anna.taps_data("iq:back");
+    let card = anna.sees("Q2 of 3").await;
+    assert!(card.button("No").is_some());
+    let file = stage.filed(ANNA, "the step back", |file| file["currentQuestionIndex"] == 1);
+    assert_eq!(file["answers"][2], Value::Null);
+    anna.taps("Yes, 7 days").await;
+    anna.sees("Q3 of 3").await;
+    stage.filed(ANNA, "the other answer", |file| file["answers"][1] == "yes");
+}
+
+/// CHAT-10, CHAT-28, CHAT-29, CHAT-39.
+#[tokio::test]
+async fn tc06_the_edit_menu_lists_all_questions() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {TASK}"));
+    answer_all(&anna).await;
+    let summary = anna.sees_last("Plan Ready").await;
+    let path = ".claude/todos/jwt-auth/implement-jwt-auth-system.md";
+    assert_eq!(
+        summary.text(),
+        format!(
+            "✅ Plan Ready\n━━━━━━━━━━━━━━━━━━━━━━\nTask: {TASK}\n\nQ1: Which framework? → Express\n\
+             Q2: Refresh tokens? → No\nQ3: Existing auth? → None\nQ4: Where are tokens kept? → Cookies\n\n\
+             📁 Saved to: {path}"
+        )
+    );
+    assert_eq!(summary.buttons()[0], ["✅ Confirm & Start", "✏️ Edit Answers"]);
+    let file = stage.filed(ANNA, "the plan", |file| file["state"] == "CONFIRMING");
+    assert_eq!(file["planPath"], path);
+    assert_eq!(file["completedQA"].as_array().unwrap().len(), 4);
+    anna.taps_data("iq:edit");
+    let menu = anna.sees("Edit Answers").await;
+    assert_eq!(menu.buttons().len(), 5, "four questions and the way back");
+    anna.taps_data("iq:eq:1");
+    let question = anna.sees("Refresh tokens?").await;
+    assert!(question.text().contains("So far: No"), "{}", question.text());
+    anna.taps("Yes, 7 days").await;
+    anna.sees("Q2: Refresh tokens? → Yes, 7 days").await;
+    let plan = wait_for("the plan to be written anew", || {
+        let plan = stage.project.file(path);
+        plan.contains("Yes, 7 days").then_some(plan)
+    });
+    assert!(!plan.contains("A: No\n"), "{plan}");
+    stage.filed(ANNA, "the changed pair", |file| file["completedQA"][1]["answer"] == "yes");
+}
+
+/// CHAT-1, CHAT-9, CHAT-30, CHAT-40, CHAT-41.
+#[tokio::test]
+async fn tc07_confirm_saves_the_plan_and_starts_the_agent_once() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {TASK}"));
+    for label in ["Express", "No", "None"] {
+        anna.taps(label).await;
+    }
+    anna.sees("Checking for follow-up questions...").await;
+    anna.taps("Cookies").await;
+    anna.sees("Plan Ready").await;
+    anna.taps_data("iq:confirm");
+    let starting = anna.sees("🚀 Starting...").await;
+    assert_eq!(starting.text(), "🚀 Starting...");
+    let ended = anna.sees("Done").await;
+    assert!(ended.text().contains("auth.txt"), "{}", ended.text());
+    anna.sees("Auth is in place.").await;
+    let plan = stage.project.file(".claude/todos/jwt-auth/implement-jwt-auth-system.md");
+    for part in [
+        "# Plan: add JWT authentication",
+        "**Branch:** main",
+        "**Q: Which framework?**\nA: Express",
+        "Cookies",
+    ] {
+        assert!(plan.contains(part), "{part} in {plan}");
+    }
+    let prompts = stage.prompts();
+    let told: Vec<_> = prompts.iter().filter(|prompt| prompt.contains(TASK)).collect();
+    assert_eq!(told.len(), 1, "one agent for the task: {prompts:?}");
+    for answer in ["Express", "No", "None", "Cookies"] {
+        assert!(told[0].contains(answer), "{answer} in {}", told[0]);
+    }
+    stage.unfiled(ANNA);
+    assert_eq!(stage.project.file("auth.txt"), "done\n");
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// CHAT-20, CHAT-46: killed at the second question, and started again.
+#[tokio::test]
+async fn tc08_a_session_outlives_a_restart() {
+    let mut stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {TASK}"));
+    anna.taps("Express").await;
+    let second = anna.sees("Q2 of 3").await;
+    stage.filed(ANNA, "the answer", |file| file["currentQuestionIndex"] == 1);
+    stage.kill();
+    stage.serve();
+    anna.taps_on(&second, "No");
+    anna.sees("Q3 of 3").await;
+    let file = stage.filed(ANNA, "the answer", |file| file["answers"][1] == "no");
+    assert_eq!(file["answers"][0], "express");
+    anna.taps("None").await;
+    anna.taps("Cookies").await;
+    anna.sees("Plan Ready").await;
+}
+
+/// CHAT-19.
+#[tokio::test]
+async fn tc09_two_people_are_independent() {
+    let mut stage = Stage::quiet(AUTH).await;
+    stage.serve_with(&[("TELEGRAM_USER_ID", "42,43")]);
+    let (anna, bert) = (stage.anna(), stage.server.person(43, "Bert"));
+    anna.types(&format!("/plan {TASK}"));
+    anna.taps("Express").await;
+    anna.sees("Q2 of 3").await;
+    bert.types("/plan add a search");
+    bert.sees("Q1 of 3").await;
+    let before = stage.filed(43, "Bert's file", |file| file["task"] == "add a search");
+    anna.taps("No").await;
+    anna.sees("Q3 of 3").await;
+    stage.filed(ANNA, "Anna's answer", |file| file["currentQuestionIndex"] == 2);
+    assert_eq!(stage.file(43), Some(before));
+}
+
+/// CHAT-31: and the next message is ordinary chat.
+#[tokio::test]
+async fn tc10_cancel_clears_the_session() {
+    let scenario = AUTH.replace("invocations:\n", "invocations:\n  - result: \"Hello, Anna.\"\n");
+    let stage = Stage::playing(&scenario).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {TASK}"));
+    let card = anna.sees("Q1 of 3").await;
+    stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
+    anna.taps_data("iq:cancel");
+    let cancelled = anna.sees("❌").await;
+    assert_eq!(cancelled.text(), "❌ Planning cancelled.");
+    stage.unfiled(ANNA);
+    anna.types("hello");
+    anna.sees("Hello, Anna.").await;
+    anna.taps_on(&card, "Express");
+    assert_eq!(anna.toast().await, "This is not asked any more.");
+}
+
+/// CHAT-3, CHAT-32, CHAT-33, CHAT-35, CHAT-36: the agent of a chat is told how to ask.
+#[tokio::test]
+async fn tc11_the_json_signal_becomes_questions() {
+    let signal = r##"{"interactive": true, "goal": "fix-auth", "description": "fix-the-auth-bug", "questions": [{"id": "q1", "question": "Which bug?", "options": [{"label": "Login", "value": "login"}, {"label": "Logout", "value": "logout"}], "allowFreeText": false}]}"##;
+    let scenario = format!("version: 1\nname: signal\ninvocations:\n  - result: '{signal}'\n");
+    let stage = Stage::playing(&scenario).await;
+    let anna = stage.anna();
+    anna.types("I need to fix the auth bug");
+    let card = anna.sees("Q1 of 1").await;
+    assert!(card.text().contains("Planning: I need to fix the auth bug"), "{}", card.text());
+    assert!(!anna.screen().contains("interactive"), "{}", anna.screen());
+    let file = stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
+    assert_eq!(file["questions"][0]["options"][1], json!({ "label": "Logout", "value": "logout" }));
+    anna.taps("Login").await;
+    anna.sees("Plan Ready").await;
+    let planned = stage.sessions().into_iter().filter(|(_, _, facts)| {
+        facts.iter().any(|fact| matches!(fact, Event::Created(created) if created.grown_from.is_some()))
+    });
+    assert_eq!(planned.count(), 1);
+    let started = stage.project.agent_arguments();
+    assert!(started.iter().any(|words| words.contains(r#"\"interactive\": true"#)), "{started:?}");
+}
+
+/// CHAT-4.
+#[tokio::test]
+async fn tc12_plan_without_a_task_shows_usage() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan");
+    let usage = anna.sees("Usage").await;
+    assert_eq!(usage.text(), "Usage: /plan <task description>");
+    anna.types("/plan   ");
+    anna.sees("Usage: /plan <task description>").await;
+    assert!(stage.sessions().is_empty());
+}

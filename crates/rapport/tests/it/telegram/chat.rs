@@ -1,0 +1,134 @@
+//! Ordinary messages: the agent of the chat.
+
+use rapport_core::Aim;
+
+use super::{ANNA, Stage};
+
+/// One conversation, one process, formatted replies; `/new` begins another. CHAT-34: broken JSON is an ordinary reply.
+#[tokio::test]
+async fn messages_go_to_the_agent_of_the_chat() {
+    let scenario = r##"
+version: 1
+name: chatting
+invocations:
+  - result: "It is **fine**, see `main.rs`."
+  - result: '{"interactive": true, "questions": [oops'
+  - result: "Third."
+"##;
+    let stage = Stage::playing(scenario).await;
+    let anna = stage.anna();
+    anna.types("how is it?");
+    let reply = anna.sees("It is fine").await;
+    assert_eq!(
+        (reply.marked("bold"), reply.marked("code")),
+        (vec!["fine".to_owned()], vec!["main.rs".to_owned()])
+    );
+    anna.types("and now?");
+    anna.sees("questions").await;
+    assert_eq!(
+        (stage.sessions_for(&Aim::Chat), stage.prompts().len()),
+        (1, 1),
+        "one conversation, one process"
+    );
+    anna.types("/new");
+    anna.sees("A new conversation begins").await;
+    anna.types("again");
+    anna.sees("It is fine").await;
+    assert_eq!(stage.sessions_for(&Aim::Chat), 2);
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// Long replies are split, very long ones are a file.
+#[tokio::test]
+async fn long_replies_are_split_or_sent_as_a_file() {
+    let long: String = (1..=400).map(|n| format!("Line {n} of a long reply. ")).collect();
+    let huge: String = (1..=2000).map(|n| format!("Line {n} of a huge reply. ")).collect();
+    let scenario =
+        format!("version: 1\nname: long\ninvocations:\n  - result: \"{long}\"\n  - result: \"{huge}\"\n");
+    let stage = Stage::playing(&scenario).await;
+    let anna = stage.anna();
+    anna.types("tell me");
+    anna.sees("Line 400 of a long reply.").await;
+    assert!(stage.server.messages(ANNA).iter().filter(|message| message.is_by_bot()).count() > 1);
+    anna.types("more");
+    stage.server.called("sendDocument", 1).await;
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// CHAT-45: the commands are listed, in the menu and in `/help`.
+#[tokio::test]
+async fn help_lists_the_commands() {
+    let stage = Stage::playing(super::AUTH).await;
+    let anna = stage.anna();
+    for command in ["/start", "/help"] {
+        anna.types(command);
+        let help = anna.sees("/plan — ").await;
+        for name in ["/status", "/cancel", "/new", "/help"] {
+            assert!(help.text().contains(name), "{}", help.text());
+        }
+    }
+    let menu = stage.server.called("setMyCommands", 1).await;
+    assert!(menu[0].parameters["commands"].to_string().contains("plan"));
+    anna.types("/nonsense");
+    anna.sees("I do not know /nonsense").await;
+    anna.types("/cancel");
+    anna.sees("There is nothing to cancel here.").await;
+}
+
+/// What it does, in one message that is edited in place and goes when it is done.
+#[tokio::test]
+async fn a_long_turn_shows_what_it_does() {
+    let scenario = r##"
+version: 1
+name: slow
+invocations:
+  - steps:
+      - tool: { name: Read, input: { file_path: "src/main.rs" }, result: "fn main() {}" }
+      - delay: 12000
+    result: "Read it."
+"##;
+    let stage = Stage::playing(scenario).await;
+    let anna = stage.anna();
+    anna.types("read it");
+    let progress = anna.sees("⏳").await;
+    stage.server.called("sendChatAction", 2).await;
+    anna.sees("Read it.").await;
+    stage
+        .server
+        .wait_for("the message about progress to be gone", |state| {
+            state
+                .message(ANNA, progress.id)
+                .is_none_or(|message| !state.messages_in(ANNA, None).any(|m| m.id == message.id))
+                .then_some(())
+        })
+        .await;
+}
+
+/// What is written while the agent works is told to it afterwards, in order; at some point it is too much.
+#[tokio::test]
+async fn messages_wait_in_a_queue_that_has_an_end() {
+    let scenario = r##"
+version: 1
+name: queue
+invocations:
+  - steps: [{ delay: 8000 }]
+    result: "First."
+  - result: "All of it."
+"##;
+    let stage = Stage::playing(scenario).await;
+    let anna = stage.anna();
+    anna.types("begin");
+    stage.server.called("sendChatAction", 1).await;
+    for number in 1..=51 {
+        anna.types(&format!("more {number}"));
+    }
+    let full = anna.sees("Too many pending messages").await;
+    assert_eq!(full.text(), "Too many pending messages. Please wait for the current ones to complete.");
+    anna.sees("All of it.").await;
+    let told = stage.sessions().into_iter().flat_map(|(_, _, facts)| facts).filter_map(|fact| match fact {
+        rapport_core::Event::TurnStarted { prompt, .. } => Some(prompt),
+        _ => None,
+    });
+    let queued: Vec<_> = (1..=50).map(|number| format!("more {number}")).collect();
+    assert_eq!(told.collect::<Vec<_>>(), ["begin".to_owned(), queued.join("\n\n")]);
+}

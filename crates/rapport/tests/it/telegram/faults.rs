@@ -1,0 +1,85 @@
+//! A token that is wrong, a Telegram that is away, a disk that is full of something else.
+
+use super::{ANNA, AUTH, Stage};
+use crate::support::patience::wait_for;
+use crate::support::telegram::{Door, Fault};
+
+/// No token, a wrong one, and one that another process serves: told, with what to do.
+#[tokio::test]
+async fn tokens_that_do_not_work_are_told() {
+    let mut stage = Stage::quiet(AUTH).await;
+    let none = stage.project.command().args(["serve"]).env_remove("TELEGRAM_BOT_TOKEN").output().unwrap();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("@BotFather"));
+    for wrong in ["111:not-the-right-one", "nonsense"] {
+        let ran = stage.project.command().args(["serve"]).env("TELEGRAM_BOT_TOKEN", wrong).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(2), "{said}");
+        assert!(said.contains("does not accept the bot's token") && !said.contains(wrong), "{said}");
+    }
+    stage.serve();
+    wait_for("the bot to be served", || stage.printed().contains("serving").then_some(()));
+    let second = stage.project.rapport(&["serve"]);
+    second.check(5, "this bot is served already by process");
+    stage.project.rapport(&["doctor"]).check(0, "one person may use it, served on this machine");
+    assert_eq!(stage.stop(), 0);
+    stage.project.rapport(&["doctor"]).check(0, "not served just now");
+}
+
+/// Telegram goes away in the middle of a round, and comes back: nothing is lost, and it is told once.
+#[tokio::test]
+async fn telegram_may_be_down_for_a_while() {
+    let mut stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
+    stage.server.goes_down(Door::Refusing).await;
+    wait_for("it to be told", || stage.printed().contains("cannot be reached").then_some(()));
+    anna.types("Koa");
+    stage.server.comes_back().await;
+    anna.sees("Q2 of 3").await;
+    assert_eq!(stage.printed().matches("cannot be reached since").count(), 1, "{}", stage.printed());
+    assert_eq!(stage.stop(), 0);
+    let token = stage.server.token().split_once(':').unwrap().1;
+    assert!(!stage.printed().contains(token));
+}
+
+/// Too many requests in the middle of a round: the card comes after the pause, once.
+#[tokio::test]
+async fn too_many_requests_are_waited_out() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
+    stage.server.fault("sendMessage", Fault::TooManyRequests { retry_after: 3 });
+    anna.taps("Express").await;
+    anna.sees("Q2 of 3").await;
+    let cards = stage.server.messages(ANNA).iter().filter(|card| card.text().contains("Q2 of 3")).count();
+    assert_eq!(cards, 1);
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// The plan cannot be written when it is confirmed: told, and tried again when it can.
+#[tokio::test]
+async fn a_plan_that_cannot_be_written_can_be_tried_again() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    super::cases::answer_all(&anna).await;
+    let folder = stage.project.root().join(".claude/todos/jwt-auth");
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "in the way").unwrap();
+    anna.taps("✅ Confirm & Start").await;
+    let failed = anna.sees("❌").await;
+    assert!(
+        failed.text().contains("Your plan is saved") || failed.text().contains("Cannot go on"),
+        "{}",
+        failed.text()
+    );
+    assert!(stage.prompts().is_empty(), "no agent without a plan");
+    std::fs::remove_file(&folder).unwrap();
+    anna.taps("🔁 Try again").await;
+    anna.sees("Auth is in place.").await;
+    let plan = stage.project.file(".claude/todos/jwt-auth/implement-jwt-auth-system.md");
+    assert!(plan.contains("Cookies"), "{plan}");
+}

@@ -1,0 +1,77 @@
+//! Files that an older relay left behind are taken over (CHAT-13, CHAT-18, CHAT-20).
+
+use serde_json::{Value, json};
+
+use super::{ANNA, AUTH, Stage};
+
+fn left(extra: &Value) -> Value {
+    let option = |label: &str| json!({ "label": label, "value": label.to_lowercase() });
+    let question = |id: &str, text: &str| json!({ "id": id, "question": text, "options": [option("Yes"), option("No")], "allowFreeText": false, "multiSelect": false });
+    let mut file = json!({
+        "sessionId": "3f0e8a52-6d0c-4a36-9f7c-0d3c1a7d5a11",
+        "chatId": ANNA,
+        "state": "COLLECTING",
+        "task": "add JWT authentication",
+        "goal": "jwt-auth",
+        "description": "implement-jwt-auth-system",
+        "questions": [question("q1", "Cookies?"), question("q2", "Refresh?"), question("q3", "Roles?")],
+        "answers": ["yes", null, null],
+        "currentQuestionIndex": 1,
+        "createdAt": "2026-02-18T13:18:06Z",
+        "updatedAt": "2026-02-18T13:18:06Z",
+    });
+    for (name, value) in extra.as_object().unwrap() {
+        file[name] = value.clone();
+    }
+    file
+}
+
+async fn taken_over(extra: Value) -> Stage {
+    let mut stage = Stage::quiet(AUTH).await;
+    let folder = stage.project.path("home/.rapport/sessions");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("{ANNA}-interactive.json")), left(&extra).to_string()).unwrap();
+    std::fs::write(folder.join("77-interactive.json"), "{ broken").unwrap();
+    stage.serve();
+    stage
+}
+
+/// One that knows nothing of rounds goes on at the same question, with its answers.
+#[tokio::test]
+async fn an_old_file_goes_on_where_it_was() {
+    let mut stage = taken_over(json!({})).await;
+    let anna = stage.anna();
+    anna.sees("Q2 of 3").await;
+    stage.kill();
+    stage.serve();
+    anna.taps("No").await;
+    anna.sees("Q3 of 3").await;
+    let file = stage.filed(ANNA, "the answers", |file| file["answers"] == json!(["yes", "no", null]));
+    assert_eq!(file["sessionId"], "3f0e8a52-6d0c-4a36-9f7c-0d3c1a7d5a11");
+    assert_eq!(file["round"], 1);
+    assert_eq!(stage.sessions().len(), 1, "taken over once");
+}
+
+/// One in its second round keeps its rounds; one that was being carried out waits for confirmation again.
+#[tokio::test]
+async fn rounds_and_what_was_interrupted_are_kept() {
+    let stage = taken_over(json!({
+        "round": 2, "currentBatchStart": 2, "currentQuestionIndex": 2, "answers": ["yes", "no", null],
+        "completedQA": [{ "question": "Cookies?", "answer": "yes" }, { "question": "Refresh?", "answer": "no" }],
+    })).await;
+    let anna = stage.anna();
+    let card = anna.sees("Q3 of 3").await;
+    assert_eq!(card.buttons().last().unwrap(), &["✖ Cancel"], "no way back into an earlier round");
+    let file = stage.filed(ANNA, "the round", |file| file["round"] == 2);
+    assert_eq!((&file["currentBatchStart"], file["completedQA"].as_array().unwrap().len()), (&json!(2), 2));
+
+    let stage = taken_over(
+        json!({ "state": "EXECUTING", "answers": ["yes", "no", "yes"], "currentQuestionIndex": 3 }),
+    )
+    .await;
+    let anna = stage.anna();
+    let plan = anna.sees("Plan Ready").await;
+    assert!(plan.text().contains("Q3: Roles? → Yes"), "{}", plan.text());
+    anna.taps("✅ Confirm & Start").await;
+    anna.sees("Auth is in place.").await;
+}

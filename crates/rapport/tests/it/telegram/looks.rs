@@ -1,0 +1,112 @@
+//! How cards look, drawn from facts alone (CHAT-37 to CHAT-39, CHAT-44: what is shown is made without sending anything).
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use rapport::channels::telegram::flow::card::{self, Card};
+use rapport::channels::telegram::flow::mirror::Mirror;
+use rapport_core::{
+    Aim, Asker, By, Choice, Clarifier, ConversationId, Created, Entry, Event, Question, QuestionId, Room,
+    RoundId, SessionId, Terms,
+};
+
+fn anna() -> By {
+    By::Person { channel: "telegram".into(), id: "42".into() }
+}
+
+fn question(number: usize, labels: &[&str]) -> Question {
+    Question {
+        id: QuestionId::new(format!("q{number}")),
+        text: format!("Question {number}?"),
+        header: None,
+        options: labels.iter().map(|label| Choice::plain(*label)).collect(),
+        multi: false,
+        free_text: false,
+        purpose: Default::default(),
+    }
+}
+
+/// A planned session in which these are asked, and so many answered.
+fn mirror(questions: Vec<Question>, answered: usize) -> Mirror {
+    let created = Created {
+        task: "add dark mode".into(),
+        project: "/app".into(),
+        conversation: ConversationId::new("4f1c"),
+        by: anna(),
+        aim: Aim::Work,
+        terms: Terms { clarifier: Clarifier::Planner, max_rounds: 3, ..Terms::default() },
+        branched_from: None,
+        room: Some(Room { chat: 42, topic: None }),
+        grown_from: None,
+        request: None,
+    };
+    let answer = |question: &Question| Event::Answered {
+        question: question.id.clone(),
+        answer: rapport_core::Answer { values: vec![question.options[0].value.clone()], text: None },
+        by: anna(),
+    };
+    let given: Vec<_> = questions.iter().take(answered).map(answer).collect();
+    let asked = Event::Asked { round: RoundId(1), asker: Asker::Planner, questions };
+    let facts = [vec![Event::Created(created), asked], given].concat();
+    Mirror::open(&Entry { seq: 1, at: Timestamp::UNIX_EPOCH, facts }).unwrap()
+}
+
+fn drawn(mirror: &Mirror) -> Card {
+    card::open(&SessionId::new("s"), mirror, &mirror.focus()[0], &BTreeSet::new()).unwrap()
+}
+
+fn labels(card: &Card) -> Vec<Vec<&str>> {
+    card.rows.iter().map(|row| row.iter().map(|(label, _)| label.as_str()).collect()).collect()
+}
+
+/// `Q1 of 4 ▓▓░░░░░░░░ 25%`, and so on.
+#[test]
+fn chat_37_the_bar_counts_the_question_in_hand() {
+    let cases = [
+        (1, 0, "Q1 of 1 ▓▓▓▓▓▓▓▓▓▓ 100%"),
+        (4, 0, "Q1 of 4 ▓▓░░░░░░░░ 25%"),
+        (4, 1, "Q2 of 4 ▓▓▓▓▓░░░░░ 50%"),
+        (3, 1, "Q2 of 3 ▓▓▓▓▓▓░░░░ 66%"),
+        (7, 6, "Q7 of 7 ▓▓▓▓▓▓▓▓▓▓ 100%"),
+    ];
+    for (of, answered, line) in cases {
+        let questions = (1..=of).map(|number| question(number, &["Yes", "No"])).collect();
+        let card = drawn(&mirror(questions, answered));
+        assert_eq!(card.text.words().lines().nth(2), Some(line));
+    }
+}
+
+/// Short labels share a row of three, long ones have one each; Back is not on the first question.
+#[test]
+fn chat_37_rows_fit_their_labels() {
+    let short = drawn(&mirror(vec![question(1, &["A", "B", "C", "D"])], 0));
+    assert_eq!(labels(&short), [vec!["A", "B", "C"], vec!["D"], vec!["✖ Cancel"]]);
+    let long = drawn(&mirror(vec![question(1, &["Something rather long", "B"])], 0));
+    assert_eq!(labels(&long), [vec!["Something rather long"], vec!["B"], vec!["✖ Cancel"]]);
+    let second = drawn(&mirror(vec![question(1, &["A"]), question(2, &["A"])], 1));
+    assert_eq!(labels(&second), [vec!["A"], vec!["← Back", "✖ Cancel"]]);
+    let free = drawn(&mirror(vec![Question { free_text: true, ..question(1, &["A"]) }], 0));
+    assert_eq!(labels(&free), [vec!["A"], vec!["✍️ Type your own"], vec!["✖ Cancel"]]);
+}
+
+/// CHAT-21: whatever is asked, every button is within 64 bytes.
+#[test]
+fn chat_21_buttons_are_short() {
+    let long = "x".repeat(300);
+    let questions: Vec<_> = (1..=120).map(|number| question(number, &[&long, "B", "C", "D"])).collect();
+    let mirror = mirror(questions, 110);
+    let id = SessionId::new("20260124-a-session-with-a-very-long-name-that-goes-on-and-on-and-on-and-on");
+    let card = card::open(&id, &mirror, &mirror.focus()[0], &BTreeSet::new()).unwrap();
+    let buttons: Vec<_> = card.rows.iter().flatten().collect();
+    assert!(buttons.iter().all(|(label, data)| data.len() <= 64 && !label.is_empty()), "{buttons:?}");
+}
+
+/// CHAT-24: an answered card shows the choice, and who made it elsewhere.
+#[test]
+fn chat_24_an_answered_card_shows_the_answer() {
+    let mirror = mirror(vec![question(1, &["Dark", "Light"]), question(2, &["A"])], 1);
+    let text = card::closed(&mirror, &QuestionId::new("q1")).unwrap();
+    assert!(text.words().ends_with("Question 1?\n\n✅ Dark"), "{}", text.words());
+    let text = card::closed(&mirror, &QuestionId::new("q2")).unwrap();
+    assert!(text.words().ends_with("Asked again below."), "{}", text.words());
+}

@@ -1,0 +1,109 @@
+//! Who may do what: the bot is closed unless opened, and every tap is answered once.
+
+use rapport_core::Aim;
+use serde_json::Value;
+
+use super::{ANNA, AUTH, Stage};
+use crate::support::patience::wait_for;
+use crate::support::telegram::State;
+
+/// A stranger is told so, and nothing else.
+#[tokio::test]
+async fn a_stranger_is_not_served() {
+    let stage = Stage::playing(AUTH).await;
+    let (anna, eve) = (stage.anna(), stage.server.person(66, "Eve"));
+    eve.types("/plan take over");
+    let told = eve.sees("private").await;
+    assert_eq!(told.text(), "This bot is private.");
+    anna.types("/plan add JWT authentication");
+    let card = anna.sees("Q1 of 3").await;
+    let before = stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
+    let here = eve.in_group(ANNA, None);
+    let tap = here.taps_on(&card, "Express");
+    assert_eq!(here.toast_of(&tap).await, "This bot is private.");
+    assert_eq!(stage.file(ANNA), Some(before));
+    assert_eq!(stage.sessions_for(&Aim::Work), 1);
+}
+
+/// Nobody is allowed: a code is shown, and whoever sends it is served from then on, also after a restart.
+#[tokio::test]
+async fn pairing_lets_the_first_person_in() {
+    let mut stage = Stage::quiet(AUTH).await;
+    let nobody = [("TELEGRAM_USER_ID", "")];
+    stage.serve_with(&nobody);
+    let code = wait_for("the code", || {
+        let printed = stage.printed();
+        let line = printed.lines().find(|line| line.contains("nobody may use this bot yet"))?;
+        let line: Value = serde_json::from_str(line).ok()?;
+        line["message"].as_str()?.rsplit(' ').next().map(str::to_owned)
+    });
+    let anna = stage.anna();
+    anna.types("/plan something");
+    anna.sees("This bot is private.").await;
+    anna.types(&code);
+    anna.sees("You are in").await;
+    stage.kill();
+    stage.serve_with(&nobody);
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
+}
+
+/// CHAT-22 and taps on old cards: answered politely, and nothing changes.
+#[tokio::test]
+async fn taps_on_what_is_over_change_nothing() {
+    let mut stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    let first = anna.sees("Q1 of 3").await;
+    anna.taps_on(&first, "Fastify");
+    anna.sees("Q2 of 3").await;
+    anna.taps_on(&first, "Express");
+    assert_eq!(anna.toast().await, "Already answered: Fastify");
+    anna.taps_data("iq:a:0:0");
+    assert_eq!(anna.toast().await, "Already answered: Fastify");
+    for data in
+        ["code_answer:option:1", "code_plan:approve:1", "code_dash:status:1", "routine_target:1", "what?"]
+    {
+        anna.taps_data(data);
+        assert!(anna.toast().await.starts_with("This button belongs to something else"), "{data}");
+    }
+    anna.types("/plan add a search");
+    anna.sees("Planning: add a search").await;
+    anna.taps_on(&first, "Express");
+    assert_eq!(anna.toast().await, "Already answered: Fastify", "a card of another session");
+    every_tap_was_answered_once(&stage).await;
+    stage.kill();
+    stage.serve();
+    anna.taps_on(&first, "Express");
+    assert_eq!(anna.toast().await, "Already answered: Fastify", "a card from yesterday");
+    stage.filed(ANNA, "the new plan untouched", |file| file["currentQuestionIndex"] == 0);
+}
+
+/// Twenty taps in a second, and the same update three times: one answer.
+#[tokio::test]
+async fn many_taps_are_one_answer() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    stage.server.repeat_next_update(3);
+    anna.types("/plan add JWT authentication");
+    let card = anna.sees("Q1 of 3").await;
+    let taps: Vec<_> =
+        (0..20).map(|n| anna.taps_on(&card, if n % 2 == 0 { "Express" } else { "Fastify" })).collect();
+    for tap in &taps {
+        anna.toast_of(tap).await;
+    }
+    anna.sees_last("Q2 of 3").await;
+    let file = stage.filed(ANNA, "one answer", |file| file["answers"][0] == "express");
+    assert_eq!(file["currentQuestionIndex"], 1);
+    assert_eq!(stage.sessions_for(&Aim::Work), 1);
+    every_tap_was_answered_once(&stage).await;
+}
+
+/// Every tap is answered, and none twice.
+async fn every_tap_was_answered_once(stage: &Stage) {
+    let all_answered = |state: &State| {
+        state.callbacks.iter().all(|tap| tap.answer.is_some()).then_some(state.callbacks.len())
+    };
+    let taps = stage.server.wait_for("every tap to be answered", all_answered).await;
+    assert_eq!(stage.server.calls("answerCallbackQuery").len(), taps);
+}

@@ -1,0 +1,124 @@
+//! What people and models write: too long, too odd, not at all what was expected.
+
+use super::{ANNA, AUTH, Stage};
+
+/// CHAT-38, and tasks of every kind: the card is always a card, and the plan is always a file.
+#[tokio::test]
+async fn any_task_can_be_planned() {
+    let long = "Rewrite the parser. ".repeat(250);
+    let tasks = [long.trim(), "🎉🎉🎉", "*bold* _it_ [x](y) `code` <b>&amp; \\ ~ # + - = | { } . !"];
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    for task in tasks {
+        anna.types(&format!("/plan {task}"));
+        let card = anna.sees("Q1 of 3").await;
+        assert!(card.text().chars().count() < 400, "{}", card.text());
+        super::cases::answer_all(&anna).await;
+        stage.filed(ANNA, "the whole task", |file| file["task"] == task);
+        anna.taps("✖ Cancel").await;
+        anna.sees("Planning cancelled").await;
+    }
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// CHAT-15, CHAT-38 and CHAT-43: twelve options, questions twice, a very long one.
+#[tokio::test]
+async fn what_a_model_makes_is_brought_within_the_limits() {
+    let options: Vec<_> = (1..=12).map(|n| format!("{{ label: Option {n}, value: o{n} }}")).collect();
+    let question = "Why? ".repeat(100);
+    let scenario = format!(
+        "version: 1\nname: odd\nbatches:\n  - questions:\n      - {{ question: \"{question}\", options: [{options}] }}\n      \
+         - {{ question: \"Same?\", options: [{{ label: A }}, {{ label: B }}] }}\n      - {{ question: \"Same?\", options: [{{ label: A }}, {{ label: B }}] }}\n\
+         invocations: [{{ result: \"Done.\" }}]\n",
+        options = options.join(", ")
+    );
+    let stage = Stage::playing(&scenario).await;
+    let anna = stage.anna();
+    anna.types("/plan something odd");
+    let card = anna.sees("Q1 of 2").await;
+    assert_eq!(card.buttons().iter().flatten().filter(|label| label.starts_with("Option")).count(), 4);
+    let shown = card.text().split("\n\n").last().unwrap().to_owned();
+    assert_eq!(shown.chars().count(), 200, "{shown}");
+    let file =
+        stage.filed(ANNA, "the file", |file| file["questions"].as_array().is_some_and(|all| all.len() == 2));
+    assert_eq!(
+        file["questions"][0]["question"].as_str().unwrap().trim(),
+        question.trim(),
+        "whole in the file"
+    );
+}
+
+/// Nothing to ask: the plan is there at once.
+#[tokio::test]
+async fn an_empty_list_is_a_plan() {
+    let stage = Stage::playing("version: 1\nname: clear\nbatches:\n  - { questions: [], done: true }\ninvocations: [{ result: \"Done.\" }]\n").await;
+    let anna = stage.anna();
+    anna.types("/plan fix the typo");
+    let plan = anna.sees("Plan Ready").await;
+    assert_eq!(plan.buttons()[0], ["✅ Confirm & Start"]);
+}
+
+/// Prose and broken JSON are asked for once more; what stays senseless is told, and the chat is free again.
+#[tokio::test]
+async fn a_model_that_makes_no_sense_is_told() {
+    let batches = "batches:\n  - \"Well, it depends.\"\n  - \"{ \\\"questions\\\": [\"\n  - \"Still no.\"\n";
+    let scenario = format!("version: 1\nname: senseless\n{batches}invocations: [{{ result: \"Hello.\" }}]\n");
+    let stage = Stage::playing(&scenario).await;
+    let anna = stage.anna();
+    anna.types("/plan something");
+    let failed = anna.sees("❌").await;
+    assert!(
+        failed.text().starts_with("❌ Failed to generate questions. Please try /plan again."),
+        "{}",
+        failed.text()
+    );
+    anna.types("hello?");
+    anna.sees("Hello.").await;
+    assert!(stage.file(ANNA).is_none());
+}
+
+/// CHAT-8 and the failure of a follow-up: the plan is made of what is known.
+#[tokio::test]
+async fn a_failed_follow_up_leads_to_the_plan() {
+    let scenario = r##"
+version: 1
+name: half
+batches:
+  - questions: [{ question: "Which?", options: [{ label: One, value: one }, { label: Two, value: two }] }]
+  - "No idea."
+  - "Really none."
+  - "None."
+invocations: [{ result: "Done." }]
+"##;
+    let stage = Stage::playing(scenario).await;
+    let anna = stage.anna();
+    anna.types("/plan something");
+    anna.taps("One").await;
+    anna.sees("Could not check for follow-up questions").await;
+    let plan = anna.sees_last("Plan Ready").await;
+    assert!(plan.text().contains("Q1: Which? → One"), "{}", plan.text());
+}
+
+/// During a question nothing but an answer counts: a photo, a voice message, a sticker, a forwarded message.
+#[tokio::test]
+async fn what_is_no_text_is_no_answer() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
+    let before = stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
+    anna.sends_photo("Express");
+    anna.sees("I cannot take a photo as an answer").await;
+    anna.sends_voice();
+    anna.sees("I cannot take a voice message as an answer").await;
+    anna.sends_sticker("👍");
+    anna.sees("I cannot take a sticker as an answer").await;
+    anna.forwards("Bert", "Express");
+    anna.sees("I cannot take a forwarded message as an answer").await;
+    assert_eq!(stage.file(ANNA), Some(before));
+    anna.taps("✍️ Type your own").await;
+    let prompt = anna.sees("Type your answer").await;
+    anna.replies_to(prompt.id, "Hono");
+    anna.sees("Q2 of 3").await;
+    stage.filed(ANNA, "the answer", |file| file["answers"][0] == "Hono");
+}
