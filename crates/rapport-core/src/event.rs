@@ -51,6 +51,7 @@ impl Entry {
 /// One fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", remote = "Self")]
+#[expect(clippy::large_enum_variant, reason = "a log has one creation, and facts are not kept")]
 pub enum Event {
     /// Somebody wants something done. Always the first fact, and only the first.
     Created(Created),

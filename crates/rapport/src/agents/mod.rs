@@ -13,6 +13,8 @@ use tokio::sync::mpsc;
 
 /// What an agent is told that was cut off with nothing else to be told.
 pub const GO_ON: &str = "Go on with the task where you left off.";
+/// The same, where its last words are all that is wanted: it may have said them, and nobody heard it.
+pub const SAY_ALL: &str = "You were cut off. Reply with the whole plan now, in the form you were asked for.";
 
 /// A program that does the work.
 ///

@@ -220,18 +220,13 @@ impl Job<'_> {
     }
 
     fn tell(&self, report: &Report, path: &Path) -> Outcome {
-        let (path, counts) = (path.display().to_string(), report.counts());
+        let path = path.display().to_string();
         if self.common.json {
             return say_json(&serde_json::json!({
-                "report": path, "status": report.status.to_string(),
-                "actions": { "total": counts.total, "approved": counts.approved, "skipped": counts.skipped,
-                             "succeeded": counts.succeeded, "failed": counts.failed },
+                "report": path, "status": report.status.to_string(), "actions": reporting::counts(report),
             }));
         }
-        say(format_args!(
-            "\n{}: {} of {} actions done, {} failed, {} skipped.",
-            report.status, counts.succeeded, counts.total, counts.failed, counts.skipped
-        ))?;
+        reporting::say_outcome(report)?;
         say(format_args!("The report is in {}", safe::line(&path)))
     }
 }

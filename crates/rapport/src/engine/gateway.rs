@@ -90,7 +90,7 @@ pub enum GatewayError {
 pub(super) type Answer<T> = oneshot::Sender<Result<T, GatewayError>>;
 
 pub(super) enum Request {
-    Create { created: Created, first: Option<Batch>, answer: Answer<SessionId> },
+    Create { created: Box<Created>, first: Option<Batch>, answer: Answer<SessionId> },
     Adopt { session: SessionId, answer: Answer<()> },
     Submit { session: SessionId, by: By, act: Act, answer: Answer<()> },
     Follow { session: SessionId, after: u64, answer: Answer<Follower> },
@@ -106,12 +106,12 @@ impl Gateway {
 
     /// Begins a session.
     pub async fn create(&self, created: Created) -> Result<SessionId, GatewayError> {
-        self.ask(|answer| Request::Create { created, first: None, answer }).await
+        self.ask(|answer| Request::Create { created: Box::new(created), first: None, answer }).await
     }
 
     /// Begins a session whose first round of questions is there already.
     pub async fn create_with(&self, created: Created, first: Batch) -> Result<SessionId, GatewayError> {
-        self.ask(|answer| Request::Create { created, first: Some(first), answer }).await
+        self.ask(|answer| Request::Create { created: Box::new(created), first: Some(first), answer }).await
     }
 
     /// Takes up a session that no process runs.

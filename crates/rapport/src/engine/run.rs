@@ -87,7 +87,7 @@ impl Loop {
 
     fn request(&mut self, request: Request) {
         match request {
-            Request::Create { created, first, answer } => self.create(created, first, answer),
+            Request::Create { created, first, answer } => self.create(*created, first, answer),
             Request::Adopt { session, answer } => self.adopt(session, answer),
             Request::Submit { session, by, act, answer } => {
                 let input = Input::Person { by, act };

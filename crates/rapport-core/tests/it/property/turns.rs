@@ -92,7 +92,8 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
 }
 
 fn answer(question: Option<rapport_core::QuestionId>, how: u8) -> Input {
-    let reply = if how % 5 == 0 { Reply::Text("as you like".into()) } else { Reply::Choices(vec![0]) };
+    let reply =
+        if how.is_multiple_of(5) { Reply::Text("as you like".into()) } else { Reply::Choices(vec![0]) };
     person(ann(), Act::Answer { question, reply })
 }
 

@@ -12,7 +12,7 @@ use super::play::{Player, Stop};
 use super::result::{Ending, Sums, Totals, result_event};
 use super::scenario::{Counter, Entry};
 use super::stream::{ASK_TOOL, Event, new_uuid, text_block};
-use crate::agents::GO_ON;
+use crate::agents::{GO_ON, SAY_ALL};
 
 /// The turn being played.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub(super) enum Flow {
 impl Player {
     /// Plays the response to a message, or the rest of a response that was cut off.
     pub(super) fn play_message(&mut self, message: &Message) -> Result<(), Stop> {
-        if message.text == GO_ON
+        if [GO_ON, SAY_ALL].contains(&message.text.as_str())
             && let Some(ended) = self.last_ended()
         {
             return self.say_result_again(ended, message);

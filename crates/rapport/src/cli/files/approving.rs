@@ -249,19 +249,14 @@ async fn conclude(
 }
 
 fn tell(held: &Held<'_>, turn: &Turn, report: &Report) -> Outcome {
-    let (path, counts) = (turn.file(REPORT).display().to_string(), report.counts());
+    let path = turn.file(REPORT).display().to_string();
     if held.common.json {
         return say_json(&serde_json::json!({
             "session": held.folder.id, "turn": turn.name.to_string(), "report": path,
-            "status": report.status.to_string(),
-            "actions": { "total": counts.total, "approved": counts.approved, "skipped": counts.skipped,
-                         "succeeded": counts.succeeded, "failed": counts.failed },
+            "status": report.status.to_string(), "actions": reporting::counts(report),
         }));
     }
-    say(format_args!(
-        "\n{}: {} of {} actions done, {} failed, {} skipped.",
-        report.status, counts.succeeded, counts.total, counts.failed, counts.skipped
-    ))?;
+    reporting::say_outcome(report)?;
     say(format_args!("The report of turn {} is in {}", turn.name, safe::line(&path)))?;
     say(format_args!("Go on with: rapport resume --session {}", held.folder.id))
 }

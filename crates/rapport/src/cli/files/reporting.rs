@@ -4,8 +4,28 @@ use jiff::{SignedDuration, Timestamp};
 use rapport_core::report::{Detail, Entry, Execution, Judged, Outcome, Report, Verdict};
 use rapport_core::{Action, ActionPlan, Change, Deed, Resource};
 
+use super::super::output::say;
 use super::batches::Approved;
 use crate::actions::{Details, FileChange, Outcome as Ended, Ran, Settled};
+use crate::error::Outcome as Said;
+
+/// How many actions came to what, for scripts.
+pub(in crate::cli) fn counts(report: &Report) -> serde_json::Value {
+    let counts = report.counts();
+    serde_json::json!({
+        "total": counts.total, "approved": counts.approved, "skipped": counts.skipped,
+        "succeeded": counts.succeeded, "failed": counts.failed,
+    })
+}
+
+/// Says how it ended, in one line.
+pub(in crate::cli) fn say_outcome(report: &Report) -> Said {
+    let counts = report.counts();
+    say(format_args!(
+        "\n{}: {} of {} actions done, {} failed, {} skipped.",
+        report.status, counts.succeeded, counts.total, counts.failed, counts.skipped
+    ))
+}
 
 /// The report of a plan that was carried out, wholly or in part.
 pub(in crate::cli) fn report(plan: &ActionPlan, at: &str, approved: &Approved, ran: &Ran) -> Report {

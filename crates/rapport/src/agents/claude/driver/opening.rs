@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use rapport_core::{CallId, CallReply, Order};
+use rapport_core::{CallId, CallReply, Order, TurnKind};
 
-use crate::agents::GO_ON;
 use crate::agents::claude::channel::Channel;
 use crate::agents::claude::command::Opening;
 use crate::agents::claude::transcript::{ANSWERS, Transcript};
+use crate::agents::{GO_ON, SAY_ALL};
 
 /// How to begin.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,7 +41,11 @@ pub(super) fn start(order: &Order, transcript: &Transcript, channel: Channel) ->
     if message.is_none() && transcript.has_deferred() {
         return Start { opening, message: None, told: Vec::new() };
     }
-    Start { opening, message: Some(message.unwrap_or_else(|| GO_ON.into())), told: calls() }
+    let otherwise = match order.kind {
+        TurnKind::Draft => SAY_ALL,
+        TurnKind::Plan | TurnKind::Work | TurnKind::Chat => GO_ON,
+    };
+    Start { opening, message: Some(message.unwrap_or_else(|| otherwise.into())), told: calls() }
 }
 
 fn untold_answers(order: &Order, transcript: &Transcript, channel: Channel) -> Option<String> {
@@ -98,9 +102,28 @@ fn in_words(reply: &CallReply) -> Vec<(&str, Cow<'_, str>)> {
 
 #[cfg(test)]
 mod tests {
-    use rapport_core::{ConversationId, TurnId, TurnKind};
+    use rapport_core::{ConversationId, TurnId};
 
     use super::*;
+
+    /// A plan that was said and not heard is said again as a whole; "go on" would bring its end, or a remark.
+    #[test]
+    fn a_draft_that_was_cut_off_is_said_as_a_whole() {
+        let order = Order {
+            turn: TurnId(1),
+            kind: TurnKind::Draft,
+            conversation: ConversationId::new("c"),
+            prompt: "Plan it".into(),
+            told_before: 0,
+            system: None,
+            folder: Some("01".into()),
+            linger: None,
+            replies: Vec::new(),
+        };
+        let told = r#"{"type":"user","message":{"content":"Plan it"}}"#;
+        let start = start(&order, &Transcript::read(told.as_bytes()).unwrap(), Channel::Live);
+        assert_eq!(start.message.as_deref(), Some(SAY_ALL));
+    }
 
     /// A permission that was told by message and not used yet is not taken: the agent will ask for it again, and nobody
     /// else is to be asked.

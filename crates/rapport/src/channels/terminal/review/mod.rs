@@ -1,6 +1,6 @@
 //! Reviewing a plan of actions: a summary with one question, and where that is not enough a checklist with previews.
 //!
-//! [`summary`], [`checklist::Checklist`], [`pager::Pager`] and what a preview contains are functions of the plan; `sitting`
+//! [`summary()`], [`checklist::Checklist`], [`pager::Pager`] and what a preview contains are functions of the plan; `sitting`
 //! drives them on a real terminal, which is always given back as it was. Nothing but a key or a line typed at it approves
 //! anything: when it closes, when a signal comes, when nothing more can be read, the review is left.
 
