@@ -23,6 +23,8 @@ const MESSAGES: usize = 1 + ROUNDS * QUESTIONS + 1;
 const RESULT: &str = "The way is built.";
 /// How many answer at once.
 const CHATS: usize = 500;
+/// At thirty messages a second there may be none but edits for half a minute.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Megabytes that it may take to serve them.
 const MOST_RESIDENT: f64 = 64.0;
 
@@ -149,6 +151,7 @@ impl Counted {
 async fn load(how: &str, rates: Rates, faster: u32) -> Outcome {
     let server = TelegramServer::start().await;
     server.rates(rates);
+    server.patience(PATIENCE);
     let planner = RoundsApi::start(1).await;
     let faster = faster.to_string();
     let before = children_cpu()?;

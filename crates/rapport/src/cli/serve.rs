@@ -33,6 +33,9 @@ use crate::wiring::{Host, Place};
 /// How many rounds of questions a planned task may have.
 const ROUNDS: u32 = 3;
 
+/// How many files are written at once. More only cost memory: the disk is not faster for it.
+const WRITERS: usize = 64;
+
 /// How long what is still to be told here gets when it ends.
 const LAST_NOTICES: Duration = Duration::from_secs(1);
 
@@ -65,7 +68,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         })?;
     }
     let api = api(&settings.telegram)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(WRITERS)
+        .enable_all()
+        .build()?;
     runtime.block_on(serve(common, &place, &settings, api))
 }
 

@@ -132,6 +132,10 @@ impl Sending {
 
     fn take(&mut self, order: Order) {
         match order {
+            // A sign of life that has to wait is none, and would keep what was said waiting as well.
+            Order::Send { what, waiting, .. } if matches!(*what, Outgoing::Action { .. }) && self.is_full() => {
+                let _ = waiting.send(Ok(Sent::Dropped));
+            }
             Order::Send { chat, what, waiting } => {
                 let lane = self.lanes.entry(chat).or_default();
                 let before = lane.len();
@@ -251,6 +255,12 @@ impl Sending {
         let through = Arc::clone(&self.through);
         let task = self.under_way.spawn(async move { through.deliver(chat, &what).await });
         self.chat_of.insert(task.id(), chat);
+    }
+
+    /// Whether something sent now would have to wait for what is sent to other chats.
+    fn is_full(&self) -> bool {
+        let now = Instant::now();
+        !self.ready.is_empty() || self.overall_at(now).is_none_or(|at| at > now)
     }
 
     /// When all chats together allow the next; `None` until something that is under way has ended.

@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rapport::stores::Store as _;
 use rapport::stores::files::Files;
-use rapport_core::{Event, InteractiveFile, Session};
+use rapport_core::{Event, InteractiveFile, Purpose, QuestionId, Session};
 use tempfile::TempDir;
 
 use super::telegram::TelegramServer;
@@ -91,10 +91,16 @@ impl Serving {
         let store = Files::new(rapport::config::sessions(&self.app()));
         let logged = |id| {
             let entries = store.read(&id, 0).unwrap();
-            let chat = Session::replay(&entries).unwrap().created().room.unwrap().chat;
-            let facts = entries.into_iter().flat_map(|entry| entry.facts);
+            let session = Session::replay(&entries).unwrap();
+            let chat = session.created().room.unwrap().chat;
+            let items: Vec<_> = session.rounds().flat_map(|round| round.items).collect();
+            // The confirmation of a plan is an answer as well, and none of these.
+            let clarifies = |id: &QuestionId| {
+                items.iter().any(|item| item.question.id == *id && item.question.purpose == Purpose::Clarify)
+            };
+            let facts = entries.iter().flat_map(|entry| &entry.facts);
             let answers = facts.filter_map(|fact| match fact {
-                Event::Answered { answer, .. } => Some(answer.values.join("+")),
+                Event::Answered { question, answer, .. } if clarifies(question) => Some(answer.values.join("+")),
                 _ => None,
             });
             Logged { chat, answers: answers.collect() }

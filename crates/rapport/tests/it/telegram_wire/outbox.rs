@@ -352,6 +352,19 @@ async fn what_is_of_passing_interest_is_left_out_where_much_waits() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn signs_of_life_for_many_chats_keep_no_message_waiting() {
+    let telegram = Telegram::new();
+    let outbox = Outbox::start(telegram.clone());
+    let typing = |chat| outbox.send(chat, Outgoing::Action { action: ChatAction::Typing, thread: None });
+    let typed = join_all((1..=500).map(typing)).await;
+    assert_eq!(typed.iter().filter(|sent| **sent == Ok(Sent::Posted(1))).count(), 30);
+    assert_eq!(typed.iter().filter(|sent| **sent == Ok(Sent::Dropped)).count(), 470);
+    let cards: Vec<_> = (1..=30).map(|chat| outbox.send(chat, message("card"))).collect();
+    join_all(cards).await;
+    assert_eq!(telegram.times().last().unwrap().as_secs(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_waits_for_a_chat_has_a_bound_and_other_chats_are_not_affected() {
     let telegram = Telegram::new();
     *telegram.down_until.lock().unwrap() = Duration::from_secs(60);
