@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::api_error::ApiError;
 use super::backoff::Backoff;
-use super::outgoing::{Outgoing, Sent};
+use super::outgoing::{Message, Outgoing, Sent};
 use super::rates::{ChatLimits, Sendings};
 
 /// From how much waiting on things of passing interest are left out.
@@ -43,7 +43,7 @@ pub(super) enum Held {
     Unreachable(Instant),
 }
 
-struct Job {
+pub(super) struct Job {
     what: Arc<Outgoing>,
     waiting: Vec<Waiting>,
 }
@@ -106,6 +106,30 @@ impl Lane {
             Err(ApiError::NotModified) => self.finish(Ok(Sent::Done)),
             other => self.finish(other),
         }
+    }
+
+    /// The chat is another from now on: gives what can be said there as well. What is about messages of this one ends.
+    pub(super) fn leave_for(&mut self, to: i64) -> Vec<Job> {
+        self.under_way = false;
+        self.held = None;
+        self.bytes = 0;
+        let (go, end) = self.jobs.drain(..).partition::<Vec<_>, _>(|job| can_be_elsewhere(&job.what));
+        for waiting in end.into_iter().flat_map(|job| job.waiting) {
+            let _ = waiting.send(Err(ApiError::Moved { to }));
+        }
+        go
+    }
+
+    /// Takes in what was for a chat that became this one.
+    pub(super) fn take_over(&mut self, job: Job) {
+        let what = Arc::unwrap_or_clone(job.what);
+        let what = match what {
+            // There is no such message here.
+            Outgoing::Message(message) => Outgoing::Message(Message { reply_to: None, ..message }),
+            other => other,
+        };
+        self.bytes += size(&what);
+        self.jobs.push_back(Job { what: Arc::new(what), waiting: job.waiting });
     }
 
     /// How many wait, the one under way among them.
@@ -190,6 +214,16 @@ fn merged(older: &Outgoing, newer: Outgoing) -> Outgoing {
         // What had to be said still has to be.
         (Outgoing::Edit(_) | Outgoing::Buttons { .. }, Outgoing::Progress(edit)) => Outgoing::Edit(edit),
         (_, newer) => newer,
+    }
+}
+
+/// Whether it is about no message that is there already.
+fn can_be_elsewhere(what: &Outgoing) -> bool {
+    match what {
+        Outgoing::Message(_) | Outgoing::Document(_) | Outgoing::Action { .. } => true,
+        Outgoing::Edit(_) | Outgoing::Progress(_) | Outgoing::Buttons { .. } | Outgoing::Delete { .. } => {
+            false
+        }
     }
 }
 

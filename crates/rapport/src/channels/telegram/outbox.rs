@@ -15,6 +15,9 @@ use super::lane::{Held, Lane, Waiting};
 use super::outgoing::{Deliver, Outgoing, Sent};
 use super::rates::{Limits, Sendings};
 
+/// Told when a chat became another: which, and what it is now. What waits for it is sent there.
+pub type Moves = Box<dyn Fn(i64, i64) + Send>;
+
 /// The way out. Clones share it; what waits is still sent after the last is gone.
 #[derive(Clone, Debug)]
 pub struct Outbox(mpsc::UnboundedSender<Order>);
@@ -29,13 +32,13 @@ enum Order {
 impl Outbox {
     /// Starts sending through this, as fast as Telegram allows.
     pub fn start(through: Arc<dyn Deliver>) -> Self {
-        Self::start_within(Limits::TELEGRAM, through)
+        Self::start_within(Limits::TELEGRAM, through, Box::new(|_, _| {}))
     }
 
-    /// Starts sending through this, within other limits.
-    pub fn start_within(limits: Limits, through: Arc<dyn Deliver>) -> Self {
+    /// Starts sending through this, within other limits, and tells of chats that became others.
+    pub fn start_within(limits: Limits, through: Arc<dyn Deliver>, moves: Moves) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
-        tokio::spawn(Sending::new(limits, through).run(taken));
+        tokio::spawn(Sending::new(limits, through, moves).run(taken));
         Self(orders)
     }
 
@@ -75,6 +78,7 @@ impl Outbox {
 struct Sending {
     limits: Limits,
     through: Arc<dyn Deliver>,
+    moves: Moves,
     lanes: HashMap<i64, Lane>,
     /// Chats whose own rates allow the next message; all chats together may not.
     ready: VecDeque<i64>,
@@ -94,10 +98,11 @@ struct Sending {
 }
 
 impl Sending {
-    fn new(limits: Limits, through: Arc<dyn Deliver>) -> Self {
+    fn new(limits: Limits, through: Arc<dyn Deliver>, moves: Moves) -> Self {
         Self {
             limits,
             through,
+            moves,
             lanes: HashMap::new(),
             ready: VecDeque::new(),
             in_ready: HashSet::new(),
@@ -164,6 +169,11 @@ impl Sending {
     }
 
     fn ended(&mut self, chat: i64, result: Result<Sent, ApiError>) {
+        if let Err(ApiError::Moved { to }) = result
+            && to != chat
+        {
+            return self.moved(chat, to);
+        }
         let now = Instant::now();
         let (arrived, too_many) = (result.is_ok(), matches!(result, Err(ApiError::TooMany { .. })));
         if let Some(lane) = self.lanes.get_mut(&chat) {
@@ -181,6 +191,22 @@ impl Sending {
             self.try_the_unreachable();
         }
         self.look_at(chat);
+    }
+
+    /// A group became a supergroup, which is another chat.
+    fn moved(&mut self, from: i64, to: i64) {
+        // Told first: who waits for a message to arrive has to know where.
+        (self.moves)(from, to);
+        let Some(lane) = self.lanes.get_mut(&from) else { return };
+        let before = lane.len();
+        let jobs = lane.leave_for(to);
+        self.waiting -= before - jobs.len();
+        let new = self.lanes.entry(to).or_default();
+        for job in jobs {
+            new.take_over(job);
+        }
+        self.look_at(from);
+        self.look_at(to);
     }
 
     /// Two chats told to pause at the same time: it is not about the chats.

@@ -11,6 +11,7 @@ mod left;
 mod looks;
 mod real;
 mod strangers;
+mod upgrades;
 mod webhook;
 mod words;
 

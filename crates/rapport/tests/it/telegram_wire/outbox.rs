@@ -10,6 +10,7 @@ use rapport::channels::telegram::api::Document;
 use rapport::channels::telegram::api_error::ApiError;
 use rapport::channels::telegram::outbox::Outbox;
 use rapport::channels::telegram::outgoing::{Deliver, Edit, Message, Outgoing, Sent};
+use rapport::channels::telegram::rates::Limits;
 use tokio::time::Instant;
 
 type Answer = Result<Sent, ApiError>;
@@ -284,7 +285,6 @@ async fn what_cannot_be_done_is_given_back_and_what_is_so_already_is_done() {
         (Err(ApiError::NotModified), Ok(Sent::Done)),
         (Err(ApiError::MessageGone("gone".into())), Err(ApiError::MessageGone("gone".into()))),
         (Err(ApiError::Blocked("no".into())), Err(ApiError::Blocked("no".into()))),
-        (Err(ApiError::Moved { to: -9 }), Err(ApiError::Moved { to: -9 })),
         (
             Err(ApiError::Refused { code: 400, description: "x".into() }),
             Err(ApiError::Refused { code: 400, description: "x".into() }),
@@ -298,6 +298,33 @@ async fn what_cannot_be_done_is_given_back_and_what_is_so_already_is_done() {
         assert_eq!((first.await, second.await), (expected, Ok(Sent::Posted(1))));
         assert_eq!(telegram.words(1), ["7=a", "next"]);
     }
+}
+
+/// A group that became a supergroup: what can be said there is, in order; what is about messages of the group ends.
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_chat_that_became_another_is_sent_there() {
+    let telegram = Telegram::new();
+    telegram.will_answer(-1, Err(ApiError::Moved { to: -9 }));
+    let (told, mut moves) = tokio::sync::mpsc::unbounded_channel();
+    let moves_of = Box::new(move |from, to| {
+        let _ = told.send((from, to));
+    });
+    let outbox = Outbox::start_within(Limits::TELEGRAM, telegram.clone(), moves_of);
+    let reply = Message { text: "a".into(), reply_to: Some(7), ..Message::default() };
+    let sent: Vec<_> =
+        [Outgoing::Message(reply), edit(7, "b"), message("c"), Outgoing::Delete { message: 8 }]
+            .into_iter()
+            .map(|what| outbox.send(-1, what))
+            .collect();
+    let (posted, gone) = (Ok(Sent::Posted(1)), Err(ApiError::Moved { to: -9 }));
+    assert_eq!(join_all(sent).await, [posted.clone(), gone.clone(), posted, gone]);
+    assert_eq!(
+        (telegram.words(-1), telegram.words(-9)),
+        (vec!["a".to_owned()], vec!["a".into(), "c".into()])
+    );
+    assert_eq!(moves.try_recv(), Ok((-1, -9)));
+    assert!(moves.try_recv().is_err(), "told once");
+    outbox.flush().await;
 }
 
 #[tokio::test(start_paused = true)]

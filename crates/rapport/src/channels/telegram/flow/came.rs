@@ -17,7 +17,7 @@ const TOO_MANY: &str = "Too many pending messages. Please wait for the current o
 
 impl Desk {
     pub(super) fn came(&mut self, incoming: Incoming, done: Done) {
-        let Incoming { id, room, private, sender, what } = incoming;
+        let Incoming { id, room, private, sender, what } = self.in_new_chat(incoming);
         let words = match &what {
             What::Words { text, .. } if private => Some(text.clone()),
             What::Command { name, rest, .. } if private => Some(format!("/{name} {rest}")),

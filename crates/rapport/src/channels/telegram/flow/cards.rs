@@ -16,7 +16,7 @@ impl Desk {
         let cards = self.notes.of(id).map(|noted| noted.cards.clone()).unwrap_or_default();
         // What is new comes first: somebody waits for it.
         for key in in_front.clone() {
-            let is_known = cards.iter().any(|card| card.is(&key.question, key.since));
+            let is_known = cards.iter().any(|card| card.is(&key.question, key.since) && card.is_known());
             if !is_known && !self.pending.contains(&key) && !self.refused.contains(&key) {
                 self.show(key);
             }

@@ -48,6 +48,8 @@ pub(super) enum Happened {
     Told(SessionId, u64),
     /// The message that says what the agent does arrived, or never will.
     Working(SessionId, Option<i32>),
+    /// A chat became another.
+    Moved { from: i64, to: i64 },
     /// Somebody was let in.
     Paired { user: u64, name: String, room: Room, outcome: Result<(), String>, done: Done },
 }
@@ -81,9 +83,9 @@ pub(super) struct Held {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoomState {
     /// The task that was planned here last, until it is over, and when it began.
-    plan: Option<(Timestamp, SessionId)>,
+    pub(super) plan: Option<(Timestamp, SessionId)>,
     /// The conversation.
-    chat: Option<(Timestamp, SessionId)>,
+    pub(super) chat: Option<(Timestamp, SessionId)>,
 }
 
 impl RoomState {
@@ -180,6 +182,7 @@ impl Desk {
                 }
             }
             Happened::Working(session, message) => self.working(&session, message),
+            Happened::Moved { from, to } => self.moved(from, to),
             Happened::Paired { user, name, room, outcome, done } => {
                 self.paired((user, name), room, outcome, done);
             }
@@ -271,7 +274,7 @@ impl Desk {
     fn place(&self, created: &Created) -> Option<(Room, u64)> {
         let owner = telegram_id(&created.by).or(self.owner)?;
         let private = || i64::try_from(owner).ok().map(|chat| Room { chat, topic: None });
-        Some((created.room.or_else(private)?, owner))
+        Some((self.notes.now(created.room.or_else(private)?), owner))
     }
 
     fn remember(&mut self, id: &SessionId, entry: &Entry) {

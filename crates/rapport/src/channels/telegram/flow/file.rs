@@ -38,6 +38,7 @@ impl Desk {
         let session = held.mirror.session();
         let file =
             InteractiveFile::of(session).filter(|file| !session.is_over() && !file.questions.is_empty());
+        let file = file.map(|file| InteractiveFile { chat_id: held.room.chat, ..file });
         match file.map(|file| serde_json::to_vec_pretty(&file)) {
             Some(Ok(bytes)) => self.filing.replace(path, bytes),
             Some(Err(_)) => {}

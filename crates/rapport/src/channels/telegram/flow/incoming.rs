@@ -77,6 +77,14 @@ pub fn read(update: &Update, bot: &str) -> Option<Incoming> {
     }
 }
 
+/// A chat that became another: which, and what it is now. Telegram itself says so, and in both.
+pub fn moved(update: &Update) -> Option<(i64, i64)> {
+    let UpdateContent::Message(message) = &update.content else { return None };
+    let here = message.chat.id;
+    let to = message.migrate_to_chat_id.map(|to| (here, to));
+    to.or(message.migrate_from_chat_id.map(|from| (from, here)))
+}
+
 fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
     let sender = message.from.as_deref().filter(|user| !user.is_bot).map(sender)?;
     let what = match message.text.as_deref() {

@@ -1,6 +1,7 @@
 //! The conversation: what people in chats do, what they are shown, and when. `desk` owns all of it; `came`, `press` and
 //! `commands` are what people do, `announce`, `cards`, `progress` and `remind` what they see, `mirror` a session as it is
-//! followed, `card` what is on a card, `notes` what survives a restart beside the logs.
+//! followed, `card` what is on a card, `notes` what survives a restart beside the logs,
+//! `moved` a chat that became another.
 
 pub mod button;
 pub mod card;
@@ -15,6 +16,7 @@ mod commands;
 mod desk;
 mod filing;
 mod hands;
+mod moved;
 mod notes;
 mod press;
 mod progress;
@@ -250,6 +252,11 @@ struct Door {
 impl Handler for Door {
     fn handle(&self, update: Update) -> BoxFuture<'_, Handled> {
         Box::pin(async move {
+            if let Some((from, to)) = incoming::moved(&update) {
+                // Should this be lost, the next message to the old chat tells it again.
+                let _ = self.back.send(Happened::Moved { from, to });
+                return Handled::Durable;
+            }
             let Some(incoming) = incoming::read(&update, &self.bot) else { return Handled::Durable };
             let (done, kept) = oneshot::channel();
             if self.back.send(Happened::Came(Box::new(incoming), done)).is_err() {

@@ -3,7 +3,7 @@
 //!
 //! A kill between sending and noting has a message sent once more; nothing is ever left out because of it.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use rapport_core::{QuestionId, Room, SessionId};
@@ -36,6 +36,10 @@ enum Line {
     Over { session: SessionId },
     /// What became of a card of such a session.
     Old { chat: i64, tag: String, answer: Option<String> },
+    /// A chat is another now.
+    Moved { from: i64, to: i64 },
+    /// The messages of a session cannot be reached any more.
+    Left { session: SessionId },
     /// Somebody may answer for somebody else here.
     Guest { room: Room, owner: u64, guest: u64, may: bool },
 }
@@ -74,6 +78,11 @@ impl CardNote {
         Self { question, since, shown: Vec::new(), prompts: Vec::new(), closed: false, reminded: false }
     }
 
+    /// Whether somebody sees it, or need not any more.
+    pub(super) fn is_known(&self) -> bool {
+        self.closed || !self.shown.is_empty()
+    }
+
     /// Whether it is this showing of this question.
     pub(super) fn is(&self, question: &QuestionId, since: u64) -> bool {
         self.since == since && self.question == *question
@@ -89,6 +98,7 @@ pub(super) struct Notes {
     guests: BTreeSet<(Room, u64, u64)>,
     old: VecDeque<(i64, String)>,
     answers: HashMap<(i64, String), Option<String>>,
+    moved: BTreeMap<i64, i64>,
 }
 
 impl Notes {
@@ -106,6 +116,7 @@ impl Notes {
             guests: BTreeSet::new(),
             old: VecDeque::new(),
             answers: HashMap::new(),
+            moved: BTreeMap::new(),
         };
         for line in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
             notes.take(line);
@@ -180,6 +191,19 @@ impl Notes {
         self.guests.range(all).any(|(_, _, known)| *known == guest)
     }
 
+    /// A chat is another now; what was shown of these sessions is not there.
+    pub(super) fn moved<'a>(&mut self, from: i64, to: i64, sessions: impl Iterator<Item = &'a SessionId>) {
+        self.note(Line::Moved { from, to });
+        for session in sessions {
+            self.note(Line::Left { session: session.clone() });
+        }
+    }
+
+    /// What a room is now.
+    pub(super) fn now(&self, room: Room) -> Room {
+        Room { chat: self.moved.get(&room.chat).copied().unwrap_or(room.chat), ..room }
+    }
+
     fn note(&mut self, line: Line) {
         if let Ok(text) = serde_json::to_string(&line) {
             self.filing.append(self.path.clone(), text);
@@ -203,9 +227,34 @@ impl Notes {
             Line::Progress { session, message } => self.session(session).progress = message,
             Line::Over { session } => drop(self.sessions.remove(&session)),
             Line::Old { chat, tag, answer } => self.remember(chat, tag, answer),
+            Line::Moved { from, to } => self.take_move(from, to),
+            Line::Left { session } => {
+                let noted = self.session(session);
+                noted.progress = None;
+                for card in &mut noted.cards {
+                    card.shown.clear();
+                    card.prompts.clear();
+                }
+            }
             Line::Guest { room, owner, guest, may: true } => drop(self.guests.insert((room, owner, guest))),
             Line::Guest { room, owner, guest, may: false } => drop(self.guests.remove(&(room, owner, guest))),
         }
+    }
+
+    fn take_move(&mut self, from: i64, to: i64) {
+        self.moved.insert(from, to);
+        // A room is never looked up in two steps.
+        self.moved.values_mut().filter(|now| **now == from).for_each(|now| *now = to);
+        let now = |chat: i64| if chat == from { to } else { chat };
+        self.guests = std::mem::take(&mut self.guests)
+            .into_iter()
+            .map(|(room, owner, guest)| (Room { chat: now(room.chat), ..room }, owner, guest))
+            .collect();
+        self.old.iter_mut().for_each(|(chat, _)| *chat = now(*chat));
+        self.answers = std::mem::take(&mut self.answers)
+            .into_iter()
+            .map(|((chat, tag), answer)| ((now(chat), tag), answer))
+            .collect();
     }
 
     fn session(&mut self, session: SessionId) -> &mut Noted {
@@ -241,7 +290,8 @@ impl Notes {
     }
 
     fn lines(&self) -> Vec<Line> {
-        let mut lines = Vec::new();
+        let mut lines: Vec<_> =
+            self.moved.iter().map(|(from, to)| Line::Moved { from: *from, to: *to }).collect();
         for (session, noted) in &self.sessions {
             lines.push(Line::Told { session: session.clone(), seq: noted.told });
             if noted.progress.is_some() {

@@ -33,6 +33,11 @@ impl Busy {
         self.doing = progress.doing.or(self.doing.take());
         self.cost_micros = progress.usage.cost_micros;
     }
+
+    /// The message that says so cannot be reached any more.
+    pub(super) fn forget_message(&mut self) {
+        self.message = None;
+    }
 }
 
 impl Desk {

@@ -21,10 +21,12 @@ pub(super) fn desk(
     let path = parts.files.cards();
     let notes = Notes::open(&path, filing.clone())
         .map_err(|source| RunError::Notes { path: path.display().to_string(), source })?;
+    let tell = back.clone();
+    let moves = Box::new(move |from, to| drop(tell.send(Happened::Moved { from, to })));
     let hands = Hands {
         gateway: parts.gateway,
         elsewhere: parts.elsewhere,
-        outbox: Outbox::start_within(parts.limits, parts.api.clone()),
+        outbox: Outbox::start_within(parts.limits, parts.api.clone(), moves),
         api: parts.api,
         template: parts.template,
         back,

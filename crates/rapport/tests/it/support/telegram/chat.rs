@@ -99,6 +99,8 @@ pub(crate) enum Content {
     },
     /// The first message of a topic.
     TopicCreated(String),
+    /// The group is another chat from now on.
+    MovedTo(i64),
 }
 
 /// A message with its history.
@@ -239,6 +241,7 @@ fn render_one(screen: &mut String, message: &ChatMessage) -> std::fmt::Result {
         Content::Sticker(emoji) => write!(screen, " <sticker {emoji}>")?,
         Content::Forwarded { from } => write!(screen, " <forwarded from {from}>")?,
         Content::TopicCreated(name) => write!(screen, " <topic {name}>")?,
+        Content::MovedTo(to) => write!(screen, " <now {to}>")?,
     }
     writeln!(screen, ": {}", message.text().replace('\n', "\n    "))?;
     for row in message.buttons() {

@@ -92,6 +92,11 @@ impl Person {
         self.sends(Content::Forwarded { from: from.to_owned() }, text, None)
     }
 
+    /// Has the bot told that the group is another chat now, as it is when somebody makes it a supergroup.
+    pub(crate) fn has_moved(&self, to: i64) -> i32 {
+        self.sends(Content::MovedTo(to), "", None)
+    }
+
     /// Changes a message of their own.
     pub(crate) fn edits_message(&self, message: i32, text: &str) {
         let version = |moment| Version {
@@ -283,11 +288,13 @@ impl Person {
             .and_then(|message| message.reply_to)
             .and_then(|answered| state.message(self.chat, answered))
             .is_some_and(ChatMessage::is_by_bot);
+        let by_telegram = message.is_some_and(|message| matches!(message.content, Content::MovedTo(_)));
         state.privacy == Privacy::Off
             || state.chats[&self.chat].kind == ChatKind::Private
             || text.starts_with('/')
             || text.contains(&format!("@{BOT_NAME}"))
             || to_bot
+            || by_telegram
     }
 
     fn tell(&self, state: &mut State, kind: &str, id: i32) {

@@ -40,7 +40,8 @@ fn alone(state: &State, message: &ChatMessage) -> Value {
         | Content::Photo
         | Content::Voice
         | Content::Sticker(_)
-        | Content::TopicCreated(_) => ("caption", "caption_entities"),
+        | Content::TopicCreated(_)
+        | Content::MovedTo(_) => ("caption", "caption_entities"),
     };
     if !version.text.is_empty() {
         shown[text] = version.text.clone().into();
@@ -86,6 +87,7 @@ fn add_content(shown: &mut Value, message: &ChatMessage) {
             shown["forward_origin"] =
                 json!({ "type": "hidden_user", "sender_user_name": from, "date": message.date - 60 });
         }
+        Content::MovedTo(to) => shown["migrate_to_chat_id"] = json!(to),
         Content::TopicCreated(name) => {
             shown["forum_topic_created"] = json!({ "name": name, "icon_color": 7_322_096 });
         }
