@@ -7,7 +7,10 @@ use super::scenario::Scenario;
 pub const DEFAULT: &str = "greeting";
 
 /// The scenarios inside the binary, by name.
-pub const BUILT_IN: [(&str, &str); 1] = [(DEFAULT, include_str!("../../../scenarios/greeting.yaml"))];
+pub const BUILT_IN: [(&str, &str); 2] = [
+    (DEFAULT, include_str!("../../../scenarios/greeting.yaml")),
+    ("files", include_str!("../../../scenarios/files.yaml")),
+];
 
 /// The text of a built-in scenario.
 pub fn built_in(name: &str) -> Option<&'static str> {

@@ -163,3 +163,14 @@ fn plans_of_ideas_and_of_turns_do_not_mix() {
     project.rapport(&["plan", "-m", ""]).check(2, "there is no message");
     assert_eq!(project.turn_names(), Vec::<String>::new());
 }
+
+/// Whoever has no account tries it with the scripted agent that comes along.
+#[test]
+fn the_scenario_that_comes_along_can_be_carried_out() {
+    let project = project(&[]);
+    let agent = "rehearsal --scenario files";
+    project.rapport(&["plan", "-m", "greet", "--agent", agent]).check(0, "Add a greeting");
+    project.rapport(&["resume", "-y"]).check(0, "3 of 3 actions done");
+    assert_eq!(project.file("greeting.sh"), "echo \"Hello, world\"\n");
+    assert_eq!(project.changes(), ["?? greeting.sh"]);
+}
