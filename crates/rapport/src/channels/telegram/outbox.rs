@@ -133,7 +133,9 @@ impl Sending {
     fn take(&mut self, order: Order) {
         match order {
             // A sign of life that has to wait is none, and would keep what was said waiting as well.
-            Order::Send { what, waiting, .. } if matches!(*what, Outgoing::Action { .. }) && self.is_full() => {
+            Order::Send { what, waiting, .. }
+                if matches!(*what, Outgoing::Action { .. }) && self.is_full() =>
+            {
                 let _ = waiting.send(Ok(Sent::Dropped));
             }
             Order::Send { chat, what, waiting } => {

@@ -100,7 +100,9 @@ impl Serving {
             };
             let facts = entries.iter().flat_map(|entry| &entry.facts);
             let answers = facts.filter_map(|fact| match fact {
-                Event::Answered { question, answer, .. } if clarifies(question) => Some(answer.values.join("+")),
+                Event::Answered { question, answer, .. } if clarifies(question) => {
+                    Some(answer.values.join("+"))
+                }
                 _ => None,
             });
             Logged { chat, answers: answers.collect() }
