@@ -4,7 +4,7 @@ mod glob;
 mod log;
 mod payload;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::action_plan::{Change, Sign};
 pub use log::{ContextLog, NoContextLog};
@@ -53,11 +53,11 @@ pub fn rules(text: &str, level: Level) -> Vec<Rule> {
 pub fn cascade(global: &str, session: &str, turn: &str) -> Selection {
     let levels = [(global, Level::Global), (session, Level::Session), (turn, Level::Turn)];
     let mut selection = Selection::default();
+    let mut latest = BTreeMap::<String, Sign>::new();
     for rule in levels.into_iter().flat_map(|(text, level)| rules(text, level)) {
-        let earlier = selection.rules.iter().rposition(|known| plain(&known.pattern) == plain(&rule.pattern));
-        match earlier.and_then(|at| selection.rules.get(at)).map(|known| known.sign) {
-            Some(sign) if sign == rule.sign => {}
-            Some(_) | None => selection.rules.push(rule),
+        let earlier = latest.insert(plain(&rule.pattern).to_owned(), rule.sign);
+        if earlier != Some(rule.sign) {
+            selection.rules.push(rule);
         }
     }
     selection

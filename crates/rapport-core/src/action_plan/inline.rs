@@ -95,12 +95,13 @@ pub(super) fn as_code(text: &str) -> String {
     if padded { format!("{ticks} {text} {ticks}") } else { format!("{ticks}{text}{ticks}") }
 }
 
-/// The longest run of a character.
+/// The longest run of a character. Most texts have none, so it is looked for before it is counted.
 pub(crate) fn longest_run(text: &str, mark: char) -> usize {
-    let (mut longest, mut run) = (0, 0);
-    for c in text.chars() {
-        run = if c == mark { run + 1 } else { 0 };
-        longest = longest.max(run);
+    let (mut longest, mut rest) = (0, text);
+    while let Some(at) = rest.find(mark) {
+        let from = &rest[at..];
+        rest = from.trim_start_matches(mark);
+        longest = longest.max((from.len() - rest.len()) / mark.len_utf8());
     }
     longest
 }

@@ -1,6 +1,8 @@
 //! The payload: everything an agent is told for one turn, as one Markdown document. Whatever is from outside is in a fence
 //! longer than any run of backticks in it, so that nothing in it can be taken for a part of the document.
 
+use std::fmt::Write as _;
+
 use crate::action_plan::{as_path, fenced};
 
 /// What an agent is told.
@@ -95,7 +97,7 @@ impl Payload {
             ("Project Structure", fenced(self.structure.trim_end(), "text")),
             ("Memos", memos(&self.memos)),
             ("Active Context", self.list()),
-            ("Resource Contents", self.files.iter().map(resource).collect()),
+            ("Resource Contents", self.resources()),
         ];
         if let Some(report) = &self.previous_report {
             sections.push(("Previous Report", fenced(report.trim_end(), "markdown")));
@@ -104,9 +106,18 @@ impl Payload {
         let mut document = "# Agent Invocation Payload\n".to_owned();
         for (number, (name, body)) in sections.iter().enumerate() {
             let body = if body.is_empty() { "None." } else { body.trim_end() };
-            document.push_str(&format!("\n## {}. {name}\n\n{body}\n", number + 1));
+            document.reserve(body.len() + name.len() + 16);
+            let _ = write!(document, "\n## {}. {name}\n\n{body}\n", number + 1);
         }
         document
+    }
+
+    fn resources(&self) -> String {
+        let mut resources = String::with_capacity(self.files.iter().map(|file| file.tokens * 4 + 200).sum());
+        for file in &self.files {
+            resources.push_str(&resource(file));
+        }
+        resources
     }
 
     fn list(&self) -> String {
