@@ -6,12 +6,15 @@ pub mod channels;
 pub mod cli;
 pub mod clock;
 pub mod config;
+mod durable;
 pub mod engine;
 pub mod error;
 pub mod planners;
 pub mod projects;
 mod sealed;
 pub mod stores;
+#[cfg(debug_assertions)]
+mod trial;
 pub mod turns;
 pub mod wiring;
 pub mod workers;

@@ -18,8 +18,6 @@ pub mod project;
 pub mod read;
 mod research;
 pub mod stop;
-#[cfg(debug_assertions)]
-mod trial;
 pub mod undo;
 
 use std::io;
@@ -168,5 +166,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 /// A point at which the crash test may kill this process. Nothing in release builds.
 fn point() {
     #[cfg(debug_assertions)]
-    trial::point();
+    {
+        static TRIAL: crate::trial::Trial = crate::trial::Trial::new("RAPPORT_TRIAL_ACTIONS");
+        TRIAL.point();
+    }
 }

@@ -185,9 +185,8 @@ async fn me(api: &Api, notices: &Notices, now: &Now) -> Result<Me, ApiError> {
 
 /// What sessions in chats start from.
 fn template(place: &Place, settings: &Settings) -> Result<Template, Failure> {
-    // Whatever could be wrong with the place is told now.
-    place.session(String::new(), Aim::Chat, settings)?;
     let (place, settings) = (place.clone(), settings.clone());
+    // Whatever could be wrong with the place is told now.
     let blank = place.session(String::new(), Aim::Chat, &settings)?;
     Ok(Arc::new(move |task: String, aim: Aim| {
         let mut created = place

@@ -9,7 +9,6 @@ use super::files::{self, batches, record, seals};
 use super::output::{say, say_json};
 use crate::channels::terminal::safe;
 use crate::error::{Failure, Outcome};
-use crate::stores::Store as _;
 use crate::turns::{Folder, PLAN, REPORT, Standing, Turn, TurnName, text};
 use crate::wiring::Place;
 
@@ -46,7 +45,7 @@ pub(super) fn execute(common: &Common, session: Option<&str>) -> Outcome {
 
 fn all(place: &Place, folder: &Folder) -> Result<Vec<Drawn>, Failure> {
     let turns = folder.turns()?;
-    let under_way = record::drafting(&place.store().read(&folder.id, 0).unwrap_or_default());
+    let under_way = record::drafting(&seals::entries(place, folder)?);
     let drawn = turns.iter().map(|turn| {
         let mut drawn = drawn(place, folder, turn)?;
         if under_way.as_ref().is_some_and(|under_way| under_way.folder == drawn.turn) {

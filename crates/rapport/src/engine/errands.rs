@@ -1,13 +1,13 @@
 //! What the engine does itself to make a want true: note a state, write the plan, find out what changed. Each ends in
 //! an input, takes place off the loop, and can be done twice.
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use atomic_write_file::AtomicWriteFile;
 use rapport_core::{Existing, PlanFile, ProgressFile, RoundId, SessionId, TurnId, Want, World};
 
+use crate::durable;
 use crate::stores::Store;
 use crate::workers::Worker;
 
@@ -153,9 +153,7 @@ fn write_atomically(project: &Path, path: &Path, content: &str) -> io::Result<()
     leads_inside(&project, folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder))?;
     std::fs::create_dir_all(folder)?;
     leads_inside(&project, folder)?;
-    let mut file = AtomicWriteFile::open(path)?;
-    file.write_all(content.as_bytes())?;
-    file.commit()
+    durable::replace(path, content.as_bytes())
 }
 
 fn leads_inside(project: &Path, folder: &Path) -> io::Result<()> {

@@ -10,10 +10,9 @@ mod scan;
 pub mod watch;
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use atomic_write_file::AtomicWriteFile;
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId, slug};
 
@@ -21,6 +20,7 @@ use self::lock::Lock;
 use self::log::FileLog;
 use self::reserved::ReservedDir;
 use super::{Holder, Log, Reserved, Store, StoreError};
+use crate::durable;
 
 const LOG: &str = "log.jsonl";
 const LOCK: &str = "lock";
@@ -210,12 +210,7 @@ fn inside(dir: &Path, path: &str) -> Result<PathBuf, StoreError> {
 
 /// Either the old file or the whole new one, whatever happens in between.
 fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    let write = || {
-        let mut file = AtomicWriteFile::open(path)?;
-        file.write_all(content)?;
-        file.commit()
-    };
-    write().map_err(io_error("write", path))
+    durable::replace(path, content).map_err(io_error("write", path))
 }
 
 /// Whether a name is one part of a path and nothing else: not empty, not `..`, no slash, nothing a system call rejects.

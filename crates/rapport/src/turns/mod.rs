@@ -10,14 +10,13 @@ pub mod memos;
 pub mod meta;
 pub mod name;
 pub mod seal;
-#[cfg(debug_assertions)]
-mod trial;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use atomic_write_file::AtomicWriteFile;
 use thiserror::Error;
+
+use crate::durable;
 
 pub use folder::{Folder, Standing, Turn};
 pub use meta::Meta;
@@ -80,13 +79,8 @@ pub fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Tu
 
 /// Either the old file or the whole new one, whatever happens in between. Durable when this returns.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), TurnError> {
-    let write = || {
-        let mut file = AtomicWriteFile::open(path)?;
-        file.write_all(content)?;
-        file.commit()
-    };
     point();
-    write().map_err(io_error("write", path))?;
+    durable::replace(path, content).map_err(io_error("write", path))?;
     point();
     Ok(())
 }
@@ -94,7 +88,10 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), TurnError> {
 /// A point at which the crash test may kill this process. Nothing in release builds.
 fn point() {
     #[cfg(debug_assertions)]
-    trial::point();
+    {
+        static TRIAL: crate::trial::Trial = crate::trial::Trial::new("RAPPORT_TRIAL_TURNS");
+        TRIAL.point();
+    }
 }
 
 /// A file as text; `None` where there is none.

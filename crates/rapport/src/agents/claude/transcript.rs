@@ -8,14 +8,14 @@ mod fork;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write as _};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use atomic_write_file::AtomicWriteFile;
 use rapport_core::{CallId, ConversationId};
 
 use super::wire;
 use crate::agents::Keepsake;
+use crate::durable;
 
 pub use fork::{Home, copy, fork};
 
@@ -186,9 +186,7 @@ pub(super) fn restore(
         return Ok(());
     };
     fs::create_dir_all(path.parent().unwrap_or(&path))?;
-    let mut file = AtomicWriteFile::open(path)?;
-    file.write_all(&kept)?;
-    file.commit()
+    durable::replace(&path, &kept)
 }
 
 /// Where the CLI looks for this conversation.

@@ -1,17 +1,15 @@
-//! Files that are whole or not there, and still there after a power cut.
+//! The bot's files: replaced as a whole or grown line by line, durably, in a folder that is made where it is missing.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use atomic_write_file::AtomicWriteFile;
+use crate::durable;
 
 /// Replaces a file as a whole. Its folder is made where it is missing.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     make_folder(path)?;
-    let mut file = AtomicWriteFile::open(path)?;
-    file.write_all(bytes)?;
-    file.commit()
+    durable::replace(path, bytes)
 }
 
 /// Adds a line to a file. One that would grow past `most` bytes is put aside first (`.old`), in place of what was

@@ -12,12 +12,14 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use thiserror::Error;
 
 use super::durable;
+use super::file_error::FileError;
 
 /// How many ids are remembered.
 pub const WINDOW: usize = 1000;
+/// What to do about one that is damaged.
+const ADVICE: &str = "move it away, then what Telegram still has is received again";
 /// The format's version.
 const VERSION: u32 = 1;
 /// After a week without updates Telegram chooses the next id by chance; then an old offset means nothing.
@@ -33,37 +35,6 @@ pub struct Ledger {
     known: HashSet<u32>,
     unfinished: BTreeMap<u32, Box<RawValue>>,
     changed: bool,
-}
-
-/// Why there is no ledger.
-#[derive(Debug, Error)]
-pub enum LedgerError {
-    /// It cannot be read or written.
-    #[error("cannot use {path}: {source}")]
-    Io {
-        /// Which file.
-        path: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// It is not what it should be.
-    #[error(
-        "{path} cannot be understood: {what}; move it away, then what Telegram still has is received again"
-    )]
-    Damaged {
-        /// Which file.
-        path: String,
-        /// What is wrong.
-        what: String,
-    },
-    /// A newer program wrote it.
-    #[error("{path} was written by a newer program (format {version}); use that one")]
-    Newer {
-        /// Which file.
-        path: String,
-        /// Its format.
-        version: u32,
-    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -87,19 +58,22 @@ pub(super) struct Head {
 
 impl Ledger {
     /// The ledger in this file; an empty one if there is none yet.
-    pub fn open(path: &Path) -> Result<Self, LedgerError> {
+    pub fn open(path: &Path) -> Result<Self, FileError> {
         let name = path.display().to_string();
         let mut ledger = Self::empty(path);
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(ledger),
-            Err(source) => return Err(LedgerError::Io { path: name, source }),
+            Err(source) => return Err(FileError::Io { path: name, source }),
         };
-        let damaged =
-            |error: serde_json::Error| LedgerError::Damaged { path: name.clone(), what: error.to_string() };
+        let damaged = |error: serde_json::Error| FileError::Damaged {
+            path: name.clone(),
+            what: error.to_string(),
+            advice: ADVICE,
+        };
         let version: Version = serde_json::from_str(&text).map_err(damaged)?;
         if version.version > VERSION {
-            return Err(LedgerError::Newer { path: name, version: version.version });
+            return Err(FileError::Newer { path: name, version: version.version });
         }
         let page: Page = serde_json::from_str(&text).map_err(damaged)?;
         ledger.highest = page.offset.and_then(|next| u32::try_from(next - 1).ok());
@@ -191,9 +165,9 @@ impl Ledger {
     }
 
     /// Writes a page, durably and as a whole.
-    pub fn write(path: &Path, bytes: &[u8]) -> Result<(), LedgerError> {
+    pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         durable::replace(path, bytes)
-            .map_err(|source| LedgerError::Io { path: path.display().to_string(), source })
+            .map_err(|source| FileError::Io { path: path.display().to_string(), source })
     }
 
     fn empty(path: &Path) -> Self {

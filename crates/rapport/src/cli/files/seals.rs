@@ -7,7 +7,7 @@ use rapport_core::{Act, Entry, Event};
 use super::held::Held;
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store as _;
+use crate::stores::{Store as _, StoreError};
 use crate::turns::{Folder, Standing, Turn, seal};
 use crate::wiring::Place;
 
@@ -38,9 +38,15 @@ pub(in crate::cli) fn broken(folder: &Folder, entries: &[Entry]) -> Result<Vec<S
 
 /// The same for a session that nobody has to hold.
 pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<String>, Failure> {
-    // One without a log has no seals.
-    let entries = place.store().read(&folder.id, 0).unwrap_or_default();
-    broken(folder, &entries)
+    broken(folder, &entries(place, folder)?)
+}
+
+/// What a session's log says. One without a log, from an older tool, says nothing, and has no seals.
+pub(in crate::cli) fn entries(place: &Place, folder: &Folder) -> Result<Vec<Entry>, Failure> {
+    match place.store().read(&folder.id, 0) {
+        Err(StoreError::NotFound(_)) => Ok(Vec::new()),
+        read => Ok(read?),
+    }
 }
 
 /// Warns of what was changed, on stderr.

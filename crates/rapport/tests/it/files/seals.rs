@@ -37,3 +37,14 @@ fn what_is_finished_and_not_sealed_is_sealed_next_time() {
     std::fs::write(project.folder().join("01/report.md"), "# Execution Report: y\n").unwrap();
     project.rapport(&["status"]).check(0, "01/report.md was changed");
 }
+
+/// A log that cannot be read is told: without it nobody knows what was sealed.
+#[test]
+fn a_damaged_log_is_not_passed_over() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("Greet.").check(0, "");
+    let log = project.folder().join("log.jsonl");
+    let damaged = std::fs::read_to_string(&log).unwrap().replacen("\"facts\"", "\"fakts\"", 1);
+    std::fs::write(&log, damaged).unwrap();
+    project.rapport(&["log", "--tree"]).check(6, "is damaged at line 1");
+}

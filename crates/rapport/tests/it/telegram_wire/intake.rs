@@ -7,8 +7,9 @@ use std::time::Duration;
 use frankenstein::updates::{Update, UpdateContent};
 use futures_util::future::{BoxFuture, join_all};
 use jiff::Timestamp;
+use rapport::channels::telegram::file_error::FileError;
 use rapport::channels::telegram::intake::{Handled, Handler, Intake, Parts};
-use rapport::channels::telegram::ledger::{Ledger, LedgerError, WINDOW};
+use rapport::channels::telegram::ledger::{Ledger, WINDOW};
 use rapport::channels::telegram::notice::Notice;
 use rapport::channels::telegram::{BotFiles, Now};
 use serde_json::json;
@@ -252,7 +253,7 @@ fn the_ledger_remembers_a_window_and_refuses_what_it_does_not_understand() {
     let ledger = Ledger::open(&path).unwrap();
     assert!(ledger.is_done(last) && ledger.is_done(11) && !ledger.is_done(10));
     std::fs::write(&path, "{\"version\": 2, \"more\": {}}").unwrap();
-    assert!(matches!(Ledger::open(&path), Err(LedgerError::Newer { version: 2, .. })));
+    assert!(matches!(Ledger::open(&path), Err(FileError::Newer { version: 2, .. })));
     std::fs::write(&path, "{\"version\": 1").unwrap();
-    assert!(matches!(Ledger::open(&path), Err(LedgerError::Damaged { .. })));
+    assert!(matches!(Ledger::open(&path), Err(FileError::Damaged { .. })));
 }

@@ -4,20 +4,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What a folder of `src/` may use of the others. Arrows go one way; siblings never use siblings.
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("clock", &[]),
     ("config", &[]),
+    ("durable", &[]),
     ("sealed", &[]),
+    ("trial", &[]),
     // Of the agents only their keeper, which ends a command with its host.
-    ("actions", &["agents", "sealed"]),
+    ("actions", &["agents", "sealed", "trial"]),
     ("projects", &[]),
-    ("stores", &["sealed"]),
-    ("turns", &[]),
+    ("stores", &["durable", "sealed"]),
+    ("turns", &["durable", "trial"]),
     ("workers", &[]),
-    ("agents", &["workers"]),
+    ("agents", &["durable", "workers"]),
     ("planners", &["agents"]),
-    ("engine", &["agents", "clock", "planners", "stores", "workers"]),
-    ("channels", &["engine"]),
+    ("engine", &["agents", "clock", "durable", "planners", "stores", "workers"]),
+    ("channels", &["durable", "engine"]),
     ("error", &["config", "engine", "stores", "turns"]),
     ("wiring", &["agents", "cli", "clock", "config", "engine", "error", "planners", "stores", "workers"]),
     (

@@ -41,8 +41,9 @@ use self::desk::{Desk, Happened};
 use super::access::Access;
 use super::api::{Api, Me};
 use super::api_error::ApiError;
+use super::file_error::FileError;
 use super::intake::{self, Handled, Handler, Intake};
-use super::ledger::{Ledger, LedgerError};
+use super::ledger::Ledger;
 use super::notice::Notices;
 use super::rates::Limits;
 use super::users::Users;
@@ -105,7 +106,7 @@ pub enum RunError {
     Webhook(#[from] WebhookError),
     /// What was received cannot be noted.
     #[error(transparent)]
-    Ledger(#[from] LedgerError),
+    Ledger(#[from] FileError),
     /// The engine ended.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
