@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::action_plan::{Change, Sign};
 pub use log::{ContextLog, NoContextLog};
-pub use payload::{Information, Payload, Shown, Shows, estimate_tokens};
+pub use payload::{Information, Payload, Shown, Unshown, estimate_tokens};
 
 /// One line of a `.context` file.
 #[derive(Clone, Debug, PartialEq, Eq)]

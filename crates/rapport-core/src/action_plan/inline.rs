@@ -88,7 +88,6 @@ fn unpadded(code: &str) -> &str {
 /// A text as a code span that reads back as it is.
 pub(super) fn as_code(text: &str) -> String {
     let ticks = "`".repeat(longest_run(text, '`') + 1);
-    let ticks = if longest_run(text, '`') == 0 { "`".to_owned() } else { ticks };
     let padded = text.starts_with('`')
         || text.ends_with('`')
         || (text.starts_with(' ') && text.ends_with(' ') && !text.trim().is_empty());

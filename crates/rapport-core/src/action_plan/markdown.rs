@@ -74,10 +74,11 @@ impl fmt::Display for Action {
             }
             Deed::Research { queries } => {
                 parameter(f, "Description", description)?;
-                let queries: Vec<_> = queries.iter().map(|query| fenced(&one_line(query), "text")).collect();
-                // A fence with nothing in it says that there is nothing, and no fence would say nothing at all.
-                let none = if queries.is_empty() { fenced("", "text") } else { String::new() };
-                write!(f, "\n{}{none}", queries.join("\n"))
+                if queries.is_empty() {
+                    // A fence with nothing in it says that there is nothing, and no fence would say nothing at all.
+                    return write!(f, "\n{}", fenced("", "text"));
+                }
+                queries.iter().try_for_each(|query| write!(f, "\n{}", fenced(&one_line(query), "text")))
             }
             Deed::ChatWithUser { message } => {
                 parameter(f, "Description", description)?;
@@ -94,16 +95,28 @@ impl fmt::Display for Action {
 }
 
 /// A text in a fence longer than any run of backticks inside. The line end before the closing line is the fence's.
-pub(crate) fn fenced(text: &str, info: &str) -> String {
-    if text.is_empty() {
-        return format!("```{info}\n```\n");
-    }
-    fenced_lines(text, info)
+pub(crate) struct Fenced<'t> {
+    info: &'t str,
+    text: &'t str,
+    end: &'static str,
 }
 
-fn fenced_lines(text: &str, info: &str) -> String {
-    let fence = "`".repeat((longest_run(text, '`') + 1).max(3));
-    format!("{fence}{info}\n{text}\n{fence}\n")
+impl fmt::Display for Fenced<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fenced { info, text, end } = self;
+        let fence = "`".repeat((longest_run(text, '`') + 1).max(3));
+        write!(f, "{fence}{info}\n{text}{end}{fence}\n")
+    }
+}
+
+/// A text as it is written in a fence; nothing is no line at all.
+pub(crate) fn fenced<'t>(text: &'t str, info: &'t str) -> Fenced<'t> {
+    Fenced { info, text, end: if text.is_empty() { "" } else { "\n" } }
+}
+
+/// Lines as they are written in a fence; nothing is one empty line.
+fn fenced_lines<'t>(text: &'t str, info: &'t str) -> Fenced<'t> {
+    Fenced { info, text, end: "\n" }
 }
 
 /// A `#` at the end would be taken for the end of the heading.
@@ -169,7 +182,7 @@ fn free(message: &str) -> String {
         && !message.contains('\r')
         && !message.starts_with(['-', '*', '+'])
         && (0..lines.len()).all(|at| matches!(lines.kind(at), Kind::Blank | Kind::Text));
-    if plain { format!("{message}\n") } else { fenced(message, "message") }
+    if plain { format!("{message}\n") } else { fenced(message, "message").to_string() }
 }
 
 /// What a file is written in, for whoever shows the plan in colour.

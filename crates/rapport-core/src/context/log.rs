@@ -3,7 +3,7 @@
 //!
 //! Its first line says how long the two are, in bytes; that way anything can be in them.
 
-use std::fmt;
+use std::borrow::Cow;
 
 use thiserror::Error;
 
@@ -34,16 +34,14 @@ pub enum NoContextLog {
     Changed,
 }
 
-impl From<&Payload> for ContextLog {
-    fn from(payload: &Payload) -> ContextLog {
-        ContextLog { system: payload.system.clone(), document: payload.document() }
-    }
-}
-
-impl fmt::Display for ContextLog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ContextLog { system, document } = self;
-        write!(f, "{BEGIN}{}{THEN}{}{END}{system}{BETWEEN}{document}", system.len(), document.len())
+impl Payload {
+    /// The context log in pieces: one after the other they are its text.
+    pub fn log(&self) -> Vec<Cow<'_, str>> {
+        let document = self.pieces();
+        let length: usize = document.iter().map(|piece| piece.len()).sum();
+        let first = format!("{BEGIN}{}{THEN}{length}{END}", self.system.len());
+        let before = [first.into(), self.system.as_str().into(), BETWEEN.into()];
+        before.into_iter().chain(document).collect()
     }
 }
 

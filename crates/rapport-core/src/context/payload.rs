@@ -1,9 +1,13 @@
 //! The payload: everything an agent is told for one turn, as one Markdown document. Whatever is from outside is in a fence
 //! longer than any run of backticks in it, so that nothing in it can be taken for a part of the document.
 
-use std::fmt::Write as _;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::iter;
 
 use crate::action_plan::{as_path, fenced};
+
+const NONE: &str = "None.\n";
 
 /// What an agent is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,33 +44,35 @@ pub struct Information {
 pub struct Shown {
     /// Its path from the project's root, or its address.
     pub path: String,
-    /// What is in it.
-    pub content: Shows,
+    /// Why nothing of it is shown, where nothing is.
+    pub unshown: Option<Unshown>,
     /// About how much of the model's room it takes.
     pub tokens: usize,
+    /// Its part of the document. What is in the file is only kept here.
+    part: String,
 }
 
-/// What is shown of a file.
+/// Why nothing of a file is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shows {
-    /// All of it.
-    Text(String),
-    /// That it is not text.
+pub enum Unshown {
+    /// It is not text.
     Binary {
         /// How long it is.
         bytes: u64,
         /// What it is, such as `image/png`.
         kind: String,
     },
-    /// That it is not there.
+    /// It is not there.
     Missing,
-    /// That it is too large.
+    /// It is too large.
     TooLarge {
         /// How long it is.
         bytes: u64,
         /// How long it may be.
         limit: u64,
     },
+    /// Something else, in words.
+    Because(String),
 }
 
 /// About how many tokens a text takes: a quarter of its bytes, rounded up. Code in English comes close; other scripts take
@@ -76,84 +82,109 @@ pub fn estimate_tokens(text: &str) -> usize {
 }
 
 impl Shown {
-    /// A file that is shown, with its size estimated.
-    pub fn new(path: impl Into<String>, content: Shows) -> Shown {
-        let tokens = if let Shows::Text(text) = &content { estimate_tokens(text) } else { 0 };
-        Shown { path: path.into(), content, tokens }
+    /// A file of which everything is shown.
+    pub fn text(path: impl Into<String>, text: &str) -> Shown {
+        let (path, tokens) = (path.into(), estimate_tokens(text));
+        let cut = if text.is_empty() || text.ends_with('\n') { "" } else { ", no line end at the end" };
+        let lines = fenced(text.strip_suffix('\n').unwrap_or(text), "");
+        let mut part = String::with_capacity(text.len() + 2 * path.len() + 128);
+        // A text can always be written to.
+        let _ = write!(part, "{} (about {tokens} tokens{cut})\n\n{lines}", heading(&path));
+        Shown { path, unshown: None, tokens, part }
+    }
+
+    /// A file that is only named.
+    pub fn named(path: impl Into<String>, unshown: Unshown) -> Shown {
+        let path = path.into();
+        let part = format!("{} (not shown: {unshown})\n", heading(&path));
+        Shown { path, unshown: Some(unshown), tokens: 0, part }
+    }
+}
+
+fn heading(path: &str) -> String {
+    let kind = if path.contains("://") { "URL" } else { "File" };
+    format!("\n---\n\n**{kind}:** {}", as_path(&unbroken(path)))
+}
+
+impl fmt::Display for Unshown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unshown::Binary { bytes, kind } => write!(f, "{kind}, {bytes} bytes"),
+            Unshown::Missing => f.write_str("it is not there"),
+            Unshown::TooLarge { bytes, limit } => {
+                write!(f, "{bytes} bytes, more than the {limit} that are shown of a file")
+            }
+            Unshown::Because(why) => f.write_str(why),
+        }
     }
 }
 
 impl Payload {
     /// About how many tokens the agent is told in all.
     pub fn tokens(&self) -> usize {
-        estimate_tokens(&self.system) + estimate_tokens(&self.document())
+        let document: usize = self.pieces().iter().map(|piece| piece.len()).sum();
+        estimate_tokens(&self.system) + document.div_ceil(4)
     }
 
     /// The document, without the system prompt.
     pub fn document(&self) -> String {
+        self.pieces().concat()
+    }
+
+    /// The document in pieces: what is shown is by far the most of it, and is not copied.
+    pub(super) fn pieces(&self) -> Vec<Cow<'_, str>> {
+        let (mut before, mut after) = (String::new(), String::new());
+        // A text can always be written to.
+        let _ = self.before(&mut before).and_then(|()| self.after(&mut after));
+        let parts = self.files.iter().map(|file| Cow::Borrowed(file.part.as_str()));
+        iter::once(before.into()).chain(parts).chain(iter::once(after.into())).collect()
+    }
+
+    /// What comes before what is in files.
+    fn before(&self, out: &mut String) -> fmt::Result {
         let Information { cwd, os, shell } = &self.information;
-        let mut sections = vec![
-            ("System Information", fenced(&format!("CWD: {cwd}\nOS: {os}\nShell: {shell}"), "text")),
-            ("Project Structure", fenced(self.structure.trim_end(), "text")),
-            ("Memos", memos(&self.memos)),
-            ("Active Context", self.list()),
-            ("Resource Contents", self.resources()),
-        ];
+        let information = format!("CWD: {cwd}\nOS: {os}\nShell: {shell}");
+        write!(out, "# Agent Invocation Payload\n")?;
+        write!(out, "\n## 1. System Information\n\n{}", fenced(&information, "text"))?;
+        write!(out, "\n## 2. Project Structure\n\n{}", fenced(self.structure.trim_end(), "text"))?;
+        write!(out, "\n## 3. Memos\n\n")?;
+        memos(out, &self.memos)?;
+        write!(out, "\n## 4. Active Context\n\n")?;
+        list(out, &self.files)?;
+        write!(out, "\n## 5. Resource Contents\n")?;
+        if self.files.is_empty() { write!(out, "\n{NONE}") } else { Ok(()) }
+    }
+
+    /// What comes after it.
+    fn after(&self, out: &mut String) -> fmt::Result {
+        let mut number = 6;
         if let Some(report) = &self.previous_report {
-            sections.push(("Previous Report", fenced(report.trim_end(), "markdown")));
+            write!(out, "\n## {number}. Previous Report\n\n{}", fenced(report.trim_end(), "markdown"))?;
+            number += 1;
         }
-        sections.push(("Message", fenced(self.message.trim_end(), "markdown")));
-        let mut document = "# Agent Invocation Payload\n".to_owned();
-        for (number, (name, body)) in sections.iter().enumerate() {
-            let body = if body.is_empty() { "None." } else { body.trim_end() };
-            document.reserve(body.len() + name.len() + 16);
-            let _ = write!(document, "\n## {}. {name}\n\n{body}\n", number + 1);
-        }
-        document
-    }
-
-    fn resources(&self) -> String {
-        let mut resources = String::with_capacity(self.files.iter().map(|file| file.tokens * 4 + 200).sum());
-        for file in &self.files {
-            resources.push_str(&resource(file));
-        }
-        resources
-    }
-
-    fn list(&self) -> String {
-        if self.files.is_empty() {
-            return String::new();
-        }
-        let total: usize = self.files.iter().map(|file| file.tokens).sum();
-        let paths: Vec<_> = self.files.iter().map(|file| file.path.replace(['\n', '\r'], " ")).collect();
-        format!("{}\n{} in all, about {total} tokens.\n", fenced(&paths.join("\n"), "text"), self.files.len())
+        write!(out, "\n## {number}. Message\n\n{}", fenced(self.message.trim_end(), "markdown"))
     }
 }
 
-fn memos(memos: &[String]) -> String {
+fn memos(out: &mut String, memos: &[String]) -> fmt::Result {
     if memos.is_empty() {
-        return String::new();
+        return out.write_str(NONE);
     }
     let lines: Vec<_> = memos.iter().map(|memo| format!("- {}", memo.replace('\n', "\n  "))).collect();
-    fenced(&lines.join("\n"), "text")
+    write!(out, "{}", fenced(&lines.join("\n"), "text"))
 }
 
-fn resource(file: &Shown) -> String {
-    let kind = if file.path.contains("://") { "URL" } else { "File" };
-    let path = as_path(&file.path.replace(['\n', '\r'], " "));
-    let head = |about: String| format!("---\n\n**{kind}:** {path} ({about})\n");
-    let body = match &file.content {
-        Shows::Text(text) => {
-            let cut = if text.is_empty() || text.ends_with('\n') { "" } else { ", no line end at the end" };
-            let about = head(format!("about {} tokens{cut}", file.tokens));
-            let text = text.strip_suffix('\n').unwrap_or(text);
-            format!("{about}\n{}", fenced(text, ""))
-        }
-        Shows::Binary { bytes, kind } => head(format!("not shown: {kind}, {bytes} bytes")),
-        Shows::Missing => head("not shown: it is not there".to_owned()),
-        Shows::TooLarge { bytes, limit } => {
-            head(format!("not shown: {bytes} bytes, more than the {limit} that are shown of a file"))
-        }
-    };
-    format!("{body}\n")
+fn list(out: &mut String, files: &[Shown]) -> fmt::Result {
+    if files.is_empty() {
+        return out.write_str(NONE);
+    }
+    let total: usize = files.iter().map(|file| file.tokens).sum();
+    let paths: Vec<_> = files.iter().map(|file| unbroken(&file.path)).collect();
+    write!(out, "{}", fenced(&paths.join("\n"), "text"))?;
+    write!(out, "\n{} in all, about {total} tokens.\n", files.len())
+}
+
+/// A path as one line, whatever is in it.
+fn unbroken(path: &str) -> String {
+    path.replace(['\n', '\r'], " ")
 }

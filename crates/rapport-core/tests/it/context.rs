@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rapport_core::context::{
-    ContextLog, Information, Level, NoContextLog, Payload, Shown, Shows, cascade, estimate_tokens,
+    ContextLog, Information, Level, NoContextLog, Payload, Shown, Unshown, cascade, estimate_tokens,
     next_turn_context, rules,
 };
 use rapport_core::{Change, Sign};
@@ -111,13 +111,13 @@ fn payload() -> Payload {
         structure: "src/\n  lib.rs\n".into(),
         memos: vec!["Use pnpm".into(), "Two\nlines".into()],
         files: vec![
-            Shown::new("src/lib.rs", Shows::Text("//! ```\n//! x\n//! ```\n".into())),
-            Shown::new("cut.txt", Shows::Text("no end".into())),
-            Shown::new("empty.txt", Shows::Text(String::new())),
-            Shown::new("logo.png", Shows::Binary { bytes: 12, kind: "image/png".into() }),
-            Shown::new("gone.md", Shows::Missing),
-            Shown::new("big.log", Shows::TooLarge { bytes: 2_000, limit: 1_000 }),
-            Shown::new("https://a.b/c", Shows::Text("A page\n".into())),
+            Shown::text("src/lib.rs", "//! ```\n//! x\n//! ```\n"),
+            Shown::text("cut.txt", "no end"),
+            Shown::text("empty.txt", ""),
+            Shown::named("logo.png", Unshown::Binary { bytes: 12, kind: "image/png".into() }),
+            Shown::named("gone.md", Unshown::Missing),
+            Shown::named("big.log", Unshown::TooLarge { bytes: 2_000, limit: 1_000 }),
+            Shown::text("https://a.b/c", "A page\n"),
         ],
         previous_report: Some("# Execution Report: x\n".into()),
     }
@@ -233,8 +233,9 @@ Add `it`.
 
 #[test]
 fn file_8_the_log_has_it_all_and_gives_it_back() {
-    let log = ContextLog::from(&payload());
-    let text = log.to_string();
+    let payload = payload();
+    let log = ContextLog { system: payload.system.clone(), document: payload.document() };
+    let text = payload.log().concat();
     assert!(text.starts_with("<!-- rapport context log 1: system prompt of 6 bytes, document of "), "{text}");
     assert_eq!(ContextLog::parse(&text), Ok(log));
     assert_eq!(ContextLog::parse(""), Err(NoContextLog::Unknown));
@@ -248,8 +249,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn file_8_any_log_is_given_back(system in any::<String>(), document in any::<String>()) {
-        let log = ContextLog { system, document };
-        prop_assert_eq!(ContextLog::parse(&log.to_string()), Ok(log));
+    fn file_8_any_log_is_given_back(system in any::<String>(), message in any::<String>(), file in any::<String>()) {
+        let payload = Payload { system, message, files: vec![Shown::text(&file, &file)], ..Payload::default() };
+        let log = ContextLog { system: payload.system.clone(), document: payload.document() };
+        prop_assert_eq!(ContextLog::parse(&payload.log().concat()), Ok(log));
     }
 }

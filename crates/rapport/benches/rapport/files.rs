@@ -13,7 +13,7 @@ use rapport::channels::terminal::{ColourChoice, Size};
 use rapport::turns::gathering::gather;
 use rapport_core::ActionPlan;
 use rapport_core::check::validate;
-use rapport_core::context::{ContextLog, Information, Payload, cascade};
+use rapport_core::context::{Information, Payload, cascade};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
@@ -137,7 +137,7 @@ fn gathering(project: &Path, every: usize) -> Outcome {
             files: gathered.files,
             previous_report: None,
         };
-        black_box(ContextLog::from(&payload).to_string());
+        black_box(payload.log());
         Ok(())
     })?;
     row(

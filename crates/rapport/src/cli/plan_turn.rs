@@ -60,7 +60,10 @@ pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
         let files: Vec<_> = payload
             .files
             .iter()
-            .map(|file| serde_json::json!({ "path": file.path, "tokens": file.tokens }))
+            .map(|file| {
+                let not_shown = file.unshown.as_ref().map(ToString::to_string);
+                serde_json::json!({ "path": file.path, "tokens": file.tokens, "not_shown": not_shown })
+            })
             .collect();
         let shown = serde_json::json!({ "session": folder.id, "turn": name, "tokens": payload.tokens(), "files": files });
         return super::output::say_json(&shown);

@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Component, Path};
-use std::sync::mpsc;
 use std::thread;
 
-use ignore::{WalkBuilder, WalkState};
-use rapport_core::context::{Selection, Shown, Shows};
+use ignore::WalkBuilder;
+use rapport_core::context::{Selection, Shown, Unshown};
 
 /// More files than this are not drawn in the tree.
 const MOST_DRAWN: usize = 2000;
@@ -44,57 +43,49 @@ pub fn gather(project: &Path, selection: &Selection, limit: u64) -> io::Result<G
     Ok(Gathered { files: read_all(&project, selected, &all, limit), tree: tree(&all) })
 }
 
-/// Every file that git would not ignore, from the project's root, sorted.
+/// Every file that git would not ignore, from the project's root, sorted. One thread lists ten thousand names in the time
+/// in which several have only agreed that there are no more.
 fn all_files(project: &Path) -> Vec<Found> {
     let mut walk = WalkBuilder::new(project);
     walk.hidden(false).require_git(false).add_custom_ignore_filename(".rapportignore");
-    walk.add_custom_ignore_filename(".teddyignore").threads(threads());
+    walk.add_custom_ignore_filename(".teddyignore");
     walk.filter_entry(|entry| {
         entry.depth() != 1 || entry.file_name().to_str().is_none_or(|name| !NOT_OURS.contains(&name))
     });
-    let (send, receive) = mpsc::channel();
-    walk.build_parallel().run(|| {
-        let send = send.clone();
-        Box::new(move |entry| {
-            // What cannot be looked into is not listed; named outright, it is told why.
-            if let Ok(entry) = entry
-                && let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir())
-                && let Some(path) = entry.path().strip_prefix(project).ok().and_then(Path::to_str)
-            {
-                // Whoever receives is there until all have sent.
-                let _ = send.send(Found { path: path.to_owned(), is_plain: kind.is_file() });
-            }
-            WalkState::Continue
+    // What cannot be looked into is not listed; named outright, it is told why.
+    let entries = walk.build().filter_map(Result::ok);
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| {
+            let kind = entry.file_type().filter(|kind| !kind.is_dir())?;
+            let path = entry.path().strip_prefix(project).ok()?.to_str()?;
+            Some(Found { path: path.to_owned(), is_plain: kind.is_file() })
         })
-    });
-    drop(send);
-    let mut found: Vec<_> = receive.into_iter().collect();
+        .collect();
     found.sort_unstable();
     found
 }
 
 /// Reads them, many at a time; in the order in which they were selected.
 fn read_all(project: &Path, selected: Vec<String>, all: &[Found], limit: u64) -> Vec<Shown> {
-    let read = |path: &String| {
-        let known = all.binary_search_by(|found| found.path.as_str().cmp(path));
-        let is_plain = known.ok().and_then(|at| all.get(at)).is_some_and(|found| found.is_plain);
-        shown(project, path, is_plain, limit)
+    let read = |paths: &[String]| {
+        let mut room = Vec::new();
+        let shown = |path: &String| {
+            let known = all.binary_search_by(|found| found.path.as_str().cmp(path));
+            let is_plain = known.ok().and_then(|at| all.get(at)).is_some_and(|found| found.is_plain);
+            shown(project, path, is_plain, limit, &mut room)
+        };
+        paths.iter().map(shown).collect::<Vec<_>>()
     };
-    let share = selected.len().div_ceil(threads()).max(1);
     if selected.len() < WORTH_SHARING {
-        return selected.iter().map(read).collect();
+        return read(&selected);
     }
+    let share = selected.len().div_ceil(threads());
     thread::scope(|scope| {
         let read = &read;
-        let parts: Vec<_> = selected
-            .chunks(share)
-            .map(|part| scope.spawn(move || part.iter().map(read).collect::<Vec<_>>()))
-            .collect();
-        let joined = parts.into_iter().zip(selected.chunks(share));
+        let parts: Vec<_> =
+            selected.chunks(share).map(|part| (part, scope.spawn(move || read(part)))).collect();
         // A thread that could not be joined has read nothing; then it is done here.
-        joined
-            .flat_map(|(part, paths)| part.join().unwrap_or_else(|_| paths.iter().map(read).collect()))
-            .collect()
+        parts.into_iter().flat_map(|(part, thread)| thread.join().unwrap_or_else(|_| read(part))).collect()
     })
 }
 
@@ -102,62 +93,59 @@ fn threads() -> usize {
     thread::available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS))
 }
 
-fn shown(project: &Path, path: &str, is_plain: bool, limit: u64) -> Shown {
-    let content = if path.contains("://") {
-        instead("an address, which READ fetches", 0)
+fn shown(project: &Path, path: &str, is_plain: bool, limit: u64, room: &mut Vec<u8>) -> Shown {
+    let text = if path.contains("://") {
+        Err(because("an address, which READ fetches"))
     } else if is_plain {
-        content(project, path, limit)
+        read(project, path, limit, room)
     } else {
-        content_if_inside(project, path, limit)
+        lies_inside(project, path).and_then(|()| read(project, path, limit, room))
     };
-    Shown::new(path, content)
+    text.map_or_else(|unshown| Shown::named(path, unshown), |text| Shown::text(path, text))
 }
 
 /// What is named outright, or is a link, may lead out of the project.
-fn content_if_inside(project: &Path, path: &str, limit: u64) -> Shows {
+fn lies_inside(project: &Path, path: &str) -> Result<(), Unshown> {
     let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     let is_inside = Path::new(path).components().all(is_plain);
     let place = project.join(path);
     match place.canonicalize() {
-        Ok(real) if !is_inside || !real.starts_with(project) => instead("outside the project", 0),
-        Err(_) if !is_inside => instead("outside the project", 0),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Shows::Missing,
-        Err(error) => unreadable(&error),
+        Ok(real) if !is_inside || !real.starts_with(project) => Err(because("outside the project")),
+        Err(_) if !is_inside => Err(because("outside the project")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Unshown::Missing),
+        Err(error) => Err(unreadable(&error)),
         Ok(real) => match fs::metadata(real) {
-            Ok(about) if about.is_dir() => instead("a directory without files to show", 0),
+            Ok(about) if about.is_dir() => Err(because("a directory without files to show")),
             // To open a pipe would be to wait for who writes to it.
-            Ok(about) if !about.is_file() => instead("not a file", 0),
-            Ok(_) => content(project, path, limit),
-            Err(error) => unreadable(&error),
+            Ok(about) if !about.is_file() => Err(because("not a file")),
+            Ok(_) => Ok(()),
+            Err(error) => Err(unreadable(&error)),
         },
     }
 }
 
-fn content(project: &Path, path: &str, limit: u64) -> Shows {
+/// Reads a file into room that is there already.
+fn read<'r>(project: &Path, path: &str, limit: u64, room: &'r mut Vec<u8>) -> Result<&'r str, Unshown> {
     let opened = File::open(project.join(path)).and_then(|file| Ok((file.metadata()?, file)));
-    let (about, mut file) = match opened {
-        Ok(opened) => opened,
-        Err(error) => return unreadable(&error),
-    };
+    let (about, file) = opened.map_err(|error| unreadable(&error))?;
     if about.len() > limit {
-        return Shows::TooLarge { bytes: about.len(), limit };
+        return Err(Unshown::TooLarge { bytes: about.len(), limit });
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or_default() + 1);
-    if let Err(error) = file.read_to_end(&mut bytes) {
-        return unreadable(&error);
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => Shows::Text(text),
-        Ok(_) | Err(_) => instead(kind(path), about.len()),
+    room.clear();
+    // What it has grown by meanwhile is not asked for.
+    file.take(about.len()).read_to_end(room).map_err(|error| unreadable(&error))?;
+    match str::from_utf8(room) {
+        Ok(text) if !text.contains('\0') => Ok(text),
+        Ok(_) | Err(_) => Err(Unshown::Binary { bytes: about.len(), kind: kind(path).to_owned() }),
     }
 }
 
-fn unreadable(error: &io::Error) -> Shows {
-    instead(&format!("it cannot be read ({error})"), 0)
+fn unreadable(error: &io::Error) -> Unshown {
+    Unshown::Because(format!("it cannot be read ({error})"))
 }
 
-fn instead(what: &str, bytes: u64) -> Shows {
-    Shows::Binary { bytes, kind: what.to_owned() }
+fn because(why: &str) -> Unshown {
+    Unshown::Because(why.to_owned())
 }
 
 /// What a file that is not text most likely is.
@@ -224,38 +212,35 @@ mod tests {
         project
     }
 
-    fn check(context: &str, expected: &[(&str, &str)]) {
+    fn check(context: &str, expected: &[&Shown]) {
         let project = project();
         let gathered = gather(project.path(), &cascade(context, "", ""), 1000).unwrap();
-        let words = |shows: &Shows| match shows {
-            Shows::Text(text) => text.trim_end().to_owned(),
-            Shows::Binary { kind, .. } => format!("({kind})"),
-            Shows::Missing => "(missing)".to_owned(),
-            Shows::TooLarge { bytes, .. } => format!("(too large: {bytes})"),
-        };
-        let found: Vec<_> =
-            gathered.files.iter().map(|file| (file.path.as_str(), words(&file.content))).collect();
-        let expected: Vec<_> = expected.iter().map(|(path, words)| (*path, (*words).to_owned())).collect();
-        assert_eq!(found, expected, "{context}");
+        assert_eq!(gathered.files.iter().collect::<Vec<_>>(), expected, "{context}");
     }
 
     // FILE-12, FILE-13: globs and directories, .gitignore honoured, what cannot be shown is named.
     #[test]
     fn file_12_what_is_selected_is_shown_or_named() {
-        let (main, page, logo) = (
-            ("src/main.rs", "fn main() {}"),
-            ("src/ui/page.rs", "// page"),
-            ("src/ui/logo.png", "(image/png)"),
-        );
-        check("src", &[main, logo, page]);
-        check("src/**/*.rs", &[main, page]);
-        check("src\n-src/ui", &[main]);
-        check("README.md\nnot/there.md", &[("README.md", "# App"), ("not/there.md", "(missing)")]);
-        check("**/*.txt", &[("big.txt", "(too large: 2000)")]);
-        check(".env", &[(".env", "KEY=1")]);
-        check("target", &[("target", "(a directory without files to show)")]);
-        check("../secret", &[("../secret", "(outside the project)")]);
-        check("https://example.org/a", &[("https://example.org/a", "(an address, which READ fetches)")]);
+        let main = Shown::text("src/main.rs", "fn main() {}\n");
+        let page = Shown::text("src/ui/page.rs", "// page\n");
+        let png = Unshown::Binary { bytes: 5, kind: "image/png".into() };
+        let logo = Shown::named("src/ui/logo.png", png);
+        check("src", &[&main, &logo, &page]);
+        check("src/**/*.rs", &[&main, &page]);
+        check("src\n-src/ui", &[&main]);
+        let (readme, absent) =
+            (Shown::text("README.md", "# App\n"), Shown::named("not/there.md", Unshown::Missing));
+        check("README.md\nnot/there.md", &[&readme, &absent]);
+        let large = Unshown::TooLarge { bytes: 2000, limit: 1000 };
+        check("**/*.txt", &[&Shown::named("big.txt", large)]);
+        check(".env", &[&Shown::text(".env", "KEY=1\n")]);
+        for (path, why) in [
+            ("target", "a directory without files to show"),
+            ("../secret", "outside the project"),
+            ("https://example.org/a", "an address, which READ fetches"),
+        ] {
+            check(path, &[&Shown::named(path, because(why))]);
+        }
     }
 
     /// Many are read at a time, and come in order; a pipe keeps nobody waiting.
@@ -269,10 +254,10 @@ mod tests {
         let gathered = gather(project.path(), &cascade("*", "", ""), 1000).unwrap();
         assert_eq!(gathered.files.len(), 301);
         for (number, file) in gathered.files[..300].iter().enumerate() {
-            let expected = Shown::new(format!("{number:03}.txt"), Shows::Text(format!("{number}\n")));
+            let expected = Shown::text(format!("{number:03}.txt"), &format!("{number}\n"));
             assert_eq!(*file, expected);
         }
-        assert_eq!(gathered.files[300].content, instead("not a file", 0));
+        assert_eq!(gathered.files[300].unshown, Some(because("not a file")));
     }
 
     #[test]
@@ -281,9 +266,7 @@ mod tests {
         fs::write(elsewhere.path().join("secret"), "x").unwrap();
         std::os::unix::fs::symlink(elsewhere.path().join("secret"), project.path().join("link")).unwrap();
         let gathered = gather(project.path(), &cascade("link", "", ""), 1000).unwrap();
-        assert!(
-            matches!(&gathered.files[0].content, Shows::Binary { kind, .. } if kind == "outside the project")
-        );
+        assert_eq!(gathered.files[0].unshown, Some(because("outside the project")));
     }
 
     #[test]

@@ -79,8 +79,16 @@ pub fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Tu
 
 /// Either the old file or the whole new one, whatever happens in between. Durable when this returns.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), TurnError> {
+    replace_in_pieces(path, [content])
+}
+
+/// The same, for what need not be put together for it.
+pub fn replace_in_pieces<B: AsRef<[u8]>>(
+    path: &Path,
+    pieces: impl IntoIterator<Item = B>,
+) -> Result<(), TurnError> {
     point();
-    durable::replace(path, content).map_err(io_error("write", path))?;
+    durable::replace_in_pieces(path, pieces).map_err(io_error("write", path))?;
     point();
     Ok(())
 }

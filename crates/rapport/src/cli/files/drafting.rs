@@ -16,7 +16,9 @@ use crate::cli::output::{say, say_json};
 use crate::clock::{self, Clock};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::{CONTEXT_LOG, Folder, Meta, PLAN, Standing, TURN_CONTEXT, Turn, TurnName, replace, text};
+use crate::turns::{
+    CONTEXT_LOG, Folder, Meta, PLAN, Standing, TURN_CONTEXT, Turn, TurnName, replace, replace_in_pieces, text,
+};
 use crate::wiring::Place;
 
 /// How often a plan that is not valid is made again.
@@ -132,7 +134,7 @@ fn write_down(turn: &Turn, base: &Base, payload: &Payload, origin: Origin) -> Ou
         }
     };
     replace(&turn.file(TURN_CONTEXT), base.context.as_bytes())?;
-    replace(&turn.file(CONTEXT_LOG), ContextLog::from(payload).to_string().as_bytes())?;
+    replace_in_pieces(&turn.file(CONTEXT_LOG), payload.log().iter().map(|piece| piece.as_bytes()))?;
     Ok(meta.write(&turn.path)?)
 }
 

@@ -23,13 +23,17 @@ fn file_8_file_12_what_is_shown_is_written_down() {
     std::fs::write(project.root().join(".rapport/memos.yaml"), "- Use pnpm.\n").unwrap();
     let dry = project.rapport(&["plan", "-m", "Greet.", "--dry-run"]);
     dry.check(0, "README.md")
-        .check(0, "not-there.md (not there)")
-        .check(0, "logo.png (image/png; not shown)");
-    dry.check(0, "big.txt (300000 bytes, more than 262144; not shown)").check(0, "Nothing was sent.");
+        .check(0, "not-there.md (not shown: it is not there)")
+        .check(0, "logo.png (not shown: image/png, ");
+    dry.check(0, "big.txt (not shown: 300000 bytes, more than the 262144 that are shown of a file)")
+        .check(0, "Nothing was sent.");
     assert!(!dry.out().contains("b.md"), "a lower level takes away: {}", dry.out());
     assert_eq!(project.turn_names(), Vec::<String>::new());
     let counted: Value = project.json(&["plan", "-m", "Greet.", "--dry-run", "--json"]);
-    assert_eq!(counted["files"][0], serde_json::json!({ "path": "README.md", "tokens": 3 }));
+    assert_eq!(
+        counted["files"][0],
+        serde_json::json!({ "path": "README.md", "tokens": 3, "not_shown": null })
+    );
 
     project.plan_turn("Greet.").check(0, "");
     let log = ContextLog::parse(&project.turn_file("01/_context.log")).unwrap();
@@ -84,5 +88,5 @@ fn how_large_a_file_may_be_is_a_setting() {
     std::fs::write(project.root().join(".rapport/global.context"), "README.md\n").unwrap();
     project
         .rapport(&["plan", "-m", "x", "--dry-run"])
-        .check(0, "README.md (9 bytes, more than 3; not shown)");
+        .check(0, "README.md (not shown: 9 bytes, more than the 3 that are shown of a file)");
 }
