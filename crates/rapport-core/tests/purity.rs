@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What the core may be built on. None of these does anything but compute, with the features they have here.
-const DEPENDENCIES: [&str; 6] = ["jiff", "serde", "serde_json", "similar", "slug", "thiserror"];
+const DEPENDENCIES: [&str; 7] = ["jiff", "memchr", "serde", "serde_json", "similar", "slug", "thiserror"];
 
 /// The ways out, and what to do instead.
 const WAYS_OUT: [(&str, &str); 18] = [

@@ -1,5 +1,7 @@
 //! What is within a line: keys, links, code, markers; read as models write them, written in one way.
 
+use memchr::memchr;
+
 use super::lines::indent;
 
 /// The two halves of an edit.
@@ -87,20 +89,20 @@ fn unpadded(code: &str) -> &str {
 
 /// A text as a code span that reads back as it is.
 pub(super) fn as_code(text: &str) -> String {
-    let ticks = "`".repeat(longest_run(text, '`') + 1);
+    let ticks = "`".repeat(longest_run(text) + 1);
     let padded = text.starts_with('`')
         || text.ends_with('`')
         || (text.starts_with(' ') && text.ends_with(' ') && !text.trim().is_empty());
     if padded { format!("{ticks} {text} {ticks}") } else { format!("{ticks}{text}{ticks}") }
 }
 
-/// The longest run of a character. Most texts have none, so it is looked for before it is counted.
-pub(crate) fn longest_run(text: &str, mark: char) -> usize {
-    let (mut longest, mut rest) = (0, text);
-    while let Some(at) = rest.find(mark) {
-        let from = &rest[at..];
-        rest = from.trim_start_matches(mark);
-        longest = longest.max((from.len() - rest.len()) / mark.len_utf8());
+/// The longest run of backticks. Most texts have none, so they are looked for before they are counted.
+pub(crate) fn longest_run(text: &str) -> usize {
+    let (mut longest, mut rest) = (0, text.as_bytes());
+    while let Some(at) = memchr(b'`', rest) {
+        let run = rest[at..].iter().take_while(|byte| **byte == b'`').count();
+        longest = longest.max(run);
+        rest = &rest[at + run..];
     }
     longest
 }

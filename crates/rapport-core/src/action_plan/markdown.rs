@@ -104,7 +104,7 @@ pub(crate) struct Fenced<'t> {
 impl fmt::Display for Fenced<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fenced { info, text, end } = self;
-        let fence = "`".repeat((longest_run(text, '`') + 1).max(3));
+        let fence = "`".repeat((longest_run(text) + 1).max(3));
         write!(f, "{fence}{info}\n{text}{end}{fence}\n")
     }
 }

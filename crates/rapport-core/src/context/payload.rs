@@ -89,21 +89,26 @@ impl Shown {
         let lines = fenced(text.strip_suffix('\n').unwrap_or(text), "");
         let mut part = String::with_capacity(text.len() + 2 * path.len() + 128);
         // A text can always be written to.
-        let _ = write!(part, "{} (about {tokens} tokens{cut})\n\n{lines}", heading(&path));
+        let _ = write!(part, "{} (about {tokens} tokens{cut})\n\n{lines}", Heading(&path));
         Shown { path, unshown: None, tokens, part }
     }
 
     /// A file that is only named.
     pub fn named(path: impl Into<String>, unshown: Unshown) -> Shown {
         let path = path.into();
-        let part = format!("{} (not shown: {unshown})\n", heading(&path));
+        let part = format!("{} (not shown: {unshown})\n", Heading(&path));
         Shown { path, unshown: Some(unshown), tokens: 0, part }
     }
 }
 
-fn heading(path: &str) -> String {
-    let kind = if path.contains("://") { "URL" } else { "File" };
-    format!("\n---\n\n**{kind}:** {}", as_path(&unbroken(path)))
+/// What a file's part of the document begins with.
+struct Heading<'p>(&'p str);
+
+impl fmt::Display for Heading<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.0.contains("://") { "URL" } else { "File" };
+        write!(f, "\n---\n\n**{kind}:** {}", as_path(&unbroken(self.0)))
+    }
 }
 
 impl fmt::Display for Unshown {
@@ -185,6 +190,7 @@ fn list(out: &mut String, files: &[Shown]) -> fmt::Result {
 }
 
 /// A path as one line, whatever is in it.
-fn unbroken(path: &str) -> String {
-    path.replace(['\n', '\r'], " ")
+fn unbroken(path: &str) -> Cow<'_, str> {
+    let breaks = ['\n', '\r'];
+    if path.contains(breaks) { path.replace(breaks, " ").into() } else { path.into() }
 }

@@ -120,13 +120,13 @@ fn redrawing() -> Outcome {
 /// at all their names beside that.
 fn gathering(project: &Path, every: usize) -> Outcome {
     let paths: Vec<String> = (0..SHOWN).map(|number| path_of(number * every)).collect();
-    let bare = best_of(5, || {
+    let bare = best_of(20, || {
         let read = paths.iter().map(|path| fs::read_to_string(project.join(path)));
         black_box(read.collect::<Result<Vec<_>, _>>()?);
         Ok(())
     })?;
     let context = paths.join("\n");
-    let ours = best_of(5, || {
+    let ours = best_of(20, || {
         let gathered = gather(project, &cascade("", &context, ""), LIMIT)?;
         let payload = Payload {
             system: "Plan.".into(),

@@ -8,6 +8,7 @@ use std::path::{Component, Path};
 use std::thread;
 
 use ignore::WalkBuilder;
+use memchr::memchr;
 use rapport_core::context::{Selection, Shown, Unshown};
 
 /// More files than this are not drawn in the tree.
@@ -134,10 +135,8 @@ fn read<'r>(project: &Path, path: &str, limit: u64, room: &'r mut Vec<u8>) -> Re
     room.clear();
     // What it has grown by meanwhile is not asked for.
     file.take(about.len()).read_to_end(room).map_err(|error| unreadable(&error))?;
-    match str::from_utf8(room) {
-        Ok(text) if !text.contains('\0') => Ok(text),
-        Ok(_) | Err(_) => Err(Unshown::Binary { bytes: about.len(), kind: kind(path).to_owned() }),
-    }
+    let text = str::from_utf8(room).ok().filter(|text| memchr(0, text.as_bytes()).is_none());
+    text.ok_or_else(|| Unshown::Binary { bytes: about.len(), kind: kind(path).to_owned() })
 }
 
 fn unreadable(error: &io::Error) -> Unshown {
