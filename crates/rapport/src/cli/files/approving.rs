@@ -49,6 +49,8 @@ pub(in crate::cli) async fn approve(
         Checked::Good(plan) => plan,
         Checked::Bad(faulty) => return drafting::replan_from(held, turn, faulty, &source, request).await,
     };
+    // What is wrong with them is told before anything is done.
+    memos::read(&config::memos(&held.place.project))?;
     match verdict(held, &plan, approval).await? {
         Verdict::Approve(selection) | Verdict::Run(selection) => {
             let path = batches::next_of(held.place, &held.folder, turn)?;
