@@ -54,7 +54,7 @@ pub(in crate::cli) async fn approve(
     match verdict(held, &plan, approval).await? {
         Verdict::Approve(selection) | Verdict::Run(selection) => {
             let path = batches::next_of(held.place, &held.folder, turn)?;
-            let approved = Approved::from(&selection);
+            let approved = Approved::from(&selection).of(turn);
             approved.keep(&path)?;
             carry_out(held, turn, &plan, path, &approved, Course::Begin).await
         }
