@@ -103,7 +103,7 @@ impl Place {
 
     /// Where this project's logs are.
     pub fn store(&self) -> Arc<Files> {
-        Arc::new(Files::new(config::sessions(&self.project)))
+        Arc::new(Files::new(config::sessions(&self.project)).of(self.project.clone()))
     }
 
     /// What a new session here starts from.
