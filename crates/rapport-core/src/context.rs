@@ -65,8 +65,8 @@ pub fn cascade(global: &str, session: &str, turn: &str) -> Selection {
 
 impl Selection {
     /// The files that are selected, of those the project has: in the order they are named, those of one rule in the order
-    /// of the alphabet, none twice. What is named outright is selected whether it is there or not, so that its absence
-    /// shows.
+    /// of the alphabet, none twice. Where there is nothing of what a rule names, the rule itself is selected, so that the
+    /// absence shows.
     pub fn select<'f>(&self, files: impl IntoIterator<Item = &'f str>) -> Vec<String> {
         let files: BTreeSet<_> = files.into_iter().collect();
         let mut selected = Vec::<String>::new();
@@ -76,10 +76,8 @@ impl Selection {
             match rule.sign {
                 Sign::Add => {
                     let found = found(&files, pattern);
-                    let none = found.is_empty() && !glob::is_pattern(pattern);
-                    let outright = if none { Some(pattern.to_owned()) } else { None };
-                    selected
-                        .extend(found.into_iter().chain(outright).filter(|path| known.insert(path.clone())));
+                    let none = (found.is_empty() && !pattern.is_empty()).then(|| pattern.to_owned());
+                    selected.extend(found.into_iter().chain(none).filter(|path| known.insert(path.clone())));
                 }
                 Sign::Remove => {
                     selected.retain(|path| !covers(pattern, path));
@@ -111,7 +109,7 @@ pub fn next_turn_context(previous: &str, approved: &[Change]) -> String {
         let is_there = lines.iter().any(|line| is(line, same));
         match change.sign {
             Sign::Add if !is_there => lines.push(escaped(what)),
-            Sign::Remove if !is_there && !was_undone => lines.push(format!("-{what}")),
+            Sign::Remove if !is_there && !was_undone => lines.push(format!("-{}", or_all(what))),
             Sign::Add | Sign::Remove => {}
         }
     }
@@ -134,16 +132,28 @@ fn named(line: &str) -> Option<(Sign, &str)> {
 
 /// A path that would be taken for something else gets `./` before it.
 fn escaped(path: &str) -> String {
-    if path.starts_with(['-', '#']) { format!("./{path}") } else { path.to_owned() }
+    if path.starts_with(['-', '#']) { format!("./{path}") } else { or_all(path).to_owned() }
 }
 
+fn or_all(path: &str) -> &str {
+    if path.is_empty() { "." } else { path }
+}
+
+/// A pattern as it is compared: without what leads to the project's root, which is the empty one.
 fn plain(pattern: &str) -> &str {
     let pattern = pattern.trim_start_matches("./");
-    if pattern.contains("://") { pattern } else { pattern.trim_matches('/') }
+    match pattern {
+        "." => "",
+        address if address.contains("://") => address,
+        path => path.trim_matches('/'),
+    }
 }
 
-/// The files a pattern names: that very file, those below that directory, or those that match.
+/// The files a pattern names: all, that very file, those below that directory, or those that match.
 fn found(files: &BTreeSet<&str>, pattern: &str) -> Vec<String> {
+    if pattern.is_empty() {
+        return files.iter().map(|path| (*path).to_owned()).collect();
+    }
     if glob::is_pattern(pattern) && !files.contains(pattern) {
         return files.iter().filter(|path| covers(pattern, path)).map(|path| (*path).to_owned()).collect();
     }

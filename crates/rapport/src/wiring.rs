@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -91,14 +91,19 @@ impl Place {
         Ok(Self { home, project })
     }
 
-    /// The settings that hold here.
+    /// The settings that hold here. What the person has to know about them is told once, on stderr.
     pub fn settings(&self, flags: Layer) -> Result<Settings, Failure> {
-        Ok(Settings::load(&self.home, &self.project, variable, flags)?)
+        static TOLD: Once = Once::new();
+        let settings = Settings::load(&self.home, &self.project, variable, flags)?;
+        if let Some(warning) = &settings.warning {
+            TOLD.call_once(|| eprintln!("rapport: {warning}"));
+        }
+        Ok(settings)
     }
 
     /// Where this project's logs are.
     pub fn store(&self) -> Arc<Files> {
-        Arc::new(Files::new(config::sessions(&self.project)))
+        Arc::new(Files::new(config::sessions(&self.project)).of(self.project.clone()))
     }
 
     /// What a new session here starts from.

@@ -46,15 +46,13 @@ impl Session {
     pub(super) fn after_planned_answer(&self, round: &Round, answered: &Item) -> Vec<Event> {
         let others = round.items.iter().filter(|item| item.question.id != answered.question.id);
         let is_last = others.into_iter().all(|item| item.given().is_some());
-        let at_the_cap = self.rounds_asked() >= self.created.terms.max_rounds;
         let is_new = self.plan.is_none() && matches!(round.asker, Asker::Planner);
-        if is_new && is_last && at_the_cap { self.sum_up(None) } else { Vec::new() }
+        if is_new && is_last && self.is_at_the_cap() { self.sum_up(None) } else { Vec::new() }
     }
 
     fn after_batch(&self, batch: &Batch) -> Vec<Event> {
         let questions = self.named(&batch.questions);
-        let at_the_cap = self.rounds_asked() >= self.created.terms.max_rounds;
-        if batch.done || questions.is_empty() || at_the_cap {
+        if batch.done || questions.is_empty() || self.is_at_the_cap() {
             return self.sum_up(Some(batch));
         }
         let outlined = self.outline.is_none().then(|| {
@@ -63,6 +61,11 @@ impl Session {
         });
         let asked = Event::Asked { round: self.next_round(), asker: Asker::Planner, questions };
         outlined.into_iter().chain([asked]).collect()
+    }
+
+    /// Whether as many rounds were asked as there may be.
+    fn is_at_the_cap(&self) -> bool {
+        self.rounds_asked() >= self.created.terms.max_rounds
     }
 
     /// The plan is what was answered; somebody has to confirm it.

@@ -107,12 +107,13 @@ impl Session {
         Ok(vec![Event::Closed { round: round.id, how }])
     }
 
-    /// A turn's directory is complete. What is sealed stays as it was then.
+    /// A turn's directory is complete. What is sealed stays as it was then; somebody who accepts what was changed since seals
+    /// it as it is now.
     pub(super) fn seal(&self, folder: &str, files: &BTreeMap<String, String>) -> Result<Vec<Event>, Refusal> {
         if self.created.aim != Aim::Files {
             return Err(self.not_now("sealing a turn"));
         }
-        if self.sealed.contains_key(folder) {
+        if self.sealed.get(folder) == Some(files) {
             return Ok(Vec::new());
         }
         Ok(vec![Event::Sealed { folder: folder.into(), files: files.clone() }])

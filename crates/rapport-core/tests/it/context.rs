@@ -57,8 +57,16 @@ fn file_12_file_13_file_14_three_levels_select_together() {
     selected("src/net/[a-t]??.rs", "", "", &["src/net/tcp.rs"]);
     selected("[odd].txt", "", "", &["[odd].txt"]);
     selected("**", "-**/*.rs\n-docs", "", &["README.md", "[odd].txt"]);
-    // What is named outright shows even where it is not there; a pattern with nothing to it does not.
-    selected("none.md\n*.none\nhttps://a.b/c*", "", "", &["none.md", "https://a.b/c*"]);
+    // What is not there shows as well, be it a file or all that a pattern could mean; taken away, it does not.
+    selected("none.md\n*.none\nhttps://a.b/c*", "", "", &["none.md", "*.none", "https://a.b/c*"]);
+    selected("none/*.md", "-none", "", &[]);
+    // The project itself is everything.
+    for all in [".", "./", "/", "**"] {
+        let mut sorted = FILES;
+        sorted.sort_unstable();
+        selected(all, "", "", &sorted);
+        selected("src", &format!("-{all}"), "README.md", &["README.md"]);
+    }
     let levels: Vec<_> = cascade("a", "b", "-a\nb\nc").rules.iter().map(|rule| rule.level).collect();
     assert_eq!(levels, [Level::Global, Level::Session, Level::Turn, Level::Turn]);
     assert_eq!(rules("-a # b", Level::Turn)[0].sign, Sign::Remove);
@@ -68,10 +76,10 @@ fn file_12_file_13_file_14_three_levels_select_together() {
 fn a_pattern_takes_no_time_to_fail() {
     let path = "a".repeat(5_000);
     let pattern = format!("{}b", "*a".repeat(500));
-    assert_eq!(cascade(&pattern, "", "").select([path.as_str()]), Vec::<String>::new());
+    assert_eq!(cascade(&pattern, "", "").select([path.as_str()]), [pattern]);
     let deep = "a/".repeat(500) + "a";
     let pattern = "**/a/".repeat(100) + "b";
-    assert_eq!(cascade(&pattern, "", "").select([deep.as_str()]), Vec::<String>::new());
+    assert_eq!(cascade(&pattern, "", "").select([deep.as_str()]), [pattern]);
 }
 
 fn change(line: &str) -> Change {
@@ -95,6 +103,8 @@ fn file_15_file_16_the_next_turn_sees_what_was_approved() {
         ("", vec!["+./a", "+a", "+#x", "+-y"], "a\n./#x\n./-y\n"),
         ("./#x\n", vec!["-#x"], ""),
         ("a\r\nb\r\n", vec!["+c"], "a\nb\nc\n"),
+        ("a\n", vec!["-./", "+."], "a\n.\n"),
+        ("a\n", vec!["-."], "a\n-.\n"),
     ] {
         let changes: Vec<_> = changes.into_iter().map(change).collect();
         let next = next_turn_context(previous, &changes);

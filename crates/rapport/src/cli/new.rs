@@ -36,6 +36,11 @@ const SESSION_HEAD: &str =
 const GLOBAL_HEAD: &str =
     "# What every turn of every session is shown: a path, directory or glob per line.\n";
 
+/// What git is to keep whatever the project ignores (`*.log` is a common line), and what is of no use to others.
+const GIT_IGNORE: &str = "!_context.log\n!log.jsonl\n!plan.md\n!report.md\n/sessions/*/lock\n";
+/// Sealed files and logs stay as they are, byte for byte: git must not change their line ends.
+const GIT_ATTRIBUTES: &str = "* -text\n";
+
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let name = name(&args.name)?;
@@ -59,9 +64,12 @@ pub(super) fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
     let folder = Folder::new(&config::sessions(&place.project), &id);
     replace(&folder.path.join(SESSION_CONTEXT), SESSION_HEAD.as_bytes())?;
     drop(log);
-    for (path, content) in
-        [(config::global_context(&place.project), GLOBAL_HEAD), (config::memos(&place.project), "[]\n")]
-    {
+    for (path, content) in [
+        (config::global_context(&place.project), GLOBAL_HEAD),
+        (config::memos(&place.project), "[]\n"),
+        (config::git_ignore(&place.project), GIT_IGNORE),
+        (config::git_attributes(&place.project), GIT_ATTRIBUTES),
+    ] {
         make_if_missing(&path, content)?;
     }
     Ok(folder)

@@ -92,9 +92,11 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
     }
 }
 
-/// Whether what the agent is to be shown is there, and only the agent was not told yet. In a branch it is a copy.
+/// Whether what the agent is to be shown is there, and only the agent was not told yet. In a new branch it is a copy, and
+/// nobody was named yet to plan it.
 fn is_ready(turn: &Turn) -> bool {
-    turn.name.branch == 0 && turn.file(CONTEXT_LOG).exists()
+    let is_own = turn.name.branch == 0 || turn.meta.agent_name.is_some();
+    is_own && turn.file(CONTEXT_LOG).exists()
 }
 
 fn nobody_to_ask() -> Failure {

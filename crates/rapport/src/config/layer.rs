@@ -1,6 +1,6 @@
 //! One layer of settings, in which everything may be left out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::SignedDuration;
 use serde::Deserialize;
@@ -32,6 +32,8 @@ pub struct Layer {
     pub context: ContextLayer,
     /// About carrying out plans.
     pub execution: ExecutionLayer,
+    /// The directories of projects whose own files may say everything. Only the home's file can.
+    pub trusted: Option<Vec<PathBuf>>,
 }
 
 /// About what an agent is shown.
@@ -147,6 +149,7 @@ impl Layer {
                 max_file_bytes: parsed(&env, "RAPPORT_CONTEXT_MAX_FILE_BYTES", number)?.map(u64::from),
             },
             execution: ExecutionLayer { timeout: parsed(&env, "RAPPORT_EXECUTION_TIMEOUT", duration)? },
+            trusted: None,
         })
     }
 
@@ -171,6 +174,7 @@ impl Layer {
                 max_file_bytes: upper.context.max_file_bytes.or(self.context.max_file_bytes),
             },
             execution: ExecutionLayer { timeout: upper.execution.timeout.or(self.execution.timeout) },
+            trusted: upper.trusted.or(self.trusted),
         }
     }
 }

@@ -1,10 +1,12 @@
-//! Settings: `config.yaml` in the home and in the project, then the environment, then flags. Later ones win.
+//! Settings: `config.yaml` in the home and in the project, then the environment, then flags. Later ones win, but a project
+//! may not say everything ([`trust`]).
 
 mod layer;
 mod places;
 mod planner;
 mod secret;
 mod telegram;
+mod trust;
 
 use std::path::Path;
 
@@ -56,6 +58,8 @@ pub struct Settings {
     pub max_file_bytes: u64,
     /// How long a command of a plan may take where the plan does not say so.
     pub command_timeout: SignedDuration,
+    /// What the person has to know about them: what a project that is not trusted would have liked to say.
+    pub warning: Option<String>,
 }
 
 /// What is wrong with the settings.
@@ -95,10 +99,11 @@ impl Settings {
         env: impl Fn(&str) -> Option<String>,
         flags: Layer,
     ) -> Result<Self, ConfigError> {
-        let home = Layer::from_file(&home.join("config.yaml"))?;
-        let project = Layer::from_file(&places::rapport_folder(project).join("config.yaml"))?;
+        let home_file = home.join("config.yaml");
+        let home = Layer::from_file(&home_file)?;
+        let (of_project, warning) = of_project(&home, &home_file, project, env("HOME").as_deref())?;
         let env = Layer::from_env(env)?;
-        let all = home.under(project).under(env).under(flags);
+        let all = home.under(of_project).under(env).under(flags);
         Ok(Self {
             agent_command: all.agent.command.map_or_else(|| vec!["claude".into()], |command| words(&command)),
             hot: all.agent.hot.unwrap_or(SignedDuration::from_mins(5)),
@@ -114,6 +119,7 @@ impl Settings {
             research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
             max_file_bytes: all.context.max_file_bytes.unwrap_or(MAX_FILE_BYTES),
             command_timeout: all.execution.timeout.unwrap_or(SignedDuration::from_secs(60)),
+            warning,
         })
     }
 
@@ -121,6 +127,25 @@ impl Settings {
     pub fn is_rehearsal(&self) -> bool {
         self.agent_command.first().is_some_and(|program| program == REHEARSAL)
     }
+}
+
+/// What a project says itself, as far as it may, and what the person is told about the rest.
+fn of_project(
+    home: &Layer,
+    home_file: &Path,
+    project: &Path,
+    user_home: Option<&str>,
+) -> Result<(Layer, Option<String>), ConfigError> {
+    let file = places::rapport_folder(project).join("config.yaml");
+    let mut layer = Layer::from_file(&file)?;
+    // A home can be a project's folder too; then both are one file.
+    if file == home_file || trust::is_trusted(home.trusted.as_deref().unwrap_or_default(), project, user_home)
+    {
+        return Ok((layer, None));
+    }
+    let names = trust::set_aside(&mut layer);
+    let warning = trust::warning(&names, &file, project, home_file);
+    Ok((layer, warning))
 }
 
 /// Where a project's sessions are.
@@ -136,6 +161,16 @@ pub fn global_context(project: &Path) -> std::path::PathBuf {
 /// What every session of files in a project remembers.
 pub fn memos(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("memos.yaml")
+}
+
+/// What git is told to ignore of ours, and not to.
+pub fn git_ignore(project: &Path) -> std::path::PathBuf {
+    places::rapport_folder(project).join(".gitignore")
+}
+
+/// How git is told to treat what is ours.
+pub fn git_attributes(project: &Path) -> std::path::PathBuf {
+    places::rapport_folder(project).join(".gitattributes")
 }
 
 /// What agents of a project are told beside the usual, by name.

@@ -2,6 +2,7 @@
 //! `docs/formats/log.md` and `docs/formats/session-directory.md` are the contract with other programs.
 
 mod dirs;
+mod home;
 mod line;
 mod lock;
 mod log;
@@ -30,12 +31,19 @@ const KEPT: &str = "kept";
 #[derive(Clone, Debug)]
 pub struct Files {
     root: PathBuf,
+    project: Option<PathBuf>,
 }
 
 impl Files {
     /// Sessions below this directory: `<project>/.rapport/sessions`.
     pub fn new(root: PathBuf) -> Self {
-        Self { root }
+        Self { root, project: None }
+    }
+
+    /// The same, of this project: its sessions are worked on there, wherever they were begun.
+    #[must_use]
+    pub fn of(self, project: PathBuf) -> Self {
+        Self { project: Some(project), ..self }
     }
 
     /// Gives a directory of sessions as files a log, where it came without one. One that is there is left as it is.
@@ -129,13 +137,13 @@ impl Store for Files {
             // Whoever was just creating it has failed to.
             return Err(StoreError::NotFound(id.clone()));
         }
-        Ok((entries, Box::new(log)))
+        Ok((home::at_home(entries, self.project.as_deref()), Box::new(log)))
     }
 
     fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
         let path = self.find(id)?.join(LOG);
         let bytes = fs::read(&path).map_err(io_error("read", &path))?;
-        Ok(scan::scan(&path, &bytes, after)?.entries)
+        Ok(home::at_home(scan::scan(&path, &bytes, after)?.entries, self.project.as_deref()))
     }
 
     fn list(&self) -> Result<Vec<SessionId>, StoreError> {

@@ -1,6 +1,7 @@
 //! `memos.yaml`: facts for every session, as a YAML list of strings that people edit too. What they wrote stays as it is,
 //! line by line; only what comes and goes is touched.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use rapport_core::{Change, Sign};
@@ -31,45 +32,50 @@ fn parse(path: &Path, text: &str) -> Result<Vec<String>, TurnError> {
     Ok(parsed.unwrap_or_default())
 }
 
+/// The text with these changes made. A fact that goes does so wherever it is, for it may be there twice.
 fn changed(path: &Path, text: &str, changes: &[&Change]) -> Result<String, TurnError> {
     let mut text = text.to_owned();
     for change in changes {
         let memos = parse(path, &text)?;
-        let place = memos.iter().position(|memo| memo.trim() == change.what.trim());
-        text = match (change.sign, place) {
-            (Sign::Add, None) => with(&text, &memos, &change.what),
-            (Sign::Remove, Some(place)) => without(&text, &memos, place),
-            (Sign::Add, Some(_)) | (Sign::Remove, None) => text,
+        let is_it = |memo: &String| memo.trim() == change.what.trim();
+        let (kept, wanted): (_, Vec<_>) = match (change.sign, memos.iter().any(is_it)) {
+            (Sign::Add, true) | (Sign::Remove, false) => continue,
+            (Sign::Add, false) => {
+                let more = memos.iter().cloned().chain([change.what.trim().to_owned()]);
+                (with(&text, &memos, &change.what), more.collect())
+            }
+            (Sign::Remove, true) => {
+                let left = memos.iter().filter(|memo| !is_it(memo)).cloned();
+                (without(&text, &memos, is_it), left.collect())
+            }
         };
+        // What is written in another way than one item after another is written anew.
+        let is_right = parse(path, &kept).is_ok_and(|memos| memos == wanted);
+        text = if is_right { kept } else { plain(&text, &wanted) };
     }
     Ok(text)
 }
 
 /// The text with one more fact at its end.
 fn with(text: &str, memos: &[String], memo: &str) -> String {
-    let kept = match (memos.is_empty(), items(text).len() == memos.len()) {
-        // An empty list in brackets has no place for an item.
-        (true, _) => comments(text),
-        (false, true) => text.to_owned(),
-        (false, false) => plain(text, memos),
-    };
+    // An empty list in brackets has no place for an item.
+    let kept = if memos.is_empty() { comments(text) } else { text.to_owned() };
     let newline = if kept.is_empty() || kept.ends_with('\n') { "" } else { "\n" };
     format!("{kept}{newline}{}", item(memo))
 }
 
-/// The text without the fact at this place.
-fn without(text: &str, memos: &[String], place: usize) -> String {
+/// The text without these facts.
+fn without(text: &str, memos: &[String], goes: impl Fn(&String) -> bool) -> String {
     let items = items(text);
-    if items.len() != memos.len() {
-        // Written in another way than one item per line.
-        let mut left = memos.to_vec();
-        left.remove(place);
-        return plain(text, &left);
-    }
     let lines: Vec<_> = text.split_inclusive('\n').collect();
-    let end = (items[place] + 1..lines.len()).find(|line| !is_continued(lines[*line])).unwrap_or(lines.len());
-    let left: String = lines[..items[place]].iter().chain(&lines[end..]).copied().collect();
-    if memos.len() == 1 { format!("{left}[]\n") } else { left }
+    let gone = items.iter().zip(memos).filter(|(_, memo)| goes(memo)).flat_map(|(begin, _)| {
+        let end = (begin + 1..lines.len()).find(|line| !is_continued(lines[*line])).unwrap_or(lines.len());
+        *begin..end
+    });
+    let gone: BTreeSet<_> = gone.collect();
+    let left = lines.iter().enumerate().filter(|(place, _)| !gone.contains(place)).map(|(_, line)| *line);
+    let nothing = if memos.iter().all(goes) { "[]\n" } else { "" };
+    left.chain([nothing]).collect()
 }
 
 /// Whether a line belongs to the item before it.
@@ -145,6 +151,12 @@ mod tests {
         check("- a\n", &[(Remove, "a"), (Add, "b")], "- b\n");
         check("# x\n[a, b]\n", &[(Remove, "a"), (Add, "c")], "# x\n- b\n- c\n");
         check("- a\n", &[(Remove, "unknown")], "- a\n");
+        check("", &[(Remove, "unknown")], "");
+        // Twice, over several lines, with ends of a document, with the line ends of another system.
+        check("- a\n- b\n- 'a'\n", &[(Remove, "a")], "- b\n");
+        check("- |\n  a\n\n  b\n- c\n", &[(Remove, "c")], "- |\n  a\n\n  b\n");
+        check("---\n- a\n...\n", &[(Add, "b")], "- a\n- b\n");
+        check("- a\r\n- b\r\n", &[(Remove, "a"), (Add, "c")], "- b\r\n- c\n");
         for odd in [
             "yes",
             "a: b",

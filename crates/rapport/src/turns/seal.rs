@@ -28,6 +28,9 @@ pub fn sums(turn: &Path) -> Result<BTreeMap<String, String>, TurnError> {
 
 /// What is no longer as it was sealed, in words for a person.
 pub fn broken(turn: &Path, sealed: &BTreeMap<String, String>) -> Result<Vec<String>, TurnError> {
+    if !turn.is_dir() {
+        return Ok(vec![format!("{} is gone", turn.display())]);
+    }
     let now = sums(turn)?;
     let names = SEALED.iter().map(|name| (*name).to_owned());
     let differs = names.filter_map(|name| {
@@ -66,5 +69,7 @@ mod tests {
         let name = |name: &str, how: &str| format!("{} {how}", turn.path().join(name).display());
         let expected = [name(PLAN, "was changed"), name(REPORT, "is gone"), name(META, "was added")];
         assert_eq!(broken(turn.path(), &sealed).unwrap(), expected);
+        let gone = turn.path().join("01");
+        assert_eq!(broken(&gone, &sealed).unwrap(), [format!("{} is gone", gone.display())]);
     }
 }

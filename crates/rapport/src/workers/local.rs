@@ -1,7 +1,8 @@
 //! The directory itself: the agent works in place, and git tells what changed.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
 use rapport_core::{Changes, FileChange};
 
@@ -42,18 +43,52 @@ pub fn diff(directory: &Path, from: &str, to: &str) -> Result<String, WorkerErro
 /// The state of the directory as a git tree, without touching the repository's own index. It holds untracked files
 /// too, and leaves out what is ignored.
 fn snapshot(directory: &Path) -> Result<String, WorkerError> {
-    let scratch = tempfile::tempdir()?;
-    let index = scratch.path().join("index");
-    let real = directory.join(line(directory, &["rev-parse", "--git-path", "index"])?);
-    // A copy knows which files have not changed since git last looked; without one git reads them all.
-    if real.exists() {
-        std::fs::copy(&real, &index)?;
-    }
-    git(directory, Some(&index), &["add", "--all", "--", "."])?;
+    let scratch = Scratch::take(directory)?;
+    let index = Some(scratch.index.as_path());
+    git(directory, index, &["add", "--all", "--", "."])?;
     let forget = ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"];
-    git(directory, Some(&index), &[&forget[..], &OURS[..]].concat())?;
-    let tree = git(directory, Some(&index), &["write-tree"])?;
+    git(directory, index, &[&forget[..], &OURS[..]].concat())?;
+    let tree = git(directory, index, &["write-tree"])?;
     Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
+}
+
+/// An index of our own, within the repository's directory: there is one, for one process at a time, so that what a process
+/// leaves that is killed is cleared away by the next.
+struct Scratch {
+    index: PathBuf,
+    _lock: File,
+}
+
+impl Scratch {
+    /// Waits for it, and makes it a copy of the repository's own index: that knows which files have not changed since git
+    /// last looked; without it git reads them all.
+    fn take(directory: &Path) -> Result<Self, WorkerError> {
+        let in_git =
+            |name| line(directory, &["rev-parse", "--git-path", name]).map(|path| directory.join(path));
+        let (real, folder) = (in_git("index")?, in_git("rapport")?);
+        fs::create_dir_all(&folder)?;
+        let lock = File::create(folder.join("lock"))?;
+        lock.lock()?;
+        let scratch = Self { index: folder.join("index"), _lock: lock };
+        scratch.clear();
+        if real.exists() {
+            fs::copy(&real, &scratch.index)?;
+        }
+        Ok(scratch)
+    }
+
+    fn clear(&self) {
+        for left in [self.index.clone(), self.index.with_extension("lock")] {
+            // What cannot be removed is in the way of git, which then says so.
+            let _ = fs::remove_file(left);
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.clear();
+    }
 }
 
 fn between(directory: &Path, from: &str, to: &str, what: &str) -> Result<Vec<String>, WorkerError> {
@@ -84,5 +119,31 @@ fn status_word(letter: &str) -> &'static str {
         Some('A') => "added",
         Some('D') => "deleted",
         _ => "modified",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a process left that was killed here is cleared away, and several at once do not disturb each other.
+    #[test]
+    fn a_state_is_noted_whatever_was_left() {
+        let project = tempfile::tempdir().unwrap();
+        let directory = project.path();
+        git(directory, None, &["init", "--quiet"]).unwrap();
+        fs::write(directory.join("a.txt"), "a\n").unwrap();
+        let state = Local.baseline(directory).unwrap();
+        let folder = directory.join(".git/rapport");
+        fs::write(folder.join("index"), "torn").unwrap();
+        fs::write(folder.join("index.lock"), "").unwrap();
+        std::thread::scope(|scope| {
+            let noting: Vec<_> = (0..4).map(|_| scope.spawn(|| Local.baseline(directory))).collect();
+            for noted in noting {
+                assert_eq!(noted.join().unwrap().unwrap(), state);
+            }
+        });
+        let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["lock"]);
     }
 }

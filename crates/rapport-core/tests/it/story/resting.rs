@@ -113,7 +113,7 @@ fn file_20_a_turn_in_a_directory() {
     assert_eq!(story.order().folder.as_deref(), Some("02"));
 }
 
-/// A question of a plan's to a person is a question like any other; and a sealed turn stays sealed.
+/// A question of a plan's to a person is a question like any other; and a seal holds until somebody accepts another.
 #[test]
 fn file_40_a_message_to_a_person_and_a_seal() {
     let mut story = files();
@@ -130,6 +130,6 @@ fn file_40_a_message_to_a_person_and_a_seal() {
         );
     let sums = |sum: &str| BTreeMap::from([("plan.md".to_owned(), sum.to_owned())]);
     let seal = |sum: &str| Act::Seal { folder: "01".into(), files: sums(sum) };
-    story.act(seal("aa"), "01 sealed").act(seal("bb"), "").crash("");
-    assert_eq!(story.play.session.sealed()["01"], sums("aa"));
+    story.act(seal("aa"), "01 sealed").act(seal("aa"), "").act(seal("bb"), "01 sealed").crash("");
+    assert_eq!(story.play.session.sealed()["01"], sums("bb"));
 }

@@ -49,10 +49,12 @@ pub(in crate::cli) async fn approve(
         Checked::Good(plan) => plan,
         Checked::Bad(faulty) => return drafting::replan_from(held, turn, faulty, &source, request).await,
     };
+    // What is wrong with them is told before anything is done.
+    memos::read(&config::memos(&held.place.project))?;
     match verdict(held, &plan, approval).await? {
         Verdict::Approve(selection) | Verdict::Run(selection) => {
             let path = batches::next_of(held.place, &held.folder, turn)?;
-            let approved = Approved::from(&selection);
+            let approved = Approved::from(&selection).of(turn);
             approved.keep(&path)?;
             carry_out(held, turn, &plan, path, &approved, Course::Begin).await
         }

@@ -32,6 +32,9 @@ pub(in crate::cli) struct BatchDir {
 pub(in crate::cli) struct Approved {
     /// When.
     pub(in crate::cli) at: Timestamp,
+    /// When the turn was made that it is of: another one may have its name by and by, in a session begun anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) turn: Option<String>,
     /// For each change of the Active Context, why it is left out; nothing where it is not.
     pub(in crate::cli) context: Vec<Option<String>>,
     /// The same for the memos.
@@ -48,6 +51,7 @@ impl From<&Selection> for Approved {
         };
         Self {
             at: Timestamp::now(),
+            turn: None,
             context: selection.context.iter().map(left).collect(),
             memos: selection.memos.iter().map(left).collect(),
             actions: selection.actions.iter().map(left).collect(),
@@ -56,6 +60,18 @@ impl From<&Selection> for Approved {
 }
 
 impl Approved {
+    /// The same, of the plan of this turn.
+    #[must_use]
+    pub(in crate::cli) fn of(self, turn: &Turn) -> Self {
+        Self { turn: turn.meta.creation_timestamp.clone(), ..self }
+    }
+
+    /// Whether it can be of this turn. Where nothing says that it is of another, it is of this.
+    fn is_of(&self, turn: &Turn) -> bool {
+        let times = self.turn.as_ref().zip(turn.meta.creation_timestamp.as_ref());
+        times.is_none_or(|(one, other)| one == other)
+    }
+
     /// Keeps it beside the journal of its batch.
     pub(in crate::cli) fn keep(&self, batch: &Path) -> Outcome {
         fs::create_dir_all(batch).map_err(io_error("create the directory", batch))?;
@@ -118,7 +134,8 @@ pub(in crate::cli) fn batch_of(
     turn: &Turn,
 ) -> Result<Option<BatchDir>, Failure> {
     let begun = names(place, folder, turn).take_while(|path| path.is_dir());
-    match begun.filter(|path| Journal::is_in(path)).last() {
+    let is_of = |path: &PathBuf| Approved::kept(path).map_or(true, |approved| approved.is_of(turn));
+    match begun.filter(|path| Journal::is_in(path) && is_of(path)).last() {
         Some(path) => BatchDir::read(path).map(Some),
         None => Ok(None),
     }

@@ -273,6 +273,6 @@ pub(in crate::cli) fn prepare_for(
 
 /// What has to hold before anything is planned or carried out.
 pub(in crate::cli) async fn begin_with(held: &Held<'_>, changed: seals::Changed) -> Outcome {
-    seals::check(held, changed)?;
+    seals::check(held, changed).await?;
     seals::seal_finished(held).await
 }

@@ -56,17 +56,30 @@ pub(in crate::cli) fn warn(broken: &[String]) {
     }
 }
 
-/// Warns of what was changed, and refuses to build on it unless that is accepted.
-pub(in crate::cli) fn check(held: &Held<'_>, changed: Changed) -> Outcome {
-    let broken = broken(&held.folder, &held.entries()?)?;
+/// Warns of what was changed, and refuses to build on it unless that is accepted: then it is sealed as it is now, so that it
+/// is told once and not with every command from here on.
+pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome {
+    let entries = held.entries()?;
+    let broken = broken(&held.folder, &entries)?;
     warn(&broken);
-    if broken.is_empty() || changed == Changed::Accept {
-        return Ok(());
+    match changed {
+        _ if broken.is_empty() => Ok(()),
+        Changed::Accept => {
+            for (turn, sums) in sealed(&entries) {
+                let now = seal::sums(&held.folder.path.join(turn))?;
+                if now != *sums {
+                    held.submit(Act::Seal { folder: turn.to_owned(), files: now }).await?;
+                }
+            }
+            Ok(())
+        }
+        Changed::Refuse => {
+            let message = format!("finished turns of {} were changed", held.folder.id);
+            Err(Failure::new(Code::Refused, message)
+                .hint("Bring back what they were, from version control for example,")
+                .hint("or build on them as they are now with --accept-changes."))
+        }
     }
-    let message = format!("finished turns of {} were changed", held.folder.id);
-    Err(Failure::new(Code::Refused, message)
-        .hint("Bring back what they were, from version control for example,")
-        .hint("or build on them as they are now with --accept-changes."))
 }
 
 /// Seals what is finished and is not sealed yet: a kill may have come in between.
@@ -86,11 +99,14 @@ pub(in crate::cli) async fn seal_turn(held: &Held<'_>, turn: &Turn) -> Outcome {
     held.submit(Act::Seal { folder: turn.name.to_string(), files: seal::sums(&turn.path)? }).await
 }
 
+/// The latest seal of each turn. One without files is of a turn whose absence was accepted.
 fn sealed(entries: &[Entry]) -> BTreeMap<&str, &BTreeMap<String, String>> {
     let facts = entries.iter().flat_map(|entry| &entry.facts);
     let seals = facts.filter_map(|fact| match fact {
         Event::Sealed { folder, files } => Some((folder.as_str(), files)),
         _ => None,
     });
-    seals.collect()
+    let mut latest: BTreeMap<_, _> = seals.collect();
+    latest.retain(|_, files| !files.is_empty());
+    latest
 }

@@ -8,6 +8,7 @@ mod names;
 mod places;
 mod settings;
 mod store;
+mod trust;
 mod words;
 
 use rapport_core::Event;

@@ -138,3 +138,23 @@ fn an_agent_that_fails_is_tried_again() {
     assert_eq!(project.turn_names(), ["01"]);
     assert!(project.turn_file("01/_context.log").contains("Greet otherwise."));
 }
+
+/// Killed before the agent was told, in the turn after a branch: what it is to be told is there, so nobody is asked again.
+#[test]
+fn the_turn_after_a_branch_is_gone_on_with() {
+    let plans = ["One", "Two", "Other", "Next"].map(|title| plan(title, &[], &[], &[run("true")]));
+    let project = project(&plans.each_ref().map(String::as_str));
+    for message in ["one", "two"] {
+        project.plan_turn(message).check(0, "");
+        project.rapport(&["resume", "-y"]).check(0, "Completed");
+    }
+    project.rapport(&["branch", "01"]).check(0, "01-branch-01");
+    project.rapport(&["resume"]).check(2, "nobody can be asked what to plan next");
+    project.plan_turn("other").check(0, "Other");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let killed =
+        project.command().args(["plan", "-m", "next"]).env("RAPPORT_TRIAL", "kill-before:1").output();
+    assert!(!killed.unwrap().status.success());
+    assert!(project.turn_file("02-branch-01/_context.log").contains("next"));
+    project.rapport(&["resume"]).check(0, "Next");
+}

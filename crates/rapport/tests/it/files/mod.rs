@@ -3,6 +3,7 @@
 mod branching;
 mod carrying_out;
 mod context;
+mod elsewhere;
 mod execute;
 mod faults;
 mod interrupted;

@@ -25,6 +25,31 @@ fn file_4_a_changed_turn_is_noticed_everywhere() {
     std::fs::remove_file(project.folder().join("01/plan.md")).unwrap();
     project.plan_turn("two").check(3, "01/plan.md is gone");
     project.rapport(&["plan", "-m", "two", "--accept-changes"]).check(0, "Second");
+    // What was accepted once is told no more; another change is.
+    assert_eq!(project.rapport(&["resume", "-y"]).err(), "");
+    std::fs::write(&report, "# Execution Report: another\n").unwrap();
+    project.plan_turn("three").check(3, named);
+}
+
+/// A turn that is gone is told as one thing; where that is accepted, the next turn may have its name.
+#[test]
+fn a_turn_that_is_gone() {
+    let second = plan("Second", &[], &[], &[create("a.txt", "a")]);
+    let third = plan("Third", &[], &[], &[create("b.txt", "b")]);
+    let project = project(&[&greeting(), &second, &third]);
+    for message in ["one", "two"] {
+        project.plan_turn(message).check(0, "");
+        project.rapport(&["resume", "-y"]).check(0, "Completed");
+    }
+    std::fs::remove_dir_all(project.folder().join("02")).unwrap();
+    let ran = project.plan_turn("three");
+    ran.check(3, "/02 is gone, after its turn was finished");
+    assert_eq!(ran.err().matches("is gone").count(), 1, "{}", ran.err());
+    project.rapport(&["plan", "-m", "three", "--accept-changes"]).check(0, "Third");
+    assert_eq!(project.rapport(&["resume", "-y"]).err(), "");
+    assert_eq!(project.turn_names(), ["01", "02"]);
+    std::fs::write(project.folder().join("02/plan.md"), "# Fourth\n").unwrap();
+    project.rapport(&["status"]).check(0, "02/plan.md was changed");
 }
 
 /// A kill between the report and its seal leaves a turn that the next command seals.
@@ -47,4 +72,21 @@ fn a_damaged_log_is_not_passed_over() {
     let damaged = std::fs::read_to_string(&log).unwrap().replacen("\"facts\"", "\"fakts\"", 1);
     std::fs::write(&log, damaged).unwrap();
     project.rapport(&["log", "--tree"]).check(6, "is damaged at line 1");
+}
+
+/// A session that was thrown away and begun anew is another one, although git kept what undoing the first would take: its
+/// plan is carried out, not only reported.
+#[test]
+fn a_session_begun_anew_has_nothing_done_yet() {
+    let plan = plan("Create", &[], &[], &[create("a.txt", "a")]);
+    let project = project(&[&plan, &plan]);
+    project.plan_turn("one").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    std::fs::remove_dir_all(project.folder()).unwrap();
+    std::fs::remove_file(project.root().join("a.txt")).unwrap();
+    project.rapport(&["new", "add-greeting"]).check(0, "add-greeting");
+    project.plan_turn("one").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    assert_eq!(project.file("a.txt"), "a\n");
+    project.rapport(&["undo"]).check(0, "removed: a.txt");
 }
