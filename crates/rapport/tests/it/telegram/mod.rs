@@ -10,6 +10,7 @@ mod kills;
 mod left;
 mod looks;
 mod real;
+mod refused;
 mod strangers;
 mod upgrades;
 mod webhook;

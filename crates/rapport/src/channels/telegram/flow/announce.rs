@@ -14,6 +14,8 @@ use crate::channels::telegram::text::Text;
 const CHECKING: &str = "Checking for follow-up questions...";
 const STARTING: &str = "🚀 Starting...";
 const CANCELLED: &str = "❌ Planning cancelled.";
+/// Why a plan is given up that has no questions. Then that was told already.
+const NO_QUESTIONS: &str = "no questions could be made";
 
 /// Whether there are other tasks in a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +135,7 @@ impl Desk {
         let Some(held) = self.held.get(id).filter(|held| failed && held.mirror.is_planned()) else { return };
         if is_without_questions(held.mirror.session()) {
             let (elsewhere, id, by) = (self.hands.elsewhere.clone(), id.clone(), person(held.owner));
-            let act = rapport_core::Act::Cancel { reason: Some("no questions could be made".into()) };
+            let act = rapport_core::Act::Cancel { reason: Some(NO_QUESTIONS.into()) };
             tokio::spawn(async move { elsewhere.act(&id, &by, &act).await });
         }
     }
@@ -158,11 +160,8 @@ fn said(session: &Session, fact: &Event, entry: &Entry) -> Option<String> {
         Event::Cancelled { .. } if is_chat => {
             Some("🆕 A new conversation begins with your next message.".into())
         }
-        Event::Cancelled { reason: Some(reason), .. } => match reason.as_str() {
-            // That was said already.
-            "no questions could be made" => None,
-            reason => Some(format!("{CANCELLED} ({reason})")),
-        },
+        Event::Cancelled { reason: Some(reason), .. } if reason == NO_QUESTIONS => None,
+        Event::Cancelled { reason: Some(reason), .. } => Some(format!("{CANCELLED} ({reason})")),
         _ => None,
     }
 }

@@ -27,10 +27,14 @@ impl Desk {
         let is_guest = self.notes.is_any_guest(room, sender.id);
         match (verdict, what) {
             (Verdict::Paired, _) => self.pair(room, sender, done),
-            (Verdict::Allowed, what) => self.act(&id, room, &sender, what, done),
+            (Verdict::Allowed, what) => {
+                self.act(&id, room, &sender, what, done);
+                self.show_refused(room.chat);
+            }
             // Somebody who was let in by another for this room may answer there, and nothing else.
             (_, what @ (What::Press { .. } | What::Words { .. })) if is_guest => {
                 self.act(&id, room, &sender, what, done);
+                self.show_refused(room.chat);
             }
             (_, What::Press { query, .. }) => {
                 self.toast(query, REFUSAL);
@@ -87,7 +91,11 @@ impl Desk {
             && self.may(sender.id, held)
         {
             if let Some((_, focus)) = held.mirror.collecting() {
-                let card = Self::key(&id.clone(), focus);
+                let card = Self::key(id, focus);
+                // Nobody answers what they were never shown; it is shown to them now.
+                if self.refused.contains(&card) {
+                    return finished(done);
+                }
                 return self.answer_words(room, sender, &card, text, done);
             }
             if held.mirror.is_thinking() {
@@ -109,7 +117,7 @@ impl Desk {
             self.hands.say(room, "Only whoever asked for this task can answer.");
             return finished(done);
         }
-        if !held.mirror.focus().iter().any(|focus| Self::key(&card.session, focus) == *card) {
+        if !self.is_in_front(card) {
             let answer = super::card::answer(&held.mirror, &card.question);
             let words = answer.map_or_else(
                 || "That question is not asked any more.".to_owned(),

@@ -15,11 +15,13 @@ use super::incoming::Incoming;
 use super::mirror::{Focus, Mirror, Step};
 use super::notes::Notes;
 use super::progress::Busy;
-use crate::channels::telegram::Now;
 use crate::channels::telegram::access::Access;
+use crate::channels::telegram::api_error::ApiError;
 use crate::channels::telegram::notice::{Notice, Notices};
+use crate::channels::telegram::outgoing::Sent;
 use crate::channels::telegram::pairing::Pairing;
 use crate::channels::telegram::users::Users;
+use crate::channels::telegram::{CHANNEL, Now};
 use crate::engine::{Seen, Update};
 
 /// Stands for the question whether to try again.
@@ -38,8 +40,8 @@ pub(super) enum Happened {
     Changed(SessionId),
     /// A log was read.
     Read(SessionId, Vec<Entry>),
-    /// A card arrived, or never will.
-    Posted { card: CardKey, message: Option<i32> },
+    /// A card arrived, or was not taken.
+    Posted { card: CardKey, sent: Result<Sent, ApiError> },
     /// A request for words arrived.
     Prompted { card: CardKey, message: i32 },
     /// The messages of a card say that it is over.
@@ -120,8 +122,9 @@ pub(super) struct Desk {
     pub(super) hosted: HashSet<SessionId>,
     pub(super) tags: HashMap<(i64, Tag), CardKey>,
     pub(super) messages: HashMap<(i64, i32), CardKey>,
-    /// Cards on their way, and cards that Telegram does not take.
+    /// Cards on their way,
     pub(super) pending: HashSet<CardKey>,
+    /// and cards that were not taken. They are sent again when somebody does something in their chat.
     pub(super) refused: HashSet<CardKey>,
     /// How much is being told of a session.
     pub(super) telling: HashMap<SessionId, usize>,
@@ -158,7 +161,7 @@ impl Desk {
                 }
             }
             Happened::Read(session, entries) => self.entries(&session, &entries),
-            Happened::Posted { card, message } => self.posted(card, message),
+            Happened::Posted { card, sent } => self.posted(card, sent),
             Happened::Prompted { card, message } => {
                 if let Some(held) = self.held.get(&card.session) {
                     self.messages.insert((held.room.chat, message), card.clone());
@@ -273,8 +276,7 @@ impl Desk {
     /// Where a session is shown, and whose it is. What began elsewhere is the first person's who may use the bot.
     fn place(&self, created: &Created) -> Option<(Room, u64)> {
         let owner = telegram_id(&created.by).or(self.owner)?;
-        let private = || i64::try_from(owner).ok().map(|chat| Room { chat, topic: None });
-        Some((self.notes.now(created.room.or_else(private)?), owner))
+        Some((self.notes.now(created.room.or_else(|| private(owner))?), owner))
     }
 
     fn remember(&mut self, id: &SessionId, entry: &Entry) {
@@ -380,12 +382,17 @@ impl Desk {
 
 /// A person in Telegram, by their id.
 pub(super) fn person(id: u64) -> By {
-    By::Person { channel: "telegram".into(), id: id.to_string() }
+    By::Person { channel: CHANNEL.into(), id: id.to_string() }
+}
+
+/// The chat with one person alone.
+pub(super) fn private(owner: u64) -> Option<Room> {
+    i64::try_from(owner).ok().map(|chat| Room { chat, topic: None })
 }
 
 fn telegram_id(by: &By) -> Option<u64> {
     match by {
-        By::Person { channel, id } if channel == "telegram" => id.parse().ok(),
+        By::Person { channel, id } if channel == CHANNEL => id.parse().ok(),
         By::Person { .. } | By::Lead { .. } | By::Model { .. } | By::Rule { .. } => None,
     }
 }
