@@ -77,7 +77,10 @@ impl Desk {
             if session.created().room.is_some() && !session.is_over() && goes_on {
                 going.push(id.clone());
             }
-            logs.push((id, entries));
+            // Of most there is nothing to show any more.
+            if !session.is_over() || self.notes.of(&id).is_some() {
+                logs.push((id, entries));
+            }
         }
         for (id, entries) in logs {
             self.entries(&id, &entries);
