@@ -64,6 +64,13 @@ pub enum Notice {
         /// What Telegram says about it.
         why: String,
     },
+    /// Telegram does not take what happened in a session. Said once of each.
+    Untold {
+        /// Which session.
+        session: String,
+        /// What Telegram says about it.
+        why: String,
+    },
     /// Something could not be written.
     Unwritten {
         /// What the system said, and about which file.
@@ -99,6 +106,10 @@ impl fmt::Display for Notice {
                 f,
                 "a question of {session} cannot be shown in its chat ({why}); it is shown as soon as somebody \
                  writes there, or answer it with: rapport answer {session}"
+            ),
+            Self::Untold { session, why } => write!(
+                f,
+                "what happened in {session} could not be told in its chat ({why}); see it with: rapport log {session}"
             ),
             Self::Unwritten { why } => write!(f, "{why}"),
         }

@@ -69,3 +69,22 @@ async fn who_asked_in_a_group_is_told_elsewhere() {
     anna.types("/help");
     anna.sees("Q2 of 3").await;
 }
+
+/// What happened while nobody could be told is said to the host, once of each session.
+#[tokio::test]
+async fn what_cannot_be_told_is_said_to_the_host() {
+    let mut stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    super::cases::answer_all(&anna).await;
+    stage.server.stand(ANNA, Standing::Blocked);
+    anna.taps("✅ Confirm & Start").await;
+    wait_for("the work to be done", || {
+        stage.sessions().iter().all(|(_, session, _)| session.is_over()).then_some(())
+    });
+    wait_for("the host to be told", || {
+        stage.printed().contains("could not be told in its chat").then_some(())
+    });
+    assert_eq!(stage.stop(), 0);
+    assert_eq!(stage.printed().matches("could not be told in its chat").count(), 1, "{}", stage.printed());
+}

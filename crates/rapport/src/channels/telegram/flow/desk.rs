@@ -46,8 +46,8 @@ pub(super) enum Happened {
     Prompted { card: CardKey, message: i32 },
     /// The messages of a card say that it is over.
     Stripped(CardKey),
-    /// What an entry meant was told.
-    Told(SessionId, u64),
+    /// What an entry meant was told; all of it, or Telegram does not take it.
+    Told { session: SessionId, seq: u64, untold: Option<ApiError> },
     /// The message that says what the agent does arrived, or never will.
     Working(SessionId, Option<i32>),
     /// A chat became another.
@@ -128,6 +128,8 @@ pub(super) struct Desk {
     pub(super) refused: HashSet<CardKey>,
     /// How much is being told of a session.
     pub(super) telling: HashMap<SessionId, usize>,
+    /// Sessions of which something could not be told, and the host knows.
+    pub(super) untold: HashSet<SessionId>,
     /// Cards whose messages are being told that they are over.
     pub(super) closing: HashSet<CardKey>,
     /// Turns of conversations that became sessions of their own.
@@ -175,15 +177,7 @@ impl Desk {
                     self.finish_if_over(&card.session);
                 }
             }
-            Happened::Told(session, seq) => {
-                if let Some(telling) = self.telling.get_mut(&session) {
-                    *telling = telling.saturating_sub(1);
-                }
-                if self.held.contains_key(&session) {
-                    self.notes.told(&session, seq);
-                    self.finish_if_over(&session);
-                }
-            }
+            Happened::Told { session, seq, untold } => self.told(&session, seq, untold),
             Happened::Working(session, message) => self.working(&session, message),
             Happened::Moved { from, to } => self.moved(from, to),
             Happened::Paired { user, name, room, outcome, done } => {
@@ -322,7 +316,7 @@ impl Desk {
     }
 
     /// Lets go of a session that is over, once everything about it is told.
-    fn finish_if_over(&mut self, id: &SessionId) {
+    pub(super) fn finish_if_over(&mut self, id: &SessionId) {
         let Some(held) = self.held.get(id) else { return };
         let session = held.mirror.session();
         if !session.is_over() {
@@ -346,6 +340,7 @@ impl Desk {
         self.hosted.remove(id);
         self.busy.remove(id);
         self.telling.remove(id);
+        self.untold.remove(id);
         self.refused.retain(|card| card.session != *id);
         self.tags.retain(|_, card| card.session != *id);
         self.messages.retain(|_, card| card.session != *id);

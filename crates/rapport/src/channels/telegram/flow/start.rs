@@ -51,6 +51,7 @@ pub(super) fn desk(
         refused: HashSet::new(),
         closing: HashSet::new(),
         telling: HashMap::new(),
+        untold: HashSet::new(),
         grown: HashSet::new(),
         requests: HashSet::new(),
         reminders: BTreeSet::new(),
