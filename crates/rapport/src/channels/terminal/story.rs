@@ -136,7 +136,7 @@ impl Story {
                 vec![passing(&format!("{}: {text}", words::somebody(by)))]
             }
             Event::Unchecked { reason } => {
-                vec![warning(&format!("Whether more has to be asked is not known: {reason}"))]
+                vec![Line::warning(&format!("Whether more has to be asked is not known: {reason}"))]
             }
             // For those who look into the log.
             Event::Noted { .. } | Event::Outlined { .. } | Event::Sealed { .. } => Vec::new(),
@@ -153,7 +153,7 @@ impl Story {
             Event::Kept { question, by } => self.kept(question, by),
             Event::Closed { round, how } => self.closed(*round, how),
             Event::CutOff { reason, .. } if !is_failing(entry) => {
-                vec![warning(&format!("The agent's process is gone: {reason}"))]
+                vec![Line::warning(&format!("The agent's process is gone: {reason}"))]
             }
             Event::Restarted { by } if *by == self.me => vec![passing("Trying again")],
             Event::Restarted { by } => vec![passing(&format!("Trying again ({})", words::somebody(by)))],
@@ -294,7 +294,7 @@ impl Story {
                 "Maximum clarification rounds ({max}) reached. Proceeding with available context. Not asked:"
             ),
         };
-        let first = warning(&why);
+        let first = Line::warning(&why);
         let questions =
             asked.iter().map(|text| Line::new(Tone::Dim, "  - ").and(Tone::Text, text).hanging(4));
         [first].into_iter().chain(questions).collect()
@@ -324,11 +324,6 @@ impl Story {
 /// Something told in passing.
 fn passing(words: &str) -> Line {
     Line::new(Tone::Dim, "· ").and(Tone::Dim, words)
-}
-
-/// Something to take care of.
-fn warning(words: &str) -> Line {
-    Line::new(Tone::Care, "! ").and(Tone::Text, words).hanging(2)
 }
 
 fn header(task: &str, id: &SessionId, project: &str) -> Vec<Line> {
