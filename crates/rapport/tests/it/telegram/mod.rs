@@ -190,12 +190,13 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
+        let ended = self.serving.as_mut().map(Child::try_wait);
         if let Some(mut child) = self.serving.take() {
             let _ = child.kill();
             let _ = child.wait();
         }
         if std::thread::panicking() {
-            eprintln!("serve printed:\n{}", self.printed());
+            eprintln!("serve had ended: {ended:?}; it printed:\n{}", self.printed());
         }
     }
 }
