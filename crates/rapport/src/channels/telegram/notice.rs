@@ -57,7 +57,7 @@ pub enum Notice {
         /// What they call themselves.
         name: String,
     },
-    /// Telegram does not take a question. It waits until somebody does something in its chat.
+    /// Telegram does not take a question. It waits until the bot is let in again, or somebody does something in its chat.
     Unshown {
         /// Whose question it is.
         session: String,

@@ -48,6 +48,20 @@ async fn who_comes_back_sees_what_waits() {
     assert_eq!(stage.printed().matches("cannot be shown in its chat").count(), 1, "{}", stage.printed());
 }
 
+/// Who lets the bot in again need not say a word.
+#[tokio::test]
+async fn who_unblocks_the_bot_sees_what_waits() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    let first = anna.sees("Q1 of 3").await;
+    anna.blocks_the_bot();
+    anna.taps_on(&first, "Express");
+    told(&stage);
+    anna.unblocks_the_bot();
+    anna.sees("Q2 of 3").await;
+}
+
 /// Where the bot was thrown out of a group, whose question it is hears of it in the chat with the bot.
 #[tokio::test]
 async fn who_asked_in_a_group_is_told_elsewhere() {

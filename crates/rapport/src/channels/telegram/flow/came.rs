@@ -110,7 +110,7 @@ impl Desk {
             if let Some((_, focus)) = held.mirror.collecting() {
                 let card = Self::key(id, focus);
                 // Nobody answers what they were never shown; it is shown to them now.
-                if self.refused.contains(&card) {
+                if self.refused.contains(&card) && !self.is_known(&card) {
                     return finished(visit.done);
                 }
                 return self.answer_words(visit, &card, text);

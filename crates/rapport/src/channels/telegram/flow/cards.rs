@@ -20,8 +20,7 @@ impl Desk {
         let cards = self.notes.of(id).map(|noted| noted.cards.clone()).unwrap_or_default();
         // What is new comes first: somebody waits for it.
         for key in in_front.clone() {
-            let is_known = cards.iter().any(|card| card.is(&key.question, key.since) && card.is_known());
-            if !is_known && !self.pending.contains(&key) && !self.refused.contains(&key) {
+            if !self.is_known(&key) && !self.pending.contains(&key) && !self.refused.contains(&key) {
                 self.show(key);
             }
         }
@@ -49,7 +48,7 @@ impl Desk {
         self.hands.send_then(room, message, move |sent| Happened::Posted { card: key, sent });
     }
 
-    /// Somebody does something in a chat, so what could not be shown there may be taken now.
+    /// Somebody is there, or lets the bot in again: what could not be shown in a chat may be taken now.
     pub(super) fn show_refused(&mut self, chat: i64) {
         let is_here = |key: &CardKey| self.held.get(&key.session).is_some_and(|held| held.room.chat == chat);
         let again = self.refused.iter().filter(|key| is_here(key) && !self.pending.contains(key));
@@ -60,6 +59,12 @@ impl Desk {
                 self.refused.remove(&key);
             }
         }
+    }
+
+    /// Whether somebody sees a card, or need not any more.
+    pub(super) fn is_known(&self, key: &CardKey) -> bool {
+        let cards = self.notes.of(&key.session).into_iter().flat_map(|noted| &noted.cards);
+        cards.filter(|card| card.is(&key.question, key.since)).any(CardNote::is_known)
     }
 
     /// Whether a card is of a question that is in front of the person.
@@ -96,8 +101,8 @@ impl Desk {
         self.refresh(&key.session.clone());
     }
 
-    /// It waits until somebody does something in its chat. The host is told once, and whose it is where they can be
-    /// reached: they may not know that anything waits.
+    /// It waits until the bot is let in again, or somebody does something in its chat. The host is told once, and so is
+    /// its owner where they can be reached: they may not know that anything waits.
     fn not_taken(&mut self, key: CardKey, why: &ApiError) {
         let is_news = self.refused.insert(key.clone());
         let passes = matches!(why, ApiError::Full | ApiError::Stopped);

@@ -50,6 +50,8 @@ pub(super) enum Happened {
     Told { session: SessionId, seq: u64, untold: Option<ApiError> },
     /// The message that says what the agent does arrived, or never will.
     Working(SessionId, Option<i32>),
+    /// The bot may write in a chat again.
+    Opened(i64),
     /// A chat became another.
     Moved { from: i64, to: i64 },
     /// Somebody was let in.
@@ -124,7 +126,7 @@ pub(super) struct Desk {
     pub(super) messages: HashMap<(i64, i32), CardKey>,
     /// Cards on their way,
     pub(super) pending: HashSet<CardKey>,
-    /// and cards that were not taken. They are sent again when somebody does something in their chat.
+    /// and cards that were not taken. They are sent again when their chat opens, or somebody does something there.
     pub(super) refused: HashSet<CardKey>,
     /// How much is being told of a session.
     pub(super) telling: HashMap<SessionId, usize>,
@@ -179,6 +181,7 @@ impl Desk {
             }
             Happened::Told { session, seq, untold } => self.told(&session, seq, untold),
             Happened::Working(session, message) => self.working(&session, message),
+            Happened::Opened(chat) => self.show_refused(chat),
             Happened::Moved { from, to } => self.moved(from, to),
             Happened::Paired { user, name, room, outcome, done } => {
                 self.paired((user, name), room, outcome, done);
