@@ -379,6 +379,24 @@ pub struct Created {
     pub request: Option<String>,
 }
 
+impl Created {
+    /// A task that began at a terminal, to be worked on as usual.
+    pub fn new(task: String, project: String, conversation: ConversationId, by: By) -> Self {
+        Self {
+            task,
+            project,
+            conversation,
+            by,
+            aim: Aim::Work,
+            terms: Terms::default(),
+            branched_from: None,
+            room: None,
+            grown_from: None,
+            request: None,
+        }
+    }
+}
+
 /// A chat, or a topic in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Room {

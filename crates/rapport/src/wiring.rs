@@ -111,24 +111,15 @@ impl Place {
         let project = self.project.to_str().ok_or_else(|| {
             Failure::new(Code::Usage, format!("the path {} is not UTF-8 text", self.project.display()))
         })?;
-        Ok(Created {
-            task,
-            project: project.to_owned(),
-            conversation: clock::new_conversation(),
-            by: socket::person_here(),
-            aim,
-            terms: Terms {
-                max_rounds: settings.max_rounds,
-                hot: settings.hot,
-                expire: settings.expire,
-                clarifier: Clarifier::Agent,
-                branch: local::branch(&self.project),
-            },
-            branched_from: None,
-            room: None,
-            grown_from: None,
-            request: None,
-        })
+        let terms = Terms {
+            max_rounds: settings.max_rounds,
+            hot: settings.hot,
+            expire: settings.expire,
+            clarifier: Clarifier::Agent,
+            branch: local::branch(&self.project),
+        };
+        let (conversation, by) = (clock::new_conversation(), socket::person_here());
+        Ok(Created { aim, terms, ..Created::new(task, project.to_owned(), conversation, by) })
     }
 }
 

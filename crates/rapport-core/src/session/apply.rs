@@ -128,6 +128,8 @@ impl Session {
         };
         if kind == TurnKind::Chat {
             self.heard.clear();
+            // A conversation goes on for months; only its last reply is ever shown again.
+            self.turns.iter_mut().for_each(|turn| turn.result = None);
         }
         // Thousands of waiting sessions are held at once, and most have one turn and a round or two.
         self.turns.reserve_exact(1);

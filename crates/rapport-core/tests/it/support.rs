@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
-    Act, AgentDid, Aim, Ask, Asker, By, CallId, CallReply, Choice, ConversationId, Created, Draft, Entry,
-    Event, Input, Leave, Order, Question, QuestionId, Refusal, Reply, RoundId, Session, SessionId, Terms,
-    Told, TurnId, View, Want, World,
+    Act, AgentDid, Ask, Asker, By, CallId, CallReply, Choice, ConversationId, Created, Draft, Entry, Event,
+    Input, Leave, Order, Question, QuestionId, Refusal, Reply, RoundId, Session, SessionId, Terms, Told,
+    TurnId, View, Want, World,
 };
 
 /// The conversation every session here begins with.
@@ -61,18 +61,8 @@ impl Play {
 }
 
 pub(crate) fn created(task: &str, terms: Terms) -> Created {
-    Created {
-        task: task.into(),
-        project: "/home/ann/shop".into(),
-        conversation: ConversationId::new(CONVERSATION),
-        by: ann(),
-        aim: Aim::Work,
-        terms,
-        branched_from: None,
-        room: None,
-        grown_from: None,
-        request: None,
-    }
+    let (project, conversation) = ("/home/ann/shop".into(), ConversationId::new(CONVERSATION));
+    Created { terms, ..Created::new(task.into(), project, conversation, ann()) }
 }
 
 pub(crate) fn ann() -> By {

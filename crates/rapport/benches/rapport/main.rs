@@ -37,7 +37,7 @@ use rapport::stores::{Holder, Store};
 use rapport::workers::local::Local;
 use rapport_core::{
     Act, AgentDid, Asker, By, CallId, Choice, Created, Event, Leave, Order, Purpose, Question, QuestionId,
-    Reply, RoundId, Session, SessionId, Terms, TurnId,
+    Reply, RoundId, Session, SessionId, TurnId,
 };
 use tokio::sync::mpsc;
 
@@ -254,18 +254,12 @@ fn asked(round: u32, call: CallId, ids: &[&str]) -> Event {
 }
 
 fn created(n: usize) -> Created {
-    Created {
-        task: format!("task number {n}: add user authentication to the application, with tests"),
-        project: "/home/anna/app".into(),
-        conversation: rapport_core::ConversationId::new(format!("7141c84c-85b1-41eb-89d8-{n:012}")),
-        by: By::Person { channel: "terminal".into(), id: "anna".into() },
-        aim: rapport_core::Aim::Work,
-        terms: Terms::default(),
-        branched_from: None,
-        room: None,
-        grown_from: None,
-        request: None,
-    }
+    Created::new(
+        format!("task number {n}: add user authentication to the application, with tests"),
+        "/home/anna/app".into(),
+        rapport_core::ConversationId::new(format!("7141c84c-85b1-41eb-89d8-{n:012}")),
+        By::Person { channel: "terminal".into(), id: "anna".into() },
+    )
 }
 
 // --- durable answers ---

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rapport_core::{Order, SessionId, Want, World};
+use rapport_core::{CallId, CallReply, Order, SessionId, TurnId, Want, World};
 
 use super::errands::{self, Around, Errand};
 use super::hosted::Run;
@@ -16,7 +16,7 @@ impl Loop {
     /// Makes the wants of a session true. Everything here can be done again without harm.
     pub(super) fn fulfil(&mut self, id: &SessionId) {
         self.note_deadline(id);
-        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        let Some(hosted) = self.sessions.get(id) else { return };
         if self.stopping || hosted.broken.is_some() {
             return;
         }
@@ -25,52 +25,54 @@ impl Loop {
             match want {
                 Want::AgentRunning(wanted) => order = Some(wanted),
                 Want::Replied { turn, call, reply } => {
-                    let run = hosted.run.as_mut().filter(|run| run.turn == turn);
-                    if let Some(run) = run.filter(|run| !run.replied.contains(&call)) {
-                        run.replied.insert(call.clone());
-                        run.tell(Command::Reply { call, reply });
+                    if let Some(run) = self.run_of(id, turn) {
+                        run.reply(call, reply);
                     }
                 }
                 Want::AgentParked { turn, call } => {
-                    if let Some(run) = hosted.run.as_mut().filter(|run| run.turn == turn) {
+                    if let Some(run) = self.run_of(id, turn) {
                         run.tell(Command::Park { call });
                     }
                 }
-                Want::Batch(brief) => {
-                    let (errand, round) = (Errand::Batch(brief.round), brief.round);
-                    if hosted.errands.insert(errand.clone()) {
-                        let (done, id) = (self.done_to.clone(), id.clone());
-                        let next = self.parts.planner.next(brief);
-                        tokio::spawn(async move {
-                            let outcome = next.await.map_err(|error| error.to_string());
-                            let world = World::Batch { round, outcome };
-                            let _ = done.send(Done::Errand { id, errand, world });
-                        });
-                    }
-                }
-                Want::Baseline(_)
+                Want::Batch(_)
+                | Want::Baseline(_)
                 | Want::Snapshot(_)
                 | Want::PlanSaved(_)
                 | Want::Report { .. }
-                | Want::Filed { .. } => {
-                    let Some(errand) = Errand::of(&want) else { continue };
-                    if hosted.errands.insert(errand.clone()) {
-                        let around = Around {
-                            session: id.clone(),
-                            project: PathBuf::from(hosted.session.project()),
-                            worker: self.parts.worker.clone(),
-                            store: self.parts.store.clone(),
-                        };
-                        let (done, id) = (self.done_to.clone(), id.clone());
-                        tokio::task::spawn_blocking(move || {
-                            let world = errands::run(&want, &around);
-                            let _ = done.send(Done::Errand { id, errand, world });
-                        });
-                    }
-                }
+                | Want::Filed { .. } => self.errand(id, want),
             }
         }
         self.agent(id, order);
+    }
+
+    /// The process that is at this turn, if one is.
+    fn run_of(&mut self, id: &SessionId, turn: TurnId) -> Option<&mut Run> {
+        self.sessions.get_mut(id)?.run.as_mut().filter(|run| run.turn == turn)
+    }
+
+    /// Has an errand run off the loop, unless it is under way.
+    fn errand(&mut self, id: &SessionId, want: Want) {
+        let (Some(errand), Some(hosted)) = (Errand::of(&want), self.sessions.get_mut(id)) else { return };
+        if !hosted.errands.insert(errand.clone()) {
+            return;
+        }
+        let around = Around {
+            session: id.clone(),
+            project: PathBuf::from(hosted.session.project()),
+            worker: self.parts.worker.clone(),
+            store: self.parts.store.clone(),
+        };
+        let (done, id) = (self.done_to.clone(), id.clone());
+        let tell = move |world| drop(done.send(Done::Errand { id, errand, world }));
+        if let Want::Batch(brief) = want {
+            let (round, next) = (brief.round, self.parts.planner.next(brief));
+            tokio::spawn(async move {
+                let outcome = next.await.map_err(|error| error.to_string());
+                tell(World::Batch { round, outcome });
+            });
+        } else {
+            tokio::task::spawn_blocking(move || tell(errands::run(&want, &around)));
+        }
     }
 
     /// The agent that is wanted runs, and no other.
@@ -100,8 +102,7 @@ impl Loop {
                 let replied = HashSet::new();
                 let mut run = Run { id: run, turn, controls, replied, resting: false, ending: false };
                 for (call, reply) in replies {
-                    run.replied.insert(call.clone());
-                    run.tell(Command::Reply { call, reply });
+                    run.reply(call, reply);
                 }
                 self.runs.insert(run.id, id.clone());
                 hosted.run = Some(run);
@@ -114,6 +115,13 @@ impl Run {
     pub(super) fn tell(&self, command: Command) {
         // A driver that is gone has left a last report, which is on its way.
         let _ = self.controls.commands.send(command);
+    }
+
+    /// Gives a call its reply, once.
+    fn reply(&mut self, call: CallId, reply: CallReply) {
+        if self.replied.insert(call.clone()) {
+            self.tell(Command::Reply { call, reply });
+        }
     }
 
     pub(super) fn end(&mut self) {

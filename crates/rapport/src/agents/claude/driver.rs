@@ -92,24 +92,10 @@ async fn begin(
     order: &mut Order,
     place: &Place,
 ) -> Result<(Process, Lines, Talk), String> {
-    let directory = place.directory.clone();
-    let (looking, place, conversation) = (config.clone(), place.clone(), order.conversation.clone());
-    let found = move || {
-        transcript::restore(&looking.env, &place.directory, &conversation, &*place.keepsake)?;
-        let shown = place.keepsake.shown()?;
-        Ok((Transcript::find(&looking.env, &place.directory, &conversation)?, shown))
-    };
-    let found: Result<io::Result<_>, _> = tokio::task::spawn_blocking(found).await;
-    let transcript = match found {
-        Ok(Ok((transcript, shown))) => {
-            show(order, shown)?;
-            transcript
-        }
-        Ok(Err(error)) => {
-            return Err(format!("cannot read the conversation {}: {error}", order.conversation));
-        }
-        Err(error) => return Err(format!("cannot read the conversation {}: {error}", order.conversation)),
-    };
+    let (transcript, shown) = find_conversation(config, order, place)
+        .await
+        .map_err(|error| format!("cannot read the conversation {}: {error}", order.conversation))?;
+    show(order, shown)?;
     let start = opening::start(order, &transcript, channel);
     let (opening, message) = (start.opening, start.message.as_deref());
     let args = match channel {
@@ -121,8 +107,8 @@ async fn begin(
             config.print_arguments(opening, &order.conversation, order.kind, system, said)
         }
     };
-    let (mut process, lines) = Process::spawn(config, &args, &directory).map_err(|error| {
-        let (program, directory) = (config.program.display(), directory.display());
+    let (mut process, lines) = Process::spawn(config, &args, &place.directory).map_err(|error| {
+        let (program, directory) = (config.program.display(), place.directory.display());
         format!("{CANNOT_START}{program} in {directory}: {error}")
     })?;
     let talk = match channel {
@@ -136,6 +122,21 @@ async fn begin(
         }
     };
     Ok((process, lines, talk))
+}
+
+/// What the conversation knows, and what the agent is to be shown in this turn, where that is in a file.
+async fn find_conversation(
+    config: &Arc<ClaudeConfig>,
+    order: &Order,
+    place: &Place,
+) -> io::Result<(Transcript, Option<Vec<u8>>)> {
+    let (config, place, conversation) = (config.clone(), place.clone(), order.conversation.clone());
+    let find = move || {
+        transcript::restore(&config.env, &place.directory, &conversation, &*place.keepsake)?;
+        let shown = place.keepsake.shown()?;
+        Ok((Transcript::find(&config.env, &place.directory, &conversation)?, shown))
+    };
+    tokio::task::spawn_blocking(find).await?
 }
 
 /// What the agent is told in this turn, where that is in a file.

@@ -3,21 +3,10 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use serde::Deserialize;
-
 use super::command::{ClaudeConfig, NOT_FOR_DRAFTS};
-use super::process::{Heard, Process};
-
-/// What is wanted of what it prints.
-#[derive(Deserialize)]
-struct Line {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    is_error: bool,
-    #[serde(default)]
-    result: Option<String>,
-}
+use super::process::Process;
+use super::structured::{last_words, result_line};
+use super::wire;
 
 /// Asks it, with only these tools, and gives its last words. Dropped before the end, the agent is ended.
 pub async fn ask(
@@ -38,21 +27,23 @@ pub async fn ask(
         "--disallowedTools",
         NOT_FOR_DRAFTS,
     ];
-    let flags = flags.into_iter().map(OsString::from).chain([OsString::from(prompt)]);
-    let args: Vec<_> =
-        config.leading_args.iter().cloned().chain(config.extra_args.iter().cloned()).chain(flags).collect();
-    let (mut process, mut lines) = Process::spawn(config, &args, directory)
-        .map_err(|error| format!("cannot start {}: {error}", config.program.display()))?;
+    let leading = config.leading_args.iter().cloned().chain(config.extra_args.iter().cloned());
+    let args: Vec<_> = leading.chain(flags.map(OsString::from)).collect();
+    let program = config.program.display().to_string();
+    let (mut process, lines) = Process::spawn(config, &args, directory)
+        .map_err(|error| format!("cannot start {program}: {error}"))?;
+    // Not as an argument: after a list of tools the CLI takes it for one more of them.
+    process.tell(prompt.to_owned());
     process.close_input();
-    let mut said = None;
-    while let Some(heard) = lines.recv().await {
-        let Heard::Line(bytes) = heard else { continue };
-        let line = serde_json::from_slice::<Line>(&bytes).ok().filter(|line| line.kind == "result");
-        said = line.or(said);
+    let Some(line) = result_line(&mut process, lines).await else {
+        return Err(last_words(&program, &mut process).await);
+    };
+    let result = wire::parse(&line).map_err(|error| format!("the CLI's result is broken: {error}"))?;
+    if result.is_failure() {
+        return Err(format!("the agent failed: {}", result.failure()));
     }
-    match said {
-        Some(Line { result: Some(words), is_error: false, .. }) => Ok(words),
-        Some(Line { result: Some(words), .. }) => Err(format!("the agent failed: {words}")),
-        Some(_) | None => Err("the agent ended without a word".to_owned()),
+    if result.result.trim().is_empty() {
+        return Err("the agent ended without a word".to_owned());
     }
+    Ok(result.result.to_string())
 }

@@ -79,9 +79,9 @@ pub async fn call(
     // A prompt may be longer than a command line.
     process.tell(call.prompt.clone());
     process.close_input();
-    match timeout(call.timeout, hear(&mut process, lines)).await {
-        Ok(Heeded::Result(line)) => read(&line),
-        Ok(Heeded::Nothing) => Err(StructuredError::Failed(last_words(&program, &mut process).await)),
+    match timeout(call.timeout, result_line(&mut process, lines)).await {
+        Ok(Some(line)) => read(&line),
+        Ok(None) => Err(StructuredError::Failed(last_words(&program, &mut process).await)),
         Err(_) => {
             process.kill();
             // What is left of it is nobody's concern: the keeper sees to it.
@@ -111,18 +111,13 @@ fn arguments(config: &ClaudeConfig, call: &Call) -> Vec<OsString> {
     leading.chain(ours.map(OsString::from)).chain(config.extra_args.iter().cloned()).collect()
 }
 
-enum Heeded {
-    Result(String),
-    Nothing,
-}
-
 /// Listens to the end. Of what it prints only the result counts.
-async fn hear(process: &mut Process, mut lines: mpsc::Receiver<Heard>) -> Heeded {
-    let mut result = Heeded::Nothing;
+pub(super) async fn result_line(process: &mut Process, mut lines: mpsc::Receiver<Heard>) -> Option<String> {
+    let mut result = None;
     while let Some(heard) = lines.recv().await {
         let line = heard.lossy();
         if wire::parse(&line).is_ok_and(|line| line.kind() == Kind::Result) {
-            result = Heeded::Result(line.into_owned());
+            result = Some(line.into_owned());
         }
     }
     // Its output is closed; that it cannot be waited for is no reason to doubt what it said.
@@ -152,7 +147,8 @@ fn read(line: &str) -> Result<Structured, StructuredError> {
     Ok(Structured { said: Ok(said), usage })
 }
 
-async fn last_words(program: &str, process: &mut Process) -> String {
+/// What is said about a program that gave no result.
+pub(super) async fn last_words(program: &str, process: &mut Process) -> String {
     let lines = process.last_words().await;
     if let Some(line) = lines.back().filter(|line| line.starts_with(CANNOT_START)) {
         return line.clone();

@@ -12,7 +12,7 @@ mod tell;
 use serde::Deserialize;
 
 pub use lenient::{Content, Cost, Flag, List, Number, Part, Text};
-pub use parts::{Attachment, Block, DeferredUse, Denial, HookInput, Message, Request, Tokens};
+pub use parts::{Attachment, Block, DeferredUse, Message, Request, Tokens, ToolCall};
 pub use questions::drafts;
 pub use tell::{
     HOOK_TIMEOUT_SECONDS, allow, allow_always, deny, has_equal_texts, hook_allow, hook_defer, hook_deny,
@@ -102,7 +102,7 @@ pub struct Line<'a> {
     pub deferred_tool_use: Part<DeferredUse<'a>>,
     /// Calls that were refused.
     #[serde(borrow)]
-    pub permission_denials: List<Part<Denial<'a>>>,
+    pub permission_denials: List<Part<ToolCall<'a>>>,
 }
 
 /// What a line can be, as far as anyone here cares.

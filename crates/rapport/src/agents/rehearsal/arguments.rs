@@ -1,5 +1,7 @@
 //! The command line, read as leniently as a stand-in must: Claude Code's own flags are understood or passed over.
 
+use std::iter::Peekable;
+
 /// What the command line asked for.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Arguments {
@@ -46,29 +48,27 @@ pub(super) enum OutputFormat {
 /// Flags of the real CLI that take a value we have no use for.
 const PASSED_OVER: &[&str] = &[
     "--permission-prompt-tool",
-    "--mcp-config",
     "--append-system-prompt",
     "--system-prompt",
-    "--disallowedTools",
-    "--disallowed-tools",
-    "--add-dir",
     "--settings",
     "--setting-sources",
     "--max-turns",
     "--fallback-model",
     "--agents",
-    "--betas",
-    "--tools",
     "--plugin-dir",
     "--max-budget-usd",
     "--effort",
 ];
 
+/// Flags of the real CLI that take every word up to the next flag, even where that is the message.
+const LISTS: &[&str] =
+    &["--disallowedTools", "--disallowed-tools", "--add-dir", "--mcp-config", "--betas", "--tools"];
+
 impl Arguments {
     /// Reads what follows `rapport rehearse`.
     pub(super) fn parse(argv: &[String]) -> Self {
         let mut arguments = Arguments::default();
-        let mut words = argv.iter();
+        let mut words = argv.iter().peekable();
         while let Some(word) = words.next() {
             if word == "--" {
                 arguments.message = words.next_back().cloned().or(arguments.message);
@@ -97,7 +97,12 @@ impl Arguments {
                 }
                 "--model" => arguments.model = value(),
                 "--json-schema" => arguments.json_schema = value(),
-                "--allowedTools" | "--allowed-tools" => arguments.allowed_tools.extend(tool_names(value())),
+                "--allowedTools" | "--allowed-tools" => {
+                    arguments
+                        .allowed_tools
+                        .extend(list(joined, &mut words).iter().flat_map(|word| names(word)));
+                }
+                other if LISTS.contains(&other) => drop(list(joined, &mut words)),
                 other if PASSED_OVER.contains(&other) => drop(value()),
                 other if other.len() > 1 && other.starts_with('-') => {}
                 _ => arguments.message = Some(word.clone()),
@@ -119,8 +124,14 @@ fn output_format(word: Option<&str>) -> OutputFormat {
     }
 }
 
-fn tool_names(list: Option<String>) -> Vec<String> {
-    list.unwrap_or_default().split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+/// The words of a flag that takes several.
+fn list<'a>(joined: Option<String>, words: &mut Peekable<impl Iterator<Item = &'a String>>) -> Vec<String> {
+    let more = std::iter::from_fn(|| words.next_if(|word| !word.starts_with('-')).cloned());
+    joined.map_or_else(|| more.collect(), |word| vec![word])
+}
+
+fn names(list: &str) -> impl Iterator<Item = String> {
+    list.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -166,5 +177,7 @@ mod tests {
         ] {
             assert_eq!(parse(line).message.as_deref(), Some("add auth"), "{line:?}");
         }
+        let swallowed = parse(&["-p", "--disallowedTools", "Edit,Write", "add auth"]);
+        assert_eq!(swallowed.message, None, "as with the real CLI, it is one more tool");
     }
 }

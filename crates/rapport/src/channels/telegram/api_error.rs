@@ -38,6 +38,9 @@ pub enum ApiError {
         /// Its id now.
         to: i64,
     },
+    /// The topic is closed or gone.
+    #[error("the topic takes no messages: {0}")]
+    TopicGone(String),
     /// Telegram does not take it.
     #[error("Telegram refuses it ({code}): {description}")]
     Refused {
@@ -74,6 +77,7 @@ const GONE: [&str; 6] = [
     "message_id_invalid",
     "message identifier is not specified",
 ];
+const TOPIC_GONE: [&str; 3] = ["message thread not found", "topic_closed", "topic_deleted"];
 const TOO_OLD: [&str; 2] = ["query is too old", "query id is invalid"];
 
 /// The error behind a refusal.
@@ -90,6 +94,7 @@ pub(super) fn refused(code: i64, description: String, parameters: Parameters) ->
         500.. => ApiError::Unreachable(description),
         _ if says(&NOT_MODIFIED) => ApiError::NotModified,
         _ if says(&GONE) => ApiError::MessageGone(description),
+        _ if says(&TOPIC_GONE) => ApiError::TopicGone(description),
         _ if says(&TOO_OLD) => ApiError::QueryTooOld,
         _ => match parameters.migrate_to_chat_id {
             Some(to) => ApiError::Moved { to },

@@ -1,5 +1,8 @@
 //! What can be wrong with a file of the bot's.
 
+use std::io;
+use std::path::Path;
+
 use thiserror::Error;
 
 /// Why a file of the bot's cannot be used.
@@ -11,7 +14,7 @@ pub enum FileError {
         /// Which file.
         path: String,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// It is not what it should be.
     #[error("{path} cannot be understood: {what}; {advice}")]
@@ -31,4 +34,11 @@ pub enum FileError {
         /// Its format.
         version: u32,
     },
+}
+
+impl FileError {
+    /// What the system said about this file.
+    pub(super) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.display().to_string(), source }
+    }
 }

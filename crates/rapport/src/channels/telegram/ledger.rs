@@ -15,13 +15,15 @@ use serde_json::value::RawValue;
 
 use super::durable;
 use super::file_error::FileError;
+use super::format::{Format, Notation};
 
 /// How many ids are remembered.
 pub const WINDOW: usize = 1000;
-/// What to do about one that is damaged.
-const ADVICE: &str = "move it away, then what Telegram still has is received again";
-/// The format's version.
-const VERSION: u32 = 1;
+const FORMAT: Format = Format {
+    notation: Notation::Json,
+    version: 1,
+    advice: "move it away, then what Telegram still has is received again",
+};
 /// After a week without updates Telegram chooses the next id by chance; then an old offset means nothing.
 const STALE: SignedDuration = SignedDuration::from_hours(6 * 24);
 
@@ -59,30 +61,16 @@ pub(super) struct Head {
 impl Ledger {
     /// The ledger in this file; an empty one if there is none yet.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let name = path.display().to_string();
         let mut ledger = Self::empty(path);
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(ledger),
-            Err(source) => return Err(FileError::Io { path: name, source }),
-        };
-        let damaged = |error: serde_json::Error| FileError::Damaged {
-            path: name.clone(),
-            what: error.to_string(),
-            advice: ADVICE,
-        };
-        let version: Version = serde_json::from_str(&text).map_err(damaged)?;
-        if version.version > VERSION {
-            return Err(FileError::Newer { path: name, version: version.version });
-        }
-        let page: Page = serde_json::from_str(&text).map_err(damaged)?;
+        let Some(page) = FORMAT.read::<Page>(path)? else { return Ok(ledger) };
         ledger.highest = page.offset.and_then(|next| u32::try_from(next - 1).ok());
         ledger.last = page.last;
         ledger.known.extend(&page.done);
         ledger.done.extend(page.done);
         for raw in page.unfinished {
-            let id = serde_json::from_str::<Head>(raw.get()).map_err(damaged)?.update_id;
-            ledger.unfinished.insert(id, raw);
+            let head: Head =
+                serde_json::from_str(raw.get()).map_err(|error| FORMAT.damaged(path, error.to_string()))?;
+            ledger.unfinished.insert(head.update_id, raw);
         }
         Ok(ledger)
     }
@@ -149,7 +137,7 @@ impl Ledger {
             return None;
         }
         let page = Page {
-            version: VERSION,
+            version: FORMAT.version,
             offset: self.highest.map(|id| i64::from(id) + 1),
             last: self.last,
             done: self.done.iter().copied().collect(),
@@ -166,8 +154,7 @@ impl Ledger {
 
     /// Writes a page, durably and as a whole.
     pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-        durable::replace(path, bytes)
-            .map_err(|source| FileError::Io { path: path.display().to_string(), source })
+        durable::replace(path, bytes).map_err(|source| FileError::io(path, source))
     }
 
     fn empty(path: &Path) -> Self {
@@ -185,9 +172,4 @@ impl Ledger {
     fn stale(&self, now: Timestamp) -> bool {
         self.last.is_some_and(|last| now.duration_since(last) > STALE)
     }
-}
-
-#[derive(Deserialize)]
-struct Version {
-    version: u32,
 }

@@ -26,12 +26,16 @@ pub mod webhook;
 
 mod durable;
 mod entities;
+mod format;
 mod lane;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+
+/// What this channel is called where somebody's answer is told.
+pub const CHANNEL: &str = "telegram";
 
 /// Where the time comes from. Tests bring their own.
 pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;

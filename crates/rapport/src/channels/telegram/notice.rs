@@ -57,6 +57,20 @@ pub enum Notice {
         /// What they call themselves.
         name: String,
     },
+    /// Telegram does not take a question. It waits until the bot is let in again, or somebody does something in its chat.
+    Unshown {
+        /// Whose question it is.
+        session: String,
+        /// What Telegram says about it.
+        why: String,
+    },
+    /// Telegram does not take what happened in a session. Said once of each.
+    Untold {
+        /// Which session.
+        session: String,
+        /// What Telegram says about it.
+        why: String,
+    },
     /// Something could not be written.
     Unwritten {
         /// What the system said, and about which file.
@@ -88,6 +102,15 @@ impl fmt::Display for Notice {
                 write!(f, "nobody may use this bot yet; send it this code until {}: {code}", minute(*until))
             }
             Self::LetIn { user, name } => write!(f, "{name} ({user}) may use this bot from now on"),
+            Self::Unshown { session, why } => write!(
+                f,
+                "a question of {session} cannot be shown in its chat ({why}); it is shown as soon as somebody \
+                 writes there, or answer it with: rapport answer {session}"
+            ),
+            Self::Untold { session, why } => write!(
+                f,
+                "what happened in {session} could not be told in its chat ({why}); see it with: rapport log {session}"
+            ),
             Self::Unwritten { why } => write!(f, "{why}"),
         }
     }

@@ -110,7 +110,34 @@ pub trait Deliver: Send + Sync + 'static {
 
 impl Deliver for Api {
     fn deliver<'a>(&'a self, chat: i64, what: &'a Outgoing) -> BoxFuture<'a, Result<Sent, ApiError>> {
-        Box::pin(deliver(self, chat, what))
+        Box::pin(async move {
+            let sent = deliver(self, chat, what).await;
+            let Err(ApiError::TopicGone(_)) = sent else { return sent };
+            match beside_topic(what) {
+                // Better there than nowhere: it may be a question.
+                Some(beside) => deliver(self, chat, &beside).await,
+                None => sent,
+            }
+        })
+    }
+}
+
+/// What was for a topic, for the chat as a whole.
+fn beside_topic(what: &Outgoing) -> Option<Outgoing> {
+    match what {
+        Outgoing::Message(message) if message.thread.is_some() => {
+            Some(Outgoing::Message(Message { thread: None, reply_to: None, ..message.clone() }))
+        }
+        Outgoing::Document(document) if document.thread.is_some() => {
+            Some(Outgoing::Document(Document { thread: None, ..document.clone() }))
+        }
+        Outgoing::Message(_)
+        | Outgoing::Edit(_)
+        | Outgoing::Progress(_)
+        | Outgoing::Buttons { .. }
+        | Outgoing::Document(_)
+        | Outgoing::Action { .. }
+        | Outgoing::Delete { .. } => None,
     }
 }
 

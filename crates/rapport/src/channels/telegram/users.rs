@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::durable;
 use super::file_error::FileError;
+use super::format::{Format, Notation};
 
-/// What to do about one that is damaged.
-const ADVICE: &str = "correct it, or move it away and pair again";
-/// The format's version.
-const VERSION: u32 = 1;
+const FORMAT: Format =
+    Format { notation: Notation::Yaml, version: 1, advice: "correct it, or move it away and pair again" };
 
 /// Who was let in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,32 +44,17 @@ impl Users {
 
     /// All who were let in; nobody if there is no file.
     pub fn load(&self) -> Result<Vec<Paired>, FileError> {
-        let path = self.path.display().to_string();
-        let text = match std::fs::read_to_string(&self.path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(FileError::Io { path, source }),
-        };
-        let page: Page = serde_saphyr::from_str(&text).map_err(|error| FileError::Damaged {
-            path: path.clone(),
-            what: error.without_snippet().to_string(),
-            advice: ADVICE,
-        })?;
-        if page.version > VERSION {
-            return Err(FileError::Newer { path, version: page.version });
-        }
-        Ok(page.users)
+        let page: Option<Page> = FORMAT.read(&self.path)?;
+        Ok(page.map(|page| page.users).unwrap_or_default())
     }
 
     /// Lets one more in, durably. Blocks until the disk has it.
     pub fn add(&self, paired: Paired) -> Result<(), FileError> {
-        let path = self.path.display().to_string();
         let mut users = self.load()?;
         users.retain(|user| user.id != paired.id);
         users.push(paired);
-        let text = serde_saphyr::to_string(&Page { version: VERSION, users }).map_err(|error| {
-            FileError::Damaged { path: path.clone(), what: error.to_string(), advice: ADVICE }
-        })?;
-        durable::replace(&self.path, text.as_bytes()).map_err(|source| FileError::Io { path, source })
+        let text = serde_saphyr::to_string(&Page { version: FORMAT.version, users })
+            .map_err(|error| FORMAT.damaged(&self.path, error.to_string()))?;
+        durable::replace(&self.path, text.as_bytes()).map_err(|source| FileError::io(&self.path, source))
     }
 }

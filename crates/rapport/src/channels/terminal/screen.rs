@@ -281,9 +281,7 @@ impl Screen {
                 self.notice = Some(why);
                 Vec::new()
             }
-            Err(why) => {
-                vec![Effect::Print(vec![Line::new(Tone::Care, "! ").and(Tone::Text, &why).hanging(2)])]
-            }
+            Err(why) => vec![Effect::Print(vec![Line::warning(&why)])],
         }
     }
 

@@ -122,29 +122,21 @@ impl Story {
             Event::Asked { asker: Asker::Agent { .. }, questions, .. } => self.asked(questions),
             Event::Declined { asked, .. } if !asked.is_empty() => self.declined(asked),
             Event::Connected { model: Some(model), .. } if self.is_new(model) => {
-                vec![Line::new(Tone::Dim, "· Agent connected, model ").and(Tone::Dim, model)]
+                vec![passing(&format!("Agent connected, model {model}"))]
             }
             Event::Said { text, .. } => {
                 self.held = Some(text.clone());
                 Vec::new()
             }
             Event::Used { tool, what, .. } => {
-                vec![
-                    Line::new(Tone::Dim, "· ")
-                        .and(Tone::Text, tool)
-                        .and_giving(Tone::Dim, &format!(" {what}")),
-                ]
+                let used = Line::new(Tone::Dim, "· ").and(Tone::Text, tool);
+                vec![used.and_giving(Tone::Dim, &format!(" {what}"))]
             }
             Event::Heard { text, by, .. } if *by != self.me => {
-                vec![Line::new(Tone::Dim, "· ").and(Tone::Dim, &format!("{}: {text}", words::somebody(by)))]
+                vec![passing(&format!("{}: {text}", words::somebody(by)))]
             }
             Event::Unchecked { reason } => {
-                vec![
-                    Line::new(Tone::Care, "! ")
-                        .and(Tone::Text, "Whether more has to be asked is not known: ")
-                        .and(Tone::Text, reason)
-                        .hanging(2),
-                ]
+                vec![Line::warning(&format!("Whether more has to be asked is not known: {reason}"))]
             }
             // For those who look into the log.
             Event::Noted { .. } | Event::Outlined { .. } | Event::Sealed { .. } => Vec::new(),
@@ -157,28 +149,14 @@ impl Story {
                 lines.extend(self.resuming(question));
                 lines
             }
-            Event::Reopened { question, by } if *by != self.me => {
-                let given =
-                    self.view.iter().flat_map(|view| &view.answers).find(|given| given.id == *question);
-                let question =
-                    given.map_or_else(|| question.to_string(), |given| text::clip(&given.text, TITLE));
-                let who = words::somebody(by);
-                vec![Line::new(Tone::Dim, "· ").and(Tone::Dim, &format!("{who} answers anew: {question}"))]
-            }
+            Event::Reopened { question, by } if *by != self.me => self.reopened(question, by),
             Event::Kept { question, by } => self.kept(question, by),
             Event::Closed { round, how } => self.closed(*round, how),
             Event::CutOff { reason, .. } if !is_failing(entry) => {
-                vec![
-                    Line::new(Tone::Care, "! ")
-                        .and(Tone::Text, "The agent's process is gone: ")
-                        .and(Tone::Text, reason)
-                        .hanging(2),
-                ]
+                vec![Line::warning(&format!("The agent's process is gone: {reason}"))]
             }
-            Event::Restarted { by } => {
-                let who = if *by == self.me { String::new() } else { format!(" ({})", words::somebody(by)) };
-                vec![Line::new(Tone::Dim, &format!("· Trying again{who}"))]
-            }
+            Event::Restarted { by } if *by == self.me => vec![passing("Trying again")],
+            Event::Restarted { by } => vec![passing(&format!("Trying again ({})", words::somebody(by)))],
             Event::Connected { .. }
             | Event::Reopened { .. }
             | Event::CutOff { .. }
@@ -235,6 +213,12 @@ impl Story {
         )]
     }
 
+    fn reopened(&self, id: &QuestionId, by: &By) -> Vec<Line> {
+        let given = self.view.iter().flat_map(|view| &view.answers).find(|given| given.id == *id);
+        let question = given.map_or_else(|| id.to_string(), |given| text::clip(&given.text, TITLE));
+        vec![passing(&format!("{} answers anew: {question}", words::somebody(by)))]
+    }
+
     fn kept(&self, id: &QuestionId, by: &By) -> Vec<Line> {
         let Some(question) = self.open(id) else { return Vec::new() };
         let note = match by == &self.me {
@@ -270,12 +254,9 @@ impl Story {
         match (number, kind) {
             (1, TurnKind::Plan) => Vec::new(),
             (_, TurnKind::Plan) if self.makes_file() => {
-                vec![Line::new(
-                    Tone::Dim,
-                    "· That is no valid progress file; the agent is told what is wrong",
-                )]
+                vec![passing("That is no valid progress file; the agent is told what is wrong")]
             }
-            (_, TurnKind::Plan) => vec![Line::new(Tone::Dim, "· The agent makes the plan anew")],
+            (_, TurnKind::Plan) => vec![passing("The agent makes the plan anew")],
             (_, TurnKind::Chat | TurnKind::Draft) => Vec::new(),
             (_, TurnKind::Work) => {
                 vec![Line::empty(), Line::new(Tone::Strong, "Starting the work"), Line::empty()]
@@ -313,7 +294,7 @@ impl Story {
                 "Maximum clarification rounds ({max}) reached. Proceeding with available context. Not asked:"
             ),
         };
-        let first = Line::new(Tone::Care, "! ").and(Tone::Text, &why).hanging(2);
+        let first = Line::warning(&why);
         let questions =
             asked.iter().map(|text| Line::new(Tone::Dim, "  - ").and(Tone::Text, text).hanging(4));
         [first].into_iter().chain(questions).collect()
@@ -324,7 +305,7 @@ impl Story {
         let question = self.open(answered).filter(|_| self.makes_file())?;
         let mut open = self.view.iter().flat_map(|view| &view.questions);
         let is_last = !open.any(|other| other.round == question.round && other.id != question.id);
-        is_last.then(|| Line::new(Tone::Dim, "· Resuming session with your answers..."))
+        is_last.then(|| passing("Resuming session with your answers..."))
     }
 
     fn is_of_files(&self) -> bool {
@@ -338,6 +319,11 @@ impl Story {
     fn is_new(&self, model: &str) -> bool {
         self.view.as_ref().is_none_or(|view| view.agent.model.as_deref() != Some(model))
     }
+}
+
+/// Something told in passing.
+fn passing(words: &str) -> Line {
+    Line::new(Tone::Dim, "· ").and(Tone::Dim, words)
 }
 
 fn header(task: &str, id: &SessionId, project: &str) -> Vec<Line> {

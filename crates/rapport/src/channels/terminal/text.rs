@@ -58,6 +58,11 @@ impl Line {
         Self::empty().and(tone, text)
     }
 
+    /// A line about something to take care of.
+    pub fn warning(text: &str) -> Self {
+        Self::new(Tone::Care, "! ").and(Tone::Text, text).hanging(2)
+    }
+
     /// This line with more text at its end.
     #[must_use]
     pub fn and(mut self, tone: Tone, text: &str) -> Self {

@@ -7,7 +7,7 @@ use rapport_core::SessionId;
 use tokio::sync::mpsc;
 
 use super::{Files, LOG, dirs, io_error};
-use crate::stores::StoreError;
+use crate::stores::{Store as _, StoreError};
 
 /// Watches until it is dropped.
 #[derive(Debug)]
@@ -21,21 +21,29 @@ impl Files {
     pub fn watch(&self) -> Result<(Watch, mpsc::UnboundedReceiver<SessionId>), StoreError> {
         dirs::make_all(&self.root)?;
         let (tell, changed) = mpsc::unbounded_channel();
-        let root = self.root.clone();
+        let files = self.clone();
         let failed = |error: notify::Error| io_error("watch", &self.root)(std::io::Error::other(error));
         let seen = move |event: Result<Event, notify::Error>| {
-            // One that was missed is seen with the next change.
-            let Ok(event) = event else { return };
-            if event.kind.is_access() {
-                return;
-            }
-            for id in event.paths.iter().filter_map(|path| session(&root, path)) {
+            for id in changed_by(&files, event) {
                 let _ = tell.send(id);
             }
         };
         let mut watcher = notify::recommended_watcher(seen).map_err(failed)?;
         watcher.watch(&self.root, RecursiveMode::Recursive).map_err(failed)?;
         Ok((Watch { _watcher: watcher }, changed))
+    }
+}
+
+/// The sessions an event is about. Where events were missed, that is every one: somebody may wait for a question in a
+/// log that does not change again.
+fn changed_by(files: &Files, event: Result<Event, notify::Error>) -> Vec<SessionId> {
+    match event {
+        Ok(event) if event.kind.is_access() => Vec::new(),
+        Ok(event) if !event.need_rescan() => {
+            event.paths.iter().filter_map(|path| session(&files.root, path)).collect()
+        }
+        // What cannot be listed cannot be read either.
+        Ok(_) | Err(_) => files.list().unwrap_or_default(),
     }
 }
 
@@ -46,4 +54,35 @@ fn session(root: &Path, path: &Path) -> Option<SessionId> {
     let within = parts.next();
     let is_log = within.is_none_or(|file| file == LOG);
     is_log.then(|| SessionId::new(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use notify::EventKind;
+    use notify::event::{AccessKind, CreateKind, Flag};
+
+    use super::*;
+    use crate::stores::Holder;
+
+    #[test]
+    fn what_was_missed_is_looked_for_everywhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files::new(folder.path().to_owned());
+        let holder = Holder { pid: 1, address: None };
+        let make = |words| files.create(words, Timestamp::UNIX_EPOCH, Vec::new(), &holder).unwrap().0;
+        let (one, two) = (make("one"), make("two"));
+        let path = folder.path().join(one.as_str()).join(LOG);
+        let created = Event::new(EventKind::Create(CreateKind::File)).add_path(path.clone());
+        let read = Event::new(EventKind::Access(AccessKind::Any)).add_path(path);
+        let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);
+        for (event, expected) in [
+            (Ok(created), vec![one.clone()]),
+            (Ok(read), vec![]),
+            (Ok(overflow), vec![one.clone(), two.clone()]),
+            (Err(notify::Error::generic("too many")), vec![one, two]),
+        ] {
+            assert_eq!(changed_by(&files, event), expected);
+        }
+    }
 }

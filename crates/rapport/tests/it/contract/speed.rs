@@ -11,7 +11,7 @@ use rapport::stores::files::Files;
 use rapport::stores::{Holder, Store as _};
 use rapport_core::{
     Answer, Asker, By, CallId, Choice, ConversationId, Created, Event, Purpose, Question, QuestionId,
-    RoundId, Terms, TurnId, TurnKind, Usage,
+    RoundId, TurnId, TurnKind, Usage,
 };
 
 const SESSIONS: usize = 10_000;
@@ -91,18 +91,12 @@ fn peak_memory() -> String {
 }
 
 fn first() -> Vec<Event> {
-    vec![Event::Created(Created {
-        task: "Add user authentication with sessions and a login page".into(),
-        project: "/home/somebody/project".into(),
-        conversation: ConversationId::new("0b8e6a52-6a0e-4a34-9c57-0d6d1a4d7c11"),
-        by: person(),
-        aim: rapport_core::Aim::Work,
-        terms: Terms::default(),
-        branched_from: None,
-        room: None,
-        grown_from: None,
-        request: None,
-    })]
+    vec![Event::Created(Created::new(
+        "Add user authentication with sessions and a login page".into(),
+        "/home/somebody/project".into(),
+        ConversationId::new("0b8e6a52-6a0e-4a34-9c57-0d6d1a4d7c11"),
+        person(),
+    ))]
 }
 
 /// Fourteen entries of a session with one round of two questions.

@@ -110,11 +110,15 @@ async fn an_agent_that_says_nothing_is_ended() {
 async fn who_waits_for_an_answer_may_be_silent() {
     let lines = printed("live-answer");
     let script = Script::new().say(&lines[4]).hear("JWT").say_all(&lines[5..]).until_closed();
-    let mut world = World::new(script);
-    world.config.silence = Duration::from_millis(600);
+    let world = World::new(script);
+    let silence = world.config.silence;
     let mut run = world.start();
     let (call, ..) = run.asked().await;
-    tokio::time::sleep(Duration::from_millis(1200)).await;
+    tokio::time::pause();
+    for _ in 0..3 {
+        tokio::time::advance(silence * 2).await;
+    }
+    tokio::time::resume();
     run.reply(call.as_str(), super::fake::answers(&[("Which auth method?", "JWT")]));
     assert!(matches!(run.leave().await, Leave::Finished { .. }));
 }

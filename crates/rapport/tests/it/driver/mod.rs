@@ -5,6 +5,7 @@ mod dying;
 mod fake;
 mod fork;
 mod keeper;
+mod once;
 mod recorded;
 mod rehearsed;
 mod resuming;

@@ -192,17 +192,19 @@ impl Project {
         self.set("RAPPORT_REHEARSAL_RECORD", &folder)
     }
 
-    /// What each process of the agent read, in the order they were started.
+    /// What each process of the agent read, line by line, in the order they were started.
     pub(crate) fn agent_inputs(&self) -> Vec<Vec<Value>> {
+        let lines = |text: &String| text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        self.agent_words().iter().map(lines).collect()
+    }
+
+    /// The same as it was, for what is told no lines of JSON.
+    pub(crate) fn agent_words(&self) -> Vec<String> {
         let mut paths: Vec<_> =
             std::fs::read_dir(self.path("records")).unwrap().map(|e| e.unwrap().path()).collect();
         paths.retain(|path| path.to_string_lossy().ends_with("stdin.ndjson"));
         paths.sort();
-        let lines = |path: &PathBuf| {
-            let text = std::fs::read_to_string(path).unwrap();
-            text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-        };
-        paths.iter().map(lines).collect()
+        paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
     }
 
     /// What each process of the agent was started with, as the records have it.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
     Act, AgentDid, Ask, By, CallId, Choice, ConversationId, Created, Draft, Entry, Event, Input,
 };
-use rapport_core::{Leave, Refusal, Session, SessionId, Terms, TurnId, Usage, View, Want, World};
+use rapport_core::{Leave, Refusal, Session, SessionId, TurnId, Usage, View, Want, World};
 
 /// A session without an engine.
 pub(crate) struct Stage {
@@ -20,18 +20,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// A session about this task, and its first entry.
     pub(crate) fn new(task: &str) -> (Self, Entry) {
-        let created = Created {
-            task: task.into(),
-            project: "/home/me/shop".into(),
-            conversation: ConversationId::new("c-1"),
-            by: me(),
-            aim: rapport_core::Aim::Work,
-            terms: Terms::default(),
-            branched_from: None,
-            room: None,
-            grown_from: None,
-            request: None,
-        };
+        let created = Created::new(task.into(), "/home/me/shop".into(), ConversationId::new("c-1"), me());
         let now: Timestamp = "2026-01-24T10:00:00Z".parse().expect("a time");
         let first = Entry { seq: 1, at: now, facts: Session::begin(created).expect("a task") };
         let session = Session::open(&first).expect("a session");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{ANNA, AUTH, Stage};
 use crate::support::patience::wait_for;
-use crate::support::telegram::Person;
+use crate::support::telegram::{Person, Rates};
 
 const TASK: &str = "add JWT authentication";
 
@@ -149,10 +149,12 @@ async fn tc06_the_edit_menu_lists_all_questions() {
     stage.filed(ANNA, "the changed pair", |file| file["completedQA"][1]["answer"] == "yes");
 }
 
-/// CHAT-1, CHAT-9, CHAT-30, CHAT-40, CHAT-41.
+/// CHAT-1, CHAT-9, CHAT-30, CHAT-40, CHAT-41. With Telegram's limits as they are.
 #[tokio::test]
 async fn tc07_confirm_saves_the_plan_and_starts_the_agent_once() {
-    let stage = Stage::playing(AUTH).await;
+    let mut stage = Stage::quiet(AUTH).await;
+    stage.server.rates(Rates::Real);
+    stage.serve_with(&[("RAPPORT_TELEGRAM_FASTER", "1")]);
     let anna = stage.anna();
     anna.types(&format!("/plan {TASK}"));
     for label in ["Express", "No", "None"] {

@@ -84,7 +84,7 @@ name: slow
 invocations:
   - steps:
       - tool: { name: Read, input: { file_path: "src/main.rs" }, result: "fn main() {}" }
-      - delay: 12000
+      - bash: { command: "while [ ! -e go ]; do sleep 0.05; done" }
     result: "Read it."
 "##;
     let stage = Stage::playing(scenario).await;
@@ -92,6 +92,7 @@ invocations:
     anna.types("read it");
     let progress = anna.sees("⏳").await;
     stage.server.called("sendChatAction", 2).await;
+    std::fs::write(stage.project.root().join("go"), "").unwrap();
     anna.sees("Read it.").await;
     stage
         .server
@@ -111,7 +112,7 @@ async fn messages_wait_in_a_queue_that_has_an_end() {
 version: 1
 name: queue
 invocations:
-  - steps: [{ delay: 8000 }]
+  - steps: [{ bash: { command: "while [ ! -e go ]; do sleep 0.05; done" } }]
     result: "First."
   - result: "All of it."
 "##;
@@ -124,6 +125,7 @@ invocations:
     }
     let full = anna.sees("Too many pending messages").await;
     assert_eq!(full.text(), "Too many pending messages. Please wait for the current ones to complete.");
+    std::fs::write(stage.project.root().join("go"), "").unwrap();
     anna.sees("All of it.").await;
     let told = stage.sessions().into_iter().flat_map(|(_, _, facts)| facts).filter_map(|fact| match fact {
         rapport_core::Event::TurnStarted { prompt, .. } => Some(prompt),

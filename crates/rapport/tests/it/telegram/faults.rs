@@ -2,7 +2,7 @@
 
 use super::{ANNA, AUTH, Stage};
 use crate::support::patience::wait_for;
-use crate::support::telegram::{Door, Fault};
+use crate::support::telegram::{BOT_ID, Door, Fault};
 
 /// No token, a wrong one, and one that another process serves: told, with what to do.
 #[tokio::test]
@@ -57,6 +57,22 @@ async fn too_many_requests_are_waited_out() {
     let cards = stage.server.messages(ANNA).iter().filter(|card| card.text().contains("Q2 of 3")).count();
     assert_eq!(cards, 1);
     assert_eq!(stage.server.violations(), []);
+}
+
+/// Notes of kinds that only a newer program knows are kept; one that a kill cut short is not.
+#[tokio::test]
+async fn notes_that_are_not_understood_are_kept() {
+    let mut stage = Stage::quiet(AUTH).await;
+    let folder = stage.project.path("home/.rapport/telegram");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("{BOT_ID}.cards.jsonl"));
+    let newer = r#"{"starred":{"session":"20260124-x","message":7}}"#;
+    std::fs::write(&path, format!("{newer}\n{{\"told\":{{\"sess")).unwrap();
+    stage.serve();
+    let kept = format!("{newer}\n");
+    wait_for("the notes to be written anew", || {
+        (std::fs::read_to_string(&path).unwrap() == kept).then_some(())
+    });
 }
 
 /// The plan cannot be written when it is confirmed: told, and tried again when it can.

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use rapport::channels::telegram::flow::card::{self, Card};
 use rapport::channels::telegram::flow::mirror::Mirror;
 use rapport_core::{
-    Aim, Asker, By, Choice, Clarifier, ConversationId, Created, Entry, Event, Question, QuestionId, Room,
-    RoundId, SessionId, Terms,
+    Asker, By, Choice, Clarifier, ConversationId, Created, Entry, Event, Question, QuestionId, Room, RoundId,
+    SessionId, Terms,
 };
 
 fn anna() -> By {
@@ -29,16 +29,9 @@ fn question(number: usize, labels: &[&str]) -> Question {
 /// A planned session in which these are asked, and so many answered.
 fn mirror(questions: Vec<Question>, answered: usize) -> Mirror {
     let created = Created {
-        task: "add dark mode".into(),
-        project: "/app".into(),
-        conversation: ConversationId::new("4f1c"),
-        by: anna(),
-        aim: Aim::Work,
         terms: Terms { clarifier: Clarifier::Planner, max_rounds: 3, ..Terms::default() },
-        branched_from: None,
         room: Some(Room { chat: 42, topic: None }),
-        grown_from: None,
-        request: None,
+        ..Created::new("add dark mode".into(), "/app".into(), ConversationId::new("4f1c"), anna())
     };
     let answer = |question: &Question| Event::Answered {
         question: question.id.clone(),

@@ -110,3 +110,21 @@ fn those_who_were_let_in_are_kept_in_a_file_and_a_broken_one_lets_nobody_in() {
         assert!(error.to_string().contains("7001.users.yaml"), "{error}");
     }
 }
+
+/// Whatever a newer program writes there: it is not mistaken for damage, which people would be told to mend.
+#[test]
+fn a_newer_file_of_those_who_were_let_in_is_refused_as_newer() {
+    let home = tempfile::TempDir::new().unwrap();
+    let path = BotFiles::new(home.path(), 7001).users();
+    let users = Users::new(&path);
+    users.add(Paired { id: 42, name: "Ada".into(), since: at(0) }).unwrap();
+    let newer = "version: 2\npeople: {ada: {id: 42}}\n";
+    std::fs::write(&path, newer).unwrap();
+    for error in [
+        users.load().unwrap_err(),
+        users.add(Paired { id: 43, name: String::new(), since: at(0) }).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("was written by a newer program (format 2)"), "{error}");
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), newer);
+}

@@ -28,22 +28,22 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// What a hook is called with.
-    pub fn hook_input(&self) -> Option<HookInput<'a>> {
+    pub fn hook_input(&self) -> Option<ToolCall<'a>> {
         serde_json::from_str(self.input?.get()).ok()
     }
 }
 
-/// What a hook is called with.
+/// A call as others speak of it: what a hook is called with, what was refused.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct HookInput<'a> {
-    /// The tool that is about to run.
+pub struct ToolCall<'a> {
+    /// The tool.
     #[serde(borrow)]
     pub tool_name: Text<'a>,
     /// The call.
     #[serde(borrow)]
     pub tool_use_id: Text<'a>,
-    /// With what.
+    /// What the tool is, or was, to be used with.
     #[serde(borrow)]
     pub tool_input: Option<&'a RawValue>,
 }
@@ -141,21 +141,6 @@ pub struct DeferredUse<'a> {
     /// Which one.
     #[serde(borrow)]
     pub id: Text<'a>,
-}
-
-/// A call that was refused.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Denial<'a> {
-    /// The tool.
-    #[serde(borrow)]
-    pub tool_name: Text<'a>,
-    /// The call.
-    #[serde(borrow)]
-    pub tool_use_id: Text<'a>,
-    /// What the tool was to be used with.
-    #[serde(borrow)]
-    pub tool_input: Option<&'a RawValue>,
 }
 
 /// Tokens, as the API counts them.

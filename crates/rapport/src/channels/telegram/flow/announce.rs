@@ -6,6 +6,8 @@ use super::card::{self, Card, thread};
 use super::desk::{Desk, Happened, person};
 use super::hands::Wish;
 use crate::channels::telegram::api::Document;
+use crate::channels::telegram::api_error::ApiError;
+use crate::channels::telegram::notice::Notice;
 use crate::channels::telegram::outgoing::{Message, Outgoing};
 use crate::channels::telegram::split::{self, Reply};
 use crate::channels::telegram::text::Text;
@@ -14,6 +16,8 @@ use crate::channels::telegram::text::Text;
 const CHECKING: &str = "Checking for follow-up questions...";
 const STARTING: &str = "🚀 Starting...";
 const CANCELLED: &str = "❌ Planning cancelled.";
+/// Why a plan is given up that has no questions. Then that was told already.
+const NO_QUESTIONS: &str = "no questions could be made";
 
 /// Whether there are other tasks in a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,12 +79,29 @@ impl Desk {
             outgoing.into_iter().map(|what| self.hands.outbox.send(room.chat, what)).collect();
         let (back, id) = (self.hands.back.clone(), id.clone());
         tokio::spawn(async move {
+            let mut untold = None;
             for sent in sending {
-                // What Telegram does not take is not told; it cannot be told another time either.
-                let _ = sent.await;
+                // What Telegram does not take now cannot be told another time either.
+                untold = untold.or(sent.await.err());
             }
-            let _ = back.send(Happened::Told(id, seq));
+            let _ = back.send(Happened::Told { session: id, seq, untold });
         });
+    }
+
+    /// What an entry meant was told, or was not taken.
+    pub(super) fn told(&mut self, session: &SessionId, seq: u64, untold: Option<ApiError>) {
+        if let Some(telling) = self.telling.get_mut(session) {
+            *telling = telling.saturating_sub(1);
+        }
+        if !self.held.contains_key(session) {
+            return;
+        }
+        if let Some(why) = untold.filter(|_| self.untold.insert(session.clone())) {
+            let (session, why) = (session.to_string(), why.to_string());
+            let _ = self.notices.send(Notice::Untold { session, why });
+        }
+        self.notes.told(session, seq);
+        self.finish_if_over(session);
     }
 
     /// A reply that is nothing but questions becomes a planned task, exactly once: the task names the turn it came from.
@@ -102,7 +123,7 @@ impl Desk {
                 let _ = hands.elsewhere.act(&old, &person(owner), &act).await;
             }
             match hands.create(wish, Some(batch)).await {
-                Ok(()) => drop(hands.back.send(Happened::Told(id, seq))),
+                Ok(()) => drop(hands.back.send(Happened::Told { session: id, seq, untold: None })),
                 Err(error) => hands.say(room, &format!("❌ The questions could not be kept: {error}")),
             }
         });
@@ -133,7 +154,7 @@ impl Desk {
         let Some(held) = self.held.get(id).filter(|held| failed && held.mirror.is_planned()) else { return };
         if is_without_questions(held.mirror.session()) {
             let (elsewhere, id, by) = (self.hands.elsewhere.clone(), id.clone(), person(held.owner));
-            let act = rapport_core::Act::Cancel { reason: Some("no questions could be made".into()) };
+            let act = rapport_core::Act::Cancel { reason: Some(NO_QUESTIONS.into()) };
             tokio::spawn(async move { elsewhere.act(&id, &by, &act).await });
         }
     }
@@ -158,11 +179,8 @@ fn said(session: &Session, fact: &Event, entry: &Entry) -> Option<String> {
         Event::Cancelled { .. } if is_chat => {
             Some("🆕 A new conversation begins with your next message.".into())
         }
-        Event::Cancelled { reason: Some(reason), .. } => match reason.as_str() {
-            // That was said already.
-            "no questions could be made" => None,
-            reason => Some(format!("{CANCELLED} ({reason})")),
-        },
+        Event::Cancelled { reason: Some(reason), .. } if reason == NO_QUESTIONS => None,
+        Event::Cancelled { reason: Some(reason), .. } => Some(format!("{CANCELLED} ({reason})")),
         _ => None,
     }
 }

@@ -13,7 +13,19 @@ use crate::channels::telegram::users::Paired;
 
 /// How many messages may wait for the agent of a chat.
 const MOST_QUEUED: usize = 50;
+const NOT_ASKED: &str = "That question is not asked any more.";
+const SOMEBODY_ELSES: &str =
+    "This conversation is somebody else's. They can let you in: /allow in reply to a message of yours.";
 const TOO_MANY: &str = "Too many pending messages. Please wait for the current ones to complete.";
+
+/// Somebody who does something, where, and who waits to hear that it cannot be lost any more.
+pub(super) struct Visit {
+    /// What it is known by.
+    pub(super) update: String,
+    pub(super) room: Room,
+    pub(super) sender: Sender,
+    pub(super) done: Done,
+}
 
 impl Desk {
     pub(super) fn came(&mut self, incoming: Incoming, done: Done) {
@@ -27,10 +39,14 @@ impl Desk {
         let is_guest = self.notes.is_any_guest(room, sender.id);
         match (verdict, what) {
             (Verdict::Paired, _) => self.pair(room, sender, done),
-            (Verdict::Allowed, what) => self.act(&id, room, &sender, what, done),
+            (Verdict::Allowed, what) => {
+                self.act(Visit { update: id, room, sender, done }, what);
+                self.show_refused(room.chat);
+            }
             // Somebody who was let in by another for this room may answer there, and nothing else.
             (_, what @ (What::Press { .. } | What::Words { .. })) if is_guest => {
-                self.act(&id, room, &sender, what, done);
+                self.act(Visit { update: id, room, sender, done }, what);
+                self.show_refused(room.chat);
             }
             (_, What::Press { query, .. }) => {
                 self.toast(query, REFUSAL);
@@ -48,15 +64,27 @@ impl Desk {
         }
     }
 
-    fn act(&mut self, id: &str, room: Room, sender: &Sender, what: What, done: Done) {
+    fn act(&mut self, visit: Visit, what: What) {
         match what {
-            What::Command { name, rest, about } => self.command(id, room, sender, &name, &rest, about, done),
+            What::Command { name, rest, about } => self.command(visit, &name, &rest, about),
             What::Press { query, data, message, keyboard } => {
+                let Visit { room, sender, done, .. } = visit;
                 self.press(Tap { room, by: sender.id, query, data, message, seen: keyboard, done });
             }
-            What::Words { text, reply_to } => self.words(id, room, sender, text, reply_to, done),
-            What::Other { kind } => self.other(room, sender, kind, done),
+            What::Words { text, reply_to } => self.words(visit, text, reply_to),
+            What::Other { kind } => self.other(visit, kind),
         }
+    }
+
+    /// Says something, and that is all that comes of it.
+    pub(super) fn only_say(&self, visit: Visit, words: &str) {
+        self.hands.say(visit.room, words);
+        finished(visit.done);
+    }
+
+    /// Does in the sessions what somebody wants.
+    pub(super) fn carry_out(&self, visit: Visit, deeds: Vec<Deed>) {
+        self.hands.carry_out(visit.room, person(visit.sender.id), deeds, visit.done);
     }
 
     /// Answers a tap, once.
@@ -70,65 +98,57 @@ impl Desk {
     }
 
     /// Words: a reply to a card, an answer to a planner's question, or something for the agent.
-    fn words(
-        &mut self,
-        update: &str,
-        room: Room,
-        sender: &Sender,
-        text: String,
-        reply_to: Option<i32>,
-        done: Done,
-    ) {
+    fn words(&mut self, visit: Visit, text: String, reply_to: Option<i32>) {
+        let room = visit.room;
         let replied = reply_to.and_then(|message| self.messages.get(&(room.chat, message)).cloned());
         if let Some(card) = replied {
-            return self.answer_words(room, sender, &card, text, done);
+            return self.answer_words(visit, &card, text);
         }
         if let Some((id, held)) = self.planning(room)
-            && self.may(sender.id, held)
+            && self.may(visit.sender.id, held)
         {
             if let Some((_, focus)) = held.mirror.collecting() {
-                let card = Self::key(&id.clone(), focus);
-                return self.answer_words(room, sender, &card, text, done);
+                let card = Self::key(id, focus);
+                // Nobody answers what they were never shown; it is shown to them now.
+                if self.refused.contains(&card) && !self.is_known(&card) {
+                    return finished(visit.done);
+                }
+                return self.answer_words(visit, &card, text);
             }
             if held.mirror.is_thinking() {
-                self.hands
-                    .say(room, "One moment, the next questions are being made. /cancel ends the planning.");
-                return finished(done);
+                let words = "One moment, the next questions are being made. /cancel ends the planning.";
+                return self.only_say(visit, words);
             }
         }
-        self.talk(update, room, sender, text, done);
+        self.talk(visit, text);
     }
 
     /// Words as the answer to a question.
-    fn answer_words(&mut self, room: Room, sender: &Sender, card: &CardKey, text: String, done: Done) {
+    fn answer_words(&mut self, visit: Visit, card: &CardKey, text: String) {
         let Some(held) = self.held.get(&card.session) else {
-            self.hands.say(room, "That question is not asked any more.");
-            return finished(done);
+            return self.only_say(visit, NOT_ASKED);
         };
-        if !self.may(sender.id, held) {
-            self.hands.say(room, "Only whoever asked for this task can answer.");
-            return finished(done);
+        if !self.may(visit.sender.id, held) {
+            return self.only_say(visit, "Only whoever asked for this task can answer.");
         }
-        if !held.mirror.focus().iter().any(|focus| Self::key(&card.session, focus) == *card) {
+        if !self.is_in_front(card) {
             let answer = super::card::answer(&held.mirror, &card.question);
             let words = answer.map_or_else(
-                || "That question is not asked any more.".to_owned(),
+                || NOT_ASKED.to_owned(),
                 |answer| format!("Already answered: {}", super::card::short(&answer, 200)),
             );
-            self.hands.say(room, &words);
-            return finished(done);
+            return self.only_say(visit, &words);
         }
         if !takes_words(held, &card.question) {
-            self.hands.say(room, USE_BUTTONS);
-            return finished(done);
+            return self.only_say(visit, USE_BUTTONS);
         }
         let act = Act::Answer { question: Some(card.question.clone()), reply: Reply::Text(text) };
-        self.hands.carry_out(room, person(sender.id), vec![Deed::Act(card.session.clone(), act)], done);
+        self.carry_out(visit, vec![Deed::Act(card.session.clone(), act)]);
     }
 
     /// Something that is no text of one's own: never an answer.
-    fn other(&mut self, room: Room, sender: &Sender, kind: &str, done: Done) {
-        let collecting = self.planning(room).filter(|(_, held)| self.may(sender.id, held));
+    fn other(&mut self, visit: Visit, kind: &str) {
+        let collecting = self.planning(visit.room).filter(|(_, held)| self.may(visit.sender.id, held));
         let question = collecting.and_then(|(_, held)| {
             let (_, focus) = held.mirror.collecting()?;
             Some(takes_words(held, &focus.question))
@@ -138,49 +158,33 @@ impl Desk {
             Some(false) => format!("I cannot take {kind} as an answer. {USE_BUTTONS}"),
             None => format!("I can only read text, not {kind}."),
         };
-        self.hands.say(room, &words);
-        finished(done);
+        self.only_say(visit, &words);
     }
 
     /// Something for the agent of this room.
-    fn talk(&mut self, update: &str, room: Room, sender: &Sender, text: String, done: Done) {
+    fn talk(&mut self, visit: Visit, text: String) {
         // A kill may have a message come again that is known already.
-        if !self.access.allows(sender.id) || self.requests.contains(update) {
-            return finished(done);
+        if !self.access.allows(visit.sender.id) || self.requests.contains(&visit.update) {
+            return finished(visit.done);
         }
-        let chat = self.rooms.get(&room).and_then(|state| state.chat().cloned());
-        let held =
-            chat.as_ref().and_then(|id| self.held.get(id)).filter(|held| !held.mirror.session().is_over());
-        let deed = match (chat, held) {
-            (Some(id), Some(held)) => {
-                if !self.may(sender.id, held) {
-                    self.hands.say(
-                        room,
-                        "This conversation is somebody else's. They can let you in: /allow in reply to a message of yours.",
-                    );
-                    return finished(done);
-                }
-                if !held.mirror.focus().is_empty() {
-                    self.hands.say(
-                        room,
-                        "The agent waits for an answer ☝️ Tap a button, or reply to its question.",
-                    );
-                    return finished(done);
-                }
-                if held.mirror.session().queued() >= MOST_QUEUED {
-                    self.hands.say(room, TOO_MANY);
-                    return finished(done);
-                }
-                Deed::Act(id, Act::Say { text, id: Some(update.to_owned()) })
-            }
-            (Some(_) | None, None) | (None, Some(_)) => {
-                let request = Some(update.to_owned());
-                let wish =
-                    Wish { task: text, aim: Aim::Chat, room, owner: sender.id, request, grown_from: None };
-                Deed::Create(wish, None)
-            }
+        let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
+        let chat = chat.and_then(|id| Some((self.held.get(&id)?, id)));
+        let Some((held, id)) = chat.filter(|(held, _)| !held.mirror.session().is_over()) else {
+            let wish = Wish::new(&visit, text, Aim::Chat);
+            return self.carry_out(visit, vec![Deed::Create(wish, None)]);
         };
-        self.hands.carry_out(room, person(sender.id), vec![deed], done);
+        if !self.may(visit.sender.id, held) {
+            return self.only_say(visit, SOMEBODY_ELSES);
+        }
+        if !held.mirror.focus().is_empty() {
+            let words = "The agent waits for an answer ☝️ Tap a button, or reply to its question.";
+            return self.only_say(visit, words);
+        }
+        if held.mirror.session().queued() >= MOST_QUEUED {
+            return self.only_say(visit, TOO_MANY);
+        }
+        let say = Act::Say { text, id: Some(visit.update.clone()) };
+        self.carry_out(visit, vec![Deed::Act(id, say)]);
     }
 
     /// The plan of a room whose answers are being gathered or confirmed.

@@ -3,11 +3,11 @@
 use rapport_core::{Act, Aim, Room};
 
 use super::button::Button;
-use super::came::finished;
+use super::came::{Visit, finished};
 use super::card::{self, Card, Waiting};
 use super::cards::tag;
-use super::desk::{Desk, Held, person};
-use super::hands::{Deed, Done, Wish};
+use super::desk::{Desk, Held};
+use super::hands::{Deed, Wish};
 use super::incoming::Sender;
 use super::notes::Guest;
 
@@ -26,100 +26,85 @@ const USAGE: &str = "Usage: /plan <task description>";
 const GREETING: &str = "I plan tasks with you, let an agent carry them out, and bring its questions to you.";
 
 impl Desk {
-    #[expect(clippy::too_many_arguments, reason = "a command is all of this")]
-    pub(super) fn command(
-        &mut self,
-        update: &str,
-        room: Room,
-        sender: &Sender,
-        name: &str,
-        rest: &str,
-        about: Option<Sender>,
-        done: Done,
-    ) {
+    pub(super) fn command(&mut self, visit: Visit, name: &str, rest: &str, about: Option<Sender>) {
         match name {
-            "plan" => return self.plan(update, room, sender, rest, done),
-            "cancel" => return self.cancel(room, sender, done),
-            "new" => return self.new_chat(room, sender, done),
-            "start" | "help" => self.greet(room, GREETING),
-            "status" => self.status(room, sender),
-            "allow" => self.guest(room, sender, about, rest, Guest::May),
-            "deny" => self.guest(room, sender, about, rest, Guest::MayNot),
-            _ => self
-                .hands
-                .say(room, &format!("I do not know /{}. /help lists what I know.", card::short(name, 40))),
+            "plan" => return self.plan(visit, rest),
+            "cancel" => return self.cancel(visit),
+            "new" => return self.new_chat(visit),
+            "start" | "help" => self.greet(visit.room, GREETING),
+            "status" => self.status(&visit),
+            "allow" => self.guest(&visit, about, rest, Guest::May),
+            "deny" => self.guest(&visit, about, rest, Guest::MayNot),
+            _ => {
+                let name = card::short(name, 40);
+                self.hands.say(visit.room, &format!("I do not know /{name}. /help lists what I know."));
+            }
         }
-        finished(done);
+        finished(visit.done);
     }
 
     pub(super) fn greet(&self, room: Room, greeting: &str) {
         self.hands.send(room, &Card::plain(card::help(greeting, &COMMANDS)));
     }
 
-    fn plan(&mut self, update: &str, room: Room, sender: &Sender, task: &str, done: Done) {
+    fn plan(&mut self, visit: Visit, task: &str) {
         if task.is_empty() {
-            self.hands.say(room, USAGE);
-            return finished(done);
+            return self.only_say(visit, USAGE);
         }
         // A kill may have a command come again that is carried out already.
-        if self.requests.contains(update) {
-            return finished(done);
+        if self.requests.contains(&visit.update) {
+            return finished(visit.done);
         }
-        if let Some((_, held)) = self.planning(room)
-            && !self.may(sender.id, held)
+        if let Some((_, held)) = self.planning(visit.room)
+            && !self.may(visit.sender.id, held)
         {
-            self.hands.say(room, "Somebody else is planning here. Please wait until they are done.");
-            return finished(done);
+            return self.only_say(visit, "Somebody else is planning here. Please wait until they are done.");
         }
-        let (task, request) = (task.to_owned(), Some(update.to_owned()));
-        let wish = Wish { task, aim: Aim::Work, room, owner: sender.id, request, grown_from: None };
-        let older = self.replaced(room).into_iter().map(|(id, act)| Deed::Act(id, act));
+        let older = self.replaced(visit.room).into_iter().map(|(id, act)| Deed::Act(id, act));
+        let wish = Wish::new(&visit, task.to_owned(), Aim::Work);
         let deeds = older.chain([Deed::Create(wish, None)]).collect();
-        self.type_for(room);
-        self.hands.carry_out(room, person(sender.id), deeds, done);
+        self.type_for(visit.room);
+        self.carry_out(visit, deeds);
     }
 
     /// Ends the newest task of this room that is not over and is theirs, or what the agent of the conversation does.
-    fn cancel(&mut self, room: Room, sender: &Sender, done: Done) {
-        let mut tasks: Vec<_> = self.tasks(room).collect();
+    fn cancel(&mut self, visit: Visit) {
+        let mut tasks: Vec<_> = self.tasks(visit.room).collect();
         tasks.sort_by_key(|(id, held)| std::cmp::Reverse((held.began, (*id).clone())));
-        let chat = self.rooms.get(&room).and_then(|state| self.held.get_key_value(state.chat()?));
+        let chat = self.rooms.get(&visit.room).and_then(|state| self.held.get_key_value(state.chat()?));
         tasks.extend(chat.filter(|(_, held)| held.mirror.session().has_turn()));
         if tasks.is_empty() {
-            self.hands.say(room, "There is nothing to cancel here.");
-            return finished(done);
+            return self.only_say(visit, "There is nothing to cancel here.");
         }
-        let Some((id, _)) = tasks.into_iter().find(|(_, held)| self.may(sender.id, held)) else {
-            self.hands.say(room, "Only whoever asked for this task can cancel it.");
-            return finished(done);
+        let Some((id, _)) = tasks.into_iter().find(|(_, held)| self.may(visit.sender.id, held)) else {
+            return self.only_say(visit, "Only whoever asked for this task can cancel it.");
         };
         let deed = Deed::Act(id.clone(), Act::Cancel { reason: None });
-        self.hands.carry_out(room, person(sender.id), vec![deed], done);
+        self.carry_out(visit, vec![deed]);
     }
 
-    fn new_chat(&mut self, room: Room, sender: &Sender, done: Done) {
-        let chat = self.rooms.get(&room).and_then(|state| state.chat().cloned());
+    fn new_chat(&mut self, visit: Visit) {
+        let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
         let Some((id, held)) = chat.and_then(|id| self.held.get(&id).map(|held| (id, held))) else {
-            self.hands.say(room, "🆕 A new conversation begins with your next message.");
-            return finished(done);
+            return self.only_say(visit, "🆕 A new conversation begins with your next message.");
         };
-        if !self.may(sender.id, held) {
-            self.hands.say(room, "Only whoever began this conversation can end it.");
-            return finished(done);
+        if !self.may(visit.sender.id, held) {
+            return self.only_say(visit, "Only whoever began this conversation can end it.");
         }
-        let deed = Deed::Act(id, Act::Cancel { reason: None });
-        self.hands.carry_out(room, person(sender.id), vec![deed], done);
+        self.carry_out(visit, vec![Deed::Act(id, Act::Cancel { reason: None })]);
     }
 
     /// What waits for somebody, the oldest first, with buttons that show it again here.
-    fn status(&mut self, room: Room, sender: &Sender) {
-        let now = self.time();
+    fn status(&mut self, visit: &Visit) {
+        let (now, room) = (self.time(), visit.room);
         let mut waiting = Vec::new();
         let mut working = Vec::new();
         let mut tags = Vec::new();
         // In a group only what belongs there: the rest is nobody else's business.
         let is_shown = |held: &Held| room.chat > 0 || held.room == room;
-        for (id, held) in self.held.iter().filter(|(_, held)| self.may(sender.id, held) && is_shown(held)) {
+        for (id, held) in
+            self.held.iter().filter(|(_, held)| self.may(visit.sender.id, held) && is_shown(held))
+        {
             let session = held.mirror.session();
             for focus in held.mirror.focus() {
                 let key = Self::key(id, focus);
@@ -145,7 +130,8 @@ impl Desk {
         self.hands.send(room, &card::waiting(&waiting, &working));
     }
 
-    fn guest(&mut self, room: Room, sender: &Sender, about: Option<Sender>, rest: &str, may: Guest) {
+    fn guest(&mut self, visit: &Visit, about: Option<Sender>, rest: &str, may: Guest) {
+        let (room, sender) = (visit.room, &visit.sender);
         let by_id = rest.trim().parse().ok().map(|id| Sender { id, name: id.to_string() });
         let Some(guest) = about.or(by_id).filter(|guest| guest.id != sender.id) else {
             self.hands.say(room, "Say /allow or /deny in reply to a message of theirs, or with their id.");

@@ -15,11 +15,13 @@ use super::incoming::Incoming;
 use super::mirror::{Focus, Mirror, Step};
 use super::notes::Notes;
 use super::progress::Busy;
-use crate::channels::telegram::Now;
 use crate::channels::telegram::access::Access;
+use crate::channels::telegram::api_error::ApiError;
 use crate::channels::telegram::notice::{Notice, Notices};
+use crate::channels::telegram::outgoing::Sent;
 use crate::channels::telegram::pairing::Pairing;
 use crate::channels::telegram::users::Users;
+use crate::channels::telegram::{CHANNEL, Now};
 use crate::engine::{Seen, Update};
 
 /// Stands for the question whether to try again.
@@ -38,16 +40,18 @@ pub(super) enum Happened {
     Changed(SessionId),
     /// A log was read.
     Read(SessionId, Vec<Entry>),
-    /// A card arrived, or never will.
-    Posted { card: CardKey, message: Option<i32> },
+    /// A card arrived, or was not taken.
+    Posted { card: CardKey, sent: Result<Sent, ApiError> },
     /// A request for words arrived.
     Prompted { card: CardKey, message: i32 },
     /// The messages of a card say that it is over.
     Stripped(CardKey),
-    /// What an entry meant was told.
-    Told(SessionId, u64),
+    /// What an entry meant was told; all of it, or Telegram does not take it.
+    Told { session: SessionId, seq: u64, untold: Option<ApiError> },
     /// The message that says what the agent does arrived, or never will.
     Working(SessionId, Option<i32>),
+    /// The bot may write in a chat again.
+    Opened(i64),
     /// A chat became another.
     Moved { from: i64, to: i64 },
     /// Somebody was let in.
@@ -120,11 +124,14 @@ pub(super) struct Desk {
     pub(super) hosted: HashSet<SessionId>,
     pub(super) tags: HashMap<(i64, Tag), CardKey>,
     pub(super) messages: HashMap<(i64, i32), CardKey>,
-    /// Cards on their way, and cards that Telegram does not take.
+    /// Cards on their way,
     pub(super) pending: HashSet<CardKey>,
+    /// and cards that were not taken. They are sent again when their chat opens, or somebody does something there.
     pub(super) refused: HashSet<CardKey>,
     /// How much is being told of a session.
     pub(super) telling: HashMap<SessionId, usize>,
+    /// Sessions of which something could not be told, and the host knows.
+    pub(super) untold: HashSet<SessionId>,
     /// Cards whose messages are being told that they are over.
     pub(super) closing: HashSet<CardKey>,
     /// Turns of conversations that became sessions of their own.
@@ -158,7 +165,7 @@ impl Desk {
                 }
             }
             Happened::Read(session, entries) => self.entries(&session, &entries),
-            Happened::Posted { card, message } => self.posted(card, message),
+            Happened::Posted { card, sent } => self.posted(card, sent),
             Happened::Prompted { card, message } => {
                 if let Some(held) = self.held.get(&card.session) {
                     self.messages.insert((held.room.chat, message), card.clone());
@@ -172,16 +179,9 @@ impl Desk {
                     self.finish_if_over(&card.session);
                 }
             }
-            Happened::Told(session, seq) => {
-                if let Some(telling) = self.telling.get_mut(&session) {
-                    *telling = telling.saturating_sub(1);
-                }
-                if self.held.contains_key(&session) {
-                    self.notes.told(&session, seq);
-                    self.finish_if_over(&session);
-                }
-            }
+            Happened::Told { session, seq, untold } => self.told(&session, seq, untold),
             Happened::Working(session, message) => self.working(&session, message),
+            Happened::Opened(chat) => self.show_refused(chat),
             Happened::Moved { from, to } => self.moved(from, to),
             Happened::Paired { user, name, room, outcome, done } => {
                 self.paired((user, name), room, outcome, done);
@@ -273,8 +273,7 @@ impl Desk {
     /// Where a session is shown, and whose it is. What began elsewhere is the first person's who may use the bot.
     fn place(&self, created: &Created) -> Option<(Room, u64)> {
         let owner = telegram_id(&created.by).or(self.owner)?;
-        let private = || i64::try_from(owner).ok().map(|chat| Room { chat, topic: None });
-        Some((self.notes.now(created.room.or_else(private)?), owner))
+        Some((self.notes.now(created.room.or_else(|| private(owner))?), owner))
     }
 
     fn remember(&mut self, id: &SessionId, entry: &Entry) {
@@ -320,7 +319,7 @@ impl Desk {
     }
 
     /// Lets go of a session that is over, once everything about it is told.
-    fn finish_if_over(&mut self, id: &SessionId) {
+    pub(super) fn finish_if_over(&mut self, id: &SessionId) {
         let Some(held) = self.held.get(id) else { return };
         let session = held.mirror.session();
         if !session.is_over() {
@@ -344,6 +343,7 @@ impl Desk {
         self.hosted.remove(id);
         self.busy.remove(id);
         self.telling.remove(id);
+        self.untold.remove(id);
         self.refused.retain(|card| card.session != *id);
         self.tags.retain(|_, card| card.session != *id);
         self.messages.retain(|_, card| card.session != *id);
@@ -380,12 +380,17 @@ impl Desk {
 
 /// A person in Telegram, by their id.
 pub(super) fn person(id: u64) -> By {
-    By::Person { channel: "telegram".into(), id: id.to_string() }
+    By::Person { channel: CHANNEL.into(), id: id.to_string() }
+}
+
+/// The chat with one person alone.
+pub(super) fn private(owner: u64) -> Option<Room> {
+    i64::try_from(owner).ok().map(|chat| Room { chat, topic: None })
 }
 
 fn telegram_id(by: &By) -> Option<u64> {
     match by {
-        By::Person { channel, id } if channel == "telegram" => id.parse().ok(),
+        By::Person { channel, id } if channel == CHANNEL => id.parse().ok(),
         By::Person { .. } | By::Lead { .. } | By::Model { .. } | By::Rule { .. } => None,
     }
 }

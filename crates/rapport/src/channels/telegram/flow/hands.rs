@@ -7,6 +7,7 @@ use frankenstein::methods::AnswerCallbackQueryParams;
 use rapport_core::{Act, Aim, Batch, By, Created, Refusal, Room, Seed, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
+use super::came::Visit;
 use super::card::{Card, thread};
 use super::desk::{Happened, Template, person};
 use crate::channels::telegram::api::Api;
@@ -62,6 +63,14 @@ pub(super) struct Wish {
     pub(super) request: Option<String>,
     /// The turn of a conversation it came from.
     pub(super) grown_from: Option<Seed>,
+}
+
+impl Wish {
+    /// What somebody wants who is here.
+    pub(super) fn new(visit: &Visit, task: String, aim: Aim) -> Self {
+        let (room, owner, request) = (visit.room, visit.sender.id, Some(visit.update.clone()));
+        Self { task, aim, room, owner, request, grown_from: None }
+    }
 }
 
 impl Hands {

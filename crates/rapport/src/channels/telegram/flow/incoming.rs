@@ -1,7 +1,7 @@
 //! An update as the flow sees it: who, where, and what they did.
 
 use frankenstein::types::{
-    CallbackQuery, Chat, ChatType, InlineKeyboardMarkup, MaybeInaccessibleMessage, Message, User,
+    CallbackQuery, Chat, ChatMember, ChatType, InlineKeyboardMarkup, MaybeInaccessibleMessage, Message, User,
 };
 use frankenstein::updates::{Update, UpdateContent};
 use rapport_core::Room;
@@ -83,6 +83,18 @@ pub fn moved(update: &Update) -> Option<(i64, i64)> {
     let here = message.chat.id;
     let to = message.migrate_to_chat_id.map(|to| (here, to));
     to.or(message.migrate_from_chat_id.map(|from| (from, here)))
+}
+
+/// A chat in which the bot may write again, or more than before.
+pub fn opened(update: &Update) -> Option<i64> {
+    let UpdateContent::MyChatMember(change) = &update.content else { return None };
+    match change.new_chat_member {
+        ChatMember::Creator(_)
+        | ChatMember::Administrator(_)
+        | ChatMember::Member(_)
+        | ChatMember::Restricted(_) => Some(change.chat.id),
+        ChatMember::Left(_) | ChatMember::Kicked(_) => None,
+    }
 }
 
 fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {

@@ -258,6 +258,11 @@ impl Handler for Door {
                 let _ = self.back.send(Happened::Moved { from, to });
                 return Handled::Durable;
             }
+            if let Some(chat) = incoming::opened(&update) {
+                // Should this be lost, whoever writes there next has the same done.
+                let _ = self.back.send(Happened::Opened(chat));
+                return Handled::Durable;
+            }
             let Some(incoming) = incoming::read(&update, &self.bot) else { return Handled::Durable };
             let (done, kept) = oneshot::channel();
             if self.back.send(Happened::Came(Box::new(incoming), done)).is_err() {

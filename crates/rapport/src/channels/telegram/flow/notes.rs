@@ -87,6 +87,24 @@ impl CardNote {
     pub(super) fn is(&self, question: &QuestionId, since: u64) -> bool {
         self.since == since && self.question == *question
     }
+
+    /// The lines that say all this.
+    fn lines(&self, session: &SessionId) -> Vec<Line> {
+        let name = || (session.clone(), self.question.clone(), self.since);
+        let shown = self.shown.iter().map(|message| {
+            let (session, question, since) = name();
+            Line::Shown { session, question, since, message: *message }
+        });
+        let prompted = self.prompts.iter().map(|message| {
+            let (session, question, since) = name();
+            Line::Prompted { session, question, since, message: *message }
+        });
+        let closed = self.closed.then(name);
+        let closed = closed.map(|(session, question, since)| Line::Closed { session, question, since });
+        let reminded = self.reminded.then(name);
+        let reminded = reminded.map(|(session, question, since)| Line::Reminded { session, question, since });
+        shown.chain(prompted).chain(closed).chain(reminded).collect()
+    }
 }
 
 /// All notes.
@@ -99,11 +117,13 @@ pub(super) struct Notes {
     old: VecDeque<(i64, String)>,
     answers: HashMap<(i64, String), Option<String>>,
     moved: BTreeMap<i64, i64>,
+    /// Lines of kinds that are not known here. They are kept as they are.
+    unknown: Vec<String>,
 }
 
 impl Notes {
-    /// The notes in this file; none if there is no file yet. A line that was cut off by a kill is left out. Blocks until
-    /// the disk has what still matters.
+    /// The notes in this file; none if there is no file yet. A line that was cut off by a kill is left out, one of a kind
+    /// that is not known here is kept. Blocks until the disk has what still matters.
     pub(super) fn open(path: &Path, filing: Filing) -> std::io::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -117,9 +137,14 @@ impl Notes {
             old: VecDeque::new(),
             answers: HashMap::new(),
             moved: BTreeMap::new(),
+            unknown: Vec::new(),
         };
-        for line in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
-            notes.take(line);
+        for text in text.lines() {
+            match serde_json::from_str(text) {
+                Ok(line) => notes.take(line),
+                Err(error) if error.is_data() => notes.unknown.push(text.to_owned()),
+                Err(_) => {}
+            }
         }
         notes.compact()?;
         Ok(notes)
@@ -285,7 +310,7 @@ impl Notes {
     fn compact(&self) -> std::io::Result<()> {
         let lines = self.lines();
         let lines = lines.iter().filter_map(|line| serde_json::to_string(line).ok());
-        let text: String = lines.map(|line| line + "\n").collect();
+        let text: String = lines.chain(self.unknown.iter().cloned()).map(|line| line + "\n").collect();
         durable::replace(&self.path, text.as_bytes())
     }
 
@@ -297,30 +322,7 @@ impl Notes {
             if noted.progress.is_some() {
                 lines.push(Line::Progress { session: session.clone(), message: noted.progress });
             }
-            for card in &noted.cards {
-                let (question, since) = (&card.question, card.since);
-                let note = |make: fn(SessionId, QuestionId, u64) -> Line| {
-                    make(session.clone(), question.clone(), since)
-                };
-                lines.extend(card.shown.iter().map(|message| Line::Shown {
-                    session: session.clone(),
-                    question: question.clone(),
-                    since,
-                    message: *message,
-                }));
-                lines.extend(card.prompts.iter().map(|message| Line::Prompted {
-                    session: session.clone(),
-                    question: question.clone(),
-                    since,
-                    message: *message,
-                }));
-                if card.closed {
-                    lines.push(note(|session, question, since| Line::Closed { session, question, since }));
-                }
-                if card.reminded {
-                    lines.push(note(|session, question, since| Line::Reminded { session, question, since }));
-                }
-            }
+            lines.extend(noted.cards.iter().flat_map(|card| card.lines(session)));
         }
         lines.extend(self.old.iter().map(|(chat, tag)| Line::Old {
             chat: *chat,

@@ -71,7 +71,7 @@ impl Desk {
             self.tags.remove(&(tap.room.chat, tag(&key)));
             return self.carry(tap, &key, Effect::StripAnd(String::new(), vec![act]));
         }
-        if !held.mirror.focus().iter().any(|focus| Self::key(&key.session, focus) == key) {
+        if !self.is_in_front(&key) {
             let answer = card::answer(&held.mirror, &key.question);
             return self.too_late(tap, &about(answer.as_deref()));
         }
@@ -281,12 +281,7 @@ impl Desk {
         {
             self.hands.strip(home, *message);
         }
-        self.refused.remove(key);
-        let card_key = key.clone();
-        self.hands.send_then(home, Outgoing::Message(card.message(home)), move |sent| Happened::Posted {
-            card: card_key,
-            message: sent.ok().and_then(posted),
-        });
+        self.post(home, &card, key.clone());
     }
 }
 

@@ -3,9 +3,7 @@
 use jiff::Timestamp;
 
 use super::card::Card;
-use super::cards::posted;
-use super::desk::{CardKey, Desk, Happened};
-use crate::channels::telegram::outgoing::Outgoing;
+use super::desk::{CardKey, Desk};
 use crate::channels::telegram::text::Text;
 
 impl Desk {
@@ -44,19 +42,13 @@ impl Desk {
     }
 
     fn remind(&mut self, key: &CardKey) {
-        let Some(held) = self.held.get(&key.session) else { return };
-        if !held.mirror.focus().iter().any(|focus| Self::key(&key.session, focus) == *key) {
+        if !self.is_in_front(key) {
             return;
         }
         let Some((room, card)) = self.card(key) else { return };
         self.notes.reminded(&key.session, &key.question, key.since);
         let text =
             Text::new().plain("⏰ ").bold("Still waiting for your answer").plain("\n\n").text(&card.text);
-        let card = Card { text, ..card };
-        let key = key.clone();
-        self.hands.send_then(room, Outgoing::Message(card.message(room)), move |sent| Happened::Posted {
-            card: key,
-            message: sent.ok().and_then(posted),
-        });
+        self.post(room, &Card { text, ..card }, key.clone());
     }
 }

@@ -51,6 +51,7 @@ pub(super) fn desk(
         refused: HashSet::new(),
         closing: HashSet::new(),
         telling: HashMap::new(),
+        untold: HashSet::new(),
         grown: HashSet::new(),
         requests: HashSet::new(),
         reminders: BTreeSet::new(),
@@ -77,7 +78,10 @@ impl Desk {
             if session.created().room.is_some() && !session.is_over() && goes_on {
                 going.push(id.clone());
             }
-            logs.push((id, entries));
+            // Of most there is nothing to show any more.
+            if !session.is_over() || self.notes.of(&id).is_some() {
+                logs.push((id, entries));
+            }
         }
         for (id, entries) in logs {
             self.entries(&id, &entries);

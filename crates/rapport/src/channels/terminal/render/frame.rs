@@ -82,7 +82,7 @@ fn foot(screen: &Screen, columns: usize, now: Duration) -> Block {
         block.push(&Line::empty(), columns);
     }
     if let Some(notice) = &screen.notice {
-        block.push(&Line::new(Tone::Care, "! ").and(Tone::Text, notice).hanging(2), columns);
+        block.push(&Line::warning(notice), columns);
     }
     match screen.over {
         Over::Cancel => {

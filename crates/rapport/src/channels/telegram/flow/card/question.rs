@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rapport_core::{Asker, By, Choice, PhaseView, Purpose, Question, RoundLook};
 
 use super::{Card, DIVIDER, LONGEST_LABEL, TITLE, cut, named, rows, short};
+use crate::channels::telegram::CHANNEL;
 use crate::channels::telegram::flow::button::{Button, Tag};
 use crate::channels::telegram::flow::mirror::Mirror;
 use crate::channels::telegram::markdown;
@@ -64,7 +65,7 @@ pub(super) fn closed(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> Te
 /// Who answered, where it was not a person here.
 pub(super) fn elsewhere(by: &By) -> String {
     match by {
-        By::Person { channel, .. } if channel == "telegram" => String::new(),
+        By::Person { channel, .. } if channel == CHANNEL => String::new(),
         by => format!("\nAnswered by {by}"),
     }
 }
