@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rapport_core::{Action, Deed};
 
 use super::changes::note_changes;
-use super::naming::{may_be_repeated, name, path_of};
+use super::kinds::{may_be_repeated, path_of};
 use super::{Batch, Course, Interrupted, Known};
 use crate::actions::files::{Desk, State, made, state, temporary};
 use crate::actions::journal::{Fact, Intent};
@@ -37,7 +37,7 @@ impl Step<'_> {
                 Interrupted::Again => self.perform(desk, observer).await,
                 Interrupted::GoOn => (desk, Some(may_have_run())),
                 Interrupted::Halt => {
-                    let reason = format!("after {} was interrupted; it may have run", name(self.action));
+                    let reason = format!("after {} was interrupted; it may have run", self.action.deed.in_brief());
                     return (desk, may_have_run().into(), Course::Paused(reason));
                 }
             },
@@ -124,7 +124,7 @@ impl Step<'_> {
         mut desk: Desk,
         change: impl FnOnce(&mut Desk, String) -> Outcome + Send + 'static,
     ) -> (Desk, Option<Outcome>) {
-        let what = name(self.action);
+        let what = self.action.deed.in_brief();
         blocking(move || {
             let outcome = change(&mut desk, what);
             (desk, Some(outcome))
@@ -138,7 +138,7 @@ impl Step<'_> {
         mut desk: Desk,
         work: impl Future<Output = Option<Outcome>>,
     ) -> (Desk, Option<Outcome>) {
-        let fact = Fact::Began { n: self.n, what: name(self.action), intent: None };
+        let fact = Fact::Began { n: self.n, what: self.action.deed.in_brief(), intent: None };
         let note = move || {
             let noted = desk.journal.note(fact);
             (desk, noted)
@@ -185,7 +185,7 @@ pub(super) fn after(action: &Action, outcome: &Outcome) -> Course {
     let allowed = matches!(&action.deed, Deed::Execute { allow_failure: true, .. });
     match outcome {
         Outcome::Failed { .. } if !allowed && *outcome != may_have_run() => {
-            Course::Halted(format!("after {} failed", name(action)))
+            Course::Halted(format!("after {} failed", action.deed.in_brief()))
         }
         // What may have run ends like this only where a person said to go on.
         Outcome::Failed { .. } | Outcome::Done { .. } | Outcome::Skipped { .. } => Course::On,

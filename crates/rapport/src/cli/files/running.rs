@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rapport_core::{ActionPlan, Deed, Resource, apply_edits};
+use rapport_core::{ActionPlan, Resource, apply_edits};
 use tokio::task::JoinHandle;
 
 use crate::actions::{ActionError, Live, Means, Outcome as Ended, Place as Where, Settled, Stopper, read};
@@ -75,7 +75,7 @@ pub(in crate::cli) struct Screen {
 impl Screen {
     /// For this plan.
     pub(in crate::cli) fn new(common: &Common, plan: &ActionPlan) -> Self {
-        let names = plan.actions.iter().map(|action| name(&action.deed)).collect();
+        let names = plan.actions.iter().map(|action| action.deed.in_brief()).collect();
         Self { is_quiet: common.json, names }
     }
 
@@ -100,17 +100,4 @@ fn ended(name: &str, settled: &Settled) -> String {
         Ended::Failed { why, .. } => format!("✗ {name}: {why}"),
         Ended::Skipped { reason } => format!("– {name}: {reason}"),
     }
-}
-
-/// An action in a few words.
-pub(in crate::cli) fn name(deed: &Deed) -> String {
-    let what = match deed {
-        Deed::Create { path, .. } | Deed::Edit { path, .. } => path.clone(),
-        Deed::Read { resource: Resource::File(what) | Resource::Url(what) } => what.clone(),
-        Deed::Execute { command, .. } => command.trim().lines().next().unwrap_or_default().to_owned(),
-        Deed::Research { queries } => queries.join("; "),
-        Deed::ChatWithUser { message } => message.trim().lines().next().unwrap_or_default().to_owned(),
-        Deed::Invoke { agent, .. } => agent.clone(),
-    };
-    format!("{} {what}", deed.name())
 }
