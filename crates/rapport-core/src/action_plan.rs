@@ -165,7 +165,7 @@ impl Deed {
         }
     }
 
-    /// The action in a few words, such as EXECUTE `cargo test`.
+    /// The action in a few words, such as `EXECUTE cargo test`.
     pub fn in_brief(&self) -> String {
         let about = match self {
             Deed::Create { path, .. } | Deed::Edit { path, .. } => path.clone(),
@@ -175,7 +175,7 @@ impl Deed {
             Deed::ChatWithUser { message } => beginning(message),
             Deed::Invoke { agent, .. } => agent.clone(),
         };
-        format!("{} `{about}`", self.name())
+        format!("{} {about}", self.name())
     }
 }
 

@@ -54,7 +54,7 @@ async fn file_34_a_failure_halts_and_later_actions_say_after_what() {
         chat("Hello?"),
     ]);
     let ran = stage.run(&plan).await;
-    let skipped = "skipped: after EXECUTE `cargo_is_not_here test` failed";
+    let skipped = "skipped: after EXECUTE cargo_is_not_here test… failed";
     // The second line of the command succeeds or not: its exit code counts.
     assert_eq!(told(&ran)[..2], ["failed: exit code 3", "done"]);
     assert_eq!(told(&ran)[2..], ["failed: exit code 127", skipped, skipped]);
