@@ -75,6 +75,12 @@ pub enum Fact {
     Undone,
 }
 
+/// Whether what is called so does more than it notes: a command, or another session. That can neither be undone nor, where
+/// it was cut off, be known to have happened.
+pub fn is_for_good(what: &str) -> bool {
+    ["EXECUTE", "INVOKE"].iter().any(|name| what.starts_with(name))
+}
+
 /// What an action is about to do to a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
@@ -170,6 +176,13 @@ impl Journal {
             journal.cut_excess().map_err(io_error("cut off the unfinished end of", &journal.path))?;
         }
         Ok(journal)
+    }
+
+    /// What was noted in this directory so far, for who only looks. Somebody may be writing on.
+    pub fn read(directory: &Path) -> Result<Vec<Fact>, JournalError> {
+        let path = directory.join("journal.jsonl");
+        let bytes = fs::read(&path).map_err(io_error("read", &path))?;
+        scan(&path, &bytes).map(|(facts, _)| facts)
     }
 
     /// Whether there is a batch in this directory.

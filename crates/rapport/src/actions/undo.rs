@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::files::{digest_of, make_directories, remove_empty, sync_above, temporary, write_beside};
-use super::journal::{Fact, Image, Intent, Journal, JournalError};
+use super::journal::{Fact, Image, Intent, Journal, JournalError, is_for_good};
 use super::outcome::Outcome;
 use super::{ActionError, Place, point};
 
@@ -31,7 +31,7 @@ pub struct Undone {
     pub removed: Vec<String>,
     /// Files that stay as they are, because they were changed after the batch.
     pub kept: Vec<String>,
-    /// What was done and cannot be undone, such as EXECUTE `cargo test`.
+    /// What was done and cannot be undone, such as `EXECUTE cargo test`.
     pub remaining: Vec<String>,
 }
 
@@ -81,6 +81,7 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     }
     past.sweep(&root);
     let work = Work::plan(&root, &past, later)?;
+    work.check_kept(&journal)?;
     begin(&mut journal, &past, &work)?;
     work.remove(&root)?;
     work.restore(&root, &journal, &past.id)?;
@@ -135,7 +136,9 @@ impl Past {
                 Fact::Began { n, intent: Some(intent), .. } => {
                     past.began_file(&mut files, *n, intent, &facts[at + 1..]);
                 }
-                Fact::Began { what, intent: None, .. } => past.remaining.extend(cannot_be_undone(what)),
+                Fact::Began { what, intent: None, .. } => {
+                    past.remaining.extend(is_for_good(what).then(|| what.clone()));
+                }
                 Fact::Changed { files: changed } => {
                     for (name, digest) in changed {
                         if let Some(file) = files.get_mut(name) {
@@ -207,10 +210,6 @@ fn restoring(id: &str, real: &Path) -> PathBuf {
     temporary(id, usize::MAX, real)
 }
 
-fn cannot_be_undone(what: &str) -> Option<String> {
-    ["EXECUTE", "INVOKE"].iter().any(|name| what.starts_with(name)).then(|| what.to_owned())
-}
-
 /// What is to be done.
 #[derive(Debug, Default)]
 struct Work<'a> {
@@ -240,6 +239,12 @@ impl<'a> Work<'a> {
             LaterChanges::Refuse if !unknown.is_empty() => Err(UndoError::ChangedLater { files: unknown }),
             LaterChanges::Refuse | LaterChanges::Keep => Ok(work),
         }
+    }
+
+    /// Whether everything is there that it takes: half of the files as they were would be of no use.
+    fn check_kept(&self, journal: &Journal) -> Result<(), JournalError> {
+        let images = self.restore.iter().filter_map(|file| file.before.as_ref());
+        images.map(|image| journal.kept(&image.sha256)).try_for_each(|kept| kept.map(drop))
     }
 
     /// All that is undone now, whether by this undo or by one before that was cut off.
@@ -303,7 +308,10 @@ fn put_back(
 fn check_ours(root: &Path, file: &File) -> Result<(), UndoError> {
     match digest_of(root, &file.name) {
         Ok(now) if file.ours.contains(&now) => Ok(()),
-        Ok(_) => Err(UndoError::ChangedLater { files: vec![file.name.clone()] }),
+        Ok(_) => {
+            let why = "somebody changed it at this very moment".to_owned();
+            Err(UndoError::Stuck { file: file.name.clone(), why })
+        }
         Err(error) => Err(UndoError::Stuck { file: file.name.clone(), why: error.to_string() }),
     }
 }

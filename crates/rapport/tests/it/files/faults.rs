@@ -57,6 +57,10 @@ fn memos_that_cannot_be_read_are_named() {
     project.plan_turn("x").check(6, "memos.yaml: it has to be a list of strings");
     std::fs::write(project.root().join(".rapport/memos.yaml"), "- mine # stays\n").unwrap();
     project.plan_turn("x").check(0, "");
+    std::fs::write(project.root().join(".rapport/memos.yaml"), "a: b\n").unwrap();
+    project.rapport(&["resume", "-y"]).check(6, "Nothing was changed");
+    assert_eq!(project.changes(), Vec::<String>::new());
+    std::fs::write(project.root().join(".rapport/memos.yaml"), "- mine # stays\n").unwrap();
     project.rapport(&["resume", "-y"]).check(0, "Completed");
     assert_eq!(project.file(".rapport/memos.yaml"), "- mine # stays\n- Greetings are in English.\n");
 }
