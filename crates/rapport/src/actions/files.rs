@@ -205,11 +205,16 @@ pub(super) fn made(desk: &Desk, path: String, intent: &Intent) -> Details {
 
 /// The digest of a file named from the root without symbolic links; nothing where there is none.
 pub(super) fn digest_of(root: &Path, file: &str) -> Result<Option<String>, PathError> {
+    Ok(content_of(root, file)?.map(|content| digest(&content)))
+}
+
+/// Its content.
+pub(super) fn content_of(root: &Path, file: &str) -> Result<Option<Vec<u8>>, PathError> {
     let place = resolve(root, file)?;
     if place.real != root.join(file) {
         return Err(PathError::NotAFile { path: file.to_owned(), what: "behind a symbolic link now" });
     }
-    Ok(content(file, &place)?.map(|content| digest(&content)))
+    content(file, &place)
 }
 
 /// Makes a directory and all above it, durably, where they are missing.

@@ -234,7 +234,7 @@ impl Journal {
     pub(super) fn keep(&mut self, content: &[u8]) -> Result<String, JournalError> {
         let sha256 = digest(content);
         let folder = self.directory.join("before");
-        let kept = folder.join(&sha256);
+        let kept = self.path_of(&sha256);
         self.reserve(content.len() as u64 + RESERVE)?;
         if fs::metadata(&kept).is_ok_and(|kept| kept.len() == content.len() as u64) {
             return Ok(sha256);
@@ -251,9 +251,14 @@ impl Journal {
         Ok(sha256)
     }
 
+    /// Where a file is kept as it was.
+    pub(super) fn path_of(&self, sha256: &str) -> PathBuf {
+        self.directory.join("before").join(sha256)
+    }
+
     /// A file as it was, checked.
     pub(super) fn kept(&self, sha256: &str) -> Result<Vec<u8>, JournalError> {
-        let path = self.directory.join("before").join(sha256);
+        let path = self.path_of(sha256);
         let content = fs::read(&path).map_err(io_error("read", &path))?;
         if digest(&content) != sha256 {
             let what = "its content is not what its name says".to_owned();

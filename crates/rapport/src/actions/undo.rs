@@ -31,6 +31,8 @@ pub struct Undone {
     pub removed: Vec<String>,
     /// Files that stay as they are, because they were changed after the batch.
     pub kept: Vec<String>,
+    /// Of these, files that were changed while a command ran, by it or by somebody else, and where they are as they were then.
+    pub set_aside: BTreeMap<String, PathBuf>,
     /// What was done and cannot be undone, such as `EXECUTE cargo test`.
     pub remaining: Vec<String>,
 }
@@ -87,7 +89,7 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     work.restore(&root, &journal, &past.id)?;
     remove_directories(&root, &past.directories);
     journal.note(Fact::Undone)?;
-    Ok(work.told(&past))
+    Ok(work.told(&past, &journal))
 }
 
 /// Notes that files are about to be brought back. The space that was set aside is what a full disk has for it.
@@ -122,6 +124,8 @@ struct File {
     before: Option<Image>,
     /// What the batch made of it; two where it is not known how far it came.
     ours: Vec<Option<String>>,
+    /// What it was after a command that changed it, or during which somebody did.
+    after_command: Option<String>,
     /// Whether somebody else changed it while the batch ran: then it is theirs too.
     mixed: bool,
 }
@@ -143,6 +147,7 @@ impl Past {
                     for (name, digest) in changed {
                         if let Some(file) = files.get_mut(name) {
                             file.ours = vec![digest.clone()];
+                            file.after_command.clone_from(digest);
                         }
                     }
                 }
@@ -164,6 +169,7 @@ impl Past {
             name: intent.file.clone(),
             before: intent.before.clone(),
             ours: vec![before.clone()],
+            after_command: None,
             mixed: false,
         });
         let after = Some(intent.after.clone());
@@ -248,12 +254,14 @@ impl<'a> Work<'a> {
     }
 
     /// All that is undone now, whether by this undo or by one before that was cut off.
-    fn told(&self, past: &Past) -> Undone {
+    fn told(&self, past: &Past, journal: &Journal) -> Undone {
         let mut undone =
             Undone { kept: self.kept.clone(), remaining: past.remaining.clone(), ..Undone::default() };
         for file in self.remove.iter().chain(&self.restore).chain(&self.already) {
             let list = if file.before.is_some() { &mut undone.restored } else { &mut undone.removed };
             list.push(file.name.clone());
+            let kept = file.after_command.iter().map(|digest| journal.path_of(digest));
+            undone.set_aside.extend(kept.map(|path| (file.name.clone(), path)));
         }
         undone.restored.sort();
         undone.removed.sort();

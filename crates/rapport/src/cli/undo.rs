@@ -89,7 +89,7 @@ pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later:
     if common.json {
         return say(json!({
             "batch": name, "restored": undone.restored, "removed": undone.removed, "kept": undone.kept,
-            "remaining": undone.remaining,
+            "remaining": undone.remaining, "set_aside": undone.set_aside,
         }));
     }
     say(format_args!("Undone: {name}"))?;
@@ -104,6 +104,14 @@ pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later:
     ];
     for (how, what) in parts.into_iter().flat_map(|(how, all)| all.iter().map(move |what| (how, what))) {
         say(format_args!("  {how}: {}", safe::line(what)))?;
+    }
+    for (file, path) in &undone.set_aside {
+        let path = path.display().to_string();
+        say(format_args!(
+            "  {} was changed while a command ran. As it was then: {}",
+            safe::line(file),
+            safe::line(&path)
+        ))?;
     }
     Ok(())
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use rapport_core::{ActionPlan, Resource, apply_edits};
 use tokio::task::JoinHandle;
 
-use crate::actions::{ActionError, Live, Means, Outcome as Ended, Place as Where, Settled, Stopper, read};
+use crate::actions::{
+    ActionError, JournalError, Live, Means, Outcome as Ended, Place as Where, Settled, Stopper, read,
+};
 use crate::channels::terminal::review::Previewer;
 use crate::channels::terminal::safe;
 use crate::cli::Common;
@@ -55,15 +57,19 @@ pub(in crate::cli) fn stop_on_signal(stopper: Arc<Stopper>) -> Result<JoinHandle
 
 /// How it is told that a batch could not be begun.
 pub(in crate::cli) fn failed(error: &ActionError) -> Failure {
-    let code = match error {
-        ActionError::Journal(_) => Code::Store,
+    let (code, hint) = match error {
+        ActionError::Journal(JournalError::Busy { .. }) => (Code::Busy, "Nothing was done."),
+        ActionError::Journal(_) => (Code::Store, "Nothing was done."),
+        ActionError::OtherPlan { .. } => (
+            Code::Refused,
+            "Bring the plan back to what it was, or take back what was done with: rapport undo",
+        ),
         ActionError::Project { .. }
         | ActionError::NotNew { .. }
         | ActionError::NoBatch { .. }
-        | ActionError::OtherPlan { .. }
-        | ActionError::WasUndone { .. } => Code::Refused,
+        | ActionError::WasUndone { .. } => (Code::Refused, "Nothing was done."),
     };
-    Failure::new(code, error.to_string()).hint("Nothing was done.")
+    Failure::new(code, error.to_string()).hint(hint)
 }
 
 /// What is seen of a batch while it runs.

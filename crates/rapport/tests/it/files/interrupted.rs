@@ -13,6 +13,7 @@ pub(super) fn cut_off() -> Project {
     // Two at once: the second is told who is at it.
     project.rapport(&["resume", "-y"]).check(5, "is held by process");
     project.plan_turn("y").check(5, "is held by process");
+    project.rapport(&["undo"]).check(5, "another process is working on the batch");
     resuming.kill().unwrap();
     resuming.wait().unwrap();
     project
