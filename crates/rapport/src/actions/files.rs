@@ -80,7 +80,8 @@ fn prepare(
 ) -> Result<Prepared, String> {
     let words = |error: PathError| error.to_string();
     let place = resolve(&desk.root, path).map_err(words)?;
-    let journal = desk.journal.directory().canonicalize().unwrap_or_default();
+    let journal = desk.journal.directory();
+    let journal = journal.canonicalize().map_err(|error| cannot("find the journal in", journal, error))?;
     if place.real.starts_with(&journal) {
         return Err(words(PathError::Journal { path: path.to_owned() }));
     }

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use atomic_write_file::AtomicWriteFile;
@@ -217,6 +217,11 @@ impl Journal {
     }
 
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        // A command may have cleaned up more than it should: what is written to a file without a name is lost.
+        let (named, held) = (fs::metadata(&self.path)?, self.file.metadata()?);
+        if (named.dev(), named.ino()) != (held.dev(), held.ino()) {
+            return Err(io::Error::other("it was replaced by another file"));
+        }
         self.file.write_all(line)?;
         self.file.sync_data()?;
         if self.facts.is_empty() {

@@ -52,7 +52,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let settings = place.settings(Layer::default())?;
     let (source, name) = source(&args)?;
     warn_of_session(&place, args.plan.as_deref().map(Path::new));
-    warn_of_cut_off(&place)?;
+    warn_of_cut_off(&place);
     let here = std::env::current_dir()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let job = Job { common, place: &place, settings: &settings, name, here };
@@ -111,15 +111,16 @@ fn is_of_session(place: &Place, path: &Path) -> bool {
 }
 
 /// A batch that was killed has no report, and no other command goes on with it.
-fn warn_of_cut_off(place: &Place) -> Outcome {
-    let Some(last) = batches::last_alone(place)? else { return Ok(()) };
-    if last.is_cut_off() {
+fn warn_of_cut_off(place: &Place) {
+    // One that cannot be read is for `undo` to tell of; this plan has nothing to do with it.
+    if let Ok(Some(last)) = batches::last_alone(place)
+        && last.is_cut_off()
+    {
         eprintln!(
             "rapport: the last plan was not run to its end; take back what it did to files with: rapport undo"
         );
         last.story().iter().for_each(|line| eprintln!("  {}", safe::line(line)));
     }
-    Ok(())
 }
 
 struct Job<'a> {

@@ -43,11 +43,11 @@ impl Step<'_> {
         let (desk, came) = match known {
             Known::Begun(None) if !may_be_repeated(&self.action.deed) => match self.interrupted {
                 Interrupted::Again => self.perform(desk, observer).await,
-                Interrupted::GoOn => (desk, Came::Settled(may_have_run())),
+                Interrupted::GoOn => (desk, Came::Settled(Outcome::unsure())),
                 Interrupted::Halt => {
                     let reason =
                         format!("after {} was interrupted; it may have run", self.action.deed.in_brief());
-                    return (desk, may_have_run().into(), Course::Paused(reason));
+                    return (desk, Outcome::unsure().into(), Course::Paused(reason));
                 }
             },
             Known::Begun(Some(intent)) => match self.look(desk, intent).await {
@@ -199,16 +199,12 @@ async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
 pub(super) fn after(action: &Action, outcome: &Outcome) -> Course {
     let allowed = matches!(&action.deed, Deed::Execute { allow_failure: true, .. });
     match outcome {
-        Outcome::Failed { .. } if !allowed && *outcome != may_have_run() => {
+        Outcome::Failed { .. } if !allowed && !outcome.may_have_run() => {
             Course::Halted(format!("after {} failed", action.deed.in_brief()))
         }
         // What may have run ends like this only where a person said to go on.
         Outcome::Failed { .. } | Outcome::Done { .. } | Outcome::Skipped { .. } => Course::On,
     }
-}
-
-fn may_have_run() -> Outcome {
-    Outcome::failed("interrupted: it may have run")
 }
 
 /// As precise as the journal keeps it, so that a batch told again is told the same.

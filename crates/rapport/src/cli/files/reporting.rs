@@ -45,7 +45,9 @@ pub(in crate::cli) fn report(plan: &ActionPlan, at: &str, approved: &Approved, r
             | Deed::Invoke { .. } => false,
         })
     };
-    let status = Report::overall(&verdicts, &entries, may_fail);
+    // What may have run was left so by a person.
+    let is_left = |n: usize| ran.actions.get(n).is_some_and(|settled| settled.outcome.may_have_run());
+    let status = Report::overall(&verdicts, &entries, |n| may_fail(n) || is_left(n));
     Report {
         title: plan.title.clone(),
         status,

@@ -178,6 +178,17 @@ async fn a_question_that_waits_can_be_stopped_and_asked_again() {
     assert_eq!(stage.text("b").unwrap(), "b");
 }
 
+/// `git clean -fdx` takes the journal along: nothing more is done, for it could not be undone.
+#[tokio::test]
+async fn a_command_that_removes_the_journal_ends_the_batch() {
+    let stage = Stage::new();
+    let plan = plan([execute("rm -r ../batch"), create("b.txt", "b")]);
+    let ran = stage.run(&plan).await;
+    let told = told(&ran);
+    assert!(told[1].starts_with("skipped: what was done could not be noted: cannot write to "), "{told:?}");
+    assert_eq!((told[0].as_str(), ran.unfinished, stage.text("b.txt")), ("done", true, None));
+}
+
 #[tokio::test]
 async fn two_processes_do_not_carry_out_the_same_batch() {
     let stage = Stage::new();

@@ -52,6 +52,7 @@ fn what_cannot_be_read_or_asked_is_said() {
     let project = Project::with_agent("rehearsal");
     project.rapport(&["execute"]).check(2, "clipboard").check(2, "rapport execute plan.md");
     project.rapport(&["execute", "nothing.md"]).check(2, "cannot read the plan nothing.md");
+    project.rapport(&["execute", "-y", "."]).check(1, "cannot read the plan .: Is a directory");
     project.rapport_reading(&["execute", "-", "-y"], b"\xff\xfe").check(2, "not UTF-8 text");
     std::fs::write(project.root().join("plan.md"), greeting()).unwrap();
     project.rapport(&["execute", "plan.md"]).check(2, "without a terminal").check(2, "-y");
