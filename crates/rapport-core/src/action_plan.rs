@@ -164,4 +164,27 @@ impl Deed {
             Deed::Invoke { .. } => "INVOKE",
         }
     }
+
+    /// The action in a few words, such as `EXECUTE cargo test`.
+    pub fn in_brief(&self) -> String {
+        let about = match self {
+            Deed::Create { path, .. } | Deed::Edit { path, .. } => path.clone(),
+            Deed::Read { resource: Resource::File(what) | Resource::Url(what) } => what.clone(),
+            Deed::Execute { command, .. } => beginning(command),
+            Deed::Research { queries } => beginning(&queries.join("; ")),
+            Deed::ChatWithUser { message } => beginning(message),
+            Deed::Invoke { agent, .. } => agent.clone(),
+        };
+        format!("{} {about}", self.name())
+    }
+}
+
+/// How a text begins, and whether there is more of it.
+fn beginning(text: &str) -> String {
+    const MOST: usize = 60;
+    let text = text.trim();
+    let first = text.lines().next().unwrap_or_default();
+    let short: String = first.chars().take(MOST).collect();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    format!("{short}{more}")
 }

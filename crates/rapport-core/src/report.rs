@@ -6,7 +6,7 @@ mod read;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::action_plan::{ActionPlan, Change};
+use crate::action_plan::{Action, ActionPlan, Change, Deed, Resource};
 pub use read::Applied;
 
 /// What became of a plan.
@@ -177,13 +177,6 @@ impl Report {
     ) -> Report {
         let skipped = || Verdict::Skipped { reason: Some(reason.to_owned()) };
         let judged = |change: &Change| Judged { change: change.clone(), verdict: skipped() };
-        let entry = |name: &str| Entry {
-            action: name.to_owned(),
-            verdict: skipped(),
-            execution: None,
-            parameters: Vec::new(),
-            details: Vec::new(),
-        };
         Report {
             title: plan.title.clone(),
             status,
@@ -192,9 +185,50 @@ impl Report {
             ended: now,
             context: plan.context.as_ref().map(|changes| changes.iter().map(judged).collect()),
             memos: plan.memos.iter().map(judged).collect(),
-            entries: plan.actions.iter().map(|action| entry(action.deed.name())).collect(),
+            entries: plan.actions.iter().map(|action| Entry::not_begun(action, skipped())).collect(),
             problems: Vec::new(),
             message: None,
         }
+    }
+}
+
+impl Entry {
+    /// An action of which nothing came, or not yet.
+    pub fn not_begun(action: &Action, verdict: Verdict) -> Self {
+        let mut parameters = parameters(&action.deed);
+        parameters.extend(action.description.iter().map(|words| ("Description".to_owned(), words.clone())));
+        Self {
+            action: action.deed.name().to_owned(),
+            verdict,
+            execution: None,
+            parameters,
+            details: Vec::new(),
+        }
+    }
+}
+
+/// What an action is done with, without the contents of files, which are in the plan.
+fn parameters(deed: &Deed) -> Vec<(String, String)> {
+    let one = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    match deed {
+        Deed::Create { path, overwrite, .. } => {
+            let overwrite = overwrite.then(|| one("Overwrite", "true"));
+            [one("File Path", path)].into_iter().chain(overwrite).collect()
+        }
+        Deed::Edit { path, edits } => vec![one("File Path", path), one("Edits", &edits.len().to_string())],
+        Deed::Read { resource: Resource::File(path) } => vec![one("File Path", path)],
+        Deed::Read { resource: Resource::Url(url) } => vec![one("Resource", url)],
+        Deed::Execute { command, cwd, env, expected, allow_failure, timeout } => {
+            let mut named = vec![one("Command", command)];
+            named.extend(cwd.iter().map(|cwd| one("cwd", cwd)));
+            named.extend(env.iter().map(|(name, value)| one(&format!("env {name}"), value)));
+            named.extend(expected.iter().map(|words| one("Expected Outcome", words)));
+            named.extend(allow_failure.then(|| one("Allow Failure", "true")));
+            named.extend(timeout.iter().map(|time| one("Timeout", &format!("{time:#}"))));
+            named
+        }
+        Deed::Research { queries } => queries.iter().map(|query| one("Query", query)).collect(),
+        Deed::ChatWithUser { message } => vec![one("Message", message)],
+        Deed::Invoke { agent, message } => vec![one("Agent", agent), one("Message", message)],
     }
 }

@@ -65,8 +65,15 @@ impl fmt::Display for Entry {
             writeln!(f, "- **Execution:** {outcome}")?;
             writeln!(f, "- **Duration:** {}", milliseconds(execution.duration))?;
         }
-        for (key, value) in &self.parameters {
+        let (long, short): (Vec<_>, Vec<_>) =
+            self.parameters.iter().partition(|(_, value)| value.trim_end().contains('\n'));
+        for (key, value) in short {
             writeln!(f, "- **{}:** {}", one_line(key), one_line(value))?;
+        }
+        // On one line a command would be another.
+        for (key, value) in long {
+            let block = Detail { label: key.clone(), language: "text".to_owned(), text: value.clone() };
+            write!(f, "\n{block}")?;
         }
         if !self.details.is_empty() {
             writeln!(f, "\n#### Execution Details")?;

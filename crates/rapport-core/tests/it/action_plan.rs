@@ -48,3 +48,21 @@ pub(crate) fn placeless(mut plan: ActionPlan) -> ActionPlan {
     }
     plan
 }
+
+// FILE-40: what an action is called on screens, in journals and in reasons.
+#[test]
+fn file_40_actions_have_names_that_fit_on_a_line() {
+    for (action, name) in [
+        ("### CREATE\n- File Path: src/a.rs\n```\nx\n```\n", "CREATE src/a.rs"),
+        ("### READ\n- Resource: https://example.org/a\n", "READ https://example.org/a"),
+        ("### EXECUTE\n```\ncargo test\n```\n", "EXECUTE cargo test"),
+        ("### EXECUTE\n```\ncd src\nls\n```\n", "EXECUTE cd src…"),
+        ("### RESEARCH\n```\nred\n```\n```\nblue\n```\n", "RESEARCH red; blue"),
+        ("### CHAT_WITH_USER\n\nShip it?\n", "CHAT_WITH_USER Ship it?"),
+        ("### INVOKE\n- Agent: Reviewer\n\nLook.\n", "INVOKE Reviewer"),
+    ] {
+        assert_eq!(only(action).in_brief(), name);
+    }
+    let long = only(&format!("### EXECUTE\n```\n{}\n```\n", "ä".repeat(70)));
+    assert_eq!(long.in_brief(), format!("EXECUTE {}…", "ä".repeat(60)));
+}

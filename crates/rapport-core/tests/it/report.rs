@@ -133,6 +133,17 @@ fn file_10_a_report_word_for_word() {
     assert_eq!(report().to_string(), EXPECTED);
 }
 
+// FILE-10: a command of several lines would be another one on a single line.
+#[test]
+fn file_10_what_has_several_lines_keeps_them() {
+    let mut report = report();
+    report.entries.truncate(1);
+    report.entries[0].parameters =
+        vec![("Command".into(), "cd src # and\nls\n".into()), ("Expected Outcome".into(), "A list\n".into())];
+    let expected = "- **Duration:** 1234 ms\n- **Expected Outcome:** A list\n\n**Command:**\n\n```text\ncd src # and\nls\n```\n";
+    assert!(report.to_string().ends_with(expected), "{report}");
+}
+
 #[test]
 fn file_15_the_next_turn_reads_what_was_approved() {
     for text in [EXPECTED.to_owned(), EXPECTED.replace('\n', "\r\n"), format!("\u{feff}{EXPECTED}")] {
@@ -179,7 +190,7 @@ fn file_31_a_plan_that_is_skipped_changes_nothing_and_says_why() {
     skipped.message = Some("Use\n```\nless\n```".into());
     let written = skipped.to_string();
     assert!(written.contains("- **Actions:** 1 Total / 0 Approved / 1 Skipped\n"), "{written}");
-    assert!(written.contains("- **Reason:** Think again\n"), "{written}");
+    assert!(written.ends_with("- **Reason:** Think again\n- **File Path:** a\n"), "{written}");
     let applied = Report::applied(&written);
     assert_eq!((applied.context, applied.memos), (vec![], vec![]));
     assert_eq!(applied.message.as_deref(), Some("Use\n```\nless\n```"));

@@ -2,12 +2,12 @@
 //! before and after; and going on with a batch that was interrupted.
 
 mod changes;
-mod naming;
+mod kinds;
 mod step;
 
 use rapport_core::ActionPlan;
 
-use self::naming::fingerprint;
+use self::kinds::fingerprint;
 use self::step::{Step, after};
 use super::files::Desk;
 use super::journal::{Fact, Intent, Journal, least_reserve};

@@ -80,7 +80,8 @@ fn prepare(
 ) -> Result<Prepared, String> {
     let words = |error: PathError| error.to_string();
     let place = resolve(&desk.root, path).map_err(words)?;
-    let journal = desk.journal.directory().canonicalize().unwrap_or_default();
+    let journal = desk.journal.directory();
+    let journal = journal.canonicalize().map_err(|error| cannot("find the journal in", journal, error))?;
     if place.real.starts_with(&journal) {
         return Err(words(PathError::Journal { path: path.to_owned() }));
     }
@@ -205,11 +206,16 @@ pub(super) fn made(desk: &Desk, path: String, intent: &Intent) -> Details {
 
 /// The digest of a file named from the root without symbolic links; nothing where there is none.
 pub(super) fn digest_of(root: &Path, file: &str) -> Result<Option<String>, PathError> {
+    Ok(content_of(root, file)?.map(|content| digest(&content)))
+}
+
+/// Its content.
+pub(super) fn content_of(root: &Path, file: &str) -> Result<Option<Vec<u8>>, PathError> {
     let place = resolve(root, file)?;
     if place.real != root.join(file) {
         return Err(PathError::NotAFile { path: file.to_owned(), what: "behind a symbolic link now" });
     }
-    Ok(content(file, &place)?.map(|content| digest(&content)))
+    content(file, &place)
 }
 
 /// Makes a directory and all above it, durably, where they are missing.

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use atomic_write_file::AtomicWriteFile;
@@ -73,6 +73,12 @@ pub enum Fact {
     },
     /// It was undone.
     Undone,
+}
+
+/// Whether what is called so does more than it notes: a command, or another session. That can neither be undone nor, where
+/// it was cut off, be known to have happened.
+pub fn is_for_good(what: &str) -> bool {
+    ["EXECUTE", "INVOKE"].iter().any(|name| what.starts_with(name))
 }
 
 /// What an action is about to do to a file.
@@ -172,6 +178,13 @@ impl Journal {
         Ok(journal)
     }
 
+    /// What was noted in this directory so far, for who only looks. Somebody may be writing on.
+    pub fn read(directory: &Path) -> Result<Vec<Fact>, JournalError> {
+        let path = directory.join("journal.jsonl");
+        let bytes = fs::read(&path).map_err(io_error("read", &path))?;
+        scan(&path, &bytes).map(|(facts, _)| facts)
+    }
+
     /// Whether there is a batch in this directory.
     pub fn is_in(directory: &Path) -> bool {
         fs::metadata(directory.join("journal.jsonl")).is_ok_and(|journal| journal.len() > 0)
@@ -204,6 +217,11 @@ impl Journal {
     }
 
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        // A command may have cleaned up more than it should: what is written to a file without a name is lost.
+        let (named, held) = (fs::metadata(&self.path)?, self.file.metadata()?);
+        if (named.dev(), named.ino()) != (held.dev(), held.ino()) {
+            return Err(io::Error::other("it was replaced by another file"));
+        }
         self.file.write_all(line)?;
         self.file.sync_data()?;
         if self.facts.is_empty() {
@@ -221,7 +239,7 @@ impl Journal {
     pub(super) fn keep(&mut self, content: &[u8]) -> Result<String, JournalError> {
         let sha256 = digest(content);
         let folder = self.directory.join("before");
-        let kept = folder.join(&sha256);
+        let kept = self.path_of(&sha256);
         self.reserve(content.len() as u64 + RESERVE)?;
         if fs::metadata(&kept).is_ok_and(|kept| kept.len() == content.len() as u64) {
             return Ok(sha256);
@@ -238,9 +256,14 @@ impl Journal {
         Ok(sha256)
     }
 
+    /// Where a file is kept as it was.
+    pub(super) fn path_of(&self, sha256: &str) -> PathBuf {
+        self.directory.join("before").join(sha256)
+    }
+
     /// A file as it was, checked.
     pub(super) fn kept(&self, sha256: &str) -> Result<Vec<u8>, JournalError> {
-        let path = self.directory.join("before").join(sha256);
+        let path = self.path_of(sha256);
         let content = fs::read(&path).map_err(io_error("read", &path))?;
         if digest(&content) != sha256 {
             let what = "its content is not what its name says".to_owned();

@@ -132,6 +132,16 @@ impl Outcome {
         Outcome::Failed { why: why.to_string(), details: Details::Nothing }
     }
 
+    /// It was cut off, and nobody knows whether it ran.
+    pub(super) fn unsure() -> Self {
+        Outcome::failed("interrupted: it may have run")
+    }
+
+    /// Whether it was cut off, and may have run. A batch goes on after that only where a person says so.
+    pub fn may_have_run(&self) -> bool {
+        *self == Outcome::unsure()
+    }
+
     /// Done with words, or failed without.
     pub(super) fn from_words(words: Result<String, String>, details: impl FnOnce(String) -> Details) -> Self {
         match words {

@@ -37,7 +37,11 @@ pub(super) async fn run(
     };
     match run_program(means, n, call, observer, stop).await {
         Outcome::Done { details: Details::Command { output, .. } } => {
-            Outcome::Done { details: Details::Research { text: output.text } }
+            let left_out = match output.left_out {
+                0 => String::new(),
+                lines => format!("(The first {lines} of {} lines are left out.)\n\n", output.lines),
+            };
+            Outcome::Done { details: Details::Research { text: left_out + &output.text } }
         }
         Outcome::Failed { why, details } => {
             Outcome::Failed { why: format!("{}: {why}", order.program), details }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::files::{digest_of, make_directories, remove_empty, sync_above, temporary, write_beside};
-use super::journal::{Fact, Image, Intent, Journal, JournalError};
+use super::journal::{Fact, Image, Intent, Journal, JournalError, is_for_good};
 use super::outcome::Outcome;
 use super::{ActionError, Place, point};
 
@@ -31,7 +31,9 @@ pub struct Undone {
     pub removed: Vec<String>,
     /// Files that stay as they are, because they were changed after the batch.
     pub kept: Vec<String>,
-    /// What was done and cannot be undone, such as EXECUTE `cargo test`.
+    /// Of these, files that were changed while a command ran, by it or by somebody else, and where they are as they were then.
+    pub set_aside: BTreeMap<String, PathBuf>,
+    /// What was done and cannot be undone, such as `EXECUTE cargo test`.
     pub remaining: Vec<String>,
 }
 
@@ -81,12 +83,13 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     }
     past.sweep(&root);
     let work = Work::plan(&root, &past, later)?;
+    work.check_kept(&journal)?;
     begin(&mut journal, &past, &work)?;
     work.remove(&root)?;
     work.restore(&root, &journal, &past.id)?;
     remove_directories(&root, &past.directories);
     journal.note(Fact::Undone)?;
-    Ok(work.told(&past))
+    Ok(work.told(&past, &journal))
 }
 
 /// Notes that files are about to be brought back. The space that was set aside is what a full disk has for it.
@@ -121,6 +124,8 @@ struct File {
     before: Option<Image>,
     /// What the batch made of it; two where it is not known how far it came.
     ours: Vec<Option<String>>,
+    /// What it was after a command that changed it, or during which somebody did.
+    after_command: Option<String>,
     /// Whether somebody else changed it while the batch ran: then it is theirs too.
     mixed: bool,
 }
@@ -135,11 +140,14 @@ impl Past {
                 Fact::Began { n, intent: Some(intent), .. } => {
                     past.began_file(&mut files, *n, intent, &facts[at + 1..]);
                 }
-                Fact::Began { what, intent: None, .. } => past.remaining.extend(cannot_be_undone(what)),
+                Fact::Began { what, intent: None, .. } => {
+                    past.remaining.extend(is_for_good(what).then(|| what.clone()));
+                }
                 Fact::Changed { files: changed } => {
                     for (name, digest) in changed {
                         if let Some(file) = files.get_mut(name) {
                             file.ours = vec![digest.clone()];
+                            file.after_command.clone_from(digest);
                         }
                     }
                 }
@@ -161,6 +169,7 @@ impl Past {
             name: intent.file.clone(),
             before: intent.before.clone(),
             ours: vec![before.clone()],
+            after_command: None,
             mixed: false,
         });
         let after = Some(intent.after.clone());
@@ -207,10 +216,6 @@ fn restoring(id: &str, real: &Path) -> PathBuf {
     temporary(id, usize::MAX, real)
 }
 
-fn cannot_be_undone(what: &str) -> Option<String> {
-    ["EXECUTE", "INVOKE"].iter().any(|name| what.starts_with(name)).then(|| what.to_owned())
-}
-
 /// What is to be done.
 #[derive(Debug, Default)]
 struct Work<'a> {
@@ -242,13 +247,21 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Whether everything is there that it takes: half of the files as they were would be of no use.
+    fn check_kept(&self, journal: &Journal) -> Result<(), JournalError> {
+        let images = self.restore.iter().filter_map(|file| file.before.as_ref());
+        images.map(|image| journal.kept(&image.sha256)).try_for_each(|kept| kept.map(drop))
+    }
+
     /// All that is undone now, whether by this undo or by one before that was cut off.
-    fn told(&self, past: &Past) -> Undone {
+    fn told(&self, past: &Past, journal: &Journal) -> Undone {
         let mut undone =
             Undone { kept: self.kept.clone(), remaining: past.remaining.clone(), ..Undone::default() };
         for file in self.remove.iter().chain(&self.restore).chain(&self.already) {
             let list = if file.before.is_some() { &mut undone.restored } else { &mut undone.removed };
             list.push(file.name.clone());
+            let kept = file.after_command.iter().map(|digest| journal.path_of(digest));
+            undone.set_aside.extend(kept.map(|path| (file.name.clone(), path)));
         }
         undone.restored.sort();
         undone.removed.sort();
@@ -303,7 +316,10 @@ fn put_back(
 fn check_ours(root: &Path, file: &File) -> Result<(), UndoError> {
     match digest_of(root, &file.name) {
         Ok(now) if file.ours.contains(&now) => Ok(()),
-        Ok(_) => Err(UndoError::ChangedLater { files: vec![file.name.clone()] }),
+        Ok(_) => {
+            let why = "somebody changed it at this very moment".to_owned();
+            Err(UndoError::Stuck { file: file.name.clone(), why })
+        }
         Err(error) => Err(UndoError::Stuck { file: file.name.clone(), why: error.to_string() }),
     }
 }

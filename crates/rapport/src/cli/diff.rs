@@ -5,7 +5,7 @@ use rapport_core::{ActionPlan, Deed};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
-use super::files::{self, running, seals};
+use super::files::{self, seals};
 use super::output::{say, say_json};
 use super::{Common, tree};
 use crate::channels::terminal::safe;
@@ -115,14 +115,14 @@ fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
         status: drawn.status,
         title: drawn.title.unwrap_or_default(),
         context: text(&turn.file(TURN_CONTEXT))?.unwrap_or_default(),
-        actions: deeds().map(|deed| format!("{}\n", running::name(deed))).collect(),
+        actions: deeds().map(|deed| format!("{}\n", deed.in_brief())).collect(),
         changes: deeds().map(content).collect(),
         state: state.collect(),
         results: report.as_deref().map(results).unwrap_or_default(),
     })
 }
 
-/// What an action makes of a file.
+/// What an action makes of a file, and what it runs, whole.
 fn content(deed: &Deed) -> String {
     let lines =
         |sign: &str, text: &str| text.lines().map(|line| format!("  {sign} {line}\n")).collect::<String>();
@@ -132,11 +132,10 @@ fn content(deed: &Deed) -> String {
             let edits = edits.iter().map(|edit| lines("-", &edit.find) + &lines("+", &edit.replace));
             format!("{path}\n{}", edits.collect::<String>())
         }
-        Deed::Read { .. }
-        | Deed::Execute { .. }
-        | Deed::Research { .. }
-        | Deed::ChatWithUser { .. }
-        | Deed::Invoke { .. } => String::new(),
+        Deed::Execute { command, .. } => lines("$", command),
+        Deed::Read { .. } | Deed::Research { .. } | Deed::ChatWithUser { .. } | Deed::Invoke { .. } => {
+            String::new()
+        }
     }
 }
 

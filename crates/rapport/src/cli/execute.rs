@@ -4,22 +4,23 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rapport_core::ActionPlan;
+use rapport_core::report::Verdict::Skipped;
 use rapport_core::report::{Overall, Report};
 
 use super::files::approving::{self};
 use super::files::batches::{self, Approved};
 use super::files::checking::{self, Checked};
 use super::files::hands::AloneHands;
-use super::files::{asking, reporting, running};
+use super::files::{reporting, running};
 use super::output::{say, say_json};
 use super::{Common, typed, undo};
-use crate::actions::{Batch, Choice, LaterChanges, Stop};
+use crate::actions::{Batch, Choice, Stop};
 use crate::channels::terminal::review::{self, Selection, Verdict};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::{REPORT, replace, text};
+use crate::turns::{REPORT, memos, replace, text};
 use crate::wiring::Place;
 
 /// Review a plan and run what you approve, outside of any session
@@ -51,6 +52,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let settings = place.settings(Layer::default())?;
     let (source, name) = source(&args)?;
     warn_of_session(&place, args.plan.as_deref().map(Path::new));
+    warn_of_cut_off(&place);
     let here = std::env::current_dir()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let job = Job { common, place: &place, settings: &settings, name, here };
@@ -96,14 +98,28 @@ fn no_clipboard(why: &str) -> Failure {
 
 /// A turn's plan has its own command, which keeps the turn's report.
 fn warn_of_session(place: &Place, plan: Option<&Path>) {
-    let inside = |plan: &Path| {
-        let sessions = config::sessions(&place.project).canonicalize().ok()?;
-        plan.canonicalize().ok()?.starts_with(sessions).then_some(())
-    };
-    if plan.and_then(inside).is_some() {
+    if plan.is_some_and(|plan| is_of_session(place, plan)) {
         eprintln!(
             "rapport: this plan belongs to a session, and its turn will not know that it was run; rapport resume does that"
         );
+    }
+}
+
+fn is_of_session(place: &Place, path: &Path) -> bool {
+    let inside = |sessions: PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(sessions));
+    config::sessions(&place.project).canonicalize().is_ok_and(inside)
+}
+
+/// A batch that was killed has no report, and no other command goes on with it.
+fn warn_of_cut_off(place: &Place) {
+    // One that cannot be read is for `undo` to tell of; this plan has nothing to do with it.
+    if let Ok(Some(last)) = batches::last_alone(place)
+        && last.is_cut_off()
+    {
+        eprintln!(
+            "rapport: the last plan was not run to its end; take back what it did to files with: rapport undo"
+        );
+        last.story().iter().for_each(|line| eprintln!("  {}", safe::line(line)));
     }
 }
 
@@ -157,6 +173,8 @@ impl Job<'_> {
     }
 
     async fn carry_out(&self, plan: &ActionPlan, selection: &Selection) -> Outcome {
+        // What cannot be remembered afterwards is better known before.
+        memos::read(&config::memos(&self.place.project))?;
         let approved = Approved::from(selection);
         let path = batches::next_alone(self.place)?;
         approved.keep(&path)?;
@@ -174,9 +192,19 @@ impl Job<'_> {
         let ran = batch.run(&choices, &hands, &mut |live| screen.show(&live), &stop).await;
         signals.abort();
         let ran = ran.map_err(|error| running::failed(&error))?;
-        let report = reporting::report(plan, &self.name, &approved, &ran);
-        let written = self.write(&report)?;
-        self.tell(&report, &written)?;
+        approved.remember(self.place, plan)?;
+        let mut report = reporting::report(plan, &self.name, &approved, &ran);
+        for judged in report.context.iter_mut().flatten() {
+            let reason = "the plan belongs to no session, so there is no next turn".to_owned();
+            judged.verdict = Skipped { reason: Some(reason) };
+        }
+        let written = self.write(&report);
+        self.tell(&report, written.as_deref().ok())?;
+        written.map_err(|failure| {
+            Failure::new(failure.code, failure.message)
+                .hint("All that was to be done has been done, or tried.")
+                .hint("Take back what was done to files with: rapport undo")
+        })?;
         if ran.unfinished {
             return Err(Failure::new(
                 Code::Interrupted,
@@ -185,27 +213,21 @@ impl Job<'_> {
             .hint("Take back what was done to files with: rapport undo"));
         }
         match report.status {
-            Overall::Failed => self.failed(&path).await,
+            Overall::Failed => undo::offer(self.common, self.place, &path, "rapport undo").await,
             Overall::Completed | Overall::Partial | Overall::Skipped | Overall::ValidationFailed => Ok(()),
         }
     }
 
-    async fn failed(&self, batch: &Path) -> Outcome {
-        if asking::is_possible(self.common.json) && asking::yes("Undo what was done to files?").await? {
-            return undo::undo_and_tell(self.common, self.place, batch, LaterChanges::Refuse);
-        }
-        Err(Failure::new(Code::Trouble, "an action failed; what came after it was not done")
-            .hint("Take back what was done to files with: rapport undo"))
-    }
-
-    /// Writes the report here. A file of somebody else's that is called so stays, and ours gets a number.
+    /// Writes the report here, in the place of our last one. A file of somebody else's that is called so stays, and so does
+    /// the report of a turn; ours gets a number then.
     fn write(&self, report: &Report) -> Result<PathBuf, Failure> {
+        let is_turn = is_of_session(self.place, &self.here);
         let numbered = (2..1000).map(|number| format!("report-{number}.md"));
         for name in [REPORT.to_owned()].into_iter().chain(numbered) {
             let path = self.here.join(name);
             let is_ours = match text(&path) {
                 Ok(None) => true,
-                Ok(Some(there)) => there.starts_with(REPORT_BEGINS),
+                Ok(Some(there)) => !is_turn && there.starts_with(REPORT_BEGINS),
                 Err(_) => false,
             };
             if is_ours {
@@ -219,14 +241,14 @@ impl Job<'_> {
         ))
     }
 
-    fn tell(&self, report: &Report, path: &Path) -> Outcome {
-        let path = path.display().to_string();
+    fn tell(&self, report: &Report, path: Option<&Path>) -> Outcome {
+        let path = path.map(|path| path.display().to_string());
         if self.common.json {
             return say_json(&serde_json::json!({
                 "report": path, "status": report.status.to_string(), "actions": reporting::counts(report),
             }));
         }
         reporting::say_outcome(report)?;
-        say(format_args!("The report is in {}", safe::line(&path)))
+        path.map_or(Ok(()), |path| say(format_args!("The report is in {}", safe::line(&path))))
     }
 }

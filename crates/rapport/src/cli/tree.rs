@@ -5,7 +5,8 @@ use rapport_core::report::Report;
 use serde::Serialize;
 
 use super::Common;
-use super::files::{self, batches, record, seals};
+use super::files::batches::{self, Undo};
+use super::files::{self, record, seals};
 use super::output::{say, say_json};
 use crate::channels::terminal::safe;
 use crate::error::{Failure, Outcome};
@@ -68,9 +69,9 @@ pub(super) fn drawn(place: &Place, folder: &Folder, turn: &Turn) -> Result<Drawn
             Report::applied(&report).status.map_or_else(|| "reported".to_owned(), |status| status.to_string())
         }
     };
-    // A batch that somebody is at just now is not undone.
+    // One of which a part is undone is for the commands that build on it to tell.
     let undone = batches::batch_of(place, folder, turn)
-        .is_ok_and(|batch| batch.is_some_and(|batch| batch.is_undone()));
+        .is_ok_and(|batch| batch.is_some_and(|batch| batch.undo() != Undo::Not));
     Ok(Drawn {
         turn: turn.name.to_string(),
         parent: turn.meta.parent_turn_id.clone(),

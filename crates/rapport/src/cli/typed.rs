@@ -2,12 +2,13 @@
 
 use std::io::{BufRead, Read};
 
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 
 /// All that there is to read.
 pub(super) fn all(mut from: impl Read, what: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    from.read_to_end(&mut bytes)?;
+    from.read_to_end(&mut bytes)
+        .map_err(|error| Failure::new(Code::Trouble, format!("cannot read {what}: {error}")))?;
     String::from_utf8(bytes).map_err(|_| super::not_text(what))
 }
 

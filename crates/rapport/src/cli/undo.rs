@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::Common;
-use super::files::batches;
+use super::files::asking;
+use super::files::batches::{self, Undo};
 use super::output::say;
 use crate::actions::undo::UndoError;
 use crate::actions::{LaterChanges, Place as Where, undo};
@@ -56,20 +57,28 @@ fn find(place: &Place, args: &Args) -> Result<PathBuf, Failure> {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_meant = of_session.as_ref().is_none_or(|folder| name.starts_with(&format!("{}-", folder.id)));
         // What was undone already is passed over; what was cut off while it was undone is not.
-        if is_meant && !is_undone(&path)? {
+        if is_meant && !matches!(batches::read(path.clone())?.undo(), Undo::Done { .. }) {
             return Ok(path);
         }
     }
     Err(none("there is nothing to undo"))
 }
 
-fn is_undone(path: &Path) -> Result<bool, Failure> {
-    Ok(batches::read(path.to_owned())?.facts.contains(&crate::actions::journal::Fact::Undone))
-}
-
 fn none(what: &str) -> Failure {
     Failure::new(Code::NotFound, what)
         .hint("A batch is what rapport resume or rapport execute did; see .rapport/batches.")
+}
+
+/// After a failure, all that was done to files can be taken back: now, if somebody says so, or later with the command.
+pub(super) async fn offer(common: &Common, place: &Place, batch: &Path, command: &str) -> Outcome {
+    let failure = Failure::new(Code::Trouble, "an action failed; what came after it was not done");
+    if !batches::read(batch.to_owned())?.has_changes() {
+        return Err(failure);
+    }
+    if asking::is_possible(common.json) && asking::yes("Undo what was done to files?").await? {
+        return undo_and_tell(common, place, batch, LaterChanges::Refuse);
+    }
+    Err(failure.hint(format!("Take back what was done to files with: {command}")))
 }
 
 /// Undoes a batch, and tells what that came to.
@@ -80,10 +89,13 @@ pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later:
     if common.json {
         return say(json!({
             "batch": name, "restored": undone.restored, "removed": undone.removed, "kept": undone.kept,
-            "remaining": undone.remaining,
+            "remaining": undone.remaining, "set_aside": undone.set_aside,
         }));
     }
     say(format_args!("Undone: {name}"))?;
+    if [&undone.restored, &undone.removed, &undone.kept].iter().all(|files| files.is_empty()) {
+        say("  There was nothing that it did to files.")?;
+    }
     let parts = [
         ("restored", undone.restored.as_slice()),
         ("removed", undone.removed.as_slice()),
@@ -92,6 +104,14 @@ pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later:
     ];
     for (how, what) in parts.into_iter().flat_map(|(how, all)| all.iter().map(move |what| (how, what))) {
         say(format_args!("  {how}: {}", safe::line(what)))?;
+    }
+    for (file, path) in &undone.set_aside {
+        let path = path.display().to_string();
+        say(format_args!(
+            "  {} was changed while a command ran. As it was then: {}",
+            safe::line(file),
+            safe::line(&path)
+        ))?;
     }
     Ok(())
 }

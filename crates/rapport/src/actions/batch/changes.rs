@@ -1,18 +1,24 @@
 //! What a command of the batch did to files that the batch had changed before, such as putting them into format. It is the
-//! batch's doing, so that undoing takes it back as well.
+//! batch's doing, so that undoing takes it back as well. But it may be that somebody else did it while the command ran: so
+//! the files are kept as they are now, too.
 
 use std::collections::BTreeMap;
 
-use crate::actions::files::{Desk, digest_of};
-use crate::actions::journal::{Fact, JournalError};
+use crate::actions::files::{Desk, content_of};
+use crate::actions::journal::{Fact, JournalError, digest};
 use crate::actions::outcome::Outcome;
 
 /// Notes what a command did to files that the batch had changed before.
 pub(super) fn note_changes(desk: &mut Desk) {
     let expected = expected_files(desk.journal.facts());
+    let Desk { root, journal, .. } = &mut *desk;
     let now = expected.into_iter().filter_map(|(file, expected)| {
-        let now = digest_of(&desk.root, &file).ok()?;
-        (now != expected).then_some((file, now))
+        let now = content_of(root, &file).ok()?;
+        if now.as_deref().map(digest) == expected {
+            return None;
+        }
+        let kept = now.map(|content| journal.keep(&content)).transpose().ok()?;
+        Some((file, kept))
     });
     let files: BTreeMap<_, _> = now.collect();
     if !files.is_empty() {

@@ -5,13 +5,21 @@ use std::time::{Duration, Instant};
 use rapport_core::{Action, Deed};
 
 use super::changes::note_changes;
-use super::naming::{may_be_repeated, name, path_of};
+use super::kinds::{may_be_repeated, path_of};
 use super::{Batch, Course, Interrupted, Known};
 use crate::actions::files::{Desk, State, made, state, temporary};
 use crate::actions::journal::{Fact, Intent};
 use crate::actions::outcome::{Outcome, Settled};
 use crate::actions::{Hands, Observer, Stop};
 use crate::actions::{blocking, chat, create, edit, execute, invoke, read, research};
+
+/// What came of an action for now.
+enum Came {
+    /// That is what came of it.
+    Settled(Outcome),
+    /// It was stopped, with this so far. When the batch goes on, it is not settled.
+    Stopped(Outcome),
+}
 
 /// One action that is to be done now.
 pub(super) struct Step<'a> {
@@ -32,26 +40,30 @@ impl Step<'_> {
         observer: &mut Observer<'_>,
     ) -> (Desk, Settled, Course) {
         let began = Instant::now();
-        let (desk, outcome) = match known {
+        let (desk, came) = match known {
             Known::Begun(None) if !may_be_repeated(&self.action.deed) => match self.interrupted {
                 Interrupted::Again => self.perform(desk, observer).await,
-                Interrupted::GoOn => (desk, Some(may_have_run())),
+                Interrupted::GoOn => (desk, Came::Settled(Outcome::unsure())),
                 Interrupted::Halt => {
-                    let reason = format!("after {} was interrupted; it may have run", name(self.action));
-                    return (desk, may_have_run().into(), Course::Paused(reason));
+                    let reason =
+                        format!("after {} was interrupted; it may have run", self.action.deed.in_brief());
+                    return (desk, Outcome::unsure().into(), Course::Paused(reason));
                 }
             },
             Known::Begun(Some(intent)) => match self.look(desk, intent).await {
                 (desk, None) => self.perform(desk, observer).await,
-                settled => settled,
+                (desk, Some(outcome)) => (desk, Came::Settled(outcome)),
             },
             Known::NotBegun | Known::Begun(None) | Known::Ended(_) => self.perform(desk, observer).await,
         };
-        let Some(outcome) = outcome else {
-            let outcome = Outcome::failed("interrupted");
-            return (desk, outcome.into(), Course::Paused("the batch was stopped before it".to_owned()));
+        let took = millis(began.elapsed());
+        let settled = match came {
+            Came::Settled(outcome) => Settled { outcome, took },
+            Came::Stopped(outcome) => {
+                let course = Course::Paused("the batch was stopped before it".to_owned());
+                return (desk, Settled { outcome, took }, course);
+            }
         };
-        let settled = Settled { outcome, took: millis(began.elapsed()) };
         let course = after(self.action, &settled.outcome);
         self.note_ended(desk, settled, course).await
     }
@@ -76,8 +88,8 @@ impl Step<'_> {
         .await
     }
 
-    /// Does it. Nothing where it was stopped and can be done again.
-    async fn perform(&self, desk: Desk, observer: &mut Observer<'_>) -> (Desk, Option<Outcome>) {
+    /// Does it.
+    async fn perform(&self, desk: Desk, observer: &mut Observer<'_>) -> (Desk, Came) {
         let Self { batch: Batch { means, .. }, n, action, hands, stop, .. } = *self;
         let root = desk.root.clone();
         match action.deed.clone() {
@@ -92,24 +104,26 @@ impl Step<'_> {
             }
             Deed::Execute { command, cwd, env, timeout, expected: _, allow_failure: _ } => {
                 let order = execute::Order { command: &command, cwd: cwd.as_deref(), env: &env, timeout };
-                let running = to_its_end(execute::run(means, &root, n, order, observer, stop));
-                let (mut desk, outcome) = self.begin(desk, running).await;
+                let running = ended_early(stop, execute::run(means, &root, n, order, observer, stop));
+                let (mut desk, came) = self.begin(desk, running).await;
                 let look = move || {
                     note_changes(&mut desk);
                     desk
                 };
-                (blocking(look).await, outcome)
+                (blocking(look).await, came)
             }
             Deed::Research { queries } => match means.research_command.split_first() {
                 Some((program, args)) => {
                     let order = research::Order { program, args, queries: &queries };
-                    self.begin(desk, to_its_end(research::run(means, &root, n, order, observer, stop))).await
+                    let running = research::run(means, &root, n, order, observer, stop);
+                    self.begin(desk, ended_early(stop, running)).await
                 }
                 None => self.begin(desk, stoppable(stop, research::ask(hands, n, &queries))).await,
             },
             // A session that was begun cannot be taken back by not waiting for its name.
             Deed::Invoke { agent, message } => {
-                self.begin(desk, to_its_end(invoke::run(hands, n, &agent, &message))).await
+                let invoking = async { Came::Settled(invoke::run(hands, n, &agent, &message).await) };
+                self.begin(desk, invoking).await
             }
             Deed::Read { resource } => self.begin(desk, stoppable(stop, read::run(&root, &resource))).await,
             Deed::ChatWithUser { message } => {
@@ -123,29 +137,25 @@ impl Step<'_> {
         &self,
         mut desk: Desk,
         change: impl FnOnce(&mut Desk, String) -> Outcome + Send + 'static,
-    ) -> (Desk, Option<Outcome>) {
-        let what = name(self.action);
+    ) -> (Desk, Came) {
+        let what = self.action.deed.in_brief();
         blocking(move || {
             let outcome = change(&mut desk, what);
-            (desk, Some(outcome))
+            (desk, Came::Settled(outcome))
         })
         .await
     }
 
     /// Notes that it begins, and only then does it.
-    async fn begin(
-        &self,
-        mut desk: Desk,
-        work: impl Future<Output = Option<Outcome>>,
-    ) -> (Desk, Option<Outcome>) {
-        let fact = Fact::Began { n: self.n, what: name(self.action), intent: None };
+    async fn begin(&self, mut desk: Desk, work: impl Future<Output = Came>) -> (Desk, Came) {
+        let fact = Fact::Began { n: self.n, what: self.action.deed.in_brief(), intent: None };
         let note = move || {
             let noted = desk.journal.note(fact);
             (desk, noted)
         };
         match blocking(note).await {
             (desk, Ok(())) => (desk, work.await),
-            (desk, Err(error)) => (desk, Some(Outcome::failed(error))),
+            (desk, Err(error)) => (desk, Came::Settled(Outcome::failed(error))),
         }
     }
 
@@ -167,16 +177,21 @@ impl Step<'_> {
     }
 }
 
-/// What cannot be left alone halfway: it sees to being stopped itself.
-async fn to_its_end(work: impl Future<Output = Outcome>) -> Option<Outcome> {
-    Some(work.await)
+/// What cannot be left alone halfway: it ends itself when it is told to stop, and then has not done what it was to do.
+async fn ended_early(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
+    match work.await {
+        outcome @ Outcome::Failed { .. } if stop.is_told() => Came::Stopped(outcome),
+        outcome => Came::Settled(outcome),
+    }
 }
 
 /// What only waits for others, and can be done again later.
-async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Option<Outcome> {
+async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
     tokio::select! {
-        outcome = work => Some(outcome),
-        () = stop.told() => None,
+        // Who is asked may be told to stop as well, and has no answer then.
+        biased;
+        () = stop.told() => Came::Stopped(Outcome::failed("interrupted")),
+        outcome = work => Came::Settled(outcome),
     }
 }
 
@@ -184,16 +199,12 @@ async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Option<O
 pub(super) fn after(action: &Action, outcome: &Outcome) -> Course {
     let allowed = matches!(&action.deed, Deed::Execute { allow_failure: true, .. });
     match outcome {
-        Outcome::Failed { .. } if !allowed && *outcome != may_have_run() => {
-            Course::Halted(format!("after {} failed", name(action)))
+        Outcome::Failed { .. } if !allowed && !outcome.may_have_run() => {
+            Course::Halted(format!("after {} failed", action.deed.in_brief()))
         }
         // What may have run ends like this only where a person said to go on.
         Outcome::Failed { .. } | Outcome::Done { .. } | Outcome::Skipped { .. } => Course::On,
     }
-}
-
-fn may_have_run() -> Outcome {
-    Outcome::failed("interrupted: it may have run")
 }
 
 /// As precise as the journal keeps it, so that a batch told again is told the same.

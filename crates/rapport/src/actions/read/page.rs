@@ -10,6 +10,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, Response, Url};
+use tokio::time::timeout;
 
 use super::shown;
 use crate::actions::blocking;
@@ -23,6 +24,8 @@ const AT_MOST: Duration = Duration::from_secs(30);
 const MOST_REDIRECTS: usize = 5;
 /// How wide a page is told.
 const WIDTH: usize = 100;
+/// How wide at least what is nested deep in it.
+const LEAST_WIDTH: usize = 20;
 
 /// What a page is made of.
 enum Kind {
@@ -130,7 +133,14 @@ async fn body(mut response: Response) -> Result<Vec<u8>, String> {
 async fn told(kind: Kind, body: Vec<u8>) -> Result<Details, String> {
     let bytes = match kind {
         Kind::Html => {
-            let text = blocking(move || html2text::from_read(body.as_slice(), WIDTH)).await;
+            // Where much is nested, lines get longer rather than words cut or the page unreadable.
+            let text = move || {
+                html2text::config::plain()
+                    .allow_width_overflow()
+                    .min_wrap_width(LEAST_WIDTH)
+                    .string_from_read(&*body, WIDTH)
+            };
+            let text = timeout(AT_MOST, blocking(text)).await.map_err(|_| too_long())?;
             text.map_err(|error| error.to_string())?.into_bytes()
         }
         Kind::Text => String::from_utf8_lossy(&body).into_owned().into_bytes(),
@@ -151,10 +161,14 @@ fn causes(error: &reqwest::Error) -> String {
         cause = error.source();
     }
     match words.last() {
-        _ if error.is_timeout() => format!("it took longer than {} s", AT_MOST.as_secs()),
+        _ if error.is_timeout() => too_long(),
         Some(last) => last.clone(),
         None => "the request failed".to_owned(),
     }
+}
+
+fn too_long() -> String {
+    format!("it took longer than {} s", AT_MOST.as_secs())
 }
 
 #[cfg(test)]

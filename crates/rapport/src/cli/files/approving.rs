@@ -3,13 +3,13 @@
 //! What was approved is written down first, then the journal has what is done; the memos, which can be changed twice, come
 //! before the report, and the seal after it. So a kill at any moment leaves what is clear, and what can be gone on with.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use rapport_core::ActionPlan;
 use rapport_core::report::{Overall, Report};
-use rapport_core::{ActionPlan, Change};
 
-use super::batches::{self, Approved, BatchDir, batch_of};
+use super::batches::{self, Approved, BatchDir, Undo, batch_of};
 use super::checking::{self, Checked};
 use super::drafting::{self, Request};
 use super::hands::{Invoked, SessionHands};
@@ -41,7 +41,10 @@ pub(in crate::cli) async fn approve(
     approval: Approval,
     request: &Request,
 ) -> Outcome {
-    if let Some(batch) = batch_of(held.place, &held.folder, turn)?.filter(|batch| !batch.is_undone()) {
+    // What could not be remembered afterwards is told before anything is asked or done.
+    memos::read(&config::memos(&held.place.project))?;
+    let batch = batch_of(held.place, &held.folder, turn)?;
+    if let Some(batch) = batch.filter(|batch| batch.undo() == Undo::Not) {
         return take_up(held, turn, batch, approval).await;
     }
     let source = text(&turn.file(PLAN))?.unwrap_or_default();
@@ -49,8 +52,6 @@ pub(in crate::cli) async fn approve(
         Checked::Good(plan) => plan,
         Checked::Bad(faulty) => return drafting::replan_from(held, turn, faulty, &source, request).await,
     };
-    // What is wrong with them is told before anything is done.
-    memos::read(&config::memos(&held.place.project))?;
     match verdict(held, &plan, approval).await? {
         Verdict::Approve(selection) | Verdict::Run(selection) => {
             let path = batches::next_of(held.place, &held.folder, turn)?;
@@ -134,7 +135,7 @@ async fn take_up(held: &Held<'_>, turn: &Turn, batch: BatchDir, approval: Approv
         Some(interrupted) => {
             carry_out(held, turn, &plan, batch.path, &approved, Course::GoOn(interrupted)).await
         }
-        None => undo_batch(held, &batch.path),
+        None => undo::undo_and_tell(held.common, held.place, &batch.path, LaterChanges::Refuse),
     }
 }
 
@@ -156,8 +157,8 @@ async fn course(
         .hint(format!("Go on with it (what was interrupted is done again): rapport resume -y --session {id}"))
         .hint(format!("Take back what it did to files: rapport undo --session {id}")));
     }
-    let cut_off = batch.story().iter().any(|line| line.starts_with("interrupted"));
-    let choices = if cut_off {
+    let is_unsure = batch.is_unsure();
+    let choices = if is_unsure {
         "(a)gain, the interrupted one too / (g)o on after it / (u)ndo / (q)uit › "
     } else {
         "(g)o on / (u)ndo / (q)uit › "
@@ -165,18 +166,14 @@ async fn course(
     loop {
         let answer = asking::line(choices).await?.unwrap_or_else(|| "q".into()).to_lowercase();
         match answer.as_str() {
-            "a" | "again" => return Ok(Some(Interrupted::Again)),
-            "g" | "go" | "go on" if cut_off => return Ok(Some(Interrupted::GoOn)),
+            "a" | "again" if is_unsure => return Ok(Some(Interrupted::Again)),
+            "g" | "go" | "go on" if is_unsure => return Ok(Some(Interrupted::GoOn)),
             "g" | "go" | "go on" => return Ok(Some(Interrupted::Again)),
             "u" | "undo" => return Ok(None),
             "q" | "quit" => return Err(Failure::new(Code::Interrupted, "left; everything is as it was")),
             _ => {}
         }
     }
-}
-
-fn undo_batch(held: &Held<'_>, batch: &Path) -> Outcome {
-    undo::undo_and_tell(held.common, held.place, batch, LaterChanges::Refuse)
 }
 
 async fn carry_out(
@@ -223,7 +220,10 @@ async fn carry_out(
         }
     }
     match report.status {
-        Overall::Failed => failed(held, &path).await,
+        Overall::Failed => {
+            let command = format!("rapport undo --session {}", held.folder.id);
+            undo::offer(held.common, held.place, &path, &command).await
+        }
         Overall::Completed | Overall::Partial | Overall::Skipped | Overall::ValidationFailed => Ok(()),
     }
 }
@@ -236,14 +236,7 @@ async fn conclude(
     approved: &Approved,
     ran: &Ran,
 ) -> Result<Report, Failure> {
-    let kept: Vec<&Change> = plan
-        .memos
-        .iter()
-        .zip(&approved.memos)
-        .filter(|(_, left)| left.is_none())
-        .map(|(memo, _)| memo)
-        .collect();
-    memos::apply(&config::memos(&held.place.project), &kept)?;
+    approved.remember(held.place, plan)?;
     let report = reporting::report(plan, PLAN, approved, ran);
     replace(&turn.file(REPORT), report.to_string().as_bytes())?;
     seals::seal_turn(held, turn).await?;
@@ -261,15 +254,6 @@ fn tell(held: &Held<'_>, turn: &Turn, report: &Report) -> Outcome {
     reporting::say_outcome(report)?;
     say(format_args!("The report of turn {} is in {}", turn.name, safe::line(&path)))?;
     say(format_args!("Go on with: rapport resume --session {}", held.folder.id))
-}
-
-/// After a failure, all that was done to files can be taken back.
-async fn failed(held: &Held<'_>, batch: &Path) -> Outcome {
-    if asking::is_possible(held.common.json) && asking::yes("Undo what was done to files?").await? {
-        return undo_batch(held, batch);
-    }
-    Err(Failure::new(Code::Trouble, "an action failed; what came after it was not done")
-        .hint(format!("Take back what was done to files with: rapport undo --session {}", held.folder.id)))
 }
 
 /// A session that the plan began for another agent is planned at once.

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
+use rapport_core::ActionPlan;
 use serde::{Deserialize, Serialize};
 
-use crate::actions::journal::{Fact, Journal};
-use crate::actions::{JournalError, Outcome as Ended};
+use crate::actions::Outcome as Ended;
+use crate::actions::journal::{Fact, Journal, is_for_good};
 use crate::channels::terminal::review::{Pick, Selection};
 use crate::config;
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::{Folder, Turn, io_error, replace, text};
+use crate::turns::{Folder, Turn, io_error, memos, replace, text};
 use crate::wiring::Place;
 
 const APPROVED: &str = "approved.json";
@@ -79,6 +80,14 @@ impl Approved {
         Ok(replace(&batch.join(APPROVED), &json)?)
     }
 
+    /// Remembers, or forgets, what was approved of that. May be done twice.
+    pub(in crate::cli) fn remember(&self, place: &Place, plan: &ActionPlan) -> Outcome {
+        let all = plan.memos.iter().zip(&self.memos);
+        let approved: Vec<_> = all.filter(|(_, left)| left.is_none()).map(|(memo, _)| memo).collect();
+        memos::apply(&config::memos(&place.project), &approved)?;
+        Ok(())
+    }
+
     /// What was kept.
     pub(in crate::cli) fn kept(batch: &Path) -> Result<Self, Failure> {
         let path = batch.join(APPROVED);
@@ -92,13 +101,37 @@ impl Approved {
 
 impl BatchDir {
     fn read(path: PathBuf) -> Result<Self, Failure> {
-        let journal = Journal::open(&path).map_err(in_use)?;
-        Ok(Self { facts: journal.facts().to_vec(), path })
+        let facts = Journal::read(&path).map_err(|error| Failure::new(Code::Store, error.to_string()))?;
+        Ok(Self { facts, path })
     }
 
-    /// Whether its file changes were taken back, at least in part.
-    pub(in crate::cli) fn is_undone(&self) -> bool {
-        self.facts.iter().any(|fact| matches!(fact, Fact::Undone | Fact::UndoBegan { .. }))
+    /// Whether its file changes were taken back, and but for which files.
+    pub(in crate::cli) fn undo(&self) -> Undo {
+        let kept = |fact: &Fact| match fact {
+            Fact::UndoBegan { keep } => Some(keep.clone()),
+            _ => None,
+        };
+        let kept: Option<Vec<_>> = self.facts.iter().filter_map(kept).next_back();
+        match (self.facts.contains(&Fact::Undone), kept) {
+            (true, kept) => Undo::Done { kept: kept.unwrap_or_default() },
+            (false, Some(_)) => Undo::CutOff,
+            (false, None) => Undo::Not,
+        }
+    }
+
+    /// Whether there is more to be done in it, and nobody is at it.
+    pub(in crate::cli) fn is_cut_off(&self) -> bool {
+        !self.is_finished() && self.undo() == Undo::Not && Journal::open(&self.path).is_ok()
+    }
+
+    /// Whether it did something to files, or may have.
+    pub(in crate::cli) fn has_changes(&self) -> bool {
+        self.facts.iter().any(|fact| matches!(fact, Fact::Began { intent: Some(_), .. }))
+    }
+
+    /// Whether something was cut off that may have run or not.
+    pub(in crate::cli) fn is_unsure(&self) -> bool {
+        self.begun().any(|(what, ended)| ended.is_none() && is_for_good(what))
     }
 
     /// Whether nothing more is to be done in it.
@@ -108,26 +141,52 @@ impl BatchDir {
 
     /// What was done so far, and what may have been, a line each.
     pub(in crate::cli) fn story(&self) -> Vec<String> {
-        let mut story = Vec::new();
-        for (at, fact) in self.facts.iter().enumerate() {
-            if let Fact::Began { n, what, .. } = fact {
-                let ended = self.facts[at..].iter().find_map(|fact| match fact {
-                    Fact::Ended { n: ended, settled } if ended == n => Some(&settled.outcome),
-                    _ => None,
-                });
-                story.push(match ended {
-                    Some(Ended::Done { .. }) => format!("done         {what}"),
-                    Some(Ended::Failed { why, .. }) => format!("failed       {what}: {why}"),
-                    Some(Ended::Skipped { reason }) => format!("left out     {what}: {reason}"),
-                    None => format!("interrupted  {what}"),
-                });
-            }
-        }
-        story
+        let line = |(what, ended): (&str, Option<&Ended>)| match ended {
+            Some(Ended::Done { .. }) => format!("done         {what}"),
+            Some(Ended::Failed { why, .. }) => format!("failed       {what}: {why}"),
+            Some(Ended::Skipped { reason }) => format!("left out     {what}: {reason}"),
+            None if is_for_good(what) => format!("interrupted  {what}"),
+            None => format!("begun        {what}"),
+        };
+        self.begun().map(line).collect()
+    }
+
+    /// What was begun, each once, and how it ended.
+    fn begun(&self) -> impl Iterator<Item = (&str, Option<&Ended>)> {
+        let began = |at: usize, n: &usize| {
+            let is_it = |fact: &Fact| matches!(fact, Fact::Began { n: other, .. } if other == n);
+            !self.facts[at + 1..].iter().any(is_it)
+        };
+        self.facts.iter().enumerate().filter_map(move |(at, fact)| match fact {
+            // What was begun again counts from then.
+            Fact::Began { n, what, .. } if began(at, n) => Some((what.as_str(), self.ended(*n))),
+            _ => None,
+        })
+    }
+
+    fn ended(&self, n: usize) -> Option<&Ended> {
+        self.facts.iter().find_map(|fact| match fact {
+            Fact::Ended { n: ended, settled } if *ended == n => Some(&settled.outcome),
+            _ => None,
+        })
     }
 }
 
-/// The last batch of a turn, if there is one.
+/// How far a batch was undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Undo {
+    /// Not at all.
+    Not,
+    /// In part: undoing was cut off.
+    CutOff,
+    /// As a whole.
+    Done {
+        /// But for these, which somebody had changed since.
+        kept: Vec<String>,
+    },
+}
+
+/// The last batch of a turn, if there is one. On one that is half undone nothing can be built.
 pub(in crate::cli) fn batch_of(
     place: &Place,
     folder: &Folder,
@@ -135,9 +194,15 @@ pub(in crate::cli) fn batch_of(
 ) -> Result<Option<BatchDir>, Failure> {
     let begun = names(place, folder, turn).take_while(|path| path.is_dir());
     let is_of = |path: &PathBuf| Approved::kept(path).map_or(true, |approved| approved.is_of(turn));
-    match begun.filter(|path| Journal::is_in(path) && is_of(path)).last() {
-        Some(path) => BatchDir::read(path).map(Some),
-        None => Ok(None),
+    let Some(path) = begun.filter(|path| Journal::is_in(path) && is_of(path)).last() else { return Ok(None) };
+    let batch = BatchDir::read(path)?;
+    match batch.undo() {
+        Undo::Not | Undo::Done { .. } => Ok(Some(batch)),
+        Undo::CutOff => {
+            let name = batch.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            Err(Failure::new(Code::Refused, format!("undoing the batch {name} was cut off"))
+                .hint(format!("Finish it first: rapport undo --batch {name}")))
+        }
     }
 }
 
@@ -161,6 +226,15 @@ pub(in crate::cli) fn next_alone(place: &Place) -> Result<PathBuf, Failure> {
         }
     }
     Err(Failure::new(Code::Trouble, format!("there is no free name in {}", root.display())))
+}
+
+/// The last batch that belongs to no turn, if there is one.
+pub(in crate::cli) fn last_alone(place: &Place) -> Result<Option<BatchDir>, Failure> {
+    let is_alone = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.split('-').all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    all(place)?.into_iter().find(is_alone).map(BatchDir::read).transpose()
 }
 
 /// Every batch of a project that was begun, the last one first.
@@ -205,13 +279,4 @@ fn set_up(place: &Place) -> Result<PathBuf, Failure> {
         replace(&ignore, b"*\n")?;
     }
     Ok(root)
-}
-
-fn in_use(error: JournalError) -> Failure {
-    match error {
-        JournalError::Busy { .. } => Failure::new(Code::Busy, error.to_string()),
-        JournalError::Io { .. } | JournalError::Damaged { .. } | JournalError::Newer { .. } => {
-            Failure::new(Code::Store, error.to_string())
-        }
-    }
 }

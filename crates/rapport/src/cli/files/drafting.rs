@@ -9,7 +9,7 @@ use rapport_core::{Act, Asking};
 use super::checking::{self, Checked, Faulty};
 use super::held::Held;
 use super::told::{self, Base};
-use super::{asking, record, seals};
+use super::{asking, batches, record, seals};
 use crate::channels::terminal::review;
 use crate::channels::terminal::safe;
 use crate::cli::output::{say, say_json};
@@ -90,7 +90,12 @@ fn next(held: &Held<'_>, after: Option<&Turn>) -> Result<Turn, Failure> {
     match after {
         Some(turn) if turn.standing() == Standing::Unplanned => Ok(turn.clone()),
         Some(turn) if turn.standing() == Standing::Pending => Err(waits(held, turn)),
-        after => Ok(held.folder.make_next(after, Clock::system().now())?),
+        after => {
+            if let Some(before) = after {
+                batches::batch_of(held.place, &held.folder, before)?;
+            }
+            Ok(held.folder.make_next(after, Clock::system().now())?)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::report::{Detail, Entry, Execution, Judged, Outcome, Report, Verdict};
-use rapport_core::{Action, ActionPlan, Change, Deed, Resource};
+use rapport_core::{Action, ActionPlan, Change, Deed};
 
 use super::super::output::say;
 use super::batches::Approved;
@@ -45,7 +45,9 @@ pub(in crate::cli) fn report(plan: &ActionPlan, at: &str, approved: &Approved, r
             | Deed::Invoke { .. } => false,
         })
     };
-    let status = Report::overall(&verdicts, &entries, may_fail);
+    // What may have run was left so by a person.
+    let is_left = |n: usize| ran.actions.get(n).is_some_and(|settled| settled.outcome.may_have_run());
+    let status = Report::overall(&verdicts, &entries, |n| may_fail(n) || is_left(n));
     Report {
         title: plan.title.clone(),
         status,
@@ -85,36 +87,9 @@ fn entry(action: &Action, settled: &Settled) -> Entry {
         }
         Ended::Skipped { reason } => (Verdict::Skipped { reason: Some(reason.clone()) }, None, Vec::new()),
     };
-    let mut parameters = parameters(&action.deed);
-    parameters.extend(action.description.iter().map(|words| ("Description".to_owned(), words.clone())));
-    parameters.extend(result(&settled.outcome));
-    Entry { action: action.deed.name().to_owned(), verdict, execution, parameters, details }
-}
-
-/// What an action was done with, as far as it fits on a line; the rest is in the plan.
-fn parameters(deed: &Deed) -> Vec<(String, String)> {
-    let one = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    match deed {
-        Deed::Create { path, overwrite, .. } => {
-            let overwrite = overwrite.then(|| one("Overwrite", "true"));
-            [one("File Path", path)].into_iter().chain(overwrite).collect()
-        }
-        Deed::Edit { path, edits } => vec![one("File Path", path), one("Edits", &edits.len().to_string())],
-        Deed::Read { resource: Resource::File(path) } => vec![one("File Path", path)],
-        Deed::Read { resource: Resource::Url(url) } => vec![one("Resource", url)],
-        Deed::Execute { command, cwd, env, expected, allow_failure, timeout } => {
-            let mut named = vec![one("Command", command)];
-            named.extend(cwd.iter().map(|cwd| one("cwd", cwd)));
-            named.extend(env.iter().map(|(name, value)| one(&format!("env {name}"), value)));
-            named.extend(expected.iter().map(|words| one("Expected Outcome", words)));
-            named.extend(allow_failure.then(|| one("Allow Failure", "true")));
-            named.extend(timeout.iter().map(|time| one("Timeout", &format!("{time:#}"))));
-            named
-        }
-        Deed::Research { queries } => queries.iter().map(|query| one("Query", query)).collect(),
-        Deed::ChatWithUser { message } => vec![one("Message", message)],
-        Deed::Invoke { agent, message } => vec![one("Agent", agent), one("Message", message)],
-    }
+    let mut entry = Entry { execution, details, ..Entry::not_begun(action, verdict) };
+    entry.parameters.extend(result(&settled.outcome));
+    entry
 }
 
 fn result(outcome: &Ended) -> Vec<(String, String)> {
@@ -149,7 +124,8 @@ fn told(details: &Details) -> Vec<Detail> {
         Details::File { diff, .. } => diff.iter().map(|diff| one("Diff", "diff", diff)).collect(),
         Details::Text { text, note } => {
             let note = note.iter().map(|note| one("Note", "text", note));
-            [one("Content", "", text)].into_iter().chain(note).collect()
+            let is_shown = !text.is_empty() || note.len() == 0;
+            is_shown.then(|| one("Content", "", text)).into_iter().chain(note).collect()
         }
         Details::Command { output, left_behind, .. } => {
             let label = match output.left_out {

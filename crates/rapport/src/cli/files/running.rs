@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rapport_core::{ActionPlan, Deed, Resource, apply_edits};
+use rapport_core::{ActionPlan, Resource, apply_edits};
 use tokio::task::JoinHandle;
 
-use crate::actions::{ActionError, Live, Means, Outcome as Ended, Place as Where, Settled, Stopper, read};
+use crate::actions::{
+    ActionError, JournalError, Live, Means, Outcome as Ended, Place as Where, Settled, Stopper, read,
+};
 use crate::channels::terminal::review::Previewer;
 use crate::channels::terminal::safe;
 use crate::cli::Common;
@@ -55,15 +57,19 @@ pub(in crate::cli) fn stop_on_signal(stopper: Arc<Stopper>) -> Result<JoinHandle
 
 /// How it is told that a batch could not be begun.
 pub(in crate::cli) fn failed(error: &ActionError) -> Failure {
-    let code = match error {
-        ActionError::Journal(_) => Code::Store,
+    let (code, hint) = match error {
+        ActionError::Journal(JournalError::Busy { .. }) => (Code::Busy, "Nothing was done."),
+        ActionError::Journal(_) => (Code::Store, "Nothing was done."),
+        ActionError::OtherPlan { .. } => (
+            Code::Refused,
+            "Bring the plan back to what it was, or take back what was done with: rapport undo",
+        ),
         ActionError::Project { .. }
         | ActionError::NotNew { .. }
         | ActionError::NoBatch { .. }
-        | ActionError::OtherPlan { .. }
-        | ActionError::WasUndone { .. } => Code::Refused,
+        | ActionError::WasUndone { .. } => (Code::Refused, "Nothing was done."),
     };
-    Failure::new(code, error.to_string()).hint("Nothing was done.")
+    Failure::new(code, error.to_string()).hint(hint)
 }
 
 /// What is seen of a batch while it runs.
@@ -75,7 +81,7 @@ pub(in crate::cli) struct Screen {
 impl Screen {
     /// For this plan.
     pub(in crate::cli) fn new(common: &Common, plan: &ActionPlan) -> Self {
-        let names = plan.actions.iter().map(|action| name(&action.deed)).collect();
+        let names = plan.actions.iter().map(|action| action.deed.in_brief()).collect();
         Self { is_quiet: common.json, names }
     }
 
@@ -100,17 +106,4 @@ fn ended(name: &str, settled: &Settled) -> String {
         Ended::Failed { why, .. } => format!("✗ {name}: {why}"),
         Ended::Skipped { reason } => format!("– {name}: {reason}"),
     }
-}
-
-/// An action in a few words.
-pub(in crate::cli) fn name(deed: &Deed) -> String {
-    let what = match deed {
-        Deed::Create { path, .. } | Deed::Edit { path, .. } => path.clone(),
-        Deed::Read { resource: Resource::File(what) | Resource::Url(what) } => what.clone(),
-        Deed::Execute { command, .. } => command.trim().lines().next().unwrap_or_default().to_owned(),
-        Deed::Research { queries } => queries.join("; "),
-        Deed::ChatWithUser { message } => message.trim().lines().next().unwrap_or_default().to_owned(),
-        Deed::Invoke { agent, .. } => agent.clone(),
-    };
-    format!("{} {what}", deed.name())
 }

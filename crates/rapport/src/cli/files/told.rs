@@ -5,7 +5,7 @@ use rapport_core::report::Report;
 use rapport_core::{ACTION_PLAN, Asking, slug};
 
 use super::asking;
-use super::batches::batch_of;
+use super::batches::{Undo, batch_of};
 use super::drafting::Request;
 use crate::channels::terminal::safe;
 use crate::cli::output::say;
@@ -64,10 +64,16 @@ impl Base {
         let report = text(&before.file(REPORT))?;
         let approved = report.as_deref().map(|report| Report::applied(report).context).unwrap_or_default();
         let previous = text(&before.file(TURN_CONTEXT))?.unwrap_or_default();
-        let is_undone = batch_of(place, folder, before)?.is_some_and(|batch| batch.is_undone());
-        let report = report.map(|report| match is_undone {
-            true => format!("{report}\nAfterwards, all that this did to files was undone.\n"),
-            false => report,
+        let undo = batch_of(place, folder, before)?.map_or(Undo::Not, |batch| batch.undo());
+        let report = report.map(|report| match undo {
+            Undo::Not | Undo::CutOff => report,
+            Undo::Done { kept } if kept.is_empty() => {
+                format!("{report}\nAfterwards, all that this did to files was undone.\n")
+            }
+            Undo::Done { kept } => format!(
+                "{report}\nAfterwards, all that this did to files was undone, but for these, which were changed since: {}\n",
+                kept.join(", ")
+            ),
         });
         Ok(Self {
             context: next_turn_context(&previous, &approved),

@@ -54,7 +54,7 @@ async fn file_34_a_failure_halts_and_later_actions_say_after_what() {
         chat("Hello?"),
     ]);
     let ran = stage.run(&plan).await;
-    let skipped = "skipped: after EXECUTE `cargo_is_not_here test` failed";
+    let skipped = "skipped: after EXECUTE cargo_is_not_here test… failed";
     // The second line of the command succeeds or not: its exit code counts.
     assert_eq!(told(&ran)[..2], ["failed: exit code 3", "done"]);
     assert_eq!(told(&ran)[2..], ["failed: exit code 127", skipped, skipped]);
@@ -176,6 +176,17 @@ async fn a_question_that_waits_can_be_stopped_and_asked_again() {
     assert!(!ran.unfinished);
     assert_eq!(heard.recv().await.unwrap(), "1 ask Which colour?", "by the same number");
     assert_eq!(stage.text("b").unwrap(), "b");
+}
+
+/// `git clean -fdx` takes the journal along: nothing more is done, for it could not be undone.
+#[tokio::test]
+async fn a_command_that_removes_the_journal_ends_the_batch() {
+    let stage = Stage::new();
+    let plan = plan([execute("rm -r ../batch"), create("b.txt", "b")]);
+    let ran = stage.run(&plan).await;
+    let told = told(&ran);
+    assert!(told[1].starts_with("skipped: what was done could not be noted: cannot write to "), "{told:?}");
+    assert_eq!((told[0].as_str(), ran.unfinished, stage.text("b.txt")), ("done", true, None));
 }
 
 #[tokio::test]

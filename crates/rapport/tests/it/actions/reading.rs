@@ -38,8 +38,10 @@ async fn file_40_read_shows_files_of_the_project() {
 #[tokio::test]
 async fn file_40_read_shows_pages_as_text() {
     let server = serve().await;
+    let nested = format!("{}Blue.\n", "> ".repeat(60));
     let cases = [
         ("/page", "done", "# Colours\n\nBlue and *green*.\n"),
+        ("/nested", "done", nested.as_str()),
         ("/json", "done", "{\"colour\": \"blue\"}"),
         ("/moved", "done", "{\"colour\": \"blue\"}"),
         ("/none", "failed: the server says 404 Not Found", ""),
@@ -84,6 +86,12 @@ async fn file_40_research_runs_the_program_of_the_settings() {
     assert_eq!(details(&ran, 0), &Details::Research { text });
 
     let mut stage = Stage::new();
+    stage.means.research_command = ["seq", "1"].map(Into::into).into();
+    let ran = stage.run(&plan([Deed::Research { queries: vec!["300".into()] }])).await;
+    let Details::Research { text } = details(&ran, 0) else { panic!() };
+    assert!(text.starts_with("(The first 200 of 300 lines are left out.)\n\n201\n"), "{text}");
+
+    let mut stage = Stage::new();
     stage.means.research_command = vec!["program_that_is_not_here".into()];
     let ran = stage.run(&plan([research(["a", "b"])])).await;
     assert_eq!(told(&ran), ["failed: program_that_is_not_here: exit code 127"]);
@@ -100,7 +108,10 @@ async fn serve() -> String {
                 <script>alert(1)</script></body></html>";
     let page = get(move || async move { ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html) });
     let json = get(|| async { ([(header::CONTENT_TYPE, "application/json")], "{\"colour\": \"blue\"}") });
+    let deep = format!("{}Blue.{}", "<blockquote>".repeat(60), "</blockquote>".repeat(60));
+    let nested = get(move || async move { ([(header::CONTENT_TYPE, "text/html")], deep) });
     let router = Router::new()
+        .route("/nested", nested)
         .route("/page", page)
         .route("/json", json)
         .route("/moved", get(|| async { Redirect::temporary("/json") }))

@@ -1,6 +1,9 @@
 //! `rapport execute`: a plan outside of any session.
 
+use nix::sys::signal::{Signal, kill};
+
 use super::{create, edit, greeting, plan, project, run};
+use crate::support::patience::wait_for;
 use crate::support::project::Project;
 
 // FILE-21, FILE-22, FILE-23, FILE-24: from a file or standard input; the report is where one is.
@@ -17,6 +20,13 @@ fn file_21_file_24_a_plan_is_run_and_reported_here() {
     let report = project.file("sub/report.md");
     assert!(report.contains("Completed 🟢") && report.contains("[plan.md](plan.md)"), "{report}");
     assert!(!project.root().join(".rapport/sessions").exists(), "there is no session");
+    assert_eq!(
+        project.file(".rapport/memos.yaml"),
+        "- Greetings are in English.\n",
+        "what is approved is so"
+    );
+    let context = report.split_once("### Active Context").unwrap().1.split_once("### Memos").unwrap().0;
+    assert!(context.contains("Skipped 🟡\n- **Reason:** the plan belongs to no session"), "{report}");
     assert!(!project.root().join("report.md").exists());
 
     let more = plan("More", &[], &[], &[create("more.txt", "More")]);
@@ -42,6 +52,7 @@ fn what_cannot_be_read_or_asked_is_said() {
     let project = Project::with_agent("rehearsal");
     project.rapport(&["execute"]).check(2, "clipboard").check(2, "rapport execute plan.md");
     project.rapport(&["execute", "nothing.md"]).check(2, "cannot read the plan nothing.md");
+    project.rapport(&["execute", "-y", "."]).check(1, "cannot read the plan .: Is a directory");
     project.rapport_reading(&["execute", "-", "-y"], b"\xff\xfe").check(2, "not UTF-8 text");
     std::fs::write(project.root().join("plan.md"), greeting()).unwrap();
     project.rapport(&["execute", "plan.md"]).check(2, "without a terminal").check(2, "-y");
@@ -58,6 +69,93 @@ fn a_plan_of_a_session_is_warned_of() {
     let path = project.folder().join("01/plan.md");
     project.rapport(&["execute", path.to_str().unwrap(), "-y"]).check(0, "this plan belongs to a session");
     assert!(!project.folder().join("01/report.md").exists());
+    project.rapport(&["undo"]).check(0, "removed: hello.txt");
+
+    // FILE-4, FILE-10: the report of a turn stays, even where one is in its directory.
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let report = project.turn_file("01/report.md");
+    project.rapport(&["undo"]).check(0, "removed: hello.txt");
+    let mut command = project.command();
+    let ran = command.current_dir(project.folder().join("01")).args(["execute", "plan.md", "-y"]).output();
+    assert!(String::from_utf8_lossy(&ran.unwrap().stdout).contains("01/report-2.md"));
+    assert_eq!(project.turn_file("01/report.md"), report);
+}
+
+/// What was done is told even where the report has no place.
+#[test]
+fn a_report_that_cannot_be_written() {
+    let project = Project::with_agent("rehearsal");
+    std::fs::create_dir(project.root().join("sub")).unwrap();
+    let plan = plan("Clean up", &[], &[], &[create("a.txt", "a"), run("rm -r sub")]);
+    std::fs::write(project.root().join("plan.md"), plan).unwrap();
+    let mut command = project.command();
+    command.current_dir(project.root().join("sub")).args(["execute", "../plan.md", "-y"]);
+    crate::support::project::Ran(command.output().unwrap())
+        .check(6, "Completed 🟢: 2 of 2 actions done")
+        .check(6, "sub/report.md")
+        .check(6, "rapport undo");
+    project.rapport(&["undo"]).check(0, "removed: a.txt");
+}
+
+/// Nothing was done to files, so there is nothing to take back.
+#[test]
+fn undo_is_offered_where_there_is_something_to_undo() {
+    let project = Project::with_agent("rehearsal");
+    let failing = plan("Fail", &[], &[], &[run("exit 1")]);
+    let ran = project.rapport_reading(&["execute", "-", "-y"], failing.as_bytes());
+    ran.check(1, "an action failed");
+    assert!(!ran.err().contains("undo"), "{}", ran.err());
+    project.rapport(&["undo"]).check(0, "nothing that it did to files").check(0, "cannot be undone: EXECUTE");
+}
+
+/// Killed in the middle, there is no report; whoever runs a plan next is told what was done.
+#[test]
+fn a_plan_that_was_killed_is_told_of() {
+    let project = Project::with_agent("rehearsal");
+    let hanging = plan("Hang", &[], &[], &[create("a.txt", "a"), run("touch begun; sleep 600")]);
+    std::fs::write(project.root().join("plan.md"), &hanging).unwrap();
+    let mut running = project.spawn(&["execute", "plan.md", "-y"]);
+    wait_for("the command", || project.root().join("begun").exists().then_some(()));
+    running.kill().unwrap();
+    running.wait().unwrap();
+    project
+        .rapport(&["execute", "plan.md", "-y"])
+        .check(3, "a.txt is there already")
+        .check(3, "the last plan was not run to its end")
+        .check(3, "done         CREATE a.txt")
+        .check(3, "interrupted  EXECUTE touch begun; sleep 600");
+    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    let ran = project.rapport_reading(&["execute", "-", "-y"], greeting().as_bytes());
+    assert!(!ran.check(0, "Completed").err().contains("not run to its end"));
+}
+
+// FILE-40: a message is answered by words, not by Enter alone; who leaves instead has not answered.
+#[test]
+fn file_40_a_message_waits_for_words() {
+    let project = Project::with_agent("rehearsal");
+    let chat = "### `CHAT_WITH_USER`\n\nShip it today?\n".to_owned();
+    let asking = plan("Ask", &[], &[], &[create("a.txt", "a"), chat, run("true")]);
+    std::fs::write(project.root().join("plan.md"), &asking).unwrap();
+    let mut terminal = project.terminal(&["execute", "-y", "plan.md"], 100, 30);
+    terminal.wait_for("\n›");
+    let is_it = |words: &String| words.starts_with(env!("CARGO_BIN_EXE_rapport"));
+    let rapport = project.processes().into_iter().find(|(_, words)| is_it(words)).unwrap().0;
+    kill(rapport, Signal::SIGINT).unwrap();
+    terminal.wait_for("left 130");
+    let report = project.file("report.md");
+    assert!(report.contains("interrupted") && report.contains("the batch was stopped before it"), "{report}");
+    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    let mut terminal = project.terminal(&["execute", "-y", "plan.md"], 100, 30);
+    terminal.wait_for("\n›");
+    terminal.send("\n");
+    terminal.wait_for("\n›\n›");
+    terminal.send("Tomorrow\n");
+    terminal.wait_for("left 0");
+    assert!(
+        project.file("report.md").contains("```markdown\nTomorrow\n```"),
+        "{}",
+        project.file("report.md")
+    );
 }
 
 /// Plans as they come: with CR LF, and of 10 MB.

@@ -9,19 +9,26 @@ use crate::support::project::Project;
 
 /// A batch whose command hangs the first time, cut off while it does.
 pub(super) fn cut_off() -> Project {
+    let (project, mut resuming) = hanging();
+    // Two at once: the second is told who is at it.
+    project.rapport(&["resume", "-y"]).check(5, "is held by process");
+    project.plan_turn("y").check(5, "is held by process");
+    project.rapport(&["undo"]).check(5, "another process is working on the batch");
+    resuming.kill().unwrap();
+    resuming.wait().unwrap();
+    project
+}
+
+/// The same while it hangs.
+fn hanging() -> (Project, std::process::Child) {
     let hanging = "echo x >> begun; test -e go-on || sleep 600";
     let plan =
         plan("Hang", &[], &["[+] A fact."], &[create("a.txt", "a"), run(hanging), create("b.txt", "b")]);
     let project = project(&[&plan]);
     project.plan_turn("x").check(0, "");
-    let mut resuming = project.spawn(&["resume", "-y"]);
+    let resuming = project.spawn(&["resume", "-y"]);
     wait_for("the command", || project.root().join("begun").exists().then_some(()));
-    // Two at once: the second is told who is at it.
-    project.rapport(&["resume", "-y"]).check(5, "is held by process");
-    project.plan_turn("y").check(5, "is held by process");
-    resuming.kill().unwrap();
-    resuming.wait().unwrap();
-    project
+    (project, resuming)
 }
 
 #[test]
@@ -49,6 +56,41 @@ fn a_batch_that_was_killed_is_undone_and_can_be_run_again() {
     project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
     project.rapport(&["undo"]).check(0, "removed: b.txt");
     project.rapport(&["undo"]).check(4, "there is nothing to undo");
+}
+
+/// Ctrl-C while a command runs: the batch stops, and can be gone on with like one that was killed.
+#[test]
+fn a_batch_that_was_stopped_is_gone_on_with() {
+    let (project, mut resuming) = hanging();
+    let id = nix::unistd::Pid::from_raw(resuming.id() as i32);
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert_eq!(resuming.wait().unwrap().code(), Some(130));
+    assert!(!project.folder().join("01/report.md").exists());
+    project.rapport(&["resume"]).check(3, "interrupted  EXECUTE").check(3, "rapport resume -y");
+    std::fs::write(project.root().join("go-on"), "").unwrap();
+    project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
+}
+
+/// An undo that was cut off is finished before anything is built on it, and the agent is told what was kept.
+#[test]
+fn nothing_is_built_on_a_batch_that_is_half_undone() {
+    let project = project(&[&greeting(), &greeting()]);
+    project.plan_turn("x").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let killed = project.command().env("RAPPORT_TRIAL_ACTIONS", "4").args(["undo"]).status().unwrap();
+    assert_eq!(killed.code(), None, "it was killed");
+    assert_eq!(project.changes(), [" M README.md"], "half of it is undone");
+    let name = format!("{}-01", project.session());
+    for words in [&["plan", "-m", "y"][..], &["resume", "-m", "y"]] {
+        project.rapport(words).check(3, &format!("rapport undo --batch {name}"));
+    }
+    assert_eq!(project.turn_names(), ["01"]);
+    std::fs::write(project.root().join("README.md"), "# An app\n\nMine.\n").unwrap();
+    project.rapport(&["undo"]).check(3, "changed after the batch: README.md");
+    project.rapport(&["undo", "--batch", &name, "--force"]).check(0, "removed: hello.txt");
+    project.plan_turn("y").check(0, "");
+    let told = project.turn_file("02/_context.log");
+    assert!(told.contains("was undone, but for these, which were changed since: README.md"), "{told}");
 }
 
 /// Killed after the batch and before its report, only the report is missing.

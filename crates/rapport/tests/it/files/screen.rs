@@ -137,6 +137,19 @@ fn an_interrupted_batch_is_undone_in_the_terminal() {
     terminal.wait_for("left 0");
 }
 
+/// The same, gone on with after the command that may have run.
+#[test]
+fn an_interrupted_batch_is_gone_on_with_in_the_terminal() {
+    let project = super::interrupted::cut_off();
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("(g)o on after it / (u)ndo / (q)uit ›");
+    terminal.send("g\n");
+    terminal.wait_for("Partial 🟡: 2 of 3 actions done, 1 failed");
+    terminal.wait_for("left 0");
+    assert!(project.turn_file("01/report.md").contains("interrupted: it may have run"));
+    assert_eq!(project.file("b.txt"), "b\n");
+}
+
 /// The same story, once with the real CLI.
 #[test]
 fn the_whole_story_with_the_real_cli() {

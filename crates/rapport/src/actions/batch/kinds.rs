@@ -1,6 +1,6 @@
-//! What an action is called, and by what a plan is known again.
+//! What kind of thing an action is, and by what a plan is known again.
 
-use rapport_core::{Action, ActionPlan, Deed, Resource};
+use rapport_core::{ActionPlan, Deed, Resource};
 use serde_json::{Value, json};
 
 use crate::actions::journal::digest;
@@ -27,22 +27,6 @@ pub(super) fn path_of(deed: &Deed) -> Option<&str> {
         | Deed::ChatWithUser { .. }
         | Deed::Invoke { .. } => None,
     }
-}
-
-/// An action in a few words.
-pub(super) fn name(action: &Action) -> String {
-    const MOST: usize = 60;
-    let about = match &action.deed {
-        Deed::Create { path, .. } | Deed::Edit { path, .. } => path.as_str(),
-        Deed::Execute { command, .. } => command.trim().lines().next().unwrap_or_default(),
-        Deed::Invoke { agent, .. } => agent,
-        Deed::Read { .. } | Deed::Research { .. } | Deed::ChatWithUser { .. } => {
-            return action.deed.name().to_owned();
-        }
-    };
-    let short: String = about.chars().take(MOST).collect();
-    let more = if short.len() < about.len() { "…" } else { "" };
-    format!("{} `{short}{more}`", action.deed.name())
 }
 
 /// Names what a plan does, and nothing of what it says about it.
