@@ -36,6 +36,9 @@ pub enum Lead {
     Nowhere,
 }
 
+/// What is said of a file that the plan has changed before it comes to a FIND.
+const BY_THEN: &str = " as the plan has made it by then";
+
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -253,6 +256,10 @@ impl Checked<'_, '_> {
             self.wrong(format!("EDIT changes nothing in {path}"), "Add a FIND and a REPLACE.");
         }
         let Some(mut text) = self.text(path, &plain) else { return };
+        let mut place = path.to_owned();
+        if self.check.made.contains_key(&plain) {
+            place.push_str(BY_THEN);
+        }
         for edit in edits {
             if edit.find == edit.replace && !edit.find.is_empty() {
                 self.misplaced(
@@ -263,8 +270,11 @@ impl Checked<'_, '_> {
                 continue;
             }
             match apply_edit(&text, edit) {
-                Ok(edited) => text = edited,
-                Err(why) => self.mismatch(path, &text, edit, &why),
+                Ok(edited) => {
+                    text = edited;
+                    place = format!("{path}{BY_THEN}");
+                }
+                Err(why) => self.mismatch((path, &place), &text, edit, &why),
             }
         }
         self.check.made.insert(plain, text);
@@ -274,14 +284,15 @@ impl Checked<'_, '_> {
         self.check.add(Some(self.index), edit.line, what, hint);
     }
 
-    fn mismatch(&mut self, path: &str, text: &str, edit: &Replacement, why: &Mismatch) {
+    /// `place` is the path in words.
+    fn mismatch(&mut self, (path, place): (&str, &str), text: &str, edit: &Replacement, why: &Mismatch) {
         match why {
             Mismatch::Empty => {
                 let hint = "Quote the lines to change; to write a whole file, use CREATE with Overwrite.";
                 self.misplaced(edit, format!("FIND is empty for {path}"), hint);
             }
             Mismatch::Several { .. } => {
-                let what = why.to_string().replacen("FIND is there", &format!("FIND is in {path}"), 1);
+                let what = why.to_string().replacen("FIND is there", &format!("FIND is in {place}"), 1);
                 self.misplaced(edit, what, "Quote more lines around it, until it is there once.");
             }
             Mismatch::Missing => {
@@ -290,7 +301,7 @@ impl Checked<'_, '_> {
                 let telling = edit.replace.trim().len() > 2
                     && found.as_ref().is_none_or(|found| found.spacing.is_none());
                 let applied = telling && contains(text, &edit.replace);
-                let (what, mut hint) = missing(path, found.as_ref());
+                let (what, mut hint) = missing(place, found.as_ref());
                 if applied {
                     hint = format!(
                         "REPLACE is there already: if the edit was made before, leave it out. {hint}"

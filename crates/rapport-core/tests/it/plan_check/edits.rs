@@ -197,6 +197,15 @@ fn file_23_what_the_plan_did_before_counts() {
         problems(&format!("{made}{}{}", edit("new.rs", &[("x", "y")]), edit("new.rs", &[("x", "z")])), &none);
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].action, found[0].line), (Some(2), FIRST + 6 + 11 + 4));
+    let what =
+        "FIND is not in new.rs as the plan has made it by then; the closest place is line 1, 50 % alike";
+    assert_eq!(
+        (found[0].what.as_str(), found[0].detail.as_deref()),
+        (what, Some("--- FIND\n+++ new.rs:1\n@@ -1 +1 @@\n-x\n+y"))
+    );
+    let file = Made::of(&[("a", "one\ntwo\n")]);
+    let found = problems(&edit("a", &[("one", "two"), ("two", "2")]), &file);
+    assert_eq!(found[0].what, "FIND is in a as the plan has made it by then 2 times, on lines 1, 2");
     // A file with two names is one file.
     let mut linked = Made::of(&[("AGENTS.md", "x\n")]);
     linked.links.insert("CLAUDE.md".into(), Some("AGENTS.md".into()));

@@ -11,6 +11,7 @@ use rapport_core::report::{Overall, Report};
 use super::held::Held;
 use super::seals;
 use crate::actions::OnDisk;
+use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::{PLAN, REPORT, Turn, replace};
 
@@ -66,7 +67,7 @@ impl Faulty {
     pub(in crate::cli) fn failure(&self, what: &str) -> Failure {
         let failure = Failure::new(Code::Refused, format!("{what} cannot be carried out"));
         let told = self.problems.iter().take(MOST).flat_map(|problem| problem.lines());
-        told.fold(failure, Failure::hint)
+        told.map(safe::line).fold(failure, Failure::hint)
     }
 
     /// What the agent is told to make it again.
