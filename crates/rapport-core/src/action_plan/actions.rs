@@ -82,7 +82,11 @@ impl Body<'_> {
 
     fn add(&mut self, reader: &mut Reader<'_>, at: usize, key: &'static str, value: &str) {
         if self.parameters.iter().any(|parameter| parameter.key == key) {
-            reader.wrong(at, format!("{} has {key} twice", self.name), "Say it once.");
+            reader.wrong(
+                at,
+                format!("{} has {key} twice", self.name),
+                "Say it once, or make an action of each.",
+            );
         }
         let (indent, _) = indent(reader.lines.line(at));
         self.parameters.push(Parameter { key, value: value.to_owned(), items: Vec::new(), at, indent });

@@ -46,12 +46,11 @@ impl Project for Made {
     fn follow(&self, path: &str) -> Lead {
         let plain = project_path(path).unwrap();
         for (link, target) in &self.links {
-            match plain.strip_prefix(link).filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-                Some(rest) => match target {
-                    Some(target) => return Lead::Inside(format!("{target}{rest}")),
-                    None => return Lead::Outside,
-                },
-                None => {}
+            if let Some(rest) =
+                plain.strip_prefix(link).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+            {
+                let inside = target.as_ref().map(|target| Lead::Inside(format!("{target}{rest}")));
+                return inside.unwrap_or(Lead::Outside);
             }
         }
         Lead::Inside(plain)
