@@ -20,21 +20,34 @@ pub trait Project {
     fn exists(&self, path: &str) -> Kind;
     /// What a file says.
     fn read(&self, path: &str) -> Contents;
-    /// Whether a path stays inside the project when every link on the way is followed, whether or not it is there.
-    fn resolves_inside(&self, path: &str) -> bool;
+    /// Where a path leads when every link on the way is followed, whether or not anything is there. This one path is as
+    /// the plan has it.
+    fn follow(&self, path: &str) -> Lead;
 }
+
+/// Where a path leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lead {
+    /// To this plain path, which no link is on.
+    Inside(String),
+    /// Out of the project.
+    Outside,
+    /// To a link that leads to nothing.
+    Nowhere,
+}
+
+/// What is said of a file that the plan has changed before it comes to a FIND.
+const BY_THEN: &str = " as the plan has made it by then";
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing.
     Missing,
-    /// A file, or a link to one inside the project.
+    /// A file.
     File,
-    /// A directory, or a link to one inside the project.
+    /// A directory.
     Directory,
-    /// A link to somewhere else.
-    LinkOut,
 }
 
 /// What a file says.
@@ -163,22 +176,21 @@ impl Checked<'_, '_> {
         }
     }
 
-    /// The path, if it may be touched at all.
+    /// The path without any link, if it may be touched at all. Two names of one file are one.
     fn path(&mut self, path: &str) -> Option<String> {
-        let plain = match project_path(path) {
-            Ok(plain) => plain,
-            Err(fault) => {
-                self.wrong(fault.what(path), fault.hint());
-                return None;
-            }
-        };
-        if self.check.project.resolves_inside(&plain) {
-            return Some(plain);
+        const HINT: &str = "Name a file that is in the project itself.";
+        if let Err(fault) = project_path(path) {
+            self.wrong(fault.what(path), fault.hint());
+            return None;
         }
-        self.wrong(
-            format!("{path} leads out of the project through a link"),
-            "Name a file that is in the project itself.",
-        );
+        match self.check.project.follow(path) {
+            Lead::Inside(real) => match project_path(&real) {
+                Err(fault) if fault != PathFault::Empty => self.wrong(fault.what(path), fault.hint()),
+                Ok(_) | Err(_) => return Some(real),
+            },
+            Lead::Outside => self.wrong(format!("{path} leads out of the project through a link"), HINT),
+            Lead::Nowhere => self.wrong(format!("{path} goes through a link that leads nowhere"), HINT),
+        }
         None
     }
 
@@ -207,9 +219,6 @@ impl Checked<'_, '_> {
                 "Change it with EDIT, or say `- **Overwrite:** true` to replace all of it.",
             ),
             Kind::Directory => self.wrong(format!("{path} is a directory"), "Choose another path."),
-            Kind::LinkOut => {
-                self.wrong(format!("{path} is a link out of the project"), "Choose another path.")
-            }
             Kind::Missing | Kind::File => {}
         }
         self.check.made.insert(plain, content.to_owned());
@@ -231,9 +240,6 @@ impl Checked<'_, '_> {
                 "Check the path against the project's structure, or make the file with CREATE first.",
             ),
             Kind::Directory => self.wrong(format!("{path} is a directory, not a file"), "Name a file in it."),
-            Kind::LinkOut => {
-                self.wrong(format!("{path} is a link out of the project"), "Name a file in the project.");
-            }
             Kind::File => match self.check.read(plain) {
                 Contents::Text(text) => return Some(text),
                 Contents::Binary => self.wrong(format!("{path} is not text"), ELSE),
@@ -250,6 +256,10 @@ impl Checked<'_, '_> {
             self.wrong(format!("EDIT changes nothing in {path}"), "Add a FIND and a REPLACE.");
         }
         let Some(mut text) = self.text(path, &plain) else { return };
+        let mut place = path.to_owned();
+        if self.check.made.contains_key(&plain) {
+            place.push_str(BY_THEN);
+        }
         for edit in edits {
             if edit.find == edit.replace && !edit.find.is_empty() {
                 self.misplaced(
@@ -260,8 +270,11 @@ impl Checked<'_, '_> {
                 continue;
             }
             match apply_edit(&text, edit) {
-                Ok(edited) => text = edited,
-                Err(why) => self.mismatch(path, &text, edit, &why),
+                Ok(edited) => {
+                    text = edited;
+                    place = format!("{path}{BY_THEN}");
+                }
+                Err(why) => self.mismatch((path, &place), &text, edit, &why),
             }
         }
         self.check.made.insert(plain, text);
@@ -271,23 +284,24 @@ impl Checked<'_, '_> {
         self.check.add(Some(self.index), edit.line, what, hint);
     }
 
-    fn mismatch(&mut self, path: &str, text: &str, edit: &Replacement, why: &Mismatch) {
+    /// `place` is the path in words.
+    fn mismatch(&mut self, (path, place): (&str, &str), text: &str, edit: &Replacement, why: &Mismatch) {
         match why {
             Mismatch::Empty => {
                 let hint = "Quote the lines to change; to write a whole file, use CREATE with Overwrite.";
                 self.misplaced(edit, format!("FIND is empty for {path}"), hint);
             }
             Mismatch::Several { .. } => {
-                let what = why.to_string().replacen("FIND is there", &format!("FIND is in {path}"), 1);
+                let what = why.to_string().replacen("FIND is there", &format!("FIND is in {place}"), 1);
                 self.misplaced(edit, what, "Quote more lines around it, until it is there once.");
             }
             Mismatch::Missing => {
                 let found = closest(text, &edit.find, path, &mut self.check.budget);
                 // A character or two are in every file.
-                let telling =
-                    edit.replace.trim().len() > 2 && found.as_ref().is_none_or(|found| found.shift.is_none());
+                let telling = edit.replace.trim().len() > 2
+                    && found.as_ref().is_none_or(|found| found.spacing.is_none());
                 let applied = telling && contains(text, &edit.replace);
-                let (what, mut hint) = missing(path, found.as_ref());
+                let (what, mut hint) = missing(place, found.as_ref());
                 if applied {
                     hint = format!(
                         "REPLACE is there already: if the edit was made before, leave it out. {hint}"
@@ -311,7 +325,7 @@ impl Checked<'_, '_> {
             match kind {
                 Kind::Directory => {}
                 Kind::Missing if self.check.has_run => {}
-                Kind::Missing | Kind::File | Kind::LinkOut => {
+                Kind::Missing | Kind::File => {
                     self.wrong(
                         format!("cwd {cwd} is no directory of the project"),
                         "Name one that is there.",
@@ -330,8 +344,9 @@ fn missing(path: &str, found: Option<&Closest>) -> (String, String) {
             "Quote the file exactly as it is, byte for byte.".to_owned(),
         );
     };
-    let Closest { line, percent, shift, .. } = found;
+    let Closest { line, percent, spacing, .. } = found;
     let what = format!("FIND is not in {path}; the closest place is line {line}, {percent} % alike");
-    let hint = shift.clone().unwrap_or_else(|| "Quote the file exactly as it is, byte for byte.".to_owned());
+    let hint =
+        spacing.clone().unwrap_or_else(|| "Quote the file exactly as it is, byte for byte.".to_owned());
     (what, hint)
 }

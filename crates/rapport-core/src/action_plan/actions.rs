@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::fence::{Block, Place, is_stray};
 use super::inline::{self, Marker};
-use super::lines::{Fence, Kind, indent};
+use super::lines::{Kind, indent, is_lost_action};
 use super::parse::{Reader, Until};
 use super::values::{Parameter, duration, flag, path, resource, variables};
 use super::{Action, Deed, Replacement};
@@ -60,6 +60,12 @@ fn known(name: &str) -> &'static [&'static [&'static str]] {
     PARAMETERS.into_iter().find(|(action, _)| *action == name).map_or(&[], |(_, keys)| keys)
 }
 
+/// Whether a line outside of any action is a parameter of some.
+pub(super) fn is_parameter(line: &str) -> bool {
+    let named = |written| PARAMETERS.into_iter().any(|(name, _)| key(name, written).is_some());
+    inline::parameter(line).is_some_and(|(written, _)| named(written))
+}
+
 fn key(name: &str, written: &str) -> Option<&'static str> {
     let written = written.replace(['_', '-'], " ");
     let keys = known(name).iter();
@@ -76,9 +82,14 @@ impl Body<'_> {
 
     fn add(&mut self, reader: &mut Reader<'_>, at: usize, key: &'static str, value: &str) {
         if self.parameters.iter().any(|parameter| parameter.key == key) {
-            reader.wrong(at, format!("{} has {key} twice", self.name), "Say it once.");
+            reader.wrong(
+                at,
+                format!("{} has {key} twice", self.name),
+                "Say it once, or make an action of each.",
+            );
         }
-        self.parameters.push(Parameter { key, value: value.to_owned(), items: Vec::new(), at });
+        let (indent, _) = indent(reader.lines.line(at));
+        self.parameters.push(Parameter { key, value: value.to_owned(), items: Vec::new(), at, indent });
     }
 }
 
@@ -92,20 +103,27 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
         let line = reader.lines.line(at);
         match reader.lines.kind(at) {
             Kind::Heading { level: 1..=3, .. } => break,
+            Kind::Heading { level, text } if is_lost_action(level, text) => break,
             Kind::Blank | Kind::Rule => {}
             Kind::Fence(fence) => {
                 let has_blocks = !body.blocks.is_empty() || body.name == "READ";
-                if has_blocks && marker.is_none() && is_left_over(reader, at, fence) {
-                    reader.at += 1;
-                    continue;
+                if has_blocks && marker.is_none() {
+                    if reader.ends_all(at, fence) {
+                        reader.at = reader.lines.len();
+                        break;
+                    }
+                    if is_stray(&reader.lines, at, fence) {
+                        reader.at += 1;
+                        continue;
+                    }
                 }
-                let place = match (body.name, marker) {
-                    ("EDIT", Some(_)) => Place::Marked,
-                    ("RESEARCH", _) => Place::Among,
+                let place = match body.name {
+                    "EDIT" => Place::Marked,
+                    "RESEARCH" => Place::Among,
                     _ => Place::Alone,
                 };
                 let Some(block) = reader.block(at, fence, place) else {
-                    body.is_broken = true;
+                    (body.is_broken, marker) = (true, None);
                     continue;
                 };
                 reader.at = block.close + 1;
@@ -119,7 +137,10 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
                         missing_block(reader, at);
                     }
                     marker = found;
-                } else if parameter(reader, body, at, line) || (next == Some(at) && more(body, line)) {
+                } else if item(body, at, line, next)
+                    || parameter(reader, body, at, line)
+                    || (next == Some(at) && more(body, line))
+                {
                     next = Some(at + 1);
                 }
             }
@@ -131,45 +152,50 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
     }
 }
 
-/// A bare fence after everything: one too many, or the end of the one around the whole plan.
-fn is_left_over(reader: &Reader<'_>, at: usize, fence: Fence<'_>) -> bool {
-    let lines = &reader.lines;
-    let last =
-        fence.info.is_empty() && !lines.may_close(at, fence) && lines.boundary_after(at) >= lines.len();
-    is_stray(lines, at, fence) || (reader.is_wrapped && last)
-}
-
 fn missing_block(reader: &mut Reader<'_>, at: usize) {
     reader.wrong(at, "a FIND or REPLACE has no fence below it", "Put its text into a fence right after it.");
 }
 
-/// Takes a parameter, or an item of the list below one.
-fn parameter(reader: &mut Reader<'_>, body: &mut Body<'_>, at: usize, line: &str) -> bool {
+/// Takes a variable below `env`: an item of the list in it, or a line right after.
+fn item(body: &mut Body<'_>, at: usize, line: &str, next: Option<usize>) -> bool {
+    let Some(last) = body.parameters.last_mut().filter(|last| last.key == "env") else { return false };
+    let bullet = inline::bullet(line);
     let (width, _) = indent(line);
-    if let Some(last) = body.parameters.last_mut()
-        && last.key == "env"
-        && width > 0
-        && let Some(item) = inline::bullet(line)
-    {
-        last.items.push((at, item.trim().to_owned()));
+    let below = width > last.indent && (bullet.is_some() || next == Some(at));
+    if below {
+        last.items.push((at, bullet.unwrap_or(line).trim().to_owned()));
+    }
+    below
+}
+
+/// Takes a parameter: a known one however it is written, any other where it looks like one.
+fn parameter(reader: &mut Reader<'_>, body: &mut Body<'_>, at: usize, line: &str) -> bool {
+    let known = inline::pair(line).and_then(|(written, value)| Some((key(body.name, written)?, value)));
+    if let Some((key, value)) = known {
+        body.add(reader, at, key, value);
         return true;
     }
     let Some((written, value)) = inline::parameter(line) else { return false };
-    match key(body.name, written) {
-        Some(key) => body.add(reader, at, key, value),
-        // A label of the block below it, such as `**Command:**`.
-        None if value.is_empty() && is_label(reader, at) => {}
-        None => unknown_parameter(reader, body.name, at, written),
+    // A label of the block below it, such as `**Command:**`.
+    if !value.is_empty() || !is_label(reader, at) {
+        unknown_parameter(reader, body.name, at, written);
     }
     true
 }
 
-/// Takes more words of the last parameter.
+/// Takes more words of the last parameter, if it can have more: a path, say, is complete.
 fn more(body: &mut Body<'_>, line: &str) -> bool {
     let Some(last) = body.parameters.last_mut() else { return false };
     let words = inline::bullet(line).unwrap_or(line).trim();
-    last.value.push_str(if last.value.is_empty() || words.is_empty() { "" } else { " " });
-    last.value.push_str(words);
+    match last.key {
+        "env" => last.items.push((last.at + last.items.len() + 1, words.to_owned())),
+        "Description" | "Expected Outcome" if !last.value.is_empty() => {
+            last.value.push(' ');
+            last.value.push_str(words);
+        }
+        _ if last.value.is_empty() => last.value.push_str(words),
+        _ => return false,
+    }
     true
 }
 
@@ -253,8 +279,7 @@ fn message(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
         match (reader.lines.kind(reader.at), found) {
             (Kind::Blank, _) => {}
             (Kind::Text, Some((key, value))) => body.add(reader, reader.at, key, value),
-            (Kind::Text, None) if width > 0 && follows_parameter(reader, body) => {
-                more(body, line);
+            (Kind::Text, None) if width > 0 && follows_parameter(reader, body) && more(body, line) => {
                 if let Some(last) = body.parameters.last_mut() {
                     last.at += 1;
                 }

@@ -6,7 +6,7 @@
 
 use super::error::PlanError;
 use super::inline::marker;
-use super::lines::{Fence, Kind, Lines};
+use super::lines::{Fence, Kind, Lines, is_lost_action};
 
 /// A fenced block.
 pub(super) struct Block<'t> {
@@ -46,8 +46,16 @@ pub(super) fn block<'t>(
     fence: Fence<'t>,
     place: Place,
 ) -> Result<Block<'t>, PlanError> {
-    let close = end(lines, open, fence, place).ok_or_else(|| unclosed(open, fence))?;
-    Ok(Block { open, close, info: fence.info, content: content(lines, open, close, fence.indent) })
+    let close = end(lines, open, fence, place).ok_or_else(|| {
+        let runs_on = |close: usize| {
+            let marked =
+                || place == Place::Marked && (open + 1..close).any(|at| marker(lines.line(at)).is_some());
+            close > lines.boundary_after(open) || marked()
+        };
+        let first = lines.bare_after(open, fence).filter(|close| !runs_on(*close));
+        first.map_or_else(|| unclosed(open, fence), |close| unclear(open, fence, close, place))
+    })?;
+    Ok(Block { open, close, info: fence.info, content: content(lines, open, close) })
 }
 
 /// Whether a bare fence opens nothing: the plan goes on right after it.
@@ -67,12 +75,35 @@ pub(crate) fn skip_block(lines: &Lines<'_>, open: usize, fence: Fence<'_>) -> us
 }
 
 pub(super) fn unclosed(open: usize, fence: Fence<'_>) -> PlanError {
-    let run = char::from(fence.mark).to_string().repeat(fence.length);
+    let run = run(fence);
     PlanError::new(
         open,
-        format!("the fence `{run}` that opens here is never clearly closed"),
-        format!("Close it with a line of `{run}`; if there are fences inside, use a longer fence outside."),
+        format!("the fence {run} that opens here is never closed"),
+        format!(
+            "Close it with a line that is {run} and nothing else; if there are fences inside, use a longer fence outside."
+        ),
     )
+}
+
+fn unclear(open: usize, fence: Fence<'_>, close: usize, place: Place) -> PlanError {
+    let run = run(fence);
+    let (line, longer) = (close + 1, "If there are fences inside, use a longer fence outside");
+    PlanError::new(
+        open,
+        format!(
+            "it is not clear where the fence {run} that opens here ends: line {line} closes it, and more follows"
+        ),
+        match place {
+            Place::Marked => format!("{longer}; if not, write `#### FIND:` or `#### REPLACE:` above each."),
+            Place::Alone | Place::Among | Place::Free => {
+                format!("{longer}; if not, leave out what comes between this and the next action.")
+            }
+        },
+    )
+}
+
+fn run(fence: Fence<'_>) -> String {
+    char::from(fence.mark).to_string().repeat(fence.length)
 }
 
 fn end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
@@ -172,19 +203,23 @@ fn goes_on(lines: &Lines<'_>, close: usize, place: Place) -> bool {
     match (lines.kind(next), place) {
         (Kind::Fence(fence), _) if is_stray(lines, next, fence) => true,
         (Kind::Fence(_), Place::Among) => true,
+        (Kind::Heading { level, text }, _) if is_lost_action(level, text) => true,
         (Kind::Heading { .. } | Kind::Text, Place::Marked) => marker(lines.line(next)).is_some(),
         _ => false,
     }
 }
 
-fn content(lines: &Lines<'_>, open: usize, close: usize, indent: usize) -> String {
+/// The lines of a block without the indentation of its first; a line that has less of it loses what it has.
+fn content(lines: &Lines<'_>, open: usize, close: usize) -> String {
     let raw = lines.slice(open + 1, close);
-    if indent == 0 {
+    let first = lines.line(open);
+    let lead = first.get(..first.len() - first.trim_start_matches([' ', '\t']).len()).unwrap_or_default();
+    if lead.is_empty() {
         return raw.to_owned();
     }
     let unindented = |line: &'_ str| {
-        let spaces = line.bytes().take(indent).take_while(|byte| *byte == b' ').count();
-        line.get(spaces..).unwrap_or_default().to_owned()
+        let shared = line.bytes().zip(lead.bytes()).take_while(|(one, other)| one == other).count();
+        line.get(shared..).unwrap_or_default().to_owned()
     };
     raw.split_inclusive('\n').map(unindented).collect()
 }

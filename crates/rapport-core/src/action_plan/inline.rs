@@ -11,25 +11,31 @@ pub(super) enum Marker {
     Replace,
 }
 
-/// `FIND:`, `` `FIND` ``, `#### FIND:`, `**FIND:**`, `- **FIND:**`, `FIND 2:`.
+/// `FIND:`, `` `FIND` ``, `#### FIND:`, `**FIND:**`, `- **FIND:**`, `FIND 2:`, `#### FIND (line 7):`, `REPLACE WITH:`.
 pub(super) fn marker(line: &str) -> Option<Marker> {
     let plain = bullet(line).unwrap_or(line).trim();
     let bare = plain.trim_start_matches('#').trim().trim_matches(['`', '*', ':', ' ']);
     let decorated = plain.starts_with(['#', '`', '*']);
-    let word = bare.trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ' || c == '#');
-    [("FIND", Marker::Find), ("REPLACE", Marker::Replace)].into_iter().find_map(|(name, marker)| {
-        (word == name || (decorated && word.eq_ignore_ascii_case(name))).then_some(marker)
-    })
+    let bare = bare.split_once('(').filter(|_| decorated).map_or(bare, |(bare, _)| bare);
+    let word = bare.trim_end_matches(|c: char| c.is_ascii_digit() || "#`*: ".contains(c));
+    [("FIND", Marker::Find), ("REPLACE", Marker::Replace), ("REPLACE WITH", Marker::Replace)]
+        .into_iter()
+        .find_map(|(name, marker)| {
+            (word == name || (decorated && word.eq_ignore_ascii_case(name))).then_some(marker)
+        })
 }
 
 /// The key and the value of a parameter: `- **Key:** value`, `- **Key**: value`, `- Key: value`, `**Key:** value`.
 pub(crate) fn parameter(line: &str) -> Option<(&str, &str)> {
     let (width, rest) = indent(line);
-    if width > 3 {
-        return None;
-    }
-    let item = bullet(rest);
-    let text = item.unwrap_or(rest);
+    let dressed = bullet(rest).is_some() || rest.starts_with("**");
+    if width <= 3 && dressed { pair(rest) } else { None }
+}
+
+/// The same, also where it is `Key: value` on a line of its own, or indented as far as one likes.
+pub(super) fn pair(line: &str) -> Option<(&str, &str)> {
+    let rest = line.trim_start();
+    let text = bullet(rest).unwrap_or(rest);
     let (key, value) = match text.strip_prefix("**") {
         Some(bold) => {
             let (key, value) = bold.split_once("**")?;
@@ -38,7 +44,6 @@ pub(crate) fn parameter(line: &str) -> Option<(&str, &str)> {
             (key.trim().trim_end_matches(':'), value)
         }
         None => {
-            item?;
             let (key, value) = text.split_once(':')?;
             (key.trim().trim_matches('`'), value)
         }
@@ -52,7 +57,12 @@ pub(crate) fn parameter(line: &str) -> Option<(&str, &str)> {
 /// What a list's item says.
 pub(super) fn bullet(line: &str) -> Option<&str> {
     let rest = line.trim_start();
-    rest.strip_prefix(['-', '*', '+']).filter(|rest| rest.starts_with([' ', '\t'])).map(str::trim_start)
+    let numbered = || {
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        after.strip_prefix(['.', ')']).filter(|_| after.len() < rest.len())
+    };
+    let item = rest.strip_prefix(['-', '*', '+', '•']).or_else(numbered)?;
+    item.starts_with(char::is_whitespace).then(|| item.trim_start())
 }
 
 /// `1. Name` and `Action 2: Name` without the number.
@@ -113,11 +123,27 @@ pub(super) fn link(text: &str) -> Option<(String, String, &str)> {
     let (label, rest) = rest.split_once("](")?;
     let (target, rest) = match rest.strip_prefix('<') {
         Some(rest) => rest.split_once(">)")?,
-        None => rest.split_once(')')?,
+        None => balanced(rest)?,
     };
     let label =
         code(label).filter(|(_, rest)| rest.is_empty()).map_or_else(|| unescaped(label), |(code, _)| code);
     Some((label, unescaped(target), rest))
+}
+
+/// What is before the parenthesis that closes, and after it. Names of directories may have such in them: `app/(auth)/`.
+fn balanced(text: &str) -> Option<(&str, &str)> {
+    let (mut depth, mut escaped) = (0_usize, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '(' => depth += 1,
+            ')' if depth == 0 => return Some((text.get(..at)?, text.get(at + 1..)?)),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Without the backslashes that keep punctuation from meaning something.

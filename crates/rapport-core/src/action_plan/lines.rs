@@ -208,6 +208,12 @@ pub(super) fn looks_like_action(heading: &str) -> bool {
         })
 }
 
+/// Whether a heading of another level names an action in capitals, and so is likely to be one.
+pub(super) fn is_lost_action(level: usize, heading: &str) -> bool {
+    let plain = inline::unnumbered(heading.trim()).trim_start_matches(['`', '*']);
+    level != 3 && action_of(heading).is_some_and(|name| plain.starts_with(name))
+}
+
 /// The section that a second-level heading names.
 pub(super) fn section_of(heading: &str) -> Option<Section> {
     let plain = inline::unnumbered(heading.trim()).trim_matches(['`', '*', ':', ' ']);
@@ -250,7 +256,9 @@ fn fence(first: u8, indent: usize, rest: &str) -> Option<Fence<'_>> {
 fn heading(rest: &str) -> Option<Kind<'_>> {
     let level = rest.bytes().take_while(|byte| *byte == b'#').count();
     let text = rest.get(level..).unwrap_or_default();
-    if level > 6 || !(text.is_empty() || text.starts_with([' ', '\t'])) {
+    // Without a space it is none, unless it begins an action or a section: those are not to be lost.
+    let apart = text.is_empty() || text.starts_with(char::is_whitespace) || is_boundary(level, text);
+    if level > 6 || !apart {
         return None;
     }
     // A run of # at the end, set off by a space, belongs to the heading and not to its text.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use jiff::SignedDuration;
 
-use super::inline::{as_code, as_path, longest_run, one_line};
+use super::inline::{as_code, as_path, bullet, longest_run, one_line};
 use super::lines::{Kind, Lines};
 use super::{Action, ActionPlan, Change, Deed, Replacement, Resource, Sign};
 
@@ -53,6 +53,7 @@ impl fmt::Display for Action {
             Deed::Read { resource } => {
                 let resource = match resource {
                     Resource::File(path) => as_path(&one_line(path)),
+                    Resource::Url(url) if url.contains("](") => as_code(&one_line(url)),
                     Resource::Url(url) => one_line(url),
                 };
                 parameter(f, "Resource", Some(resource))?;
@@ -181,6 +182,7 @@ fn free(message: &str) -> String {
         && message == message.trim()
         && !message.contains('\r')
         && !message.starts_with(['-', '*', '+'])
+        && bullet(message).is_none()
         && (0..lines.len()).all(|at| matches!(lines.kind(at), Kind::Blank | Kind::Text));
     if plain { format!("{message}\n") } else { fenced(message, "message").to_string() }
 }

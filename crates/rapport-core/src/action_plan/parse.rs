@@ -3,7 +3,10 @@
 use super::error::{MAX_ERRORS, PlanError};
 use super::fence::{Block, Place, block, is_stray, is_stray_in_text, runs_over, unclosed};
 use super::inline;
-use super::lines::{ACTIONS, Fence, Kind, Lines, Section, action_of, looks_like_action, normal, section_of};
+use super::lines::{
+    ACTIONS, Fence, Kind, Lines, Section, action_of, is_lost_action, looks_like_action, normal, section_of,
+};
+use super::values::{more_than_a_path, written_path};
 use super::{ActionPlan, Change, Sign, actions};
 
 impl ActionPlan {
@@ -118,12 +121,21 @@ impl<'t> Reader<'t> {
         String::new()
     }
 
-    /// Whether a fence is around the whole plan: it begins with the title.
+    /// Whether a fence is around the whole plan: a title and a section are in it, and no other fence before those.
     fn wraps(&self, at: usize, info: &str) -> bool {
-        let next = self.lines.solid(at + 1);
-        matches!(info.to_ascii_lowercase().as_str(), "" | "markdown" | "md" | "text" | "plan")
-            && next < self.lines.len()
-            && matches!(self.lines.kind(next), Kind::Heading { level: 1, .. })
+        if !matches!(info.to_ascii_lowercase().as_str(), "" | "markdown" | "md" | "text" | "plan") {
+            return false;
+        }
+        let mut has_title = false;
+        for line in at + 1..self.lines.len() {
+            match self.lines.kind(line) {
+                Kind::Fence(_) => return false,
+                Kind::Heading { level: 1, .. } => has_title = true,
+                Kind::Heading { .. } if self.lines.is_boundary(line) => return has_title,
+                Kind::Heading { .. } | Kind::Blank | Kind::Rule | Kind::Text => {}
+            }
+        }
+        false
     }
 
     fn second_title(&mut self, at: usize, text: &str) {
@@ -186,10 +198,18 @@ impl<'t> Reader<'t> {
                         None => self.unknown_action(at, text),
                     }
                 }
+                Kind::Heading { level, text } if is_lost_action(level, text) => {
+                    self.at += 1;
+                    self.lost_action(at, text);
+                }
+                Kind::Fence(fence) if self.ends_all(at, fence) => self.at = self.lines.len(),
                 Kind::Fence(fence) if !is_stray(&self.lines, at, fence) => {
-                    if let Some(block) = self.block(at, fence, Place::Free) {
-                        self.at = block.close + 1;
-                    }
+                    self.loose(at, "this fence");
+                    self.free(Until::Action);
+                }
+                Kind::Text if actions::is_parameter(self.lines.line(at)) => {
+                    self.loose(at, "this parameter");
+                    self.free(Until::Action);
                 }
                 Kind::Fence(_) | Kind::Heading { .. } | Kind::Blank | Kind::Rule | Kind::Text => self.at += 1,
             }
@@ -200,12 +220,41 @@ impl<'t> Reader<'t> {
     }
 
     fn unknown_action(&mut self, at: usize, text: &str) {
+        let words =
+            |name: &&str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == *name);
+        let hint = match ACTIONS.into_iter().find(words) {
+            Some(name) => format!("Write the name and nothing else: ### `{name}`."),
+            None => format!("The actions are {}.", ACTIONS.join(", ")),
+        };
+        self.wrong(at, format!("{} is no action", inline::unnumbered(text.trim())), hint);
+        self.free(Until::Action);
+    }
+
+    /// What has no heading above it would be lost in silence.
+    fn loose(&mut self, at: usize, what: &str) {
         self.wrong(
             at,
-            format!("{} is no action", inline::unnumbered(text.trim())),
-            format!("The actions are {}.", ACTIONS.join(", ")),
+            format!("{what} belongs to no action"),
+            "Write the heading of its action above it, with three #: ### `CREATE`.",
+        );
+    }
+
+    fn lost_action(&mut self, at: usize, text: &str) {
+        self.wrong(
+            at,
+            format!("{} is an action, but its heading is not of the third level", text.trim()),
+            "Write it with three #: ### `CREATE`.",
         );
         self.free(Until::Action);
+    }
+
+    /// Whether a bare line closes the fence around the whole plan, and so the plan.
+    pub(super) fn ends_all(&self, at: usize, fence: Fence<'_>) -> bool {
+        let lines = &self.lines;
+        self.is_wrapped
+            && fence.info.is_empty()
+            && !lines.may_close(at, fence)
+            && lines.boundary_after(at) >= lines.len()
     }
 
     /// The block at a line; where it is not closed, that is noted, and reading goes on at the next action.
@@ -232,6 +281,10 @@ impl<'t> Reader<'t> {
             match self.lines.kind(at) {
                 Kind::Heading { level, text } if ends(level, text, until) => {
                     self.at = at;
+                    break;
+                }
+                Kind::Fence(fence) if self.ends_all(at, fence) => {
+                    self.at = self.lines.len();
                     break;
                 }
                 Kind::Fence(fence) if is_stray_in_text(&self.lines, at, fence) => continue,
@@ -261,11 +314,15 @@ impl<'t> Reader<'t> {
 
     fn changes(&mut self, subject: Subject) -> Vec<Change> {
         let mut changes = Vec::new();
+        let mut is_fenced = false;
         while self.at < self.lines.len() && self.errors.len() < MAX_ERRORS {
             let at = self.at;
             match self.lines.kind(at) {
+                // In a fence, a line that begins with # is a comment.
+                Kind::Heading { .. } if is_fenced && !self.lines.is_boundary(at) => {}
                 Kind::Heading { level, text } if ends(level, text, Until::Action) => break,
-                Kind::Blank | Kind::Rule | Kind::Fence(_) => {}
+                Kind::Fence(_) => is_fenced = !is_fenced,
+                Kind::Blank | Kind::Rule => {}
                 Kind::Heading { .. } | Kind::Text => match change(self.lines.line(at), at, subject) {
                     Ok(change) => changes.extend(change),
                     Err(error) => self.wrong(error.line - 1, error.what, error.hint),
@@ -281,9 +338,10 @@ fn ends(level: usize, text: &str, until: Until) -> bool {
     match (level, until) {
         (1, _) => true,
         (2, Until::Section) => true,
-        (2, Until::Action) => section_of(text).is_some(),
+        (2, Until::Action) => section_of(text).is_some() || is_lost_action(level, text),
         (3, Until::Action) => looks_like_action(text),
-        _ => false,
+        (_, Until::Action) => is_lost_action(level, text),
+        (_, Until::Section) => false,
     }
 }
 
@@ -316,7 +374,11 @@ fn change(line: &str, at: usize, subject: Subject) -> Result<Option<Change>, Pla
         .find_map(|(mark, sign)| item.trim_start_matches('`').strip_prefix(mark).map(|rest| (sign, rest)))
         .ok_or_else(|| PlanError::new(at, format!("{item:?} neither adds nor removes"), HINT))?;
     let rest = rest.trim_start();
-    let (what, comment) = named(rest, subject).unwrap_or_else(|| commented(rest));
+    let named = match subject {
+        Subject::Paths => path(rest).map_err(|(what, hint)| PlanError::new(at, what, hint))?,
+        Subject::Facts => fact(rest),
+    };
+    let (what, comment) = named;
     if what.is_empty() {
         return Err(PlanError::new(at, "nothing is named here", HINT));
     }
@@ -324,20 +386,30 @@ fn change(line: &str, at: usize, subject: Subject) -> Result<Option<Change>, Pla
     Ok(Some(Change { sign, what, comment, line: at + 1 }))
 }
 
-/// A link or a code span, with nothing but a comment after it.
-fn named(rest: &str, subject: Subject) -> Option<(String, &str)> {
-    let link = if subject == Subject::Paths { inline::link(rest) } else { None };
-    let (what, after) = match link {
-        Some((text, _, after)) => (text, after),
-        None => inline::code(rest)?,
-    };
+/// A path with nothing but a comment after it.
+fn path(rest: &str) -> Result<(String, &str), (String, String)> {
+    if !rest.starts_with(['[', '`']) {
+        let (path, comment) = split_comment(rest);
+        return Ok((path.trim().to_owned(), comment));
+    }
+    let (path, after) = written_path(rest)?;
     let (before, comment) = split_comment(after);
-    before.trim().is_empty().then(|| (what.trim().to_owned(), comment))
+    if before.trim().is_empty() {
+        return Ok((path.trim().to_owned(), comment));
+    }
+    Err(more_than_a_path(rest))
 }
 
-fn commented(rest: &str) -> (String, &str) {
-    let (what, comment) = split_comment(rest);
-    (what.trim().to_owned(), comment)
+/// A fact in a code span with nothing but a comment after it, or as it is.
+fn fact(rest: &str) -> (String, &str) {
+    if let Some((fact, after)) = inline::code(rest)
+        && let (before, comment) = split_comment(after)
+        && before.trim().is_empty()
+    {
+        return (fact.trim().to_owned(), comment);
+    }
+    let (fact, comment) = split_comment(rest);
+    (fact.trim().to_owned(), comment)
 }
 
 /// Only ` # ` begins a comment: a `#` is part of many a fact and address.

@@ -11,58 +11,81 @@ use super::{Resource, inline};
 pub(super) struct Parameter {
     pub(super) key: &'static str,
     pub(super) value: String,
-    /// The list below it.
+    /// The lines below it, where each means something of its own.
     pub(super) items: Vec<(usize, String)>,
     pub(super) at: usize,
+    pub(super) indent: usize,
 }
 
 /// A path, however it is written.
 pub(super) fn path(reader: &mut Reader<'_>, parameter: &Parameter) -> Option<String> {
     let value = parameter.value.as_str();
-    let code = inline::code(value).filter(|(_, rest)| rest.trim().is_empty()).map(|(code, _)| code);
-    let path = match inline::link(value).filter(|(_, _, rest)| rest.trim().is_empty()) {
-        Some((text, target, _)) => {
-            if !same_path(&target, &text) && !same_path(&inline::decoded(&target), &text) {
-                reader.wrong(
-                    parameter.at,
-                    format!("the link says {text:?} and leads to {target:?}"),
-                    format!("Write the path in both places: `[{text}](/{text})`."),
-                );
-                return None;
-            }
-            text
+    let within = |mark: &str| value.strip_prefix(mark).and_then(|value| value.strip_suffix(mark));
+    let value = within("**").or_else(|| within("\"")).unwrap_or(value);
+    match written_path(value) {
+        Err((what, hint)) => reader.wrong(parameter.at, what, hint),
+        Ok((_, rest)) if !rest.trim().is_empty() => {
+            let (what, hint) = more_than_a_path(value);
+            reader.wrong(parameter.at, what, hint);
         }
-        None => code.unwrap_or_else(|| value.to_owned()),
-    };
-    let path = path.trim();
-    if path.is_empty() {
-        reader.wrong(parameter.at, format!("{} names nothing", parameter.key), "Name a file of the project.");
-        return None;
+        Ok((path, _)) if path.trim().is_empty() => {
+            reader.wrong(
+                parameter.at,
+                format!("{} names nothing", parameter.key),
+                "Name a file of the project.",
+            );
+        }
+        Ok((path, _)) => return Some(path.trim().to_owned()),
     }
-    Some(path.to_owned())
+    None
+}
+
+/// The path or the address that a text begins with, if that is a link or code, and what comes after it; all of the text
+/// otherwise. A link has to lead to what it says, unless it leads to a page.
+pub(super) fn written_path(text: &str) -> Result<(String, &str), (String, String)> {
+    if let Some((label, target, rest)) = inline::link(text) {
+        if is_url(&target) {
+            return Ok((target, rest));
+        }
+        if same_path(&target, &label) || same_path(&inline::decoded(&target), &label) {
+            return Ok((label, rest));
+        }
+        let (what, path) =
+            (format!("the link says {label:?} and leads to {target:?}"), target.trim_start_matches('/'));
+        return Err((what, format!("Write the same path in both places, such as `[{path}](/{path})`.")));
+    }
+    match inline::code(text) {
+        Some(code) => Ok(code),
+        None if text.contains("](") => Err(more_than_a_path(text)),
+        None => Ok((text.to_owned(), "")),
+    }
+}
+
+/// What is said where something was written beside a path, which would make it another one.
+pub(super) fn more_than_a_path(text: &str) -> (String, String) {
+    let hint = "Write it as `[src/main.rs](/src/main.rs)` and nothing else; words about it go elsewhere.";
+    (format!("{text:?} is more than a path"), hint.to_owned())
+}
+
+fn is_url(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
 }
 
 /// A link leads from the project's root, with a slash before it or not.
 fn same_path(target: &str, text: &str) -> bool {
     let plain = |path: &'_ str| {
         let path = path.trim_start_matches('/');
-        path.strip_prefix("./").unwrap_or(path).trim().to_owned()
+        let path = path.strip_prefix("./").unwrap_or(path).trim();
+        if path == "." { String::new() } else { path.to_owned() }
     };
     plain(target) == plain(text)
 }
 
 pub(super) fn resource(reader: &mut Reader<'_>, parameter: &Parameter) -> Option<Resource> {
-    let is_url = |text: &str| text.starts_with("http://") || text.starts_with("https://");
     let value = parameter.value.as_str();
     let inner = value.strip_prefix('<').and_then(|value| value.strip_suffix('>'));
     if let Some(url) = inner.filter(|url| is_url(url)) {
         return Some(Resource::Url(url.to_owned()));
-    }
-    if let Some((_, target, rest)) = inline::link(value)
-        && rest.trim().is_empty()
-        && is_url(&target)
-    {
-        return Some(Resource::Url(target));
     }
     let path = path(reader, parameter)?;
     Some(if is_url(&path) { Resource::Url(path) } else { Resource::File(path) })
@@ -99,7 +122,11 @@ pub(super) fn duration(reader: &mut Reader<'_>, parameter: &Parameter) -> Option
 }
 
 pub(super) fn variables(reader: &mut Reader<'_>, parameter: &Parameter) -> BTreeMap<String, String> {
+    const HINT: &str = "Write each on a line of its own, as `NAME=value`.";
     let mut items = inline_variables(parameter);
+    if let Some((at, item)) = items.iter().find(|(_, item)| may_be_several(item)) {
+        reader.wrong(*at, format!("{item:?} may be one variable or several"), HINT);
+    }
     items.extend(parameter.items.iter().cloned());
     let mut env = BTreeMap::new();
     for (at, item) in items {
@@ -108,8 +135,7 @@ pub(super) fn variables(reader: &mut Reader<'_>, parameter: &Parameter) -> BTree
                 env.insert(name, value);
             }
             None => {
-                let what = format!("{item:?} is no variable");
-                reader.wrong(at, what, "Write each on a line of its own, as `NAME=value`.");
+                reader.wrong(at, format!("{item:?} is no variable"), HINT);
             }
         }
     }
@@ -128,6 +154,14 @@ fn inline_variables(parameter: &Parameter) -> Vec<(usize, String)> {
         items.push((parameter.at, rest.to_owned()));
     }
     items
+}
+
+/// `A=1, B=2` and `A=1 B=2`, where nothing says whether the value of A goes on.
+fn may_be_several(item: &str) -> bool {
+    let later = item.split([' ', ',', ';']).skip(1);
+    let mut names =
+        later.filter_map(|word| word.strip_suffix(':').or(word.split_once('=').map(|(name, _)| name)));
+    inline::code(item).is_none() && names.any(is_name)
 }
 
 /// `NAME=value`, in backticks or not, or `NAME: value`. Quotes around a value go, unless backticks keep them.

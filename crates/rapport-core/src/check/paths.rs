@@ -13,6 +13,8 @@ pub enum PathFault {
     Outside,
     /// It has characters that no path here has.
     Characters,
+    /// Its directories are set apart as nobody does here, so that they would be part of a file's name.
+    Backslash,
     /// It is where Git keeps its own.
     Git,
     /// It is where sessions are kept, which are only ever added to.
@@ -33,6 +35,9 @@ pub fn project_path(path: &str) -> Result<String, PathFault> {
     }
     if path.starts_with('~') {
         return Err(PathFault::Home);
+    }
+    if path.contains('\\') {
+        return Err(PathFault::Backslash);
     }
     let mut parts = Vec::new();
     for part in path.split('/') {
@@ -64,6 +69,7 @@ impl PathFault {
             PathFault::Home => format!("{path} is in a home directory"),
             PathFault::Outside => format!("{path} is outside the project"),
             PathFault::Characters => format!("{path:?} has control characters in it"),
+            PathFault::Backslash => format!("{path} has a backslash in it"),
             PathFault::Git => format!("{path} belongs to Git"),
             PathFault::Sessions => format!("{path} belongs to the sessions"),
         }
@@ -76,6 +82,7 @@ impl PathFault {
             PathFault::Absolute | PathFault::Home | PathFault::Outside => {
                 "Write paths from the project's root, such as src/main.rs."
             }
+            PathFault::Backslash => "Write paths with slashes, such as src/main.rs.",
             PathFault::Git => "Leave it alone; change the repository with git commands.",
             PathFault::Sessions => "Leave it alone; what was planned and done is never changed.",
         }

@@ -3,10 +3,10 @@
 mod edits;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rapport_core::ActionPlan;
-use rapport_core::check::{Contents, Kind, PathFault, Problem, Project, project_path, validate};
+use rapport_core::check::{Contents, Kind, Lead, PathFault, Problem, Project, project_path, validate};
 
 use crate::action_plan::{parse, plan};
 
@@ -14,7 +14,8 @@ use crate::action_plan::{parse, plan};
 #[derive(Default)]
 struct Made {
     files: BTreeMap<String, Contents>,
-    links_out: BTreeSet<String>,
+    /// Links, and where they lead; out of the project where that is nothing.
+    links: BTreeMap<String, Option<String>>,
     read: RefCell<Vec<String>>,
 }
 
@@ -28,9 +29,7 @@ impl Made {
 impl Project for Made {
     fn exists(&self, path: &str) -> Kind {
         let below = format!("{path}/");
-        if self.links_out.contains(path) {
-            Kind::LinkOut
-        } else if self.files.contains_key(path) {
+        if self.files.contains_key(path) {
             Kind::File
         } else if self.files.range(below.clone()..).next().is_some_and(|(file, _)| file.starts_with(&below)) {
             Kind::Directory
@@ -44,8 +43,17 @@ impl Project for Made {
         self.files.get(path).cloned().unwrap_or(Contents::Missing)
     }
 
-    fn resolves_inside(&self, path: &str) -> bool {
-        !self.links_out.iter().any(|link| path.starts_with(&format!("{link}/")))
+    fn follow(&self, path: &str) -> Lead {
+        let plain = project_path(path).unwrap();
+        for (link, target) in &self.links {
+            if let Some(rest) =
+                plain.strip_prefix(link).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+            {
+                let inside = target.as_ref().map(|target| Lead::Inside(format!("{target}{rest}")));
+                return inside.unwrap_or(Lead::Outside);
+            }
+        }
+        Lead::Inside(plain)
     }
 }
 
@@ -57,7 +65,9 @@ fn project() -> Made {
     ]);
     made.files.insert("logo.png".into(), Contents::Binary);
     made.files.insert("big.log".into(), Contents::TooLarge);
-    made.links_out.insert("out".into());
+    made.links.insert("out".into(), None);
+    made.links.insert("lib".into(), Some("src/lib.rs".into()));
+    made.links.insert("hooks".into(), Some(".git/hooks".into()));
     made
 }
 
@@ -98,8 +108,10 @@ fn file_23_a_file_is_made_where_there_is_none() {
         &[(7, "new/x cannot be made: new is a file")],
     );
     check(&format!("{}{}", create("new/x", ""), create("new", "")), &[(7, "new is a directory")]);
-    check(&create("out", ""), &[(1, "out is a link out of the project")]);
+    check(&create("out", ""), &[(1, "out leads out of the project through a link")]);
     check(&create("out/x", ""), &[(1, "out/x leads out of the project through a link")]);
+    check(&create("hooks/post-checkout", ""), &[(1, "hooks/post-checkout belongs to Git")]);
+    check(&create("lib", ""), &[(1, "lib is there already")]);
 }
 
 #[test]
@@ -136,6 +148,7 @@ fn file_23_no_path_leads_out() {
         ("sub/.git", PathFault::Git),
         (".rapport/sessions/x/01/plan.md", PathFault::Sessions),
         (".teddy//sessions", PathFault::Sessions),
+        ("src\\main.rs", PathFault::Backslash),
         ("a\u{7}b", PathFault::Characters),
         ("a\0b", PathFault::Characters),
         (" ", PathFault::Empty),

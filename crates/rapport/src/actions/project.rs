@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use rapport_core::check::{Contents, Kind, Project};
+use rapport_core::check::{Contents, Kind, Lead, Project, project_path};
 use thiserror::Error;
 
 /// The largest file that is taken into memory.
@@ -181,8 +181,7 @@ impl Project for OnDisk {
         match directory(&self.root, Some(path)) {
             Ok(real) if real.is_dir() => Kind::Directory,
             Ok(real) if real.exists() => Kind::File,
-            Ok(_) | Err(PathError::Io { .. } | PathError::Nothing { .. }) => Kind::Missing,
-            Err(_) => Kind::LinkOut,
+            Ok(_) | Err(_) => Kind::Missing,
         }
     }
 
@@ -196,11 +195,22 @@ impl Project for OnDisk {
         read.entry(path.to_owned()).or_insert_with(look).clone()
     }
 
-    fn resolves_inside(&self, path: &str) -> bool {
+    fn follow(&self, path: &str) -> Lead {
         match directory(&self.root, Some(path)) {
-            Ok(_) => true,
+            Ok(real) => {
+                let inside = real.strip_prefix(&self.root).ok().and_then(Path::to_str);
+                Lead::Inside(inside.unwrap_or(path).to_owned())
+            }
+            Err(PathError::Outside { .. }) => Lead::Outside,
+            Err(PathError::Dangling { .. }) => Lead::Nowhere,
             // Whatever else is wrong with it is found when it is used.
-            Err(error) => !matches!(error, PathError::Outside { .. } | PathError::Dangling { .. }),
+            Err(
+                PathError::Nothing { .. }
+                | PathError::Journal { .. }
+                | PathError::NotAFile { .. }
+                | PathError::TooLarge { .. }
+                | PathError::Io { .. },
+            ) => Lead::Inside(project_path(path).unwrap_or_default()),
         }
     }
 }

@@ -94,11 +94,54 @@ fn file_40_only_known_actions_and_parameters() {
         &[(2, "Timeout is \"-3s\", which is no length of time")],
     );
     let unknown = ActionPlan::parse(&plan("### `DELETE`\n")).unwrap_err();
+    for (heading, hint) in [("READ README.md", "READ"), ("Step 4: `EDIT`", "EDIT")] {
+        let errors = ActionPlan::parse(&plan(&format!("### {heading}\n"))).unwrap_err();
+        assert_eq!(errors[0].hint, format!("Write the name and nothing else: ### `{hint}`."));
+    }
     assert_eq!(
         unknown[0].to_string(),
         "plan.md:9: `DELETE` is no action. The actions are CREATE, READ, EDIT, EXECUTE, RESEARCH, CHAT_WITH_USER, \
          INVOKE."
     );
+}
+
+/// What would be lost, or be part of something else, without anybody noticing.
+#[test]
+fn file_9_nothing_is_dropped_in_silence() {
+    let ls = "```\nls\n```\n";
+    check_actions(&format!("**EXECUTE**\n\n{ls}\n{READ}"), &[(3, "this fence belongs to no action")]);
+    check_actions(
+        &format!("**READ**\n- **Resource:** b\n\n{READ}"),
+        &[(2, "this parameter belongs to no action")],
+    );
+    for level in ["##", "####", "######"] {
+        let what = if level == "##" {
+            "\"`EXECUTE`\" is no section of a plan"
+        } else {
+            "`EXECUTE` is an action, but its heading is not of the third level"
+        };
+        for before in
+            [READ, "### RESEARCH\n```\nq\n```\n", "### CHAT_WITH_USER\n\nHi\n", "### EXECUTE\n```\na\n```\n"]
+        {
+            let line = before.lines().count() + 1;
+            check_actions(&format!("{before}{level} `EXECUTE`\n{ls}\n{READ}"), &[(line, what)]);
+        }
+    }
+    let create = |path: &str| format!("### CREATE\n- **File Path:** {path}\n```\n```\n");
+    for path in ["[a](/a) (new)", "`a` (new)", "see [a](/a)", "[a](/a) and [b](/b)"] {
+        check_actions(&create(path), &[(2, &format!("{path:?} is more than a path"))]);
+    }
+    for env in ["A=1, B=2", "A=1 B=2", "A: 1, B: 2"] {
+        let what = format!("{env:?} may be one variable or several");
+        check_actions(&format!("### EXECUTE\n- **env:** {env}\n{ls}"), &[(2, &what)]);
+    }
+    let context =
+        |line: &str| plan(READ).replace("## Action", &format!("## Active Context\n{line}\n\n## Action"));
+    check(
+        &context("[+] [core](/src/core.py)"),
+        &[(8, "the link says \"core\" and leads to \"/src/core.py\"")],
+    );
+    check(&context("[+] `a` - b"), &[(8, "\"`a` - b\" is more than a path")]);
 }
 
 #[test]
@@ -126,7 +169,13 @@ fn file_40_edits_come_in_pairs() {
 
 #[test]
 fn file_9_fences_that_do_not_end_or_end_unclearly() {
-    let never = |run: &str| format!("the fence `{run}` that opens here is never clearly closed");
+    let never = |run: &str| format!("the fence {run} that opens here is never closed");
+    let unclear = |line: usize| {
+        let line = line + FIRST - 1;
+        format!(
+            "it is not clear where the fence ``` that opens here ends: line {line} closes it, and more follows"
+        )
+    };
     let create = |fence: &str| format!("### CREATE\n- **File Path:** a\n\n{fence}\n");
     let three = never("```");
     check_actions(&create("```\nx"), &[(4, &three)]);
@@ -134,10 +183,18 @@ fn file_9_fences_that_do_not_end_or_end_unclearly() {
     check_actions(&create("```\nx\n\n### `EXECUTE`\n\n```sh\nls\n```"), &[(4, &three)]);
     check_actions(&create("```\nx\n\n### `EXECUTE`\n\n```\nls\n```"), &[(4, &three)]);
     check_actions(&create("````\nx\n```"), &[(4, &never("````"))]);
-    check_actions(&create("```text\n```sh\nls\n```"), &[(4, &three)]);
+    check_actions(&create("```text\n```sh\nls\n```"), &[(4, &unclear(7))]);
     check_actions("### CHAT_WITH_USER\n\nSee:\n\n```\nx\n", &[(5, &three)]);
+    for edit in ["FIND:\n```\nx\nREPLACE:\n```\ny\n```\n", "FIND:\n```\nx\n```\nREPLACE:\n```\ny\n"] {
+        let line = if edit.ends_with("y\n") { 7 } else { 3 };
+        check_actions(&format!("### EDIT\n- **File Path:** a\n{edit}"), &[(line + 1, &three)]);
+    }
     // A wrong guess would cut the file short, or make the next action a part of the message.
-    check_actions(&create("```py\nx = \"\"\"\n```\n\"\"\"\n```"), &[(4, &three)]);
+    check_actions(&create("```py\nx = \"\"\"\n```\n\"\"\"\n```"), &[(4, &unclear(6))]);
+    check_actions(
+        "### EDIT\n- **File Path:** a\n\nThis:\n```\nx\n```\nbecomes:\n```\ny\n```\n",
+        &[(5, &unclear(7))],
+    );
     check_actions("### CHAT_WITH_USER\n\n```\nx\n\n### EXECUTE\n\n```\nls\n```\n", &[(3, &three)]);
     check_actions(&create("```\nx\n```\n\n```\ny\n```"), &[(8, "CREATE has more than one fence")]);
     check_actions("### EXECUTE\n```sh\na\n```\n\n```sh\nb\n```\n", &[(6, "EXECUTE has more than one fence")]);

@@ -226,6 +226,8 @@ fn file_9_the_same_plan_whatever_is_around_it() {
         (format!("`````markdown\n{WHOLE}`````\n"), 1),
         (format!("Sure!\n```markdown\n{WHOLE}\n```\n"), 2),
         (format!("~~~\n{WHOLE}\n~~~\n"), 1),
+        (format!("```markdown\nHere it is:\n\n{WHOLE}```\n"), 3),
+        (format!("```\n# no title\nls\n```\n{WHOLE}"), 4),
     ] {
         assert_eq!(parse(&text), moved(lines), "{text}");
     }
@@ -234,12 +236,13 @@ fn file_9_the_same_plan_whatever_is_around_it() {
 #[test]
 fn file_9_the_end_of_a_fence_around_everything_ends_no_file() {
     let inner = plan("### `CREATE`\n- **File Path:** a\n\n```\nx\n```\n");
-    for text in
-        [format!("```markdown\n{inner}```\n"), format!("```\n{inner}```\n\nTell me what you think!\n")]
-    {
+    let after = "\nTell me what you think!\n\n- Next: the tests\n\n### Notes\n";
+    for text in [format!("```markdown\n{inner}```\n"), format!("```\n{inner}```\n{after}")] {
         let deed = &parse(&text).actions[0].deed;
         assert!(matches!(deed, Deed::Create { content, .. } if content == "x\n"), "{text}\n{deed:?}");
     }
+    let text = format!("```markdown\n{}```\n{after}", plan("### `CHAT_WITH_USER`\n\nWhich?\n"));
+    assert_eq!(parse(&text).actions[0].deed, Deed::ChatWithUser { message: "Which?".into() });
 }
 
 #[test]
@@ -253,6 +256,8 @@ fn file_40_names_and_keys_however_they_are_dressed() {
         "### `READ`: the readme",
         "### Read",
         "   ### READ ###",
+        "###`READ`",
+        "###\u{a0}READ",
     ] {
         for line in [
             "- **Resource:** [a b.md](/a%20b.md)",
@@ -261,6 +266,13 @@ fn file_40_names_and_keys_however_they_are_dressed() {
             "**Resource:** [`a b.md`](</a b.md>)",
             "+ **resource:** a b.md",
             "- **File Path:** [a b.md](a b.md)",
+            "Resource: a b.md",
+            "1. **Resource:** a b.md",
+            "• **Resource:** **a b.md**",
+            "-\u{a0}**Resource:**\u{a0}\"a b.md\"",
+            "- **Description:** b\n    - **Resource:** a b.md",
+            "- **Resource:** a b.md\nThat is the file.",
+            "- **Resource:**\n  a b.md",
         ] {
             let deed = only(&format!("{heading}\n{line}\n"));
             assert_eq!(deed, Deed::Read { resource: Resource::File("a b.md".into()) }, "{heading} {line}");
@@ -270,6 +282,12 @@ fn file_40_names_and_keys_however_they_are_dressed() {
         let deed = only(&format!("### READ\n- **Resource:** {line}\n"));
         assert_eq!(deed, Deed::Read { resource: Resource::Url("https://x.y/z".into()) }, "{line}");
     }
+    for path in ["app/(auth)/page.tsx", "app/[id]/page.tsx", "ä/🟢.md", "a(b).c"] {
+        let deed = only(&format!("### READ\n- **Resource:** [{path}](/{path})\n"));
+        assert_eq!(deed, Deed::Read { resource: Resource::File(path.into()) });
+    }
+    let deed = only("### READ\n- **Resource:** [page](https://x.y/z_(w))\n");
+    assert_eq!(deed, Deed::Read { resource: Resource::Url("https://x.y/z_(w)".into()) });
     let deed = only("### READ\n- **Resource:** [src/\\_\\_init\\_\\_.py](/src/__init__.py)");
     assert_eq!(deed, Deed::Read { resource: Resource::File("src/__init__.py".into()) });
 }
@@ -284,6 +302,7 @@ fn file_40_find_and_replace_however_they_are_marked() {
         ("FIND:", "REPLACE:"),
         ("- **Find**:", "- **Replace**:"),
         ("##### FIND 1", "##### REPLACE 1"),
+        ("#### FIND (line 7):", "#### REPLACE WITH:"),
     ] {
         let edit = |a: &str, b: &str| format!("{find}\n```\n{a}\n```\n\n{replace}\n```\n{b}\n```\n");
         let deed = only(&format!(
@@ -309,6 +328,7 @@ fn file_9_what_a_fence_holds_is_every_byte_between() {
         ("```\n---\n# Not a title\n## Rationale\n```", "---\n# Not a title\n## Rationale\n"),
         ("``````\n### `READ`\n```\nx\n```\n``````", "### `READ`\n```\nx\n```\n"),
         ("  ```\n  a\n    b\n c\n  ```", "a\n  b\nc\n"),
+        ("\t```\n\ta\n\t\tb\n\t```", "a\n\tb\n"),
         ("```\nthe end has no line of its own\n```", "the end has no line of its own\n"),
     ] {
         let is = content(
@@ -380,6 +400,10 @@ fn file_40_commands_and_their_parameters() {
         ("- **env:** `A=1`, `B=x y`", vec![("A", "1"), ("B", "x y")]),
         ("- **env:**\n  - A=a=b\n  - `B`: `2`\n  - **C:** '3'", vec![("A", "a=b"), ("B", "2"), ("C", "3")]),
         ("- env:\n    * `A=\"kept\"`", vec![("A", "\"kept\"")]),
+        ("- **env:**\n  A=1\n  B=2 3", vec![("A", "1"), ("B", "2 3")]),
+        ("- **env:**\n- A=1\n- B=2", vec![("A", "1"), ("B", "2")]),
+        ("- **env:** A=1\n- **cwd:** [.](/)", vec![("A", "1")]),
+        ("  - **env:**\n    - A=1\n  - **cwd:** src", vec![("A", "1")]),
     ] {
         let Deed::Execute { env: is, .. } =
             only(&format!("### EXECUTE\n{env}\n\n**Command:**\n```\nls\n```"))
@@ -399,6 +423,13 @@ fn file_15_file_16_context_said_and_unsaid() {
     assert_eq!(with("").context, None);
     assert_eq!(with("## Active Context\n\n").context, Some(vec![]));
     assert_eq!(with("## Active Context\n\nNone.\n\n").context, Some(vec![]));
+    let fenced = with(
+        "## Active Context\n```\n# The code\n[+] [docs](https://x.y/z)\n[-] [a/(b).c](/a/(b).c) # why\n```\n",
+    )
+    .context
+    .unwrap();
+    let words: Vec<_> = fenced.iter().map(|change| change.what.as_str()).collect();
+    assert_eq!(words, ["https://x.y/z", "a/(b).c"]);
     let listed = with("## Active Context\n- [+] `a # b.md` # why\n- [-] c#d.md\n\n").context.unwrap();
     let words: Vec<_> =
         listed.iter().map(|change| (change.what.as_str(), change.comment.as_deref())).collect();

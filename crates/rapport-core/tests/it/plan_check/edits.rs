@@ -107,6 +107,60 @@ fn file_23_a_find_that_is_not_there_is_shown_the_closest_place() {
         EXACTLY,
         Some("--- FIND\n+++ a.rs:1\n@@ -1 +1 @@\n-let totals = price.sum();\n+let total = prices.sum();"),
     );
+    // A line that FIND leaves out is shown as that, and what is below it as there.
+    check(
+        "fn a() {\n    one();\n    // why\n    two();\n    three();\n}\nfn b() {}\n",
+        &edit("a.rs", &[("fn a() {\n    one();\n    two();\n    three();\n}", "x")]),
+        "FIND is not in a.rs; the closest place is line 1, 89 % alike",
+        EXACTLY,
+        Some(
+            "--- FIND\n+++ a.rs:1\n@@ -1,4 +1,5 @@\n fn a() {\n     one();\n+    // why\n     two();\n     three();",
+        ),
+    );
+    // A brace that is everywhere is not the place.
+    check(
+        "fn a() {\n    b();\n}\n\nfn load(path: &Path, size: u32) {\n    read_to_string(path);\n}\n",
+        &edit("a.rs", &[("fn load(path: &Path) {\n    read(path);\n}", "x")]),
+        "FIND is not in a.rs; the closest place is line 5, 79 % alike",
+        EXACTLY,
+        Some(
+            "--- FIND\n+++ a.rs:5\n@@ -1,3 +1,3 @@\n-fn load(path: &Path) {\n-    read(path);\n\
+             +fn load(path: &Path, size: u32) {\n+    read_to_string(path);\n }",
+        ),
+    );
+    // What cannot be seen in a diff is named.
+    for (text, find, hint) in [
+        (
+            "let a\u{a0}= 1;\n",
+            "let a = 1;",
+            "Only white space is different (the file has U+00A0); quote it as it is.",
+        ),
+        (
+            "let a = 1;\n",
+            "let a = \u{200b}1;",
+            "Only white space is different (FIND has U+200B); quote it as it is.",
+        ),
+        ("let a\t= 1;\n", "let a = 1;", "Only white space is different; quote it as it is."),
+        (
+            "\tif a {\n\t\tb\n",
+            "    if a {\n        b",
+            "Only the indentation is different (the file has tabs); quote it as it is.",
+        ),
+        (
+            "x\nlet a = 1;",
+            "let a = 1;\n",
+            "It is there without the blank lines at the ends of FIND; leave those out.",
+        ),
+        (
+            "let a = 1;\nx\n",
+            "let a = 1;\n\n",
+            "It is there without the blank lines at the ends of FIND; leave those out.",
+        ),
+    ] {
+        let found = problems(&edit("a.rs", &[(find, "y")]), &Made::of(&[("a.rs", text)]));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].hint, hint, "{found:?}");
+    }
     check(FILE, &edit("a.rs", &[("zzz", "x")]), "FIND is not in a.rs", EXACTLY, None);
     check("", &edit("a.rs", &[("zzz", "x")]), "FIND is not in a.rs", EXACTLY, None);
     let applied = format!("REPLACE is there already: if the edit was made before, leave it out. {EXACTLY}");
@@ -143,6 +197,22 @@ fn file_23_what_the_plan_did_before_counts() {
         problems(&format!("{made}{}{}", edit("new.rs", &[("x", "y")]), edit("new.rs", &[("x", "z")])), &none);
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].action, found[0].line), (Some(2), FIRST + 6 + 11 + 4));
+    let what =
+        "FIND is not in new.rs as the plan has made it by then; the closest place is line 1, 50 % alike";
+    assert_eq!(
+        (found[0].what.as_str(), found[0].detail.as_deref()),
+        (what, Some("--- FIND\n+++ new.rs:1\n@@ -1 +1 @@\n-x\n+y"))
+    );
+    let file = Made::of(&[("a", "one\ntwo\n")]);
+    let found = problems(&edit("a", &[("one", "two"), ("two", "2")]), &file);
+    assert_eq!(found[0].what, "FIND is in a as the plan has made it by then 2 times, on lines 1, 2");
+    // A file with two names is one file.
+    let mut linked = Made::of(&[("AGENTS.md", "x\n")]);
+    linked.links.insert("CLAUDE.md".into(), Some("AGENTS.md".into()));
+    let both =
+        |second| format!("{}{}", edit("AGENTS.md", &[("x", "y")]), edit("CLAUDE.md", &[(second, "z")]));
+    assert_eq!(problems(&both("y"), &linked), []);
+    assert_eq!(problems(&both("x"), &linked).len(), 1);
     // An edit that finds no place changes nothing, and the others are checked all the same.
     let found = problems(&format!("{made}{}", edit("new.rs", &[("a", "b"), ("x", "y"), ("q", "r")])), &none);
     assert_eq!(found.len(), 2);

@@ -11,11 +11,14 @@ use rapport_core::report::{Overall, Report};
 use super::held::Held;
 use super::seals;
 use crate::actions::OnDisk;
+use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::{PLAN, REPORT, Turn, replace};
 
 /// More problems than this are not told.
 const MOST: usize = 50;
+/// More of a line is not quoted.
+const LONGEST: usize = 100;
 
 /// What a text turned out to be.
 pub(in crate::cli) enum Checked {
@@ -38,12 +41,26 @@ pub(in crate::cli) fn check(project: &Path, text: &str) -> Result<Checked, Failu
     let plan = match ActionPlan::parse(text) {
         Ok(plan) => plan,
         Err(errors) => {
-            let problems = errors.iter().map(ToString::to_string).collect();
+            let problems = errors.iter().map(|error| quoting(text, error.line, error.to_string())).collect();
             return Ok(Checked::Bad(Faulty { plan: unread(text), problems }));
         }
     };
-    let problems: Vec<_> = validate(&plan, &OnDisk::new(project)?).iter().map(ToString::to_string).collect();
+    let found = validate(&plan, &OnDisk::new(project)?);
+    let problems: Vec<_> = found
+        .iter()
+        .map(|problem| match problem.detail {
+            Some(_) => problem.to_string(),
+            None => quoting(text, problem.line, problem.to_string()),
+        })
+        .collect();
     Ok(if problems.is_empty() { Checked::Good(plan) } else { Checked::Bad(Faulty { plan, problems }) })
+}
+
+/// What is wrong, and below it the line of the plan that it is about, so that nobody has to count.
+fn quoting(text: &str, line: usize, what: String) -> String {
+    let quoted = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim();
+    let shown: String = quoted.chars().take(LONGEST).collect();
+    if shown.is_empty() { what } else { format!("{what}\n  {line} | {shown}") }
 }
 
 /// What can be said of a text that is no plan: its first heading.
@@ -66,7 +83,7 @@ impl Faulty {
     pub(in crate::cli) fn failure(&self, what: &str) -> Failure {
         let failure = Failure::new(Code::Refused, format!("{what} cannot be carried out"));
         let told = self.problems.iter().take(MOST).flat_map(|problem| problem.lines());
-        told.fold(failure, Failure::hint)
+        told.map(safe::line).fold(failure, Failure::hint)
     }
 
     /// What the agent is told to make it again.

@@ -175,32 +175,27 @@ async fn conclude(held: &Held<'_>, mut turn: Turn, request: &Request) -> Outcome
             Checked::Good(good) => return tell(held, &turn, &good),
             Checked::Bad(faulty) => faulty,
         };
-        let failure = faulty.failure(&format!("the plan of turn {}", turn.name));
-        let Some(again) = replan(held, &turn, faulty, &plan, request, replans).await? else {
-            return Err(failure.hint("Say what to plan instead: rapport plan -m MESSAGE"));
-        };
-        turn = again;
+        turn = replan(held, &turn, faulty, &plan, request, replans).await?;
         replans += 1;
     }
 }
 
-/// Reports a plan that is not valid, and plans again where somebody consents. Gives the turn with the new plan.
-pub(in crate::cli) async fn replan(
+/// Reports a plan that is not valid, and plans again where somebody consents; fails where nobody does. Gives the turn with
+/// the new plan.
+async fn replan(
     held: &Held<'_>,
     turn: &Turn,
     faulty: Faulty,
     plan: &str,
     request: &Request,
     replans: u32,
-) -> Result<Option<Turn>, Failure> {
+) -> Result<Turn, Failure> {
     faulty.report(held, turn, Clock::system().now()).await?;
-    if replans >= MOST_REPLANS || !consents(held, turn, &faulty, request.consent).await? {
-        return Ok(None);
-    }
+    consent(held, turn, &faulty, request.consent, replans).await?;
     let message = faulty.message(plan, &original_message(held, turn)?);
     let next = held.folder.make_next(Some(turn), Clock::system().now())?;
     begin(held, &next, &Request { message, ..request.clone() }, Origin::Replan).await?;
-    Ok(Some(next))
+    Ok(next)
 }
 
 /// The same for a plan that turns out not to be valid when it is to be carried out.
@@ -211,23 +206,25 @@ pub(in crate::cli) async fn replan_from(
     plan: &str,
     request: &Request,
 ) -> Outcome {
-    let failure = faulty.failure(&format!("the plan of turn {}", turn.name));
-    match replan(held, turn, faulty, plan, request, 0).await? {
-        Some(next) => conclude(held, next, request).await,
-        None => Err(failure.hint("Say what to plan instead: rapport plan -m MESSAGE")),
-    }
+    let next = replan(held, turn, faulty, plan, request, 0).await?;
+    conclude(held, next, request).await
 }
 
-async fn consents(held: &Held<'_>, turn: &Turn, faulty: &Faulty, consent: Consent) -> Result<bool, Failure> {
+/// Fails where nobody consents. Who is asked is told the mistakes first, and not once more afterwards.
+async fn consent(held: &Held<'_>, turn: &Turn, faulty: &Faulty, consent: Consent, replans: u32) -> Outcome {
+    const INSTEAD: &str = "Say what to plan instead: rapport plan -m MESSAGE";
+    let what = format!("the plan of turn {}", turn.name);
+    let failure = faulty.failure(&what);
     match consent {
-        Consent::Given => Ok(true),
-        Consent::Ask if !asking::is_possible(held.common.json) => Ok(false),
+        Consent::Given | Consent::Ask if replans >= MOST_REPLANS => Err(failure.hint(INSTEAD)),
+        Consent::Given => Ok(()),
+        Consent::Ask if !asking::is_possible(held.common.json) => Err(failure.hint(INSTEAD)),
         Consent::Ask => {
-            say(format_args!("The plan of turn {} cannot be carried out:", turn.name))?;
-            for problem in faulty.problems.iter().flat_map(|problem| problem.lines()) {
-                say(format_args!("  {}", safe::line(problem)))?;
+            say(failure)?;
+            if asking::yes("Have it made again, with these mistakes told?").await? {
+                return Ok(());
             }
-            asking::yes("Have it made again, with these mistakes told?").await
+            Err(Failure::new(Code::Refused, format!("{what} is not made again")).hint(INSTEAD))
         }
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use rapport::actions::{Details, FileChange, OnDisk};
 use rapport_core::Deed;
-use rapport_core::check::{Contents, Kind, Project as _};
+use rapport_core::check::{Contents, Kind, Lead, Project as _};
 
 use super::{Stage, create, details, edit, overwrite, plan, told};
 
@@ -180,14 +180,26 @@ fn plans_are_checked_against_the_project_on_disk() {
         ("A.txt", Kind::Missing),
         ("c/d", Kind::Missing),
         ("a.txt/x", Kind::Missing),
-        ("way_out", Kind::LinkOut),
-        ("way_out/secret.txt", Kind::LinkOut),
     ];
     for (path, kind) in kinds {
         assert_eq!(project.exists(path), kind, "{path}");
-        assert_eq!(project.resolves_inside(path), kind != Kind::LinkOut, "{path}");
+        assert_eq!(project.follow(path), Lead::Inside(path.into()), "{path}");
     }
-    assert!(!project.resolves_inside("../x"));
+    symlink("sub", stage.path("other")).unwrap();
+    symlink("a.txt", stage.path("same.txt")).unwrap();
+    symlink("none", stage.path("dangling")).unwrap();
+    for (path, lead) in [
+        ("way_out", Lead::Outside),
+        ("way_out/secret.txt", Lead::Outside),
+        ("../x", Lead::Outside),
+        ("dangling", Lead::Nowhere),
+        ("dangling/x", Lead::Nowhere),
+        ("./same.txt", Lead::Inside("a.txt".into())),
+        ("other//new", Lead::Inside("sub/new".into())),
+        (".", Lead::Inside(String::new())),
+    ] {
+        assert_eq!(project.follow(path), lead, "{path}");
+    }
     for path in ["sub", "none", "way_out/secret.txt"] {
         assert_eq!(project.read(path), Contents::Missing, "{path}");
     }

@@ -128,7 +128,11 @@ fn a_failure_halts_the_batch_and_undo_takes_it_back() {
 fn a_plan_that_is_not_valid_is_reported_and_planned_again_with_consent() {
     let bad = plan("Bad", &[], &[], &[edit("missing.txt", "a", "b")]);
     let project = project(&[&bad, "no plan at all", &bad, &greeting()]);
-    project.plan_turn("Greet.").check(3, "missing.txt").check(3, "rapport plan -m MESSAGE");
+    project
+        .plan_turn("Greet.")
+        .check(3, "missing.txt is not there")
+        .check(3, " | ### `EDIT`")
+        .check(3, "rapport plan -m MESSAGE");
     assert!(project.turn_file("01/report.md").contains("Overall Status:** Validation Failed"));
     project.rapport(&["plan", "-m", "Greet again.", "--replan"]).check(0, "Add a greeting");
     assert_eq!(project.turn_names(), ["01", "02", "03", "04"]);

@@ -60,6 +60,9 @@ fn what_cannot_be_read_or_asked_is_said() {
     std::fs::write(project.root().join("plan.md"), "# Nothing\n").unwrap();
     project.rapport(&["execute", "plan.md", "-y"]).check(3, "this plan cannot be carried out");
     assert!(project.file("report.md").contains("Validation Failed"));
+    // Nothing in a plan moves the cursor of who is told what is wrong with it.
+    let moving = plan("Moving", &[], &[], &["### \u{1b}[2J\n".to_owned()]);
+    project.rapport_reading(&["execute", "-", "-y"], moving.as_bytes()).check(3, "␛[2J is no action");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The whole way of working in a real terminal, with each agent.
 
-use super::{create, greeting, plan, project};
+use super::{create, edit, greeting, plan, project};
 use crate::support::project::Project;
 use crate::support::pty::Pty;
 
@@ -16,6 +16,23 @@ fn second() -> String {
 fn file_28_file_33_the_whole_story_in_a_terminal() {
     let project = project(&[&greeting(), &second(), &second()]);
     story(&project);
+}
+
+/// Who is asked whether a plan that is not valid is made again is told why, once, and decides.
+#[test]
+fn a_person_decides_whether_a_plan_is_made_again() {
+    let bad = plan("Bad", &[], &[], &[edit("missing.txt", "a", "b")]);
+    let project = project(&[&bad, &bad, &greeting()]);
+    let mut terminal = project.terminal(&["plan", "-m", "Greet."], 100, 30);
+    terminal.wait_for("missing.txt is not there");
+    terminal.wait_for("Have it made again, with these mistakes told? (y)es / (n)o ›");
+    terminal.send("y\n");
+    terminal.wait_until("asked again", |text| text.matches("Have it made again").count() == 2);
+    terminal.send("n\n");
+    terminal.wait_for("the plan of turn 02 is not made again");
+    terminal.wait_for("left 3");
+    assert_eq!(terminal.text().matches("missing.txt is not there").count(), 2, "{}", terminal.text());
+    assert_eq!(project.turn_names(), ["01", "02"]);
 }
 
 /// new, plan, modify (uncheck one of three), preview, run, report, resume, plan again, branch, tree, undo.
