@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use rapport_core::Refusal;
 use serde_json::json;
 
+use crate::channels::terminal::safe;
 use crate::config::ConfigError;
 use crate::engine::GatewayError;
 use crate::stores::StoreError;
@@ -77,7 +78,8 @@ impl Failure {
             let error = json!({ "code": self.code as u8, "message": self.message, "hints": self.hints });
             json!({ "error": error }).to_string()
         } else {
-            self.to_string()
+            // Messages quote plans, files and arguments.
+            safe::lines(&self.to_string()).join("\n")
         };
         // Where not even this can be written, the exit code has to say it.
         let _ = writeln!(io::stderr(), "{words}");
