@@ -76,7 +76,7 @@ pub(super) async fn run(
 
 impl Sitting<'_> {
     async fn decide(mut self, problems: &[String]) -> Result<Verdict, ReviewError> {
-        self.print(&summary(self.plan, problems))?;
+        self.print(&summary(self.plan, problems, live::size().columns))?;
         self.discard()?;
         let mut checklist = Checklist::new(self.plan, self.look, live::size());
         loop {
