@@ -19,17 +19,18 @@ use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::{REPORT, replace, text};
+use crate::turns::{REPORT, memos, replace, text};
 use crate::wiring::Place;
 
 /// Review a plan and run what you approve, outside of any session
 ///
 /// The plan comes from a file, from standard input, or from the clipboard. It is checked, shown, run as far as you approve,
 /// and reported in report.md in the current directory. What it did to files can be taken back with `rapport undo`.
+/// Memos are kept for all sessions; Active Context is for the next turn of a session, and means nothing here.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport execute plan.md
-  rapport execute -y plan.md            run all of it, after it was checked, without asking
+  rapport execute -y plan.md            run all of it without asking
   rapport execute                       the plan is in the clipboard
   cat plan.md | rapport execute - -y
 
@@ -71,6 +72,10 @@ fn source(args: &Args) -> Result<(String, String), Failure> {
             let file = std::fs::File::open(path).map_err(|error| {
                 Failure::new(Code::Usage, format!("cannot read the plan {}: {error}", path.display()))
             })?;
+            if path.is_dir() {
+                let what = format!("cannot read the plan {}: it is a directory", path.display());
+                return Err(Failure::new(Code::Usage, what));
+            }
             let name = path.display().to_string();
             Ok((typed::all(file, &format!("the plan {name}"))?, name))
         }
@@ -117,7 +122,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     async fn run(&self, source: &str, yes: bool) -> Outcome {
-        let plan = match checking::check(&self.place.project, source)? {
+        let plan = match checking::check(&self.place.project, &self.name, source)? {
             Checked::Good(plan) => plan,
             Checked::Bad(faulty) => {
                 let status = Overall::ValidationFailed;
@@ -129,6 +134,12 @@ impl Job<'_> {
                 return Err(faulty.failure("this plan").hint(format!("The report is in {}", path.display())));
             }
         };
+        if !plan.memos.is_empty() {
+            // Before anything is done, rather than when only this is left to do.
+            memos::read(&config::memos(&self.place.project))?;
+        }
+        // What the next turn is to be shown means nothing where there is none; nobody is asked about it.
+        let plan = ActionPlan { context: None, ..plan };
         let selection = match self.verdict(&plan, yes).await? {
             Verdict::Approve(selection) | Verdict::Run(selection) => selection,
             Verdict::Skip => {
@@ -141,7 +152,7 @@ impl Job<'_> {
                     safe::line(&path.display().to_string())
                 ));
             }
-            Verdict::Quit => return say("Nothing was done."),
+            Verdict::Quit => return Err(approving::left()),
         };
         self.carry_out(&plan, &selection).await
     }
@@ -174,6 +185,9 @@ impl Job<'_> {
         let ran = batch.run(&choices, &hands, &mut |live| screen.show(&live), &stop).await;
         signals.abort();
         let ran = ran.map_err(|error| running::failed(&error))?;
+        if !ran.unfinished {
+            memos::apply(&config::memos(&self.place.project), &approved.memos_of(plan))?;
+        }
         let report = reporting::report(plan, &self.name, &approved, &ran);
         let written = self.write(&report)?;
         self.tell(&report, &written)?;

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rapport_core::ActionPlan;
 use rapport_core::report::{Overall, Report};
-use rapport_core::{ActionPlan, Change};
 
 use super::batches::{self, Approved, BatchDir, batch_of};
 use super::checking::{self, Checked};
@@ -45,10 +45,14 @@ pub(in crate::cli) async fn approve(
         return take_up(held, turn, batch, approval).await;
     }
     let source = text(&turn.file(PLAN))?.unwrap_or_default();
-    let plan = match checking::check(&held.place.project, &source)? {
+    let plan = match checking::check(&held.place.project, PLAN, &source)? {
         Checked::Good(plan) => plan,
         Checked::Bad(faulty) => return drafting::replan_from(held, turn, faulty, &source, request).await,
     };
+    if !plan.memos.is_empty() {
+        // Before anything is done, rather than when only this is left to do.
+        memos::read(&config::memos(&held.place.project))?;
+    }
     match verdict(held, &plan, approval).await? {
         Verdict::Approve(selection) | Verdict::Run(selection) => {
             let path = batches::next_of(held.place, &held.folder, turn)?;
@@ -57,10 +61,13 @@ pub(in crate::cli) async fn approve(
             carry_out(held, turn, &plan, path, &approved, Course::Begin).await
         }
         Verdict::Skip => skip(held, turn, &plan, request).await,
-        Verdict::Quit => {
-            say(format_args!("Nothing was done. Go on with: rapport resume --session {}", held.folder.id))
-        }
+        Verdict::Quit => Err(left().hint(format!("Go on with: rapport resume --session {}", held.folder.id))),
     }
+}
+
+/// How it is told that the person left the review.
+pub(in crate::cli) fn left() -> Failure {
+    Failure::new(Code::Interrupted, "left; nothing was done")
 }
 
 async fn verdict(held: &Held<'_>, plan: &ActionPlan, approval: Approval) -> Result<Verdict, Failure> {
@@ -94,7 +101,11 @@ pub(in crate::cli) async fn ask(
 
 /// Nothing of it is done; the person says what to plan instead (FILE-31).
 async fn skip(held: &Held<'_>, turn: &Turn, plan: &ActionPlan, request: &Request) -> Outcome {
-    let message = asking::message().await;
+    let message = match asking::message().await {
+        // Who leaves instead has not decided: the plan still waits.
+        Err(failure) if failure.code == Code::Interrupted => return Err(failure),
+        message => message,
+    };
     let mut report =
         Report::nothing_done(plan, PLAN, Overall::Skipped, "the plan was skipped", Clock::system().now());
     report.message = message.as_ref().ok().cloned();
@@ -234,14 +245,7 @@ async fn conclude(
     approved: &Approved,
     ran: &Ran,
 ) -> Result<Report, Failure> {
-    let kept: Vec<&Change> = plan
-        .memos
-        .iter()
-        .zip(&approved.memos)
-        .filter(|(_, left)| left.is_none())
-        .map(|(memo, _)| memo)
-        .collect();
-    memos::apply(&config::memos(&held.place.project), &kept)?;
+    memos::apply(&config::memos(&held.place.project), &approved.memos_of(plan))?;
     let report = reporting::report(plan, PLAN, approved, ran);
     replace(&turn.file(REPORT), report.to_string().as_bytes())?;
     seals::seal_turn(held, turn).await?;

@@ -11,14 +11,18 @@ use crate::error::{Code, Failure};
 /// Asks for a line. `None` where nothing more can be typed.
 pub(in crate::cli) async fn line(prompt: &str) -> Result<Option<String>, Failure> {
     show(prompt)?;
-    typed_in(|| {
+    let typed = typed_in(|| {
         let mut line = String::new();
         match io::stdin().read_line(&mut line)? {
             0 => Ok(None),
             _ => Ok(Some(line.trim().to_owned())),
         }
     })
-    .await
+    .await?;
+    if typed.is_none() {
+        show("\n")?;
+    }
+    Ok(typed)
 }
 
 /// Asks a question that is answered by yes or no. Anything else is no.
@@ -29,14 +33,14 @@ pub(in crate::cli) async fn yes(question: &str) -> Result<bool, Failure> {
 
 /// Asks for a message to the agent, of as many lines as it takes.
 pub(in crate::cli) async fn message() -> Result<String, Failure> {
-    show("What next? (Type your message, then press Enter twice to submit)\n")?;
+    show("What next? (Type your message; two empty lines or Ctrl-D end it, Ctrl-C leaves)\n")?;
     let message = typed_in(|| typed::until_blank(io::stdin().lock(), "this message").map(Some)).await?;
     message.filter(|message| !message.trim().is_empty()).ok_or_else(no_message)
 }
 
 /// Whether somebody can be asked here.
 pub(in crate::cli) fn is_possible(as_json: bool) -> bool {
-    screen::is_interactive() && !as_json
+    screen::is_terminal() && !as_json
 }
 
 /// How it is told that there is no message.
@@ -60,6 +64,9 @@ async fn typed_in<T: Send + 'static>(
     std::thread::spawn(move || send.send(read()));
     tokio::select! {
         typed = receive => typed.unwrap_or(Ok(None)),
-        () = stop.received() => Err(Failure::new(Code::Interrupted, "left; everything is as it was")),
+        () = stop.received() => {
+            show("\n")?;
+            Err(Failure::new(Code::Interrupted, "left; everything is as it was"))
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
+use rapport_core::{ActionPlan, Change};
 use serde::{Deserialize, Serialize};
 
 use crate::actions::journal::{Fact, Journal};
@@ -56,6 +57,12 @@ impl From<&Selection> for Approved {
 }
 
 impl Approved {
+    /// The changes of a plan's memos that are to be made.
+    pub(in crate::cli) fn memos_of<'a>(&self, plan: &'a ActionPlan) -> Vec<&'a Change> {
+        let memos = plan.memos.iter().zip(&self.memos);
+        memos.filter(|(_, left)| left.is_none()).map(|(memo, _)| memo).collect()
+    }
+
     /// Keeps it beside the journal of its batch.
     pub(in crate::cli) fn keep(&self, batch: &Path) -> Outcome {
         fs::create_dir_all(batch).map_err(io_error("create the directory", batch))?;

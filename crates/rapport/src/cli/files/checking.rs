@@ -33,17 +33,28 @@ pub(in crate::cli) struct Faulty {
     pub(in crate::cli) problems: Vec<String>,
 }
 
-/// Looks whether a text is a plan that can be carried out in this project, as it is now.
-pub(in crate::cli) fn check(project: &Path, text: &str) -> Result<Checked, Failure> {
+/// Looks whether a text is a plan that can be carried out in this project, as it is now. Problems are told with the name
+/// that it has.
+pub(in crate::cli) fn check(project: &Path, name: &str, text: &str) -> Result<Checked, Failure> {
     let plan = match ActionPlan::parse(text) {
         Ok(plan) => plan,
         Err(errors) => {
-            let problems = errors.iter().map(ToString::to_string).collect();
+            let problems = errors.iter().map(|error| named(name, error)).collect();
             return Ok(Checked::Bad(Faulty { plan: unread(text), problems }));
         }
     };
-    let problems: Vec<_> = validate(&plan, &OnDisk::new(project)?).iter().map(ToString::to_string).collect();
+    let found = validate(&plan, &OnDisk::new(project)?);
+    let problems: Vec<_> = found.iter().map(|problem| named(name, problem)).collect();
     Ok(if problems.is_empty() { Checked::Good(plan) } else { Checked::Bad(Faulty { plan, problems }) })
+}
+
+/// A problem with the plan's own name instead of the one that turns have.
+fn named(name: &str, problem: &impl ToString) -> String {
+    let told = problem.to_string();
+    match told.strip_prefix(PLAN) {
+        Some(rest) => format!("{name}{rest}"),
+        None => told,
+    }
 }
 
 /// What can be said of a text that is no plan: its first heading.

@@ -109,8 +109,13 @@ impl Hands for AloneHands<'_> {
             for line in safe::lines(message) {
                 println!("{line}");
             }
-            let words = asking::line("› ").await.map_err(|failure| failure.message)?;
-            words.ok_or_else(|| "nobody answered".to_owned())
+            loop {
+                let words = asking::line("› ").await.map_err(|failure| failure.message)?;
+                match words.ok_or_else(|| "nobody answered".to_owned())? {
+                    empty if empty.is_empty() => {}
+                    words => return Ok(words),
+                }
+            }
         })
     }
 

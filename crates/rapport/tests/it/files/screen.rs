@@ -73,8 +73,17 @@ fn file_31_file_32_skip_and_quit() {
     let mut terminal = project.terminal(&["resume"], 100, 30);
     terminal.wait_for("(q)uit ›");
     terminal.send("q");
-    terminal.wait_for("Nothing was done.");
-    terminal.wait_for("left 0");
+    terminal.wait_for("rapport: left; nothing was done");
+    terminal.wait_for("Go on with: rapport resume --session");
+    terminal.wait_for("left 130");
+    assert!(!project.folder().join("01/report.md").exists());
+    // Leaving where the message is asked for leaves the plan as well.
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("s");
+    terminal.wait_for("What next?");
+    terminal.send("\x03");
+    terminal.wait_for("left; everything is as it was");
     assert!(!project.folder().join("01/report.md").exists());
     let mut terminal = project.terminal(&["resume"], 100, 30);
     terminal.wait_for("(q)uit ›");
@@ -90,6 +99,42 @@ fn file_31_file_32_skip_and_quit() {
     );
     assert_eq!(project.changes(), Vec::<String>::new());
     assert!(project.turn_file("02/_context.log").contains("Rather say goodbye."));
+}
+
+// FILE-19: it is told before somebody writes a message that would be refused, and lost.
+#[test]
+fn file_19_no_editor_is_opened_for_a_message_that_cannot_be_sent() {
+    let project = project(&[&greeting()]).set("EDITOR", "echo opened; false");
+    let mut terminal = project.terminal(&["plan", "-m"], 100, 30);
+    terminal.wait_for("opened");
+    terminal.wait_for("left 1");
+    project.plan_turn("Greet.").check(0, "");
+    let mut terminal = project.terminal(&["plan", "-m"], 100, 30);
+    terminal.wait_for("the plan of turn 01 must be executed first");
+    terminal.wait_for("left 3");
+    assert!(!terminal.text().contains("opened"), "{}", terminal.text());
+}
+
+// FILE-28, FILE-33: where only lines can be typed, the same is asked by lines, and nothing moves the cursor.
+#[test]
+fn file_28_file_33_a_dumb_terminal_is_asked_by_lines() {
+    let project = project(&[&greeting(), &second()]).set("TERM", "dumb");
+    project.plan_turn("Greet.").check(0, "");
+    let mut terminal = project.terminal(&["resume"], 100, 50);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("m\n");
+    terminal.wait_for("5 [✅] EXECUTE: cat hello.txt");
+    terminal.send("5\n");
+    terminal.wait_for("5 [ ]  EXECUTE: cat hello.txt");
+    terminal.send("r\n");
+    terminal.wait_for("2 of 3 actions done");
+    terminal.wait_for("left 0");
+    assert!(!terminal.raw().contains(&0x1b), "no control characters");
+    let mut terminal = project.terminal(&["resume"], 100, 50);
+    terminal.wait_for("What next?");
+    terminal.send("Say goodbye.\n\n\n");
+    terminal.wait_for("▶ Reviewing Plan: \"Say goodbye\"");
+    terminal.wait_for("left 0");
 }
 
 /// A failure in a terminal offers to take everything back.
