@@ -13,8 +13,7 @@ use crate::stores::StoreError;
 use crate::turns::TurnError;
 
 /// What holds where something cannot be stored.
-pub(crate) const KEPT: &str =
-    "Nothing that was confirmed is lost. Once it can be written again, go on from there.";
+pub(crate) const KEPT: &str = "Nothing that was confirmed is lost. Once that is mended, go on from there.";
 
 /// How a command ended, for scripts. `docs/commands.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -78,8 +78,8 @@ fn show(check: &Check) -> Outcome {
         State::Bad => "bad    ",
     };
     say(format_args!("{mark}  {:<9} {}", check.name, check.found))?;
-    let advice = check.advice.iter().flat_map(|advice| advice.lines());
-    advice.map(|line| say(format_args!("                   {line}"))).collect()
+    let mut advice = check.advice.iter().flat_map(|advice| advice.lines());
+    advice.try_for_each(|line| say(format_args!("                   {line}")))
 }
 
 fn settings(place: &Place) -> Check {

@@ -101,7 +101,7 @@ pub(in crate::cli) async fn ask(
 
 /// Nothing of it is done; the person says what to plan instead (FILE-31).
 async fn skip(held: &Held<'_>, turn: &Turn, plan: &ActionPlan, request: &Request) -> Outcome {
-    let message = match asking::message().await {
+    let message = match asking::message(held.common).await {
         // Who leaves instead has not decided: the plan still waits.
         Err(failure) if failure.code == Code::Interrupted => return Err(failure),
         message => message,

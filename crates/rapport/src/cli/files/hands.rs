@@ -109,13 +109,8 @@ impl Hands for AloneHands<'_> {
             for line in safe::lines(message) {
                 println!("{line}");
             }
-            loop {
-                let words = asking::line("› ").await.map_err(|failure| failure.message)?;
-                match words.ok_or_else(|| "nobody answered".to_owned())? {
-                    empty if empty.is_empty() => {}
-                    words => return Ok(words),
-                }
-            }
+            let words = asking::words(self.common, "Your reply").await.map_err(|failure| failure.message)?;
+            words.ok_or_else(|| "nobody answered".to_owned())
         })
     }
 

@@ -68,12 +68,13 @@ fn file_40_a_message_outside_of_a_session_waits_for_words() {
     let chat = "### `CHAT_WITH_USER`\n\n- **Description:** Ask.\n\nShip it today?\n".to_owned();
     std::fs::write(project.root().join("plan.md"), plan("Ask", &[], &[], &[chat])).unwrap();
     let mut terminal = project.terminal(&["execute", "-y", "plan.md"], 100, 30);
-    terminal.wait_until("the question", |screen| screen.contains("Ship it today?") && screen.ends_with('›'));
-    terminal.send("\n");
-    terminal.wait_until("the question again", |screen| screen.ends_with("›\n›"));
-    terminal.send("Tomorrow\n");
+    terminal.wait_for("Ship it today?");
+    terminal.wait_for("enter send");
+    terminal.send("\r\x1b[200~Tomorrow.\n\n\nEarly.\x1b[201~");
+    terminal.wait_for("Early.");
+    terminal.send("\r");
     terminal.wait_for("left 0");
-    assert!(project.file("report.md").contains("Tomorrow"), "{}", project.file("report.md"));
+    assert!(project.file("report.md").contains("Tomorrow.\n\n\nEarly."), "{}", project.file("report.md"));
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn story(project: &Project) {
 
     let mut terminal = project.terminal(&["resume"], 100, 30);
     terminal.wait_for("What next?");
-    terminal.send("Say goodbye too.\n\n\n");
+    terminal.send("Say goodbye too.\r");
     terminal.wait_for("Say goodbye");
     terminal.wait_for("left 0");
     assert_eq!(project.turn_names(), ["01", "02"]);
@@ -89,7 +89,7 @@ fn file_31_file_32_skip_and_quit() {
     terminal.wait_for("(q)uit ›");
     terminal.send("s");
     terminal.wait_for("What next?");
-    terminal.send("Rather say goodbye.\n\n\n");
+    terminal.send("Rather say goodbye.\r");
     terminal.wait_for("▶ Reviewing Plan: \"Say goodbye\"");
     terminal.wait_for("left 0");
     let report = project.turn_file("01/report.md");
@@ -99,6 +99,35 @@ fn file_31_file_32_skip_and_quit() {
     );
     assert_eq!(project.changes(), Vec::<String>::new());
     assert!(project.turn_file("02/_context.log").contains("Rather say goodbye."));
+}
+
+// FILE-26: a message is one text, however it is pasted; no line of it is left for the shell to run.
+#[test]
+fn file_26_what_is_pasted_is_one_message() {
+    let project = project(&[&greeting()]);
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("What next?");
+    terminal.wait_for("enter send");
+    terminal.send("\r\x1b[200~Greet:\r\n\r\n\r\n\x1b[31mtouch made-by-the-shell\n\n\n\x1b[201~");
+    terminal.wait_for("touch made-by-the-shell");
+    terminal.send(" twice");
+    terminal.wait_for("twice");
+    terminal.send("\r");
+    terminal.wait_for("▶ Reviewing Plan");
+    terminal.wait_for("left 0");
+    let told = project.turn_file("01/_context.log");
+    assert!(told.contains("Greet:\n\n\n[31mtouch made-by-the-shell\n\n\n twice"), "{told}");
+    assert_eq!(project.changes(), Vec::<String>::new());
+    // Ctrl-C and, where nothing is written, Ctrl-D leave.
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    for keys in ["x\x03", "\x04"] {
+        let mut terminal = project.terminal(&["resume"], 100, 30);
+        terminal.wait_for("enter send");
+        terminal.send(keys);
+        terminal.wait_for("rapport: left; everything is as it was");
+        terminal.wait_for("left 130");
+        assert!(!terminal.is_cursor_hidden());
+    }
 }
 
 // FILE-19: it is told before somebody writes a message that would be refused, and lost.

@@ -150,7 +150,7 @@ impl Sitting<'_> {
                 Happening::Key(key) if is_suspending(key) => {
                     self.write("", &Line::empty(), "\r\n")?;
                     drop((keys, raw));
-                    lending::suspend()?;
+                    live::suspend()?;
                     (raw, keys) = (Raw::enter()?, lending::fresh_keys());
                     self.write("\r", &summary::prompt(), " ")?;
                 }
