@@ -6,14 +6,14 @@ use std::io::{self, Write as _};
 use rapport_core::Refusal;
 use serde_json::json;
 
+use crate::channels::terminal::safe;
 use crate::config::ConfigError;
 use crate::engine::GatewayError;
 use crate::stores::StoreError;
 use crate::turns::TurnError;
 
 /// What holds where something cannot be stored.
-pub(crate) const KEPT: &str =
-    "Nothing that was confirmed is lost. Once it can be written again, go on from there.";
+pub(crate) const KEPT: &str = "Nothing that was confirmed is lost. Once that is mended, go on from there.";
 
 /// How a command ended, for scripts. `docs/commands.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,8 @@ impl Failure {
             let error = json!({ "code": self.code as u8, "message": self.message, "hints": self.hints });
             json!({ "error": error }).to_string()
         } else {
-            self.to_string()
+            // Messages quote plans, files and arguments.
+            safe::lines(&self.to_string()).join("\n")
         };
         // Where not even this can be written, the exit code has to say it.
         let _ = writeln!(io::stderr(), "{words}");

@@ -75,12 +75,18 @@ impl Place {
                 .hint("Say where Rapport may keep its files: export RAPPORT_HOME=DIR")
         })?;
         let project = match &common.project {
-            Some(directory) => directory.canonicalize().map_err(|error| {
-                Failure::new(
-                    Code::Usage,
-                    format!("cannot use {} as the project: {error}", directory.display()),
-                )
-            })?,
+            Some(directory) => {
+                let refused = |why: &dyn std::fmt::Display| {
+                    let what = format!("cannot use {} as the project: {why}", directory.display());
+                    Failure::new(Code::Usage, what)
+                        .hint("Name a directory that is there: rapport --project DIR ...")
+                };
+                let found = directory.canonicalize().map_err(|error| refused(&error))?;
+                if !found.is_dir() {
+                    return Err(refused(&"it is not a directory"));
+                }
+                found
+            }
             None => {
                 let here = env::current_dir().map_err(|error| {
                     Failure::new(Code::Usage, format!("the current directory is gone: {error}"))

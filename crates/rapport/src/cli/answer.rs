@@ -19,13 +19,13 @@ use crate::wiring::Place;
 /// values choose several options. The first answer to a question wins; later ones are told so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  rapport answer 20260124-add-auth JWT                     the only open question
-  rapport answer add-auth --question q2 Google GitHub      several options of a question by name
-  rapport answer add-auth --question q3 2                  an option by its number
-  rapport answer add-auth --question q3 --text \"42\"        exactly these words
-  rapport answer add-auth confirm                          start the work with the plan as it is
-  rapport answer add-auth --question q1 --edit Session     change an answer before the plan is confirmed
-  rapport answer add-auth --back                           open the question before once more")]
+  rapport answer 20260124-add-auth JWT          the only open question
+  rapport answer add-auth -q q2 Google GitHub   several options of a question
+  rapport answer add-auth -q q3 2               an option by its number
+  rapport answer add-auth -q q3 --text \"42\"     exactly these words
+  rapport answer add-auth confirm               start the work with this plan
+  rapport answer add-auth -q q1 --edit Session  change an answer
+  rapport answer add-auth --back                open the question before again")]
 pub(super) struct Args {
     /// The session: its name, or a part of it that no other has
     session: String,

@@ -31,7 +31,7 @@ const NAME: usize = 48;
 /// agent up to there. The session it comes from is not touched, and may be running.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  rapport branch 02                         another try of turn 02 of the newest session of files
+  rapport branch 02                         another try of turn 02
   rapport branch 20260124-add-auth --at q2
   rapport answer add-auth-branch --question q2 Passwords
   rapport run --resume add-auth-branch")]

@@ -25,8 +25,8 @@ const TASK: &str = "add a greeting";
 /// itself and says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  rapport demo                            answer as you like; without a terminal the demo answers itself
-  rapport demo --auto --keep              watch it, and look at the repository afterwards
+  rapport demo                            answer as you like
+  rapport demo --auto --keep              watch it, keep the repository
   rapport demo --scenario story.yaml      play a story of your own")]
 pub(super) struct Args {
     /// Play this scenario instead (docs/formats/scenario.md)

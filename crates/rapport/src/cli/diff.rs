@@ -19,9 +19,11 @@ use crate::wiring::Place;
   rapport diff 02 02-branch-01
   rapport diff --session add-auth 01 02 --json")]
 pub(super) struct Args {
-    /// A turn
+    /// A turn (02)
+    #[arg(value_name = "TURN")]
     one: String,
-    /// Another one
+    /// The turn to compare it with (02-branch-01)
+    #[arg(value_name = "TURN")]
     other: String,
     /// The session (default: the one the current directory is in, else the newest)
     #[arg(long, value_name = "SESSION")]
@@ -82,7 +84,10 @@ fn compare(one: &str, other: &str) -> Outcome {
         return say(format_args!("  the same in both ({} lines)", one.lines().count()));
     }
     let diff = TextDiff::from_lines(one, other);
-    for group in diff.grouped_ops(2) {
+    for (place, group) in diff.grouped_ops(2).iter().enumerate() {
+        if place > 0 {
+            say("  ⋮")?;
+        }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             let sign = match change.tag() {
                 ChangeTag::Delete => '-',

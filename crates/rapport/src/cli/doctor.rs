@@ -26,8 +26,9 @@ use crate::wiring::{self, Place};
 pub(super) struct Args {}
 
 /// How to get an agent.
-pub(super) const GET_AN_AGENT: &str = "Install Claude Code with: npm install -g @anthropic-ai/claude-code   \
-    or name another with agent.command   or try without: rapport run --agent rehearsal \"add a greeting\"";
+pub(super) const GET_AN_AGENT: &str = "Install Claude Code with: npm install -g @anthropic-ai/claude-code
+or name another with agent.command in config.yaml,
+or try the scripted one: rapport run --agent rehearsal \"add a greeting\"";
 
 #[derive(Serialize)]
 struct Check {
@@ -77,7 +78,8 @@ fn show(check: &Check) -> Outcome {
         State::Bad => "bad    ",
     };
     say(format_args!("{mark}  {:<9} {}", check.name, check.found))?;
-    check.advice.as_ref().map_or(Ok(()), |advice| say(format_args!("                   {advice}")))
+    let mut advice = check.advice.iter().flat_map(|advice| advice.lines());
+    advice.try_for_each(|line| say(format_args!("                   {line}")))
 }
 
 fn settings(place: &Place) -> Check {

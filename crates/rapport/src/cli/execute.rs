@@ -27,10 +27,11 @@ use crate::wiring::Place;
 ///
 /// The plan comes from a file, from standard input, or from the clipboard. It is checked, shown, run as far as you approve,
 /// and reported in report.md in the current directory. What it did to files can be taken back with `rapport undo`.
+/// Memos are kept for all sessions; Active Context is for the next turn of a session, and means nothing here.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport execute plan.md
-  rapport execute -y plan.md            run all of it, after it was checked, without asking
+  rapport execute -y plan.md            run all of it without asking
   rapport execute                       the plan is in the clipboard
   cat plan.md | rapport execute - -y
 
@@ -73,6 +74,10 @@ fn source(args: &Args) -> Result<(String, String), Failure> {
             let file = std::fs::File::open(path).map_err(|error| {
                 Failure::new(Code::Usage, format!("cannot read the plan {}: {error}", path.display()))
             })?;
+            if path.is_dir() {
+                let what = format!("cannot read the plan {}: it is a directory", path.display());
+                return Err(Failure::new(Code::Usage, what));
+            }
             let name = path.display().to_string();
             Ok((typed::all(file, &format!("the plan {name}"))?, name))
         }
@@ -133,7 +138,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     async fn run(&self, source: &str, yes: bool) -> Outcome {
-        let plan = match checking::check(&self.place.project, source)? {
+        let plan = match checking::check(&self.place.project, &self.name, source)? {
             Checked::Good(plan) => plan,
             Checked::Bad(faulty) => {
                 let status = Overall::ValidationFailed;
@@ -145,6 +150,12 @@ impl Job<'_> {
                 return Err(faulty.failure("this plan").hint(format!("The report is in {}", path.display())));
             }
         };
+        if !plan.memos.is_empty() {
+            // Before anything is done, rather than when only this is left to do.
+            memos::read(&config::memos(&self.place.project))?;
+        }
+        // What the next turn is to be shown means nothing where there is none; nobody is asked about it.
+        let plan = ActionPlan { context: None, ..plan };
         let selection = match self.verdict(&plan, yes).await? {
             Verdict::Approve(selection) | Verdict::Run(selection) => selection,
             Verdict::Skip => {
@@ -157,7 +168,7 @@ impl Job<'_> {
                     safe::line(&path.display().to_string())
                 ));
             }
-            Verdict::Quit => return say("Nothing was done."),
+            Verdict::Quit => return Err(approving::left()),
         };
         self.carry_out(&plan, &selection).await
     }
@@ -192,7 +203,9 @@ impl Job<'_> {
         let ran = batch.run(&choices, &hands, &mut |live| screen.show(&live), &stop).await;
         signals.abort();
         let ran = ran.map_err(|error| running::failed(&error))?;
-        approved.remember(self.place, plan)?;
+        if !ran.unfinished {
+            approved.remember(self.place, plan)?;
+        }
         let mut report = reporting::report(plan, &self.name, &approved, &ran);
         for judged in report.context.iter_mut().flatten() {
             let reason = "the plan belongs to no session, so there is no next turn".to_owned();

@@ -98,7 +98,13 @@ fn words(fact: &Event) -> String {
         }
         Event::PlanProposed { goal, description, .. } => format!("a plan is proposed: {goal}/{description}"),
         Event::PlanSaved { path, .. } => format!("the plan is saved to {path}"),
-        Event::TurnEnded { turn, result } => format!("turn {turn} ends: {result}"),
+        // The text of a plan fills pages, and is in its own file.
+        Event::TurnEnded { turn, result } => {
+            let result = result.trim();
+            let first = result.lines().next().unwrap_or_default();
+            let more = if first.len() < result.len() { " …" } else { "" };
+            format!("turn {turn} ends: {first}{more}")
+        }
         Event::Failed { reason } => format!("failed: {reason}"),
         Event::Restarted { by } => format!("restarted by {by}"),
         Event::Reported { changes: Some(changes) } => {

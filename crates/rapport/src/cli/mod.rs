@@ -51,30 +51,40 @@ pub struct Cli {
 }
 
 const EXAMPLES: &str = "Examples:
-  rapport demo                                    see the whole story, without any account
-  rapport run \"add a greeting to the start page\"  clarify, plan, confirm, work, report
-  rapport plan idea.md --as progress --adaptive   a plan in progress.md, after a few questions
-  rapport new add-auth                            a session of files: plan, review, run, report
-  rapport status                                  what waits, and for whom
-  rapport answer 20260124-add-a-greeting English  answer from any terminal
-  rapport run --resume 20260124-add-a-greeting    go on after an interruption
-  rapport serve                                   the same in Telegram: see docs/telegram.md
+  rapport demo                           see it all, without an account
+  rapport run \"add a greeting\"           clarify, plan, confirm, work, report
+  rapport status                         what waits, and for whom
+  rapport answer add-a-greeting English  answer from any terminal
+  rapport run --resume add-a-greeting    go on after an interruption
+  rapport plan idea.md --as progress     a plan of phases, in progress.md
+  rapport serve                          the same in Telegram: docs/telegram.md
+
+Turn by turn, as files:
+  rapport new add-auth                   a session of files
+  rapport plan -m \"Add a login page\"     the agent proposes; nothing is done
+  rapport resume                         review it, run what you approve
+  rapport undo                           take back what that did to files
+  rapport branch 02; rapport log --tree  another way from the same point
 
 Exit codes:
-  0 done   1 trouble   2 wrong usage   3 refused   4 no such session   5 held by another process
-  6 log cannot be read or written   7 the agent failed   8 cancelled   130 stopped, can be resumed";
+  0 done   1 trouble   2 wrong usage   3 refused   4 no such session
+  5 held by another process   6 log cannot be read or written
+  7 the agent failed   8 cancelled   130 stopped, can be resumed";
+
+const EVERYWHERE: &str = "Options of every command";
 
 /// What every command takes.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Common {
     /// Print JSON for scripts instead of words for people
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub json: bool,
     /// The project's directory (default: the one around the current directory)
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     pub project: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    /// When to use colour: auto (on a terminal, unless NO_COLOR is set), always, never
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = EVERYWHERE,
+        hide_possible_values = true, hide_default_value = true)]
     pub color: When,
 }
 

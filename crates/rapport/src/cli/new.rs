@@ -23,7 +23,7 @@ use crate::wiring::Place;
 #[command(after_help = "Examples:
   rapport new add-user-auth
   rapport plan -m \"Add a login page\"       then the agent plans the first turn
-  rapport resume                           and you review and run what you approve
+  rapport resume                           review it, run what you approve
 
 docs/files.md tells how to work this way.")]
 pub(super) struct Args {

@@ -28,27 +28,29 @@ use crate::wiring::Place;
 /// `rapport run --resume`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  rapport plan -m \"Add a login page\"                          the next turn of the newest session (rapport new)
-  rapport plan -m \"Add a login page\" --dry-run                what the agent would be shown
-  git log -1 --format=%B | rapport plan -m -
-  rapport plan \"a todo app\" --as progress                     it assumes what is not said
-  rapport plan \"a todo app\" --as progress --adaptive          it may ask first
-  rapport plan idea.md --as progress --mode gsd               the idea is in a file
+  rapport plan -m \"Add a login page\"               the next turn
+  rapport plan -m \"Add a login page\" --dry-run     what it would be shown
+  rapport plan -m                                  write the message in $EDITOR
+  git log -1 --format=%B | rapport plan -m -       or pipe it in
+
+  rapport plan \"a todo app\" --as progress          it assumes what is not said
+  rapport plan idea.md --as progress --adaptive    it may ask first
+  rapport plan idea.md --as progress --mode gsd    backwards from the goal
   rapport plan idea.md --as progress --out docs/progress.md
-  rapport plan idea.md --as progress --force                  replace progress.md, but keep sections of your own
+  rapport plan idea.md --as progress --force       replace what is there
   git log -1 --format=%B | rapport plan - --as progress
 
-The file is described in docs/formats/progress.md.")]
+docs/files.md tells of turns, docs/formats/progress.md of progress files.")]
 pub(super) struct Args {
     /// The idea: a file if there is one of that name, else these words; "-" reads it from standard input
-    #[arg(required_unless_present = "message", value_name = "IDEA")]
+    #[arg(value_name = "IDEA")]
     idea: Vec<OsString>,
     /// What the next turn of a session of files is about; "-" reads it from standard input, nothing opens an editor
     #[arg(long, short, value_name = "MESSAGE", num_args = 0..=1, default_missing_value = "",
         conflicts_with_all = ["idea", "kind", "mode", "out", "force"])]
     message: Option<String>,
     /// What the plan of an idea becomes
-    #[arg(long = "as", value_enum, value_name = "KIND", required_unless_present = "message")]
+    #[arg(long = "as", value_enum, value_name = "KIND")]
     kind: Option<Kind>,
     /// Let the agent ask for critical facts that are missing
     #[arg(long)]
@@ -109,6 +111,12 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if args.at.session.is_some() || args.at.turn.is_some() {
         return Err(Failure::new(Code::Usage, "--session and --turn are about sessions of files")
             .hint("Say what the next turn is about: rapport plan -m MESSAGE"));
+    }
+    if args.idea.is_empty() || args.kind.is_none() {
+        let what = if args.idea.is_empty() { "what to plan" } else { "what the plan is to become" };
+        return Err(Failure::new(Code::Usage, format!("it is not said {what}"))
+            .hint("The next turn of a session of files: rapport plan -m \"add a login page\"")
+            .hint("An idea in a file of phases and tasks: rapport plan \"a todo app\" --as progress"));
     }
     let place = Place::find(common)?;
     let settings = place.settings(args.agent.layer())?;

@@ -30,6 +30,9 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     let place = Place::find(common)?;
     let settings = place.settings(planning.agent.layer())?;
     let folder = files::find(&place, planning.at.session.as_deref())?;
+    if planning.message.is_empty() {
+        none_waits(&place, &folder, planning.at.turn.as_deref())?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(request(common, planning))?;
     // Before it is held: holding it lets its agent go on.
@@ -79,7 +82,7 @@ async fn next(held: &Held<'_>, planning: &Planning<'_>, request: &Request) -> Ou
     if let Some(waiting) =
         turn.as_ref().filter(|turn| turn.standing() == Standing::Pending && under_way.is_none())
     {
-        return Err(drafting::waits(held, waiting));
+        return Err(drafting::waits(&held.folder, waiting));
     }
     if let Some(under_way) = under_way {
         let turn = held.folder.turn(&under_way.folder)?;
@@ -95,6 +98,16 @@ async fn next(held: &Held<'_>, planning: &Planning<'_>, request: &Request) -> Ou
 async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Failure> {
     let message = message::given(common, planning.message).await?;
     Ok(Request { message, asking: planning.asking, consent: planning.consent })
+}
+
+/// Told before somebody writes a message in an editor, which would be refused then, and lost.
+fn none_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
+    let turn = files::turn(folder, named)?.filter(|turn| turn.standing() == Standing::Pending);
+    let entries = seals::entries(place, folder)?;
+    match turn.filter(|_| record::drafting(&entries).is_none()) {
+        Some(waiting) => Err(drafting::waits(folder, &waiting)),
+        None => Ok(()),
+    }
 }
 
 /// A turn that the agent is at is gone on with; another message is for another turn.

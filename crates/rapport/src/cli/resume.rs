@@ -10,7 +10,8 @@ use super::files::seals::Changed;
 use super::files::{self, Where, asking, record};
 use super::{Common, message};
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::{CONTEXT_LOG, Standing, Turn};
+use crate::stores::Store as _;
+use crate::turns::{CONTEXT_LOG, Folder, Standing, Turn};
 use crate::wiring::Place;
 
 /// Go on with a session of files: review the plan and run what you approve, or say what to plan next
@@ -20,14 +21,14 @@ use crate::wiring::Place;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport resume                        whatever comes next
-  rapport resume -y                     run all of the plan, after it was checked, without asking
-  rapport resume -m \"now the tests\"     plan the next turn, where the last one is done
+  rapport resume -y                     run all of the plan without asking
+  rapport resume -m \"now the tests\"     plan the next turn
   rapport resume --session add-auth --turn 02-branch-01")]
 pub(super) struct Args {
     /// Approve all of the plan
     #[arg(long, short)]
     yes: bool,
-    /// What to plan next, where the latest turn is done; "-" reads it from standard input
+    /// What to plan next, where no plan waits; "-" reads it from standard input, nothing opens an editor
     #[arg(long, short, value_name = "MESSAGE", num_args = 0..=1, default_missing_value = "")]
     message: Option<String>,
     /// Let the agent ask for critical facts that are missing
@@ -49,6 +50,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let settings = place.settings(args.agent.layer())?;
     let folder = files::find(&place, args.at.session.as_deref())?;
+    // Before it is held: holding it lets its agent go on.
+    not_another(&place, &folder, args.at.turn.as_deref())?;
     held::hold(common, &place, &settings, folder, async |held| go_on(held, &args).await)
 }
 
@@ -70,7 +73,8 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
     let turn = files::turn(&held.folder, args.at.turn.as_deref())?;
     match turn.as_ref().map(Turn::standing) {
         Some(Standing::Pending) if args.message.is_some() => turn.map_or(Ok(()), |turn| {
-            Err(drafting::waits(held, &turn).hint("A message is for after that: rapport resume without -m."))
+            Err(drafting::waits(&held.folder, &turn)
+                .hint("A message is for after that: rapport resume without -m."))
         }),
         Some(Standing::Pending) => {
             let approval = if args.yes { Approval::All } else { Approval::Person };
@@ -84,12 +88,26 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
         Some(Standing::Unplanned | Standing::Complete) | None => {
             request.message = match &args.message {
                 Some(words) => message::given(held.common, words).await?,
-                None if asking::is_possible(held.common.json) => asking::message().await?,
+                None if asking::is_possible(held.common.json) => asking::message(held.common).await?,
                 None => return Err(nobody_to_ask()),
             };
             drafting::plan(held, turn.as_ref(), &request).await
         }
     }
+}
+
+/// The agent is at one turn at a time; another one that was named is not passed over in silence.
+fn not_another(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
+    let Some(named) = named else { return Ok(()) };
+    let named = folder.turn(named)?.name.to_string();
+    // One without a log was never planned by us.
+    let Ok(entries) = place.store().read(&folder.id, 0) else { return Ok(()) };
+    let Some(other) = record::drafting(&entries).map(|under_way| under_way.folder).filter(|at| *at != named)
+    else {
+        return Ok(());
+    };
+    Err(Failure::new(Code::Refused, format!("turn {other} is being planned, and comes first"))
+        .hint(format!("Go on with it: rapport resume --session {}", folder.id)))
 }
 
 /// Whether what the agent is to be shown is there, and only the agent was not told yet. In a new branch it is a copy, and
@@ -102,7 +120,7 @@ fn is_ready(turn: &Turn) -> bool {
 fn nobody_to_ask() -> Failure {
     Failure::new(
         Code::Usage,
-        "the latest turn is done, and nobody can be asked what to plan next without a terminal",
+        "no plan waits here, and nobody can be asked what to plan next without a terminal",
     )
     .hint("Say it: rapport resume -m \"now the tests\"")
 }

@@ -24,7 +24,7 @@ use crate::wiring::{Host, Place};
   rapport run --file task.md
   git log -1 --format=%B | rapport run -
   rapport run --resume 20260124-add-a-greeting
-  rapport run --agent rehearsal \"add a greeting\"       with the scripted agent, free of charge")]
+  rapport run --agent rehearsal \"add a greeting\"   with the scripted agent")]
 pub(super) struct Args {
     /// What you want done; "-" reads it from standard input
     #[arg(required_unless_present_any = ["resume", "file"])]

@@ -68,10 +68,15 @@ pub(super) async fn show(
     }
 }
 
-/// Whether somebody sits there.
+/// Whether somebody sits there, whose terminal can show cards.
 pub(super) fn is_interactive() -> bool {
     let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
-    std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !dumb
+    is_terminal() && !dumb
+}
+
+/// Whether somebody sits there, who can at least type lines.
+pub(super) fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
 /// What tells this process to stop. From when it listens on, nothing else happens because of it.
@@ -106,7 +111,7 @@ pub(super) fn ended(view: &View) -> Outcome {
             };
             let failure = Failure::new(Code::Agent, reason)
                 .hint(format!("Everything up to here is kept. Try again with: {again}"));
-            Err(advice(view).into_iter().fold(failure, Failure::hint))
+            Err(advice(view).fold(failure, Failure::hint))
         }
         Status::Cancelled => Err(Failure::new(Code::Cancelled, format!("{} was cancelled", view.id))),
         Status::Completed | Status::Idle | Status::Started | Status::Running | Status::NeedsInput => Ok(()),
@@ -117,15 +122,16 @@ pub(super) fn ended(view: &View) -> Outcome {
 fn ended_on_screen(view: &View) -> Outcome {
     let is_seen = io::stdout().is_terminal() && io::stderr().is_terminal();
     ended(view).map_err(|failure| match is_seen {
-        true => advice(view).into_iter().fold(Failure::new(failure.code, ""), Failure::hint),
+        true => advice(view).fold(Failure::new(failure.code, ""), Failure::hint),
         false => failure,
     })
 }
 
 /// What helps against this failure, beside trying again.
-fn advice(view: &View) -> Option<&'static str> {
+fn advice(view: &View) -> impl Iterator<Item = &'static str> {
     let cannot_start = view.failure.as_ref().is_some_and(|reason| reason.starts_with(CANNOT_START));
-    (cannot_start && Path::new(&view.project).is_dir()).then_some(GET_AN_AGENT)
+    let helps = cannot_start && Path::new(&view.project).is_dir();
+    helps.then_some(GET_AN_AGENT).into_iter().flat_map(str::lines)
 }
 
 /// Whether nothing more comes by itself.

@@ -50,10 +50,10 @@ pub(super) const GET_A_BOT: &str = "Make a bot: write /newbot to @BotFather in T
 /// bot may. It can be stopped at any moment, even killed; started again, it goes on with the same buttons.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  TELEGRAM_BOT_TOKEN=123:abc rapport serve                  pair with the code it shows
+  TELEGRAM_BOT_TOKEN=123:abc rapport serve      pair with the code it shows
   TELEGRAM_BOT_TOKEN=123:abc TELEGRAM_USER_ID=42 rapport serve
-  rapport serve --json                                      what happens, as lines of JSON
-  rapport serve --agent rehearsal                           with the scripted agent, free of charge")]
+  rapport serve --json                          what happens, as lines of JSON
+  rapport serve --agent rehearsal               with the scripted agent")]
 pub(super) struct Args {
     #[command(flatten)]
     agent: AgentFlags,

@@ -16,12 +16,17 @@ use crate::wiring::Place;
 /// How many ended sessions are listed without --all.
 const ENDED: usize = 5;
 
+const NONE_YET: &str = "No sessions here yet.
+Begin one with:          rapport run \"what you want done\"
+or turn by turn:         rapport new NAME
+or look around first:    rapport demo";
+
 /// Show sessions and the questions that wait
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  rapport status                      what goes on, what waits, what ended lately
-  rapport status add-auth             one session, with its answers and its plan
-  rapport status --json | jq '.[] | select(.status == \"needs_input\") | .questions'")]
+  rapport status                      what goes on, what waits, what ended
+  rapport status add-auth             one session, with its answers
+  rapport status --json | jq '.[] | select(.status == \"needs_input\").questions'")]
 pub(super) struct Args {
     /// One session: its name, or a part of it that no other has
     session: Option<String>,
@@ -41,7 +46,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let (views, damaged) = all(&*store)?;
     if common.json {
         say_json(&views)?;
-    } else {
+    } else if !views.is_empty() || damaged.is_empty() {
         overview(&*store, &views, args.all)?;
     }
     for folder in Folder::all(&config::sessions(&place.project))? {
@@ -69,8 +74,7 @@ fn all(store: &dyn Store) -> Result<(Vec<View>, Failures), crate::error::Failure
 
 fn overview(store: &dyn Store, views: &[View], everything: bool) -> Outcome {
     if views.is_empty() {
-        say("No sessions here yet.")?;
-        return say("Begin one with: rapport run \"what you want done\"   or look around with: rapport demo");
+        return say(NONE_YET);
     }
     let (ended, going): (Vec<_>, Vec<_>) = views.iter().partition(|view| is_over(view.status));
     for view in &going {

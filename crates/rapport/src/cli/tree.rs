@@ -37,6 +37,9 @@ pub(super) fn execute(common: &Common, session: Option<&str>) -> Outcome {
         return say_json(&drawn);
     }
     say(safe::line(folder.id.as_str()))?;
+    if drawn.is_empty() {
+        say("no turns yet; plan the first with: rapport plan -m MESSAGE")?;
+    }
     for (prefix, turn) in lines(&drawn) {
         say(format_args!("{prefix}{}", safe::line(&words(turn))))?;
     }

@@ -22,8 +22,8 @@ use crate::wiring::Place;
 #[command(after_help = "Examples:
   rapport undo                          the last batch in this project
   rapport undo --session add-auth       the last batch of a session
-  rapport undo --batch 20260124-101500  a certain one; .rapport/batches has them
-  rapport undo --force                  leave files that were changed since, undo the rest")]
+  rapport undo --batch 20260124-101500  this one; .rapport/batches has them
+  rapport undo --force                  leave what was changed since")]
 pub(super) struct Args {
     /// The last batch of this session
     #[arg(long, value_name = "SESSION", conflicts_with = "batch")]

@@ -59,9 +59,17 @@ pub(super) fn size() -> Size {
 
 /// What is typed. When there is no more to come, that is the same as leaving; it is never an answer.
 pub(super) fn keys() -> impl Stream<Item = Happening> {
+    // Whoever read keys before may have left a wake-up behind. It would come together with the first key, and hide it
+    // until the second.
+    let _ = crossterm::event::poll(Duration::ZERO);
     let events = EventStream::new().take_while(|event| std::future::ready(event.is_ok()));
     let happenings = events.filter_map(|event| std::future::ready(event.ok().and_then(happening)));
     happenings.chain(stream::once(std::future::ready(Happening::Stopped)))
+}
+
+/// Stops this process until the shell takes it up again.
+pub(super) fn suspend() -> io::Result<()> {
+    Ok(nix::sys::signal::raise(nix::sys::signal::Signal::SIGTSTP)?)
 }
 
 fn happening(event: Event) -> Option<Happening> {

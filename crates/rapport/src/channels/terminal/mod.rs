@@ -5,6 +5,7 @@
 //! writes. History scrolls by in the normal screen, and only the few rows below it are ever drawn again.
 
 pub mod ask;
+pub mod compose;
 pub mod confirm;
 pub mod deck;
 pub mod editor;

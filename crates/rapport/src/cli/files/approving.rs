@@ -48,10 +48,14 @@ pub(in crate::cli) async fn approve(
         return take_up(held, turn, batch, approval).await;
     }
     let source = text(&turn.file(PLAN))?.unwrap_or_default();
-    let plan = match checking::check(&held.place.project, &source)? {
+    let plan = match checking::check(&held.place.project, PLAN, &source)? {
         Checked::Good(plan) => plan,
         Checked::Bad(faulty) => return drafting::replan_from(held, turn, faulty, &source, request).await,
     };
+    if !plan.memos.is_empty() {
+        // Before anything is done, rather than when only this is left to do.
+        memos::read(&config::memos(&held.place.project))?;
+    }
     match verdict(held, &plan, approval).await? {
         Verdict::Approve(selection) | Verdict::Run(selection) => {
             let path = batches::next_of(held.place, &held.folder, turn)?;
@@ -60,10 +64,13 @@ pub(in crate::cli) async fn approve(
             carry_out(held, turn, &plan, path, &approved, Course::Begin).await
         }
         Verdict::Skip => skip(held, turn, &plan, request).await,
-        Verdict::Quit => {
-            say(format_args!("Nothing was done. Go on with: rapport resume --session {}", held.folder.id))
-        }
+        Verdict::Quit => Err(left().hint(format!("Go on with: rapport resume --session {}", held.folder.id))),
     }
+}
+
+/// How it is told that the person left the review.
+pub(in crate::cli) fn left() -> Failure {
+    Failure::new(Code::Interrupted, "left; nothing was done")
 }
 
 async fn verdict(held: &Held<'_>, plan: &ActionPlan, approval: Approval) -> Result<Verdict, Failure> {
@@ -97,7 +104,11 @@ pub(in crate::cli) async fn ask(
 
 /// Nothing of it is done; the person says what to plan instead (FILE-31).
 async fn skip(held: &Held<'_>, turn: &Turn, plan: &ActionPlan, request: &Request) -> Outcome {
-    let message = asking::message().await;
+    let message = match asking::message(held.common).await {
+        // Who leaves instead has not decided: the plan still waits.
+        Err(failure) if failure.code == Code::Interrupted => return Err(failure),
+        message => message,
+    };
     let mut report =
         Report::nothing_done(plan, PLAN, Overall::Skipped, "the plan was skipped", Clock::system().now());
     report.message = message.as_ref().ok().cloned();

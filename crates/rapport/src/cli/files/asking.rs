@@ -4,21 +4,26 @@ use std::io::{self, Write as _};
 
 use tokio::sync::oneshot;
 
+use crate::channels::terminal::compose::compose;
 use crate::cli::screen::{self, StopSignal};
-use crate::cli::typed;
+use crate::cli::{Common, typed};
 use crate::error::{Code, Failure};
 
 /// Asks for a line. `None` where nothing more can be typed.
 pub(in crate::cli) async fn line(prompt: &str) -> Result<Option<String>, Failure> {
     show(prompt)?;
-    typed_in(|| {
+    let typed = typed_in(|| {
         let mut line = String::new();
         match io::stdin().read_line(&mut line)? {
             0 => Ok(None),
             _ => Ok(Some(line.trim().to_owned())),
         }
     })
-    .await
+    .await?;
+    if typed.is_none() {
+        show("\n")?;
+    }
+    Ok(typed)
 }
 
 /// Asks a question that is answered by yes or no. Anything else is no.
@@ -28,21 +33,42 @@ pub(in crate::cli) async fn yes(question: &str) -> Result<bool, Failure> {
 }
 
 /// Asks for a message to the agent, of as many lines as it takes.
-pub(in crate::cli) async fn message() -> Result<String, Failure> {
-    show("What next? (Type your message, then press Enter twice to submit)\n")?;
+pub(in crate::cli) async fn message(common: &Common) -> Result<String, Failure> {
+    if screen::is_interactive() {
+        return words(common, "What next?").await?.ok_or_else(left);
+    }
+    show("What next? (Type your message; two empty lines or Ctrl-D end it, Ctrl-C leaves)\n")?;
     let message = typed_in(|| typed::until_blank(io::stdin().lock(), "this message").map(Some)).await?;
     message.filter(|message| !message.trim().is_empty()).ok_or_else(no_message)
 }
 
+/// Asks for words; a line of them, where the terminal can do no more. `None` where there are none to come.
+pub(in crate::cli) async fn words(common: &Common, asked: &str) -> Result<Option<String>, Failure> {
+    if screen::is_interactive() {
+        return Ok(compose(asked, screen::colour(common.color)).await?);
+    }
+    loop {
+        match line(&format!("{asked} › ")).await? {
+            Some(empty) if empty.is_empty() => {}
+            words => return Ok(words),
+        }
+    }
+}
+
 /// Whether somebody can be asked here.
 pub(in crate::cli) fn is_possible(as_json: bool) -> bool {
-    screen::is_interactive() && !as_json
+    screen::is_terminal() && !as_json
 }
 
 /// How it is told that there is no message.
 pub(in crate::cli) fn no_message() -> Failure {
     Failure::new(Code::Usage, "there is no message to plan from")
         .hint("Say what is to be planned: rapport plan -m \"add a login page\"")
+}
+
+/// How it is told that somebody left.
+fn left() -> Failure {
+    Failure::new(Code::Interrupted, "left; everything is as it was")
 }
 
 fn show(prompt: &str) -> io::Result<()> {
@@ -60,6 +86,9 @@ async fn typed_in<T: Send + 'static>(
     std::thread::spawn(move || send.send(read()));
     tokio::select! {
         typed = receive => typed.unwrap_or(Ok(None)),
-        () = stop.received() => Err(Failure::new(Code::Interrupted, "left; everything is as it was")),
+        () = stop.received() => {
+            show("\n")?;
+            Err(left())
+        }
     }
 }

@@ -36,12 +36,13 @@ pub(in crate::cli) struct Faulty {
     pub(in crate::cli) problems: Vec<String>,
 }
 
-/// Looks whether a text is a plan that can be carried out in this project, as it is now.
-pub(in crate::cli) fn check(project: &Path, text: &str) -> Result<Checked, Failure> {
+/// Looks whether a text is a plan that can be carried out in this project, as it is now. Problems are told with the name
+/// that it has.
+pub(in crate::cli) fn check(project: &Path, name: &str, text: &str) -> Result<Checked, Failure> {
     let plan = match ActionPlan::parse(text) {
         Ok(plan) => plan,
         Err(errors) => {
-            let problems = errors.iter().map(|error| quoting(text, error.line, error.to_string())).collect();
+            let problems = errors.iter().map(|error| quoting(text, error.line, named(name, error))).collect();
             return Ok(Checked::Bad(Faulty { plan: unread(text), problems }));
         }
     };
@@ -49,8 +50,8 @@ pub(in crate::cli) fn check(project: &Path, text: &str) -> Result<Checked, Failu
     let problems: Vec<_> = found
         .iter()
         .map(|problem| match problem.detail {
-            Some(_) => problem.to_string(),
-            None => quoting(text, problem.line, problem.to_string()),
+            Some(_) => named(name, problem),
+            None => quoting(text, problem.line, named(name, problem)),
         })
         .collect();
     Ok(if problems.is_empty() { Checked::Good(plan) } else { Checked::Bad(Faulty { plan, problems }) })
@@ -61,6 +62,15 @@ fn quoting(text: &str, line: usize, what: String) -> String {
     let quoted = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim();
     let shown: String = quoted.chars().take(LONGEST).collect();
     if shown.is_empty() { what } else { format!("{what}\n  {line} | {shown}") }
+}
+
+/// A problem with the plan's own name instead of the one that turns have.
+fn named(name: &str, problem: &impl ToString) -> String {
+    let told = problem.to_string();
+    match told.strip_prefix(PLAN) {
+        Some(rest) => format!("{name}{rest}"),
+        None => told,
+    }
 }
 
 /// What can be said of a text that is no plan: its first heading.

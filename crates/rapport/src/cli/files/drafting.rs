@@ -89,7 +89,7 @@ pub(in crate::cli) async fn settle(held: &Held<'_>, turn: &Turn) -> Outcome {
 fn next(held: &Held<'_>, after: Option<&Turn>) -> Result<Turn, Failure> {
     match after {
         Some(turn) if turn.standing() == Standing::Unplanned => Ok(turn.clone()),
-        Some(turn) if turn.standing() == Standing::Pending => Err(waits(held, turn)),
+        Some(turn) if turn.standing() == Standing::Pending => Err(waits(&held.folder, turn)),
         after => {
             if let Some(before) = after {
                 batches::batch_of(held.place, &held.folder, before)?;
@@ -100,9 +100,9 @@ fn next(held: &Held<'_>, after: Option<&Turn>) -> Result<Turn, Failure> {
 }
 
 /// How it is told that a plan waits (FILE-19).
-pub(in crate::cli) fn waits(held: &Held<'_>, turn: &Turn) -> Failure {
+pub(in crate::cli) fn waits(folder: &Folder, turn: &Turn) -> Failure {
     Failure::new(Code::Refused, format!("the plan of turn {} must be executed first", turn.name))
-        .hint(format!("Review and run it with: rapport resume --session {}", held.folder.id))
+        .hint(format!("Review and run it with: rapport resume --session {}", folder.id))
 }
 
 async fn begin(held: &Held<'_>, turn: &Turn, request: &Request, origin: Origin) -> Outcome {
@@ -171,7 +171,7 @@ async fn conclude(held: &Held<'_>, mut turn: Turn, request: &Request) -> Outcome
     let mut replans = 0;
     loop {
         let plan = text(&turn.file(PLAN))?.unwrap_or_default();
-        let faulty = match checking::check(&held.place.project, &plan)? {
+        let faulty = match checking::check(&held.place.project, PLAN, &plan)? {
             Checked::Good(good) => return tell(held, &turn, &good),
             Checked::Bad(faulty) => faulty,
         };

@@ -109,15 +109,11 @@ impl Hands for AloneHands<'_> {
             for line in safe::lines(message) {
                 println!("{line}");
             }
-            loop {
-                match asking::line("› ").await {
-                    // Enter alone says nothing.
-                    Ok(Some(words)) if words.is_empty() => {}
-                    Ok(words) => return words.ok_or_else(|| "nobody answered".to_owned()),
-                    // The person left, and the batch is told so as well.
-                    Err(failure) if failure.code == Code::Interrupted => std::future::pending().await,
-                    Err(failure) => return Err(failure.message),
-                }
+            match asking::words(self.common, "Your reply").await {
+                Ok(words) => words.ok_or_else(|| "nobody answered".to_owned()),
+                // The person left, and the batch is told so as well.
+                Err(failure) if failure.code == Code::Interrupted => std::future::pending().await,
+                Err(failure) => Err(failure.message),
             }
         })
     }

@@ -114,6 +114,45 @@ fn status_tells_what_waits_and_what_nobody_runs() {
     project.rapport(&["status", "paint"]).check(0, "  q1  Which colour? -> Red (by ");
 }
 
+/// Both ways to plan are named where it is not clear which is meant.
+#[test]
+fn plan_says_what_it_needs() {
+    let project = Project::with_agent("rehearsal");
+    for (args, what) in
+        [(&["plan"][..], "it is not said what to plan"), (&["plan", "x"], "what the plan is to become")]
+    {
+        let ran = project.rapport(args);
+        ran.check(2, what).check(2, "rapport plan -m \"").check(2, "--as progress");
+    }
+}
+
+#[test]
+fn a_project_is_a_directory() {
+    let project = Project::with_agent("rehearsal");
+    project.rapport(&["status", "--project", "README.md"]).check(2, "as the project: it is not a directory");
+    project.rapport(&["status", "--project", "nowhere"]).check(2, "No such file or directory");
+}
+
+/// What a command takes of its own comes first, what all of them take below; examples fit an ordinary terminal.
+#[test]
+fn help_is_laid_out_for_people() {
+    let project = Project::with_agent("rehearsal");
+    let all = [
+        "demo", "run", "new", "plan", "resume", "execute", "undo", "status", "answer", "branch", "log",
+        "diff", "serve", "cancel", "doctor",
+    ];
+    for command in all {
+        let help = project.rapport(&[command, "--help"]).out();
+        let (own, everywhere) = help.split_once("Options of every command:").unwrap();
+        assert!(!own.contains("--json") && everywhere.contains("--json"), "{command}: {own}");
+        let examples = everywhere.split_once("Examples:").map(|(_, examples)| examples).unwrap_or_default();
+        let wide: Vec<_> = examples.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(wide.is_empty(), "{command}: {wide:#?}");
+    }
+    let help = project.rapport(&["--help"]);
+    help.check(0, "rapport resume").check(0, "rapport undo");
+}
+
 #[test]
 fn the_log_is_told_in_words() {
     let project = waiting();

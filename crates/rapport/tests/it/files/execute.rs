@@ -35,6 +35,58 @@ fn file_21_file_24_a_plan_is_run_and_reported_here() {
     project.rapport(&["undo"]).check(0, "removed: hello.txt").check(0, "restored: README.md");
 }
 
+// FILE-11, FILE-21: what is approved is done, memos too; what is for the next turn of a session is not asked about.
+#[test]
+fn file_11_file_21_memos_are_kept_and_there_is_no_context() {
+    let project = Project::with_agent("rehearsal");
+    let ran = project.rapport_reading(&["execute", "-", "-y"], greeting().as_bytes());
+    ran.check(0, "memos.yaml:\n  [+] ADD:    Greetings are in English.").check(0, "Completed");
+    assert!(!ran.out().contains("Active Context"), "{}", ran.out());
+    assert_eq!(project.file(".rapport/memos.yaml"), "- Greetings are in English.\n");
+}
+
+/// A file that cannot take the memos is told before anything is done, not after.
+#[test]
+fn broken_memos_are_told_before_anything_is_done() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("x").check(0, "");
+    std::fs::write(project.root().join(".rapport/memos.yaml"), "{a: b").unwrap();
+    let why = "memos.yaml: it has to be a list of strings";
+    project.rapport(&["resume", "-y"]).check(6, why).check(6, "Nothing was changed.");
+    project.rapport_reading(&["execute", "-", "-y"], greeting().as_bytes()).check(6, why);
+    assert_eq!(project.changes(), Vec::<String>::new());
+}
+
+/// What plans and files say never does anything to the terminal, in failures either.
+#[test]
+fn failures_are_shown_without_control_characters() {
+    let project = Project::with_agent("rehearsal");
+    std::fs::write(project.root().join("a.txt"), "one\n\x1b[31mtwo \x07and more\nthree\n").unwrap();
+    let near = edit("a.txt", "one\n\x1b[31mtwo \x07and mote\nthree", "x");
+    let ran = project.rapport_reading(&["execute", "-", "-y"], plan("Near", &[], &[], &[near]).as_bytes());
+    ran.check(3, "standard input:22: FIND is not in a.txt; the closest place is line 1")
+        .check(3, "+␛[31mtwo ␇and more");
+    assert!(!ran.err().contains(['\x1b', '\x07']), "{}", ran.err());
+    let ran = project.rapport(&["execute", "\x1b[2J.md"]);
+    ran.check(2, "cannot read the plan ␛[2J.md");
+}
+
+/// An empty line is no answer.
+#[test]
+fn file_40_a_message_outside_of_a_session_waits_for_words() {
+    let project = Project::with_agent("rehearsal");
+    let chat = "### `CHAT_WITH_USER`\n\n- **Description:** Ask.\n\nShip it today?\n".to_owned();
+    std::fs::write(project.root().join("plan.md"), plan("Ask", &[], &[], &[chat])).unwrap();
+    let mut terminal = project.terminal(&["execute", "-y", "plan.md"], 100, 30);
+    terminal.wait_for("Ship it today?");
+    terminal.wait_for("enter send");
+    terminal.send("\r\x1b[200~Tomorrow.\n\n\nEarly.\x1b[201~");
+    terminal.wait_for("Early.");
+    terminal.send("\r");
+    terminal.wait_for("left 0");
+    assert!(project.file("report.md").contains("Tomorrow.\n\n\nEarly."), "{}", project.file("report.md"));
+}
+
 #[test]
 fn a_report_of_somebody_else_stays() {
     let project = Project::with_agent("rehearsal");
@@ -52,7 +104,7 @@ fn what_cannot_be_read_or_asked_is_said() {
     let project = Project::with_agent("rehearsal");
     project.rapport(&["execute"]).check(2, "clipboard").check(2, "rapport execute plan.md");
     project.rapport(&["execute", "nothing.md"]).check(2, "cannot read the plan nothing.md");
-    project.rapport(&["execute", "-y", "."]).check(1, "cannot read the plan .: Is a directory");
+    project.rapport(&["execute", "."]).check(2, "cannot read the plan .: it is a directory");
     project.rapport_reading(&["execute", "-", "-y"], b"\xff\xfe").check(2, "not UTF-8 text");
     std::fs::write(project.root().join("plan.md"), greeting()).unwrap();
     project.rapport(&["execute", "plan.md"]).check(2, "without a terminal").check(2, "-y");

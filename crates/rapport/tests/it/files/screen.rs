@@ -67,7 +67,7 @@ fn story(project: &Project) {
 
     let mut terminal = project.terminal(&["resume"], 100, 30);
     terminal.wait_for("What next?");
-    terminal.send("Say goodbye too.\n\n\n");
+    terminal.send("Say goodbye too.\r");
     terminal.wait_for("Say goodbye");
     terminal.wait_for("left 0");
     assert_eq!(project.turn_names(), ["01", "02"]);
@@ -90,14 +90,23 @@ fn file_31_file_32_skip_and_quit() {
     let mut terminal = project.terminal(&["resume"], 100, 30);
     terminal.wait_for("(q)uit ›");
     terminal.send("q");
-    terminal.wait_for("Nothing was done.");
-    terminal.wait_for("left 0");
+    terminal.wait_for("rapport: left; nothing was done");
+    terminal.wait_for("Go on with: rapport resume --session");
+    terminal.wait_for("left 130");
+    assert!(!project.folder().join("01/report.md").exists());
+    // Leaving where the message is asked for leaves the plan as well.
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("s");
+    terminal.wait_for("What next?");
+    terminal.send("\x03");
+    terminal.wait_for("left; everything is as it was");
     assert!(!project.folder().join("01/report.md").exists());
     let mut terminal = project.terminal(&["resume"], 100, 30);
     terminal.wait_for("(q)uit ›");
     terminal.send("s");
     terminal.wait_for("What next?");
-    terminal.send("Rather say goodbye.\n\n\n");
+    terminal.send("Rather say goodbye.\r");
     terminal.wait_for("▶ Reviewing Plan: \"Say goodbye\"");
     terminal.wait_for("left 0");
     let report = project.turn_file("01/report.md");
@@ -107,6 +116,71 @@ fn file_31_file_32_skip_and_quit() {
     );
     assert_eq!(project.changes(), Vec::<String>::new());
     assert!(project.turn_file("02/_context.log").contains("Rather say goodbye."));
+}
+
+// FILE-26: a message is one text, however it is pasted; no line of it is left for the shell to run.
+#[test]
+fn file_26_what_is_pasted_is_one_message() {
+    let project = project(&[&greeting()]);
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("What next?");
+    terminal.wait_for("enter send");
+    terminal.send("\r\x1b[200~Greet:\r\n\r\n\r\n\x1b[31mtouch made-by-the-shell\n\n\n\x1b[201~");
+    terminal.wait_for("touch made-by-the-shell");
+    terminal.send(" twice");
+    terminal.wait_for("twice");
+    terminal.send("\r");
+    terminal.wait_for("▶ Reviewing Plan");
+    terminal.wait_for("left 0");
+    let told = project.turn_file("01/_context.log");
+    assert!(told.contains("Greet:\n\n\n[31mtouch made-by-the-shell\n\n\n twice"), "{told}");
+    assert_eq!(project.changes(), Vec::<String>::new());
+    // Ctrl-C and, where nothing is written, Ctrl-D leave.
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    for keys in ["x\x03", "\x04"] {
+        let mut terminal = project.terminal(&["resume"], 100, 30);
+        terminal.wait_for("enter send");
+        terminal.send(keys);
+        terminal.wait_for("rapport: left; everything is as it was");
+        terminal.wait_for("left 130");
+        assert!(!terminal.is_cursor_hidden());
+    }
+}
+
+// FILE-19: it is told before somebody writes a message that would be refused, and lost.
+#[test]
+fn file_19_no_editor_is_opened_for_a_message_that_cannot_be_sent() {
+    let project = project(&[&greeting()]).set("EDITOR", "echo opened; false");
+    let mut terminal = project.terminal(&["plan", "-m"], 100, 30);
+    terminal.wait_for("opened");
+    terminal.wait_for("left 1");
+    project.plan_turn("Greet.").check(0, "");
+    let mut terminal = project.terminal(&["plan", "-m"], 100, 30);
+    terminal.wait_for("the plan of turn 01 must be executed first");
+    terminal.wait_for("left 3");
+    assert!(!terminal.text().contains("opened"), "{}", terminal.text());
+}
+
+// FILE-28, FILE-33: where only lines can be typed, the same is asked by lines, and nothing moves the cursor.
+#[test]
+fn file_28_file_33_a_dumb_terminal_is_asked_by_lines() {
+    let project = project(&[&greeting(), &second()]).set("TERM", "dumb");
+    project.plan_turn("Greet.").check(0, "");
+    let mut terminal = project.terminal(&["resume"], 100, 50);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("m\n");
+    terminal.wait_for("5 [✅] EXECUTE: cat hello.txt");
+    terminal.send("5\n");
+    terminal.wait_for("5 [ ]  EXECUTE: cat hello.txt");
+    terminal.send("r\n");
+    terminal.wait_for("2 of 3 actions done");
+    terminal.wait_for("left 0");
+    assert!(!terminal.raw().contains(&0x1b), "no control characters");
+    let mut terminal = project.terminal(&["resume"], 100, 50);
+    terminal.wait_for("What next?");
+    terminal.send("Say goodbye.\n\n\n");
+    terminal.wait_for("▶ Reviewing Plan: \"Say goodbye\"");
+    terminal.wait_for("left 0");
 }
 
 /// A failure in a terminal offers to take everything back.

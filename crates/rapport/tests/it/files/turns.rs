@@ -35,6 +35,18 @@ fn file_17_a_session_begins() {
     assert!(made["path"].as_str().unwrap().ends_with(made["session"].as_str().unwrap()));
 }
 
+/// A turn that is not there is not passed over because another one is being planned.
+#[test]
+fn a_wrong_turn_is_named_before_the_agent_goes_on() {
+    let project = Project::with_agent("no-such-agent");
+    project.rapport(&["new", "greet"]).check(0, "");
+    project.rapport(&["resume"]).check(2, "no plan waits here");
+    project.plan_turn("Greet.").check(7, "Failed while the turn was being planned");
+    project.rapport(&["resume", "--turn", "09"]).check(4, "there is no turn 09");
+    project.rapport(&["resume", "--turn", "nonsense"]).check(4, "there is no turn nonsense");
+    project.rapport(&["resume", "--turn", "01"]).check(7, "cannot start no-such-agent");
+}
+
 // FILE-1, FILE-6, FILE-9, FILE-10, FILE-11, FILE-18, FILE-20, FILE-22, FILE-23, FILE-25, FILE-27, FILE-29: one whole turn.
 #[test]
 fn file_20_a_turn_from_message_to_report() {
@@ -158,7 +170,7 @@ fn plans_of_ideas_and_of_turns_do_not_mix() {
     let project = project(&[&greeting()]);
     project.rapport(&["plan", "-m", "x", "--as", "progress"]).check(2, "cannot be used with");
     project.rapport(&["plan", "an idea", "-m", "x"]).check(2, "cannot be used with");
-    project.rapport(&["plan", "an idea"]).check(2, "--as <KIND>");
+    project.rapport(&["plan", "an idea"]).check(2, "--as progress");
     project.rapport(&["plan", "an idea", "--as", "progress", "--session", "x"]).check(2, "sessions of files");
     project.rapport(&["plan", "-m", ""]).check(2, "there is no message");
     assert_eq!(project.turn_names(), Vec::<String>::new());

@@ -66,6 +66,19 @@ fn file_35_context_and_memos_show_their_line_and_the_head_of_the_file() {
     assert_eq!(preview(&plan, Group::Memos, 0, "").text, "[-] REMOVE: Use yarn.");
 }
 
+/// FILE-35: agents add to the context what they create; it is shown as it will be, as long as its CREATE is checked.
+#[test]
+fn file_35_a_file_that_the_plan_makes_is_shown_as_it_will_be() {
+    let plan = ActionPlan {
+        context: Some(vec![add("new.rs", None)]),
+        actions: vec![create("new.rs", "fn old() {}\n"), edit("new.rs", &[("old", "new")])],
+        ..ActionPlan::default()
+    };
+    assert_eq!(preview(&plan, Group::Context, 0, "").text, "[+] ADD: new.rs\n\nfn new() {}");
+    let shown = preview(&plan, Group::Context, 0, "down down space").text;
+    assert_eq!(shown, "[+] ADD: new.rs\n\nIt cannot be read now: no such file: new.rs");
+}
+
 /// FILE-35: the diff is of the file as it will be, and programs get one they can read.
 #[test]
 fn file_35_an_edit_is_a_unified_diff() {

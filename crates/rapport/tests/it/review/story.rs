@@ -364,6 +364,7 @@ fn a_dumb_terminal_is_asked_by_lines() {
         ("m", "6 [✅] EXECUTE: poetry lock"),
         ("5 7", "There is no item \"7\""),
         ("5", "6 [✅] EXECUTE: poetry lock  · runs without EDIT pyproject.toml"),
+        ("p", "Say which one"),
         ("p 4", "  2      return 1"),
     ] {
         pty.send(&format!("{line}\n"));

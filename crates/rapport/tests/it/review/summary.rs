@@ -12,7 +12,7 @@ fn picture(lines: &[Line]) -> String {
 /// FILE-28: the drawing of the document.
 #[test]
 fn file_28_the_summary_is_as_drawn() {
-    insta::assert_snapshot!(picture(&summary(&plans::bootstrap(), &[])), @r#"
+    insta::assert_snapshot!(picture(&summary(&plans::bootstrap(), &[], 80)), @r#"
     ▶ Reviewing Plan: "Bootstrap New Project Component"
     --------------------------------------------------------------------
 
@@ -35,16 +35,22 @@ fn file_28_the_summary_is_as_drawn() {
 #[test]
 fn file_28_every_kind_is_counted_and_problems_are_told() {
     let problems = ["EDIT src/a.rs (line 40): the text to find is not there".to_owned()];
-    insta::assert_snapshot!("summary-of-every-kind", picture(&summary(&plans::every_kind(), &problems)));
+    insta::assert_snapshot!("summary-of-every-kind", picture(&summary(&plans::every_kind(), &problems, 80)));
+}
+
+#[test]
+fn rules_are_no_wider_than_the_screen() {
+    let drawn = picture(&summary(&plans::bootstrap(), &[], 40));
+    assert!(drawn.contains(&format!("\n{}\n", "-".repeat(40))), "{drawn}");
 }
 
 #[test]
 fn files_are_counted_once_and_nothing_is_nothing() {
     let mut plan = plans::bootstrap();
     plan.actions = vec![edit("a", &[("x", "y")]), edit("a", &[("y", "z")]), edit("b", &[("x", "y")])];
-    assert!(picture(&summary(&plan, &[])).contains("- EDIT:   2 files (3 edits)\n"));
+    assert!(picture(&summary(&plan, &[], 80)).contains("- EDIT:   2 files (3 edits)\n"));
     plan.actions.clear();
-    assert!(picture(&summary(&plan, &[])).contains("- nothing to do\n"));
+    assert!(picture(&summary(&plan, &[], 80)).contains("- nothing to do\n"));
 }
 
 #[test]

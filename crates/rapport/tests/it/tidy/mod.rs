@@ -20,7 +20,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("planners", &["agents"]),
     ("engine", &["agents", "clock", "durable", "planners", "stores", "workers"]),
     ("channels", &["durable", "engine"]),
-    ("error", &["config", "engine", "stores", "turns"]),
+    ("error", &["channels", "config", "engine", "stores", "turns"]),
     ("wiring", &["agents", "cli", "clock", "config", "engine", "error", "planners", "stores", "workers"]),
     (
         "cli",

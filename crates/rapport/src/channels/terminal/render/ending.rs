@@ -36,6 +36,9 @@ fn completed(view: &View, rounds: usize) -> Vec<Line> {
 
 fn failed(view: &View, rounds: usize) -> Vec<Line> {
     let at = match view.phase {
+        PhaseView::Clarifying | PhaseView::Working if view.aim == Aim::Files => {
+            "while the turn was being planned"
+        }
         PhaseView::Clarifying => "while the agent was clarifying the task",
         PhaseView::Reporting if matches!(view.aim, Aim::Progress(_)) => "while the file was being made",
         PhaseView::Confirming => "while the plan waited for confirmation",

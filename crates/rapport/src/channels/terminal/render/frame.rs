@@ -120,7 +120,7 @@ fn keys(screen: &Screen, shown: &Shown, now: Duration) -> Vec<String> {
 }
 
 /// Short phrases in as few rows as they need, none of them broken.
-fn phrases(phrases: &[String], columns: usize) -> Vec<Line> {
+pub(crate) fn phrases(phrases: &[String], columns: usize) -> Vec<Line> {
     let mut rows: Vec<String> = Vec::new();
     for phrase in phrases {
         match rows.last_mut().filter(|row| width(row) + 3 + width(phrase) <= columns) {

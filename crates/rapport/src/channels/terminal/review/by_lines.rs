@@ -3,8 +3,7 @@
 use super::checklist::{Checklist, Node};
 
 /// What is asked below the items.
-pub(super) const PROMPT: &str =
-    "Numbers to check or uncheck, p NUMBER to preview, a for all, r to run, b to go back ›";
+pub(super) const PROMPT: &str = "Numbers check or uncheck, p NUMBER previews, a all, r run, b back, q quit ›";
 
 /// What a line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +39,7 @@ pub(super) fn request(line: &str, checklist: &Checklist) -> Request {
             Ok(node) => Request::Preview(node),
             Err(why) => Request::Unclear(why),
         },
+        ["p" | "preview"] => Request::Unclear("Say which one: p and its number.".into()),
         [] => Request::Unclear("An empty line decides nothing.".into()),
         numbers => match numbers.iter().map(|number| node(number, checklist)).collect() {
             Ok(nodes) => Request::Toggle(nodes),

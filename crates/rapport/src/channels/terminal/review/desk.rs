@@ -14,7 +14,7 @@ use super::super::{Happening, maybe};
 use super::Verdict;
 use super::canvas::{Canvas, given_back};
 use super::checklist::{Checklist, Node, Wish};
-use super::lending::{Keys, Lent, Signals, fresh_keys, lend, suspend};
+use super::lending::{Keys, Lent, Signals, fresh_keys, lend};
 use super::look::Look;
 use super::pager::{Pager, Turned};
 use super::preview::{Preview, Previewer, preview};
@@ -110,7 +110,7 @@ pub(super) async fn run(
             Wish::Quit => return Ok(Left::With(Verdict::Quit)),
             Wish::Suspend => {
                 drop(held);
-                suspend()?;
+                live::suspend()?;
                 held = desk.take()?;
             }
         }

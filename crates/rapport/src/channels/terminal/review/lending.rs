@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt as _};
-use nix::sys::signal::{Signal as Number, kill, raise};
+use nix::sys::signal::{Signal as Number, kill};
 use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
 use nix::unistd::Pid;
 use tokio::process::Child;
@@ -75,9 +75,6 @@ impl Signals {
 
 /// What is typed from now on.
 pub(super) fn fresh_keys() -> Keys {
-    // Whoever read keys before may have left a wake-up behind. It would come together with the first key, and hide it
-    // until the second.
-    let _ = crossterm::event::poll(Duration::ZERO);
     Box::pin(live::keys())
 }
 
@@ -108,11 +105,6 @@ pub(super) async fn lend(viewer: &Viewer, file: &Path, signals: &mut Signals) ->
         return wait_for_key(signals).await;
     }
     Ok(Lent::Returned(result))
-}
-
-/// Stops this process until the shell takes it up again.
-pub(super) fn suspend() -> io::Result<()> {
-    Ok(raise(Number::SIGTSTP)?)
 }
 
 async fn end(child: &mut Child) {

@@ -113,7 +113,7 @@ async fn sit(
 /// What a person would be asked, as plain text for where nobody can be: the summary and every action, without a single
 /// control character.
 pub fn unasked(plan: &ActionPlan, problems: &[String]) -> String {
-    let mut lines = summary(plan, problems);
+    let mut lines = summary(plan, problems, usize::MAX);
     let items = outline::items(plan, Group::Actions);
     lines.extend(items.iter().map(|item| Line::new(Tone::Text, &format!("{} {}", item.label, item.what))));
     lines.iter().map(|line| format!("{}\n", Theme::Bare.paint(line).trim_end())).collect()

@@ -65,7 +65,7 @@ pub(super) async fn preview(
     let Some(item) = node.item else { return group(plan, node.group) };
     match node.group {
         Group::Context => match plan.context.iter().flatten().nth(item) {
-            Some(change) => context(change, previewer).await,
+            Some(change) => context(change, &checked(plan, checks, plan.actions.len()), previewer).await,
             None => group(plan, node.group),
         },
         Group::Memos => match plan.memos.get(item) {
@@ -73,14 +73,16 @@ pub(super) async fn preview(
             None => group(plan, node.group),
         },
         Group::Actions => match plan.actions.get(item) {
-            Some(action) => {
-                let before = plan.actions.iter().zip(checks.of(Group::Actions)).take(item);
-                let before = before.filter_map(|(action, checked)| checked.then_some(&action.deed));
-                act(action, &before.collect::<Vec<_>>(), previewer).await
-            }
+            Some(action) => act(action, &checked(plan, checks, item), previewer).await,
             None => group(plan, node.group),
         },
     }
+}
+
+/// The first so many actions, as far as they are checked.
+fn checked<'a>(plan: &'a ActionPlan, checks: &Checks, first: usize) -> Vec<&'a Deed> {
+    let actions = plan.actions.iter().zip(checks.of(Group::Actions)).take(first);
+    actions.filter_map(|(action, checked)| checked.then_some(&action.deed)).collect()
 }
 
 /// Makes replacements in a text, each of which has to be found exactly once.
@@ -100,7 +102,7 @@ async fn act(action: &Action, before: &[&Deed], previewer: &Previewer) -> Previe
             let title = format!("{name} {path}");
             match read(resource, before, previewer).await {
                 Ok(text) => Preview::file(title, path, text),
-                Err(why) => Preview::text(title, path, "txt", format!("{path} cannot be read: {why}")),
+                Err(why) => Preview::text(title, path, "txt", format!("It cannot be read now: {why}")),
             }
         }
         Deed::Edit { path, edits } => edit(path, edits, before, previewer).await,
@@ -160,11 +162,12 @@ async fn edit(path: &str, edits: &[Replacement], before: &[&Deed], previewer: &P
     Preview { title, file_name: file_name(path, "diff"), text, lines }
 }
 
-async fn context(change: &Change, previewer: &Previewer) -> Preview {
+/// A path as the next turn will be shown it.
+async fn context(change: &Change, before: &[&Deed], previewer: &Previewer) -> Preview {
     let is_page = ["http://", "https://"].iter().any(|start| change.what.starts_with(start));
     let resource =
         if is_page { Resource::Url(change.what.clone()) } else { Resource::File(change.what.clone()) };
-    let head = match (previewer.fetch)(resource).await {
+    let head = match read(&resource, before, previewer).await {
         Ok(text) => {
             let more = text.lines().count().saturating_sub(HEAD);
             let mut lines: Vec<String> = text.lines().take(HEAD).map(str::to_owned).collect();

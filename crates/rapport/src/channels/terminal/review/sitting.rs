@@ -76,7 +76,7 @@ pub(super) async fn run(
 
 impl Sitting<'_> {
     async fn decide(mut self, problems: &[String]) -> Result<Verdict, ReviewError> {
-        self.print(&summary(self.plan, problems))?;
+        self.print(&summary(self.plan, problems, live::size().columns))?;
         self.discard()?;
         let mut checklist = Checklist::new(self.plan, self.look, live::size());
         loop {
@@ -150,7 +150,7 @@ impl Sitting<'_> {
                 Happening::Key(key) if is_suspending(key) => {
                     self.write("", &Line::empty(), "\r\n")?;
                     drop((keys, raw));
-                    lending::suspend()?;
+                    live::suspend()?;
                     (raw, keys) = (Raw::enter()?, lending::fresh_keys());
                     self.write("\r", &summary::prompt(), " ")?;
                 }

@@ -13,9 +13,9 @@ const COMMENTS: usize = 56;
 /// What is asked below the summary.
 pub const PROMPT: &str = "Execute this plan? (a)pprove all / (m)odify / (s)kip / (q)uit ›";
 
-/// A plan in brief, with what is wrong with it, without the question.
-pub fn summary(plan: &ActionPlan, problems: &[String]) -> Vec<Line> {
-    let rule = || Line::new(Tone::Dim, &"-".repeat(RULE));
+/// A plan in brief, with what is wrong with it, without the question, where there are so many columns.
+pub fn summary(plan: &ActionPlan, problems: &[String], columns: usize) -> Vec<Line> {
+    let rule = || Line::new(Tone::Dim, &"-".repeat(RULE.min(columns)));
     let title = Line::new(Tone::Here, "▶ ").and(Tone::Strong, &format!("Reviewing Plan: \"{}\"", plan.title));
     let mut lines = vec![title.hanging(2), rule(), Line::empty()];
     let context = plan.context.as_deref().unwrap_or_default();

@@ -1,0 +1,118 @@
+//! A message that somebody writes in the terminal: as many lines as it takes, pasted ones too. What is pasted is one text and
+//! never keys, so that no line of it can end the message and be left to the shell, which would run it.
+
+use std::io;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use futures_util::StreamExt as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::editor::Editor;
+use super::live::{self, Raw};
+use super::region::Region;
+use super::render::{ask, frame};
+use super::style::{ColourChoice, Theme};
+use super::text::{Line, Tone};
+use super::{Block, Happening, Size, any_signal, safe};
+
+/// What somebody wants, by the key they pressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// To write on.
+    Write,
+    /// To send what is written.
+    Send,
+    /// To leave without a message.
+    Leave,
+    /// To go back to the shell for a while.
+    Suspend,
+}
+
+/// Asks for a message. `None` where the person leaves instead, or nothing more can be typed.
+pub async fn compose(asked: &str, colour: ColourChoice) -> io::Result<Option<String>> {
+    let theme = Theme::choose(colour, |name| std::env::var(name).ok());
+    let mut signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+    let mut region = Region::new(io::stdout(), theme, live::size());
+    let mut editor = Editor::default();
+    let (mut raw, mut keys) = (Raw::enter()?, Box::pin(live::keys()));
+    loop {
+        let size = live::size();
+        region.show(&[], block(asked, &editor, size), size)?;
+        let happening = tokio::select! {
+            key = keys.next() => key.unwrap_or(Happening::Stopped),
+            () = any_signal(&mut signals) => Happening::Stopped,
+        };
+        let wish = match happening {
+            Happening::Key(key) => key_pressed(&mut editor, key),
+            Happening::Paste(text) => {
+                editor.paste(&text);
+                Wish::Write
+            }
+            Happening::Stopped => Wish::Leave,
+            Happening::Resized(_)
+            | Happening::Update(_)
+            | Happening::Submitted(_)
+            | Happening::TimePassed => Wish::Write,
+        };
+        match wish {
+            Wish::Write => {}
+            Wish::Leave => {
+                // A terminal that is gone cannot show that one leaves it, and one leaves it all the same.
+                let _ = region.show(&[], Block::default(), size);
+                return Ok(None);
+            }
+            Wish::Send => {
+                region.show(&sent(asked, &editor), Block::default(), size)?;
+                return Ok(Some(editor.text()));
+            }
+            Wish::Suspend => {
+                region.show(&[], Block::default(), size)?;
+                drop((keys, raw));
+                live::suspend()?;
+                (raw, keys) = (Raw::enter()?, Box::pin(live::keys()));
+                region.begin_anew();
+            }
+        }
+    }
+}
+
+/// Takes a key into what is written.
+pub fn key_pressed(editor: &mut Editor, key: KeyEvent) -> Wish {
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+    match key.code {
+        KeyCode::Char('c') if is_control => return Wish::Leave,
+        KeyCode::Char('d') if is_control && editor.is_empty() => return Wish::Leave,
+        KeyCode::Char('z') if is_control => return Wish::Suspend,
+        // An empty message is none.
+        KeyCode::Enter if is_plain && editor.is_blank() => {}
+        KeyCode::Enter if is_plain => return Wish::Send,
+        _ => drop(editor.key(key)),
+    }
+    Wish::Write
+}
+
+fn block(asked: &str, editor: &Editor, size: Size) -> Block {
+    let columns = frame::columns(size);
+    let (mut body, mut foot) = (Block::default(), Block::default());
+    body.push(&Line::new(Tone::Strong, asked), columns);
+    ask::editor(editor, "type your message", columns, &mut body);
+    foot.push(&Line::empty(), columns);
+    let keys = ["enter send", "alt-enter new line", "ctrl-c leave"].map(str::to_owned);
+    frame::phrases(&keys, columns).iter().for_each(|row| foot.push(row, columns));
+    let height = size.rows.saturating_sub(1).max(1);
+    let room = height.saturating_sub(foot.rows.len()).max(1);
+    body.fitted(room).above(foot).fitted(height).indented(frame::margin(size))
+}
+
+/// The message as it stays in sight.
+fn sent(asked: &str, editor: &Editor) -> Vec<Line> {
+    let text = editor.text();
+    let lines = safe::lines(text.trim_end());
+    let line = |(place, line): (usize, &String)| {
+        let sign = if place == 0 { "❯ " } else { "  " };
+        Line::new(Tone::Here, sign).and(Tone::Text, line).hanging(2)
+    };
+    let asked = Line::new(Tone::Strong, asked);
+    [asked].into_iter().chain(lines.iter().enumerate().map(line)).chain([Line::empty()]).collect()
+}
