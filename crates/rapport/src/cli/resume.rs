@@ -88,7 +88,9 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
         Some(Standing::Unplanned | Standing::Complete) | None => {
             request.message = match &args.message {
                 Some(words) => message::given(held.common, words).await?,
-                None if asking::is_possible(held.common.json) => asking::message(held.common).await?,
+                None if asking::is_possible(held.common.json) => {
+                    asking::message(held.common, &held.folder.id).await?
+                }
                 None => return Err(nobody_to_ask()),
             };
             drafting::plan(held, turn.as_ref(), &request).await

@@ -4,7 +4,7 @@ use rapport_core::{Aim, OpenQuestion, Status, View};
 
 use super::files::seals;
 use super::output::{ago, say, say_json};
-use super::{Common, sessions};
+use super::{Common, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config;
@@ -41,13 +41,13 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if let Some(name) = &args.session {
         let id = sessions::find(&*store, name)?;
         let view = sessions::view(&*store, &id)?;
-        return if common.json { say_json(&view) } else { detail(&*store, &view) };
+        return if common.json { say_json(&view) } else { detail(&place, &*store, &view) };
     }
     let (views, damaged) = all(&*store)?;
     if common.json {
         say_json(&views)?;
     } else if !views.is_empty() || damaged.is_empty() {
-        overview(&*store, &views, args.all)?;
+        overview(&place, &*store, &views, args.all)?;
     }
     for folder in Folder::all(&config::sessions(&place.project))? {
         seals::warn(&seals::broken_in(&place, &folder)?);
@@ -72,7 +72,7 @@ fn all(store: &dyn Store) -> Result<(Vec<View>, Failures), crate::error::Failure
     Ok((views, damaged))
 }
 
-fn overview(store: &dyn Store, views: &[View], everything: bool) -> Outcome {
+fn overview(place: &Place, store: &dyn Store, views: &[View], everything: bool) -> Outcome {
     if views.is_empty() {
         return say(NONE_YET);
     }
@@ -82,7 +82,7 @@ fn overview(store: &dyn Store, views: &[View], everything: bool) -> Outcome {
         for question in &view.questions {
             waiting(view, question)?;
         }
-        stopped(store, view)?;
+        stopped(place, store, view)?;
     }
     let shown = if everything { ended.len() } else { ENDED.min(ended.len()) };
     for view in ended.iter().rev().take(shown) {
@@ -111,18 +111,24 @@ fn waiting(view: &View, question: &OpenQuestion) -> Outcome {
 }
 
 /// Where nothing waits for an answer and nobody goes on with it, somebody has to take it up.
-fn stopped(store: &dyn Store, view: &View) -> Outcome {
+fn stopped(place: &Place, store: &dyn Store, view: &View) -> Outcome {
     let is_left = view.questions.is_empty() && store.holder(&view.id)?.is_none() && !is_over(view.status);
     if !is_left {
         return Ok(());
     }
     if view.aim == Aim::Files {
+        let folder = Folder::new(&config::sessions(&place.project), &view.id);
+        // What cannot be read is told by the command that goes on with it.
+        let latest = folder.latest().ok().flatten();
+        if let Some(turn) = latest.and_then(|turn| tree::drawn(place, &folder, &turn).ok()) {
+            say(format_args!("        turn {}", shorten(&safe::line(&tree::words(&turn)), 100)))?;
+        }
         return say(format_args!("        go on with: rapport resume --session {}", view.id));
     }
     say(format_args!("        nobody runs it now; go on with: rapport run --resume {}", view.id))
 }
 
-fn detail(store: &dyn Store, view: &View) -> Outcome {
+fn detail(place: &Place, store: &dyn Store, view: &View) -> Outcome {
     brief(view)?;
     say(format_args!("  task      {}", shorten(&safe::line(&view.task), 400)))?;
     say(format_args!("  project   {}", safe::line(&view.project)))?;
@@ -148,7 +154,7 @@ fn detail(store: &dyn Store, view: &View) -> Outcome {
     if let Some(failure) = &view.failure {
         say(format_args!("  failed    {}", safe::line(failure)))?;
     }
-    stopped(store, view)?;
+    stopped(place, store, view)?;
     for file in view.changes.iter().flat_map(|changes| &changes.files) {
         say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
     }

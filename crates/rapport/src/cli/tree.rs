@@ -96,7 +96,8 @@ fn title(plan: &str) -> String {
     }
 }
 
-fn words(turn: &Drawn) -> String {
+/// A turn in one line.
+pub(super) fn words(turn: &Drawn) -> String {
     let title = turn.title.as_ref().map(|title| format!("  {title}")).unwrap_or_default();
     let cost = if turn.cost > 0.0 { format!("  ${:.4}", turn.cost) } else { String::new() };
     let undone = if turn.undone { ", undone" } else { "" };

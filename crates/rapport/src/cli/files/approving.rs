@@ -56,6 +56,10 @@ pub(in crate::cli) async fn approve(
         // Before anything is done, rather than when only this is left to do.
         memos::read(&config::memos(&held.place.project))?;
     }
+    if !held.common.json {
+        // Whoever has several sessions should see which of them this is.
+        say(format_args!("Session {}, turn {}", held.folder.id, turn.name))?;
+    }
     match verdict(held, &plan, approval).await? {
         Verdict::Approve(selection) | Verdict::Run(selection) => {
             let path = batches::next_of(held.place, &held.folder, turn)?;
@@ -104,7 +108,7 @@ pub(in crate::cli) async fn ask(
 
 /// Nothing of it is done; the person says what to plan instead (FILE-31).
 async fn skip(held: &Held<'_>, turn: &Turn, plan: &ActionPlan, request: &Request) -> Outcome {
-    let message = match asking::message(held.common).await {
+    let message = match asking::message(held.common, &held.folder.id).await {
         // Who leaves instead has not decided: the plan still waits.
         Err(failure) if failure.code == Code::Interrupted => return Err(failure),
         message => message,

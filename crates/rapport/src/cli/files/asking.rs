@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 
+use rapport_core::SessionId;
 use tokio::sync::oneshot;
 
 use crate::channels::terminal::compose::compose;
@@ -32,12 +33,13 @@ pub(in crate::cli) async fn yes(question: &str) -> Result<bool, Failure> {
     Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Asks for a message to the agent, of as many lines as it takes.
-pub(in crate::cli) async fn message(common: &Common) -> Result<String, Failure> {
+/// Asks for a message to the agent of this session, of as many lines as it takes.
+pub(in crate::cli) async fn message(common: &Common, session: &SessionId) -> Result<String, Failure> {
+    let asked = format!("What next? ({session})");
     if screen::is_interactive() {
-        return words(common, "What next?").await?.ok_or_else(left);
+        return words(common, &asked).await?.ok_or_else(left);
     }
-    show("What next? (Type your message; two empty lines or Ctrl-D end it, Ctrl-C leaves)\n")?;
+    show(&format!("{asked}\n(Type your message; two empty lines or Ctrl-D end it, Ctrl-C leaves)\n"))?;
     let message = typed_in(|| typed::until_blank(io::stdin().lock(), "this message").map(Some)).await?;
     message.filter(|message| !message.trim().is_empty()).ok_or_else(no_message)
 }

@@ -12,12 +12,16 @@ use crate::actions::{
 };
 use crate::channels::terminal::review::Previewer;
 use crate::channels::terminal::safe;
+use crate::channels::terminal::text::clip;
 use crate::cli::Common;
 use crate::cli::output::say;
 use crate::cli::screen::StopSignal;
 use crate::config::Settings;
 use crate::error::{Code, Failure};
 use crate::wiring::Place;
+
+/// How much of an action is told while it runs, in columns.
+const NAME: usize = 72;
 
 /// Where a batch is carried out, and with what.
 pub(in crate::cli) fn means(
@@ -81,7 +85,9 @@ pub(in crate::cli) struct Screen {
 impl Screen {
     /// For this plan.
     pub(in crate::cli) fn new(common: &Common, plan: &ActionPlan) -> Self {
-        let names = plan.actions.iter().map(|action| action.deed.in_brief()).collect();
+        // Commands of agents are long, and were seen when they were approved.
+        let names =
+            plan.actions.iter().map(|action| clip(&safe::line(&action.deed.in_brief()), NAME)).collect();
         Self { is_quiet: common.json, names }
     }
 

@@ -42,6 +42,7 @@ fn story(project: &Project) {
 
     let mut terminal = project.terminal(&["resume"], 100, 30);
     for line in [
+        "-add-greeting, turn 01",
         "▶ Reviewing Plan: \"Add a greeting\"",
         "[+] ADD:    hello.txt # what is greeted with",
         "CREATE: 1 file",

@@ -98,6 +98,7 @@ fn file_20_a_turn_from_message_to_report() {
 fn file_19_a_plan_that_waits_comes_first() {
     let project = project(&[&greeting()]).recorded();
     project.plan_turn("one").check(0, "");
+    project.rapport(&["status"]).check(0, "turn 01  waits for review  Add a greeting");
     let ran = project.plan_turn("two");
     ran.check(3, "the plan of turn 01 must be executed first").check(3, "rapport resume");
     assert_eq!(project.turn_names(), ["01"]);
