@@ -139,7 +139,9 @@ fn going_back_keeps_what_is_unchecked_and_says_so() {
     pty.send("\x1b[F ");
     pty.wait_for("5 of 6 checked");
     pty.send("\x1b");
-    pty.wait_for("1 item not checked");
+    let asks_again =
+        |screen: &str| screen.split_once("1 item not checked").is_some_and(|(_, rest)| rest.contains(PROMPT));
+    pty.wait_until("it asks again", asks_again);
     assert!(!pty.is_alternate());
     pty.send("m");
     pty.wait_for("5 of 6 checked");
