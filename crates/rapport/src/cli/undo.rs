@@ -109,7 +109,7 @@ pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later:
     }
     say(format_args!("Undone: {name}"))?;
     if [&undone.restored, &undone.removed, &undone.kept].iter().all(|files| files.is_empty()) {
-        say("  There was nothing that it did to files.")?;
+        say("  No file had to be brought back.")?;
     }
     let parts = [
         ("restored", undone.restored.as_slice()),
