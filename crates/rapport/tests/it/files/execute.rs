@@ -105,7 +105,10 @@ fn undo_is_offered_where_there_is_something_to_undo() {
     let ran = project.rapport_reading(&["execute", "-", "-y"], failing.as_bytes());
     ran.check(1, "an action failed");
     assert!(!ran.err().contains("undo"), "{}", ran.err());
-    project.rapport(&["undo"]).check(0, "No file had to be brought back").check(0, "cannot be undone: EXECUTE");
+    project
+        .rapport(&["undo"])
+        .check(0, "No file had to be brought back")
+        .check(0, "cannot be undone: EXECUTE");
 }
 
 /// Killed in the middle, there is no report; whoever runs a plan next is told what was done.
