@@ -203,9 +203,7 @@ impl Job<'_> {
         let ran = batch.run(&choices, &hands, &mut |live| screen.show(&live), &stop).await;
         signals.abort();
         let ran = ran.map_err(|error| running::failed(&error))?;
-        if !ran.unfinished {
-            approved.remember(self.place, plan)?;
-        }
+        let remembered = if ran.unfinished { Ok(()) } else { approved.remember(self.place, plan) };
         let mut report = reporting::report(plan, &self.name, &approved, &ran);
         for judged in report.context.iter_mut().flatten() {
             let reason = "the plan belongs to no session, so there is no next turn".to_owned();
@@ -218,6 +216,7 @@ impl Job<'_> {
                 .hint("All that was to be done has been done, or tried.")
                 .hint("Take back what was done to files with: rapport undo")
         })?;
+        remembered?;
         if ran.unfinished {
             return Err(Failure::new(
                 Code::Interrupted,

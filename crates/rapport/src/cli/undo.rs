@@ -2,16 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use rapport_core::Act;
 use serde_json::json;
 
-use super::Common;
-use super::files::asking;
 use super::files::batches::{self, Undo};
+use super::files::{self, asking, record, seals};
 use super::output::say;
+use super::{Common, sessions};
 use crate::actions::undo::UndoError;
 use crate::actions::{LaterChanges, Place as Where, undo};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
+use crate::turns::Folder;
 use crate::wiring::Place;
 
 /// Take back what the last batch of a plan did to files
@@ -40,7 +42,20 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let batch = find(&place, &args)?;
     let later = if args.force { LaterChanges::Keep } else { LaterChanges::Refuse };
-    undo_and_tell(common, &place, &batch, later)
+    undo_and_tell(common, &place, &batch, later)?;
+    withdraw(&place, &batch)
+}
+
+/// Nobody waits any more for what a batch asked that is undone.
+fn withdraw(place: &Place, batch: &Path) -> Outcome {
+    let store = place.store();
+    for folder in Folder::all(&files::sessions_of(place))? {
+        let Some(label) = batches::label(&folder, batch) else { continue };
+        for question in record::waiting(&seals::entries(place, &folder)?, label) {
+            sessions::act(&*store, &folder.id, &Act::Withdraw { question })?;
+        }
+    }
+    Ok(())
 }
 
 fn find(place: &Place, args: &Args) -> Result<PathBuf, Failure> {
@@ -50,7 +65,7 @@ fn find(place: &Place, args: &Args) -> Result<PathBuf, Failure> {
         return all.iter().find(known).cloned().ok_or_else(|| none(&format!("there is no batch {name}")));
     }
     let of_session = match &args.session {
-        Some(name) => Some(super::files::find(place, Some(name))?),
+        Some(name) => Some(files::find(place, Some(name))?),
         None => None,
     };
     for path in all {
@@ -94,7 +109,7 @@ pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later:
     }
     say(format_args!("Undone: {name}"))?;
     if [&undone.restored, &undone.removed, &undone.kept].iter().all(|files| files.is_empty()) {
-        say("  There was nothing that it did to files.")?;
+        say("  No file had to be brought back.")?;
     }
     let parts = [
         ("restored", undone.restored.as_slice()),
@@ -123,6 +138,6 @@ fn refused(error: UndoError) -> Failure {
             .hint("Nothing was undone. With --force those files stay as they are, and the rest is undone."),
         UndoError::Stuck { .. } => Failure::new(Code::Store, message)
             .hint("Make that possible, and say it again: rapport undo goes on from there."),
-        UndoError::Action(error) => super::files::running::failed(&error),
+        UndoError::Action(error) => files::running::failed(&error),
     }
 }

@@ -6,15 +6,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rapport_core::ActionPlan;
 use rapport_core::report::{Overall, Report};
+use rapport_core::{Act, ActionPlan};
 
 use super::batches::{self, Approved, BatchDir, Undo, batch_of};
 use super::checking::{self, Checked};
 use super::drafting::{self, Request};
 use super::hands::{Invoked, SessionHands};
 use super::held::Held;
-use super::{asking, reporting, running, seals};
+use super::{asking, record, reporting, running, seals};
 use crate::actions::{Choice, Interrupted, LaterChanges, Ran};
 use crate::channels::terminal::review::{self, Review, ReviewError, Selection, Verdict};
 use crate::channels::terminal::safe;
@@ -150,7 +150,14 @@ async fn take_up(held: &Held<'_>, turn: &Turn, batch: BatchDir, approval: Approv
         Some(interrupted) => {
             carry_out(held, turn, &plan, batch.path, &approved, Course::GoOn(interrupted)).await
         }
-        None => undo::undo_and_tell(held.common, held.place, &batch.path, LaterChanges::Refuse),
+        None => {
+            undo::undo_and_tell(held.common, held.place, &batch.path, LaterChanges::Refuse)?;
+            let label = batches::label(&held.folder, &batch.path).unwrap_or_default();
+            for question in record::waiting(&held.entries()?, label) {
+                held.submit(Act::Withdraw { question }).await?;
+            }
+            Ok(())
+        }
     }
 }
 
@@ -202,7 +209,8 @@ async fn carry_out(
     let (stopper, stop) = crate::actions::Stop::new();
     let stopper = Arc::new(stopper);
     let invoked = Invoked::default();
-    let hands = SessionHands { held, turn, stopper: stopper.clone(), invoked: &invoked };
+    let label = batches::label(&held.folder, &path).unwrap_or_default();
+    let hands = SessionHands { held, batch: label, stopper: stopper.clone(), invoked: &invoked };
     let (place, means) = running::means(held.place, held.settings, path.clone())?;
     let batch = crate::actions::Batch { plan, place: &place, means: &means };
     let mut screen = running::Screen::new(held.common, plan);

@@ -206,6 +206,11 @@ pub(in crate::cli) fn batch_of(
     }
 }
 
+/// What a batch of a session is called in it: `01`, and `01.2` after it was undone. `None` where it belongs to another.
+pub(in crate::cli) fn label<'a>(folder: &Folder, batch: &'a Path) -> Option<&'a str> {
+    batch.file_name()?.to_str()?.strip_prefix(folder.id.as_str())?.strip_prefix('-')
+}
+
 /// Where the next batch of a turn goes.
 pub(in crate::cli) fn next_of(place: &Place, folder: &Folder, turn: &Turn) -> Result<PathBuf, Failure> {
     set_up(place)?;

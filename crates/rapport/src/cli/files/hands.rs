@@ -12,13 +12,14 @@ use crate::channels::terminal::safe;
 use crate::cli::{Common, new};
 use crate::config::Settings;
 use crate::error::{Code, Failure};
-use crate::turns::{Folder, Turn};
+use crate::turns::Folder;
 use crate::wiring::{Place, agent_config};
 
 /// Those of a turn: a person is asked in the session's name, so that they can answer from anywhere.
 pub(in crate::cli) struct SessionHands<'a> {
     pub(in crate::cli) held: &'a Held<'a>,
-    pub(in crate::cli) turn: &'a Turn,
+    /// What the batch is called in the session.
+    pub(in crate::cli) batch: &'a str,
     pub(in crate::cli) stopper: Arc<Stopper>,
     pub(in crate::cli) invoked: &'a Invoked,
 }
@@ -71,7 +72,7 @@ impl Hands for SessionHands<'_> {
 impl SessionHands<'_> {
     /// Asks, unless that was done before, and waits for the answer.
     async fn reply(&self, n: usize, message: &str) -> Result<String, Failure> {
-        let header = format!("{} action {}", self.turn.name, n + 1);
+        let header = record::header(self.batch, n);
         let before = self.held.view().await?.seq;
         if record::asked(&self.held.entries()?, &header, message).is_none() {
             let question = Draft {

@@ -1,6 +1,6 @@
 //! What a session's log says about its turns.
 
-use rapport_core::{Asker, Entry, Event, Question, TurnId};
+use rapport_core::{Asker, Entry, Event, Question, QuestionId, TurnId};
 
 /// A turn that the agent is at, or was when it was last seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +70,31 @@ pub(in crate::cli) fn asked<'a>(entries: &'a [Entry], header: &str, text: &str) 
         }
     }
     found
+}
+
+/// The header of the question that an action of a batch asks. A batch that is begun anew asks anew.
+pub(in crate::cli) fn header(batch: &str, n: usize) -> String {
+    format!("{batch} action {}", n + 1)
+}
+
+/// The questions of a batch that still wait for an answer.
+pub(in crate::cli) fn waiting(entries: &[Entry], batch: &str) -> Vec<QuestionId> {
+    let mut waiting = Vec::new();
+    for fact in facts(entries) {
+        match fact {
+            Event::Asked { round, asker: Asker::Rapport, questions } => {
+                let is_of_batch = |question: &&Question| {
+                    let header = question.header.as_deref().and_then(|header| header.strip_prefix(batch));
+                    header.is_some_and(|rest| rest.starts_with(" action "))
+                };
+                waiting.extend(questions.iter().filter(is_of_batch).map(|q| (*round, q.id.clone())));
+            }
+            Event::Closed { round, .. } => waiting.retain(|(asked, _)| asked != round),
+            Event::Answered { question, .. } => waiting.retain(|(_, asked)| asked != question),
+            _ => {}
+        }
+    }
+    waiting.into_iter().map(|(_, question)| question).collect()
 }
 
 /// What was answered to a question, in words.

@@ -8,7 +8,7 @@ use rapport_core::{ActionPlan, Resource, apply_edits};
 use tokio::task::JoinHandle;
 
 use crate::actions::{
-    ActionError, JournalError, Live, Means, Outcome as Ended, Place as Where, Settled, Stopper, read,
+    ActionError, Details, JournalError, Live, Means, Outcome as Ended, Place as Where, Settled, Stopper, read,
 };
 use crate::channels::terminal::review::Previewer;
 use crate::channels::terminal::safe;
@@ -108,6 +108,7 @@ impl Screen {
 
 fn ended(name: &str, settled: &Settled) -> String {
     match &settled.outcome {
+        Ended::Done { details: Details::Session { name: session } } => format!("✓ {name}: session {session}"),
         Ended::Done { .. } => format!("✓ {name}"),
         Ended::Failed { why, .. } => format!("✗ {name}: {why}"),
         Ended::Skipped { reason } => format!("– {name}: {reason}"),

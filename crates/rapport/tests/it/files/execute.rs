@@ -160,7 +160,10 @@ fn undo_is_offered_where_there_is_something_to_undo() {
     let ran = project.rapport_reading(&["execute", "-", "-y"], failing.as_bytes());
     ran.check(1, "an action failed");
     assert!(!ran.err().contains("undo"), "{}", ran.err());
-    project.rapport(&["undo"]).check(0, "nothing that it did to files").check(0, "cannot be undone: EXECUTE");
+    project
+        .rapport(&["undo"])
+        .check(0, "No file had to be brought back")
+        .check(0, "cannot be undone: EXECUTE");
 }
 
 /// Killed in the middle, there is no report; whoever runs a plan next is told what was done.
@@ -211,6 +214,18 @@ fn file_40_a_message_waits_for_words() {
         "{}",
         project.file("report.md")
     );
+}
+
+// FILE-40: the session that another agent gets is named, for whoever goes on with it.
+#[test]
+fn file_40_another_agent_gets_a_session() {
+    let project = Project::with_agent("rehearsal");
+    let handing = "### `INVOKE`\n\n- **Agent:** Code Reviewer\n\nLook at it.\n".to_owned();
+    let over = plan("Hand over", &[], &[], &[handing]);
+    let ran = project.rapport_reading(&["execute", "-", "-y"], over.as_bytes());
+    let session = project.session();
+    ran.check(0, &format!("✓ INVOKE Code Reviewer: session {session}"));
+    project.rapport(&["log", "--tree", session.as_str()]).check(0, "01  not planned yet");
 }
 
 /// Plans as they come: with CR LF, and of 10 MB.

@@ -2,6 +2,7 @@
 
 use rapport::agents::rehearsal::scenario::{Ask, FullQuestion, Scenario};
 use rapport_core::Event;
+use serde_json::Value;
 
 use super::{create, greeting, plan, project, run, without_session};
 use crate::support::patience::wait_for;
@@ -69,6 +70,33 @@ fn a_batch_that_was_stopped_is_gone_on_with() {
     project.rapport(&["resume"]).check(3, "interrupted  EXECUTE").check(3, "rapport resume -y");
     std::fs::write(project.root().join("go-on"), "").unwrap();
     project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
+}
+
+/// A question of a batch that is undone is withdrawn, and a batch that is begun anew asks anew: the answer to the one before
+/// may be why it was undone.
+#[test]
+fn file_40_a_batch_that_is_begun_anew_asks_anew() {
+    let chat = "### `CHAT_WITH_USER`\n\nWhich colour?\n".to_owned();
+    let project = project(&[&plan("Ask", &[], &[], &[create("a.txt", "a"), chat, create("b.txt", "b")])]);
+    project.plan_turn("x").check(0, "");
+    let stopped = |answer: Option<&str>| {
+        let mut resuming = project.spawn(&["resume", "-y"]);
+        project.wait_asked();
+        match answer {
+            None => resuming.kill().unwrap(),
+            Some(words) => drop(project.rapport(&["answer", project.session().as_str(), words])),
+        }
+        resuming.wait().unwrap();
+    };
+    stopped(None);
+    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    let view: Value = project.json(&["status", "--json", project.session().as_str()]);
+    assert_eq!(view["questions"].as_array().map(Vec::len), Some(0), "{view}");
+    stopped(None);
+    project.rapport(&["answer", project.session().as_str(), "Blue"]).check(0, "Answered.");
+    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    stopped(Some("Red"));
+    assert!(project.turn_file("01/report.md").contains("```markdown\nRed\n```"));
 }
 
 /// An undo that was cut off is finished before anything is built on it, and the agent is told what was kept.
