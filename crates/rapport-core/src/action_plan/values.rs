@@ -55,6 +55,10 @@ pub(super) fn written_path(text: &str) -> Result<(String, &str), (String, String
         return Err((what, format!("Write the same path in both places, such as `[{path}](/{path})`.")));
     }
     match inline::code(text) {
+        // A link in code, as descriptions of the format have it, is that link; with two backticks it is a name.
+        Some((code, rest)) if !text.starts_with("``") && inline::link(&code).is_some() => {
+            written_path(&code).map(|(path, _)| (path, rest))
+        }
         Some(code) => Ok(code),
         None if text.contains("](") => Err(more_than_a_path(text)),
         None => Ok((text.to_owned(), "")),

@@ -267,6 +267,7 @@ fn file_40_names_and_keys_however_they_are_dressed() {
             "+ **resource:** a b.md",
             "- **File Path:** [a b.md](a b.md)",
             "Resource: a b.md",
+            "- **Resource:** `[a b.md](/a b.md)`",
             "1. **Resource:** a b.md",
             "• **Resource:** **a b.md**",
             "-\u{a0}**Resource:**\u{a0}\"a b.md\"",
