@@ -38,7 +38,10 @@ pub(super) fn execute(common: &Common, session: Option<&str>) -> Outcome {
     }
     say(safe::line(folder.id.as_str()))?;
     if drawn.is_empty() {
-        say("no turns yet; plan the first with: rapport plan -m MESSAGE")?;
+        say(format_args!(
+            "no turns yet; plan the first with: rapport plan --session {} -m MESSAGE",
+            folder.id
+        ))?;
     }
     for (prefix, turn) in lines(&drawn) {
         say(format_args!("{prefix}{}", safe::line(&words(turn))))?;

@@ -116,3 +116,33 @@ fn sent(asked: &str, editor: &Editor) -> Vec<Line> {
     let asked = Line::new(Tone::Strong, asked);
     [asked].into_iter().chain(lines.iter().enumerate().map(line)).chain([Line::empty()]).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // FILE-26: a message is sent by a plain Enter, and only where there is one.
+    #[test]
+    fn file_26_enter_sends_what_is_written() {
+        let key = |code, modifiers| KeyEvent::new(code, modifiers);
+        let plain = |code| key(code, KeyModifiers::NONE);
+        let control = |c| key(KeyCode::Char(c), KeyModifiers::CONTROL);
+        for (written, pressed, wish, left) in [
+            ("", plain(KeyCode::Enter), Wish::Write, ""),
+            (" \n", plain(KeyCode::Enter), Wish::Write, " \n"),
+            ("x", plain(KeyCode::Enter), Wish::Send, "x"),
+            ("x", key(KeyCode::Enter, KeyModifiers::ALT), Wish::Write, "x\n"),
+            ("x", control('j'), Wish::Write, "x\n"),
+            ("x", control('c'), Wish::Leave, "x"),
+            ("x", control('d'), Wish::Write, "x"),
+            ("", control('d'), Wish::Leave, ""),
+            ("x", control('z'), Wish::Suspend, "x"),
+            ("x", plain(KeyCode::Esc), Wish::Write, "x"),
+            ("x", plain(KeyCode::Char('q')), Wish::Write, "xq"),
+        ] {
+            let mut editor = Editor::with(written);
+            assert_eq!(key_pressed(&mut editor, pressed), wish, "{written:?} {pressed:?}");
+            assert_eq!(editor.text(), left, "{pressed:?}");
+        }
+    }
+}

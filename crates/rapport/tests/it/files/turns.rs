@@ -41,6 +41,7 @@ fn a_wrong_turn_is_named_before_the_agent_goes_on() {
     let project = Project::with_agent("no-such-agent");
     project.rapport(&["new", "greet"]).check(0, "");
     project.rapport(&["resume"]).check(2, "no plan waits here");
+    project.rapport(&["log", "--tree"]).check(0, "no turns yet; plan the first with: rapport plan --session");
     project.plan_turn("Greet.").check(7, "Failed while the turn was being planned");
     project.rapport(&["resume", "--turn", "09"]).check(4, "there is no turn 09");
     project.rapport(&["resume", "--turn", "nonsense"]).check(4, "there is no turn nonsense");
