@@ -182,7 +182,7 @@ pub(super) fn decoded(target: &str) -> String {
 /// A path as it is written in a plan: a link to itself, or code where a link could not hold it, which says that it is none.
 pub(crate) fn as_path(path: &str) -> String {
     if path.contains("](") {
-        let ticks = "`".repeat((longest_run(path, '`') + 1).max(2));
+        let ticks = "`".repeat((longest_run(path) + 1).max(2));
         return format!("{ticks} {path} {ticks}");
     }
     let simple = |c: char| c.is_alphanumeric() || "/._-+@~,=".contains(c);

@@ -14,7 +14,7 @@ use super::files::hands::AloneHands;
 use super::files::{reporting, running};
 use super::output::{say, say_json};
 use super::{Common, typed, undo};
-use crate::actions::{Batch, Choice, Stop};
+use crate::actions::{Batch, Choice, Ran, Stop};
 use crate::channels::terminal::review::{self, Selection, Verdict};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -204,11 +204,7 @@ impl Job<'_> {
         signals.abort();
         let ran = ran.map_err(|error| running::failed(&error))?;
         let remembered = if ran.unfinished { Ok(()) } else { approved.remember(self.place, plan) };
-        let mut report = reporting::report(plan, &self.name, &approved, &ran);
-        for judged in report.context.iter_mut().flatten() {
-            let reason = "the plan belongs to no session, so there is no next turn".to_owned();
-            judged.verdict = Skipped { reason: Some(reason) };
-        }
+        let report = self.report(plan, &approved, &ran);
         let written = self.write(&report);
         self.tell(&report, written.as_deref().ok())?;
         written.map_err(|failure| {
@@ -228,6 +224,21 @@ impl Job<'_> {
             Overall::Failed => undo::offer(self.common, self.place, &path, "rapport undo").await,
             Overall::Completed | Overall::Partial | Overall::Skipped | Overall::ValidationFailed => Ok(()),
         }
+    }
+
+    /// What became of it. There is no next turn for the context, and what was interrupted is not remembered.
+    fn report(&self, plan: &ActionPlan, approved: &Approved, ran: &Ran) -> Report {
+        let mut report = reporting::report(plan, &self.name, approved, ran);
+        for judged in report.context.iter_mut().flatten() {
+            let reason = "the plan belongs to no session, so there is no next turn".to_owned();
+            judged.verdict = Skipped { reason: Some(reason) };
+        }
+        if ran.unfinished {
+            for judged in &mut report.memos {
+                judged.verdict = Skipped { reason: Some("the batch was interrupted".to_owned()) };
+            }
+        }
+        report
     }
 
     /// Writes the report here, in the place of our last one. A file of somebody else's that is called so stays, and so does
