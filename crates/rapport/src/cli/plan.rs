@@ -10,7 +10,7 @@ use super::agent_flags::AgentFlags;
 use super::files::Where;
 use super::files::drafting::Consent;
 use super::files::seals::Changed;
-use super::plan_turn::{self, Planning};
+use super::plan_turn::{self, Planning, UnderWay};
 use super::run::{self, Start};
 use super::{Common, text, typed};
 use crate::error::{Code, Failure, Outcome};
@@ -73,6 +73,9 @@ pub(super) struct Args {
     /// Build on finished turns although their files were changed
     #[arg(long, requires = "message")]
     accept_changes: bool,
+    /// Leave what is being planned, and have this planned instead
+    #[arg(long, requires = "message")]
+    instead: bool,
     #[command(flatten)]
     at: Where,
     #[command(flatten)]
@@ -102,6 +105,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             asking: asking(&args),
             consent: if args.replan { Consent::Given } else { Consent::Ask },
             changed: Changed::from_flag(args.accept_changes),
+            under_way: if args.instead { UnderWay::Leave } else { UnderWay::GoOn },
             at: &args.at,
             agent: &args.agent,
         };

@@ -21,8 +21,18 @@ pub(super) struct Planning<'a> {
     pub(super) asking: Asking,
     pub(super) consent: Consent,
     pub(super) changed: Changed,
+    pub(super) under_way: UnderWay,
     pub(super) at: &'a Where,
     pub(super) agent: &'a AgentFlags,
+}
+
+/// What becomes of a turn that is being planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnderWay {
+    /// It is gone on with.
+    GoOn,
+    /// It is planned anew, with what is said now.
+    Leave,
 }
 
 /// Plans the next turn.
@@ -35,8 +45,10 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(request(common, planning))?;
-    // Before it is held: holding it lets its agent go on.
-    not_another(&place, &folder, &request.message)?;
+    if planning.under_way == UnderWay::GoOn {
+        // Before it is held: holding it lets its agent go on.
+        not_another(&place, &folder, &request.message)?;
+    }
     held::hold(common, &place, &settings, folder, async |held| next(held, planning, &request).await)
 }
 
@@ -84,15 +96,15 @@ async fn next(held: &Held<'_>, planning: &Planning<'_>, request: &Request) -> Ou
     {
         return Err(drafting::waits(&held.folder, waiting));
     }
-    if let Some(under_way) = under_way {
-        let turn = held.folder.turn(&under_way.folder)?;
-        if held.view().await?.status != Status::Failed {
-            return drafting::go_on(held, &turn, request).await;
-        }
-        // What failed is begun anew, in the same turn, with what is said now.
-        return drafting::plan(held, Some(&turn), request).await;
+    let Some(turn_under_way) = under_way.and_then(|under_way| held.folder.turn(&under_way.folder).ok())
+    else {
+        return drafting::plan(held, turn.as_ref(), request).await;
+    };
+    if planning.under_way == UnderWay::GoOn && held.view().await?.status != Status::Failed {
+        return drafting::go_on(held, &turn_under_way, request).await;
     }
-    drafting::plan(held, turn.as_ref(), request).await
+    // What failed, or is left, is begun anew, in the same turn, with what is said now.
+    drafting::plan(held, Some(&turn_under_way), request).await
 }
 
 async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Failure> {
@@ -117,7 +129,8 @@ fn not_another(place: &Place, folder: &Folder, message: &str) -> Outcome {
     let Ok(entries) = store.read(&folder.id, 0) else { return Ok(()) };
     let is_failed = sessions::view(&*store, &folder.id)?.status == Status::Failed;
     let Some(under_way) = record::drafting(&entries).filter(|_| !is_failed) else { return Ok(()) };
-    let turn = folder.turn(&under_way.folder)?;
+    // Where its directory is gone, there is nothing to go on with.
+    let Ok(turn) = folder.turn(&under_way.folder) else { return Ok(()) };
     let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();
     let told = ContextLog::parse(&log).map(|log| told::message_of(&log.document));
     if told.is_ok_and(|told| told.trim_end() == message.trim_end()) {
@@ -125,5 +138,6 @@ fn not_another(place: &Place, folder: &Folder, message: &str) -> Outcome {
     }
     let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);
     Err(Failure::new(Code::Refused, what)
-        .hint(format!("Go on with that first: rapport resume --session {}", folder.id)))
+        .hint(format!("Go on with that first: rapport resume --session {}", folder.id))
+        .hint("Or leave it, with what it asked, and have this planned: rapport plan --instead -m MESSAGE"))
 }

@@ -62,8 +62,9 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
         asking: if args.adaptive { Asking::Adaptive } else { Asking::Assume },
         consent: if args.replan { Consent::Given } else { Consent::Ask },
     };
-    if let Some(under_way) = record::drafting(&held.entries()?) {
-        let turn = held.folder.turn(&under_way.folder)?;
+    let under_way = record::drafting(&held.entries()?);
+    // Where its directory is gone, there is nothing to go on with.
+    if let Some(turn) = under_way.and_then(|under_way| held.folder.turn(&under_way.folder).ok()) {
         if turn.standing() == Standing::Unplanned {
             return drafting::go_on(held, &turn, &request).await;
         }

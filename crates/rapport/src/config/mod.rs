@@ -137,15 +137,18 @@ fn of_project(
     user_home: Option<&str>,
 ) -> Result<(Layer, Option<String>), ConfigError> {
     let file = places::rapport_folder(project).join("config.yaml");
-    let mut layer = Layer::from_file(&file)?;
+    let layer = Layer::from_file(&file)?;
     // A home can be a project's folder too; then both are one file.
     if file == home_file || trust::is_trusted(home.trusted.as_deref().unwrap_or_default(), project, user_home)
     {
         return Ok((layer, None));
     }
-    let names = trust::set_aside(&mut layer);
-    let warning = trust::warning(&names, &file, project, home_file);
-    Ok((layer, warning))
+    let mut harmless = layer.clone();
+    let names = trust::set_aside(&mut harmless);
+    if names.is_empty() || !trust::came_along(&file) {
+        return Ok((layer, None));
+    }
+    Ok((harmless, trust::warning(&names, &file, project, home_file)))
 }
 
 /// Where a project's sessions are.

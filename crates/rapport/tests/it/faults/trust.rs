@@ -2,6 +2,7 @@
 //! who cloned it trusts it.
 
 use std::path::Path;
+use std::process::Command;
 
 use rapport::config::{Layer, Settings};
 
@@ -30,6 +31,10 @@ fn write(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
+fn git(project: &Path, args: &[&str]) {
+    assert!(Command::new("git").current_dir(project).args(args).status().unwrap().success());
+}
+
 /// What holds with this in the home, and all that in the project.
 fn load(home: &str) -> (Settings, Settings, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
@@ -40,6 +45,8 @@ fn load(home: &str) -> (Settings, Settings, tempfile::TempDir) {
     std::fs::create_dir_all(&project).unwrap();
     let plain = settings();
     write(&project.join(".rapport/config.yaml"), OF_A_STRANGER);
+    git(&project, &["init", "-q"]);
+    git(&project, &["add", "."]);
     let settings = settings();
     (plain, settings, folder)
 }
@@ -53,7 +60,7 @@ fn a_project_says_nothing_about_programs_servers_secrets_and_people() {
     for named in [
         "agent.command, agent.permission_mode, agent.env, planner.base_url, planner.api_key, telegram, preview_command, \
          research_command and trusted in ",
-        "app/.rapport/config.yaml are passed over: a project may not say that by itself",
+        "app/.rapport/config.yaml are passed over: it came with the project, which may not say that by itself",
         "ann/.rapport/config.yaml: trusted: [\"",
     ] {
         assert!(warning.contains(named), "{warning}");
@@ -81,6 +88,24 @@ fn a_project_that_is_trusted_says_everything() {
     assert_eq!(settings.agent_command, ["claude"]);
 }
 
+#[test]
+fn what_the_person_wrote_there_themselves_counts() {
+    let (_, _, folder) = load("");
+    let project = folder.path().join("ann/app");
+    let command = || {
+        Settings::load(&folder.path().join("none"), &project, |_| None, Layer::default())
+            .unwrap()
+            .agent_command
+    };
+    assert_eq!(command(), ["claude"], "git has it");
+    git(&project, &["rm", "-q", "--cached", ".rapport/config.yaml"]);
+    assert_eq!(command(), ["./evil"], "git has it not");
+    write(&project.join(".git/HEAD"), "nonsense");
+    assert_eq!(command(), ["claude"], "git cannot say");
+    std::fs::remove_dir_all(project.join(".git")).unwrap();
+    assert_eq!(command(), ["./evil"], "there is no git");
+}
+
 /// As somebody sees it who clones a project and has it planned: their own agent runs, and they are told once.
 #[test]
 fn who_clones_a_project_does_not_run_its_programs() {
@@ -90,6 +115,7 @@ fn who_clones_a_project_does_not_run_its_programs() {
     std::fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let said = format!("agent: {{ command: {} }}\n", evil.display());
     write(&project.root().join(".rapport/config.yaml"), &said);
+    git(&project.root(), &["add", "--force", ".rapport/config.yaml"]);
     write(&project.path("home/.rapport/config.yaml"), "agent: { command: rehearsal }\n");
     let mut command = project.command();
     let ran = crate::support::project::Ran(

@@ -172,6 +172,37 @@ fn planning_that_was_killed_is_gone_on_with() {
     assert_eq!(project.turn_file("01/plan.md"), greeting());
 }
 
+/// Left with other words in mind: what was being planned is planned anew, in the same turn; nobody is asked its questions.
+#[test]
+fn file_20_another_message_instead() {
+    let question = Ask::one(FullQuestion::new("Which language?", "Language", &[("English", "")]));
+    let project = without_session(Scenario::new("asks").asks(question).respond_with_text(&greeting()));
+    project.rapport(&["new", "a"]).check(0, "");
+    let mut running = project.launch(&["plan", "--json", "-m", "Great.", "--adaptive"], &[]);
+    running.until_asked();
+    running.kill();
+    project.wait_alone(std::time::Duration::from_secs(5));
+    project.plan_turn("Greet.").check(3, "rapport plan --instead -m MESSAGE");
+    project.rapport(&["plan", "--instead", "-m", "Greet."]).check(0, "Add a greeting");
+    assert_eq!(project.turn_names(), ["01"]);
+    assert!(project.turn_file("01/_context.log").contains("Greet.") && project.view().questions.is_empty());
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+}
+
+/// The directory of a turn that was being planned is gone: the next one is planned, and nobody is stuck.
+#[test]
+fn a_turn_that_was_being_planned_and_is_gone() {
+    let project = without_session(Scenario::new("plan").respond_with_text(&greeting()));
+    project.rapport(&["new", "a"]).check(0, "");
+    let trial = project.command().args(["plan", "-m", "x"]).env("RAPPORT_TRIAL", "kill-after:1").output();
+    assert!(!trial.unwrap().status.success());
+    std::fs::remove_dir_all(project.folder().join("01")).unwrap();
+    project.wait_alone(std::time::Duration::from_secs(5));
+    project.rapport(&["resume"]).check(2, "Say it: rapport resume -m");
+    project.plan_turn("Greet.").check(0, "Add a greeting");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+}
+
 /// Killed after the turn was laid out and before the agent was told: the message need not be said again.
 #[test]
 fn a_turn_that_is_ready_is_planned() {
