@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rapport_core::ActionPlan;
 use rapport_core::report::Verdict::Skipped;
-use rapport_core::report::{Overall, Report};
+use rapport_core::report::{Judged, Overall, Report};
+use rapport_core::{ActionPlan, Change};
 
-use super::files::approving::{self};
+use super::files::approving;
 use super::files::batches::{self, Approved};
 use super::files::checking::{self, Checked};
 use super::files::hands::AloneHands;
@@ -138,7 +139,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     async fn run(&self, source: &str, yes: bool) -> Outcome {
-        let plan = match checking::check(&self.place.project, &self.name, source)? {
+        let mut plan = match checking::check(&self.place.project, &self.name, source)? {
             Checked::Good(plan) => plan,
             Checked::Bad(faulty) => {
                 let status = Overall::ValidationFailed;
@@ -155,7 +156,7 @@ impl Job<'_> {
             memos::read(&config::memos(&self.place.project))?;
         }
         // What the next turn is to be shown means nothing where there is none; nobody is asked about it.
-        let plan = ActionPlan { context: None, ..plan };
+        let context = plan.context.take();
         let selection = match self.verdict(&plan, yes).await? {
             Verdict::Approve(selection) | Verdict::Run(selection) => selection,
             Verdict::Skip => {
@@ -170,7 +171,7 @@ impl Job<'_> {
             }
             Verdict::Quit => return Err(approving::left()),
         };
-        self.carry_out(&plan, &selection).await
+        self.carry_out(&plan, context, &selection).await
     }
 
     async fn verdict(&self, plan: &ActionPlan, yes: bool) -> Result<Verdict, Failure> {
@@ -183,16 +184,20 @@ impl Job<'_> {
         Ok(Verdict::Approve(Selection::all(plan)))
     }
 
-    async fn carry_out(&self, plan: &ActionPlan, selection: &Selection) -> Outcome {
-        // What cannot be remembered afterwards is better known before.
-        memos::read(&config::memos(&self.place.project))?;
+    async fn carry_out(
+        &self,
+        plan: &ActionPlan,
+        context: Option<Vec<Change>>,
+        selection: &Selection,
+    ) -> Outcome {
         let approved = Approved::from(selection);
         let path = batches::next_alone(self.place)?;
         approved.keep(&path)?;
         let (place, means) = running::means(self.place, self.settings, path.clone())?;
         let (stopper, stop) = Stop::new();
-        let signals = running::stop_on_signal(stopper.into())?;
-        let hands = AloneHands { common: self.common, place: self.place, settings: self.settings };
+        let stopper = Arc::new(stopper);
+        let signals = running::stop_on_signal(stopper.clone())?;
+        let hands = AloneHands { common: self.common, place: self.place, settings: self.settings, stopper };
         let mut screen = running::Screen::new(self.common, plan);
         let choices: Vec<_> = approved
             .actions
@@ -204,7 +209,7 @@ impl Job<'_> {
         signals.abort();
         let ran = ran.map_err(|error| running::failed(&error))?;
         let remembered = if ran.unfinished { Ok(()) } else { approved.remember(self.place, plan) };
-        let report = self.report(plan, &approved, &ran);
+        let report = self.report(plan, context, &approved, &ran);
         let written = self.write(&report);
         self.tell(&report, written.as_deref().ok())?;
         written.map_err(|failure| {
@@ -227,12 +232,21 @@ impl Job<'_> {
     }
 
     /// What became of it. There is no next turn for the context, and what was interrupted is not remembered.
-    fn report(&self, plan: &ActionPlan, approved: &Approved, ran: &Ran) -> Report {
+    fn report(
+        &self,
+        plan: &ActionPlan,
+        context: Option<Vec<Change>>,
+        approved: &Approved,
+        ran: &Ran,
+    ) -> Report {
         let mut report = reporting::report(plan, &self.name, approved, ran);
-        for judged in report.context.iter_mut().flatten() {
-            let reason = "the plan belongs to no session, so there is no next turn".to_owned();
-            judged.verdict = Skipped { reason: Some(reason) };
-        }
+        let left_out = |change| Judged {
+            change,
+            verdict: Skipped {
+                reason: Some("the plan belongs to no session, so there is no next turn".into()),
+            },
+        };
+        report.context = context.map(|changes| changes.into_iter().map(left_out).collect());
         if ran.unfinished {
             for judged in &mut report.memos {
                 judged.verdict = Skipped { reason: Some("the batch was interrupted".to_owned()) };

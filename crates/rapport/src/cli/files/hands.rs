@@ -99,6 +99,7 @@ pub(in crate::cli) struct AloneHands<'a> {
     pub(in crate::cli) common: &'a Common,
     pub(in crate::cli) place: &'a Place,
     pub(in crate::cli) settings: &'a Settings,
+    pub(in crate::cli) stopper: Arc<Stopper>,
 }
 
 impl Hands for AloneHands<'_> {
@@ -111,10 +112,13 @@ impl Hands for AloneHands<'_> {
                 println!("{line}");
             }
             match asking::words(self.common, "Your reply").await {
-                Ok(words) => words.ok_or_else(|| "nobody answered".to_owned()),
-                // The person left, and the batch is told so as well.
-                Err(failure) if failure.code == Code::Interrupted => std::future::pending().await,
-                Err(failure) => Err(failure.message),
+                Ok(Some(words)) => Ok(words),
+                Err(failure) if failure.code != Code::Interrupted => Err(failure.message),
+                // Who leaves leaves the batch, which then waits for nobody.
+                Ok(None) | Err(_) => {
+                    self.stopper.stop();
+                    std::future::pending().await
+                }
             }
         })
     }

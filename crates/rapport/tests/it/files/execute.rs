@@ -1,7 +1,5 @@
 //! `rapport execute`: a plan outside of any session.
 
-use nix::sys::signal::{Signal, kill};
-
 use super::{create, edit, greeting, plan, project, run};
 use crate::support::patience::wait_for;
 use crate::support::project::Project;
@@ -195,19 +193,16 @@ fn file_40_a_message_waits_for_words() {
     let asking = plan("Ask", &[], &[], &[create("a.txt", "a"), chat, run("true")]);
     std::fs::write(project.root().join("plan.md"), &asking).unwrap();
     let mut terminal = project.terminal(&["execute", "-y", "plan.md"], 100, 30);
-    terminal.wait_for("\n›");
-    let is_it = |words: &String| words.starts_with(env!("CARGO_BIN_EXE_rapport"));
-    let rapport = project.processes().into_iter().find(|(_, words)| is_it(words)).unwrap().0;
-    kill(rapport, Signal::SIGINT).unwrap();
+    terminal.wait_for("ctrl-c leave");
+    terminal.send("\x03");
     terminal.wait_for("left 130");
     let report = project.file("report.md");
     assert!(report.contains("interrupted") && report.contains("the batch was stopped before it"), "{report}");
     project.rapport(&["undo"]).check(0, "removed: a.txt");
     let mut terminal = project.terminal(&["execute", "-y", "plan.md"], 100, 30);
-    terminal.wait_for("\n›");
-    terminal.send("\n");
-    terminal.wait_for("\n›\n›");
-    terminal.send("Tomorrow\n");
+    terminal.wait_for("ctrl-c leave");
+    terminal.send("\r");
+    terminal.send("Tomorrow\r");
     terminal.wait_for("left 0");
     assert!(
         project.file("report.md").contains("```markdown\nTomorrow\n```"),
