@@ -188,6 +188,7 @@ fn more(body: &mut Body<'_>, line: &str) -> bool {
     let Some(last) = body.parameters.last_mut() else { return false };
     let words = inline::bullet(line).unwrap_or(line).trim();
     match last.key {
+        _ if words.is_empty() => {}
         "env" => last.items.push((last.at + last.items.len() + 1, words.to_owned())),
         "Description" | "Expected Outcome" if !last.value.is_empty() => {
             last.value.push(' ');

@@ -287,6 +287,8 @@ fn file_40_names_and_keys_however_they_are_dressed() {
         let deed = only(&format!("### READ\n- **Resource:** [{path}](/{path})\n"));
         assert_eq!(deed, Deed::Read { resource: Resource::File(path.into()) });
     }
+    let described = parse(&plan("### READ\n- Resource: a\n- **Description:** b\n- \n  c\n"));
+    assert_eq!(described.actions[0].description.as_deref(), Some("b c"));
     let deed = only("### READ\n- **Resource:** [page](https://x.y/z_(w))\n");
     assert_eq!(deed, Deed::Read { resource: Resource::Url("https://x.y/z_(w)".into()) });
     let deed = only("### READ\n- **Resource:** [src/\\_\\_init\\_\\_.py](/src/__init__.py)");
