@@ -111,8 +111,9 @@ fn not_another(place: &Place, folder: &Folder, message: &str) -> Outcome {
     let store = place.store();
     // One without a log was never planned by us; what else is wrong with it is told when it is held.
     let Ok(entries) = store.read(&folder.id, 0) else { return Ok(()) };
-    let is_failed = sessions::view(&*store, &folder.id)?.status == Status::Failed;
-    let Some(under_way) = record::drafting(&entries).filter(|_| !is_failed) else { return Ok(()) };
+    // What failed or was cancelled is not being planned.
+    let is_ended = matches!(sessions::view(&*store, &folder.id)?.status, Status::Failed | Status::Cancelled);
+    let Some(under_way) = record::drafting(&entries).filter(|_| !is_ended) else { return Ok(()) };
     // Where its directory is gone, there is nothing to go on with.
     let Ok(turn) = folder.turn(&under_way.folder) else { return Ok(()) };
     let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();

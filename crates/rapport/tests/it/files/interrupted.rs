@@ -1,6 +1,6 @@
 //! Killed in the middle: of planning, of a batch. What was done is clear, and it is gone on with or taken back.
 
-use rapport::agents::rehearsal::scenario::{Ask, FullQuestion, Scenario};
+use rapport::agents::rehearsal::scenario::{Ask, Counter, FullQuestion, Scenario};
 use rapport_core::Event;
 
 use super::{create, greeting, plan, project, run, without_session};
@@ -117,6 +117,31 @@ fn file_20_another_message_instead() {
     assert_eq!(project.turn_names(), ["01"]);
     assert!(project.turn_file("01/_context.log").contains("Greet.") && project.view().questions.is_empty());
     project.rapport(&["resume", "-y"]).check(0, "Completed");
+}
+
+/// FILE-8: what is planned anew is planned in a conversation of its own. What was said before is in no context log, so the
+/// agent does not know it, although it was kept.
+#[test]
+fn file_8_a_turn_that_is_planned_anew_knows_nothing_of_before() {
+    let crashes = Scenario::new("plan").counted_by(Counter::Invocations).respond_with_text("Hm.").crash();
+    let project = without_session(crashes.next_invocation().respond_with_text(&greeting()));
+    project.rapport(&["new", "a"]).check(0, "");
+    project.plan_turn("A secret.").check(7, "");
+    project.plan_turn("Greet.").check(0, "Add a greeting");
+    let kept = std::fs::read_dir(project.folder().join("kept")).unwrap();
+    let latest = kept.map(|entry| entry.unwrap().path()).max().unwrap();
+    let conversation = std::fs::read_to_string(latest).unwrap();
+    assert!(conversation.contains("Greet.") && !conversation.contains("A secret."), "{conversation}");
+}
+
+#[test]
+fn a_session_that_was_cancelled_takes_no_more_turns() {
+    let project = project(&[&greeting()]);
+    project.rapport(&["cancel", project.session().as_str()]).check(0, "");
+    for command in [&["plan", "-m", "x"][..], &["resume"]] {
+        project.rapport(command).check(3, "was cancelled\n  Begin another one with: rapport new NAME");
+    }
+    assert_eq!(project.turn_names(), Vec::<String>::new());
 }
 
 /// The directory of a turn that was being planned is gone: the next one is planned, and nobody is stuck.
