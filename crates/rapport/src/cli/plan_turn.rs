@@ -42,9 +42,10 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     let folder = files::find(&place, planning.at.session.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(request(common, planning))?;
-    if planning.under_way == UnderWay::GoOn {
-        // Before it is held: holding it lets its agent go on.
-        not_another(&place, &folder, &request.message)?;
+    // Before it is held: holding it lets its agent go on.
+    match planning.under_way {
+        UnderWay::GoOn => not_another(&place, &folder, &request.message)?,
+        UnderWay::Leave => held::leave(&place, &folder)?,
     }
     held::hold(common, &place, &settings, folder, async |held| next(held, planning, &request).await)
 }
@@ -94,10 +95,10 @@ async fn next(held: &Held<'_>, planning: &Planning<'_>, request: &Request) -> Ou
     else {
         return drafting::plan(held, turn.as_ref(), request).await;
     };
-    if planning.under_way == UnderWay::GoOn && held.view().await?.status != Status::Failed {
+    if held.view().await?.status != Status::Failed {
         return drafting::go_on(held, &turn_under_way, request).await;
     }
-    // What failed, or is left, is begun anew, in the same turn, with what is said now.
+    // What failed, or was left, is begun anew, in the same turn, with what is said now.
     drafting::plan(held, Some(&turn_under_way), request).await
 }
 

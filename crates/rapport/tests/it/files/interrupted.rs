@@ -106,7 +106,8 @@ fn planning_that_was_killed_is_gone_on_with() {
 #[test]
 fn file_20_another_message_instead() {
     let question = Ask::one(FullQuestion::new("Which language?", "Language", &[("English", "")]));
-    let project = without_session(Scenario::new("asks").asks(question).respond_with_text(&greeting()));
+    let project =
+        without_session(Scenario::new("asks").asks(question).respond_with_text(&greeting())).recorded();
     project.rapport(&["new", "a"]).check(0, "");
     let mut running = project.launch(&["plan", "--json", "-m", "Great.", "--adaptive"], &[]);
     running.until_asked();
@@ -114,6 +115,7 @@ fn file_20_another_message_instead() {
     project.wait_alone(std::time::Duration::from_secs(5));
     project.plan_turn("Greet.").check(3, "rapport plan --instead -m MESSAGE");
     project.rapport(&["plan", "--instead", "-m", "Greet."]).check(0, "Add a greeting");
+    assert_eq!(project.agent_arguments().len(), 2, "what was left does not go on for a moment");
     assert_eq!(project.turn_names(), ["01"]);
     assert!(project.turn_file("01/_context.log").contains("Greet.") && project.view().questions.is_empty());
     project.rapport(&["resume", "-y"]).check(0, "Completed");
