@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::people::not_ended;
-use super::{Phase, Round, Session};
+use super::{Phase, Session};
 use crate::aim::{Aim, Asking};
 use crate::answer::{By, MAX_TEXT};
 use crate::event::{Asker, Ending, Event, TurnKind};
@@ -49,8 +49,8 @@ impl Session {
         Event::TurnStarted { turn: self.next_turn(), kind: TurnKind::Chat, prompt }
     }
 
-    /// A turn in a directory begins. One that failed, or that has no plan yet, can be begun anew, with other words or in another
-    /// directory; what it asked is asked no longer.
+    /// A turn in a directory begins. One that failed can be begun anew, with other words or in another directory; what it asked
+    /// is asked no longer.
     pub(super) fn start_draft(
         &self,
         by: &By,
@@ -58,14 +58,11 @@ impl Session {
         conversation: &ConversationId,
         asking: Asking,
     ) -> Result<Vec<Event>, Refusal> {
-        let is_possible = matches!(self.phase, Phase::Resting | Phase::Clarifying | Phase::Failed { .. });
-        if self.created.aim != Aim::Files || !is_possible {
+        if self.created.aim != Aim::Files || self.phase != Phase::Resting && !self.is_failed() {
             return Err(self.not_now("planning"));
         }
         let (folder, conversation) = (folder.to_owned(), conversation.clone());
-        // What is asked while nothing else goes on is asked in the session's name.
-        let is_left = |_: &Round| self.phase != Phase::Resting;
-        let left = self.withdraw_open(is_left, "another plan is made instead");
+        let left = self.withdraw_open(|_| self.is_failed(), "another plan is made instead");
         let restarted = self.is_failed().then(|| Event::Restarted { by: by.clone() });
         let started = Event::DraftStarted { turn: self.next_turn(), folder, conversation, asking };
         Ok(left.into_iter().chain(restarted).chain([started]).collect())

@@ -45,9 +45,10 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(request(common, planning))?;
-    if planning.under_way == UnderWay::GoOn {
-        // Before it is held: holding it lets its agent go on.
-        not_another(&place, &folder, &request.message)?;
+    // Before it is held: holding it lets its agent go on.
+    match planning.under_way {
+        UnderWay::GoOn => not_another(&place, &folder, &request.message)?,
+        UnderWay::Leave => held::leave(&place, &folder)?,
     }
     held::hold(common, &place, &settings, folder, async |held| next(held, planning, &request).await)
 }
@@ -100,10 +101,10 @@ async fn next(held: &Held<'_>, planning: &Planning<'_>, request: &Request) -> Ou
     else {
         return drafting::plan(held, turn.as_ref(), request).await;
     };
-    if planning.under_way == UnderWay::GoOn && held.view().await?.status != Status::Failed {
+    if held.view().await?.status != Status::Failed {
         return drafting::go_on(held, &turn_under_way, request).await;
     }
-    // What failed, or is left, is begun anew, in the same turn, with what is said now.
+    // What failed, or was left, is begun anew, in the same turn, with what is said now.
     drafting::plan(held, Some(&turn_under_way), request).await
 }
 
@@ -127,8 +128,9 @@ fn not_another(place: &Place, folder: &Folder, message: &str) -> Outcome {
     let store = place.store();
     // One without a log was never planned by us; what else is wrong with it is told when it is held.
     let Ok(entries) = store.read(&folder.id, 0) else { return Ok(()) };
-    let is_failed = sessions::view(&*store, &folder.id)?.status == Status::Failed;
-    let Some(under_way) = record::drafting(&entries).filter(|_| !is_failed) else { return Ok(()) };
+    // What failed or was cancelled is not being planned.
+    let is_ended = matches!(sessions::view(&*store, &folder.id)?.status, Status::Failed | Status::Cancelled);
+    let Some(under_way) = record::drafting(&entries).filter(|_| !is_ended) else { return Ok(()) };
     // Where its directory is gone, there is nothing to go on with.
     let Ok(turn) = folder.turn(&under_way.folder) else { return Ok(()) };
     let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();

@@ -23,9 +23,9 @@ pub(super) struct Conversation {
 
 impl Conversation {
     pub(super) fn of(store: Arc<dyn Store>, session: SessionId, order: &Order) -> Self {
-        // A turn in a directory has a conversation of its own.
+        // A turn in a directory has a conversation of its own, and another one where it is planned anew.
         let name = match &order.folder {
-            Some(folder) => format!("{CONVERSATION}-{folder}"),
+            Some(folder) => format!("{CONVERSATION}-{folder}-{}", order.turn),
             None => CONVERSATION.to_owned(),
         };
         Self { store, session, name, folder: order.folder.clone() }

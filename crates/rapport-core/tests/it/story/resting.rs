@@ -91,13 +91,16 @@ fn file_20_a_turn_in_a_directory() {
         .wants(&[])
         .act(say("hello"), "refused: saying something is not possible now: nothing is going on")
         .act(begin("01", CONVERSATION), "turn 1 started to draft in 01")
+        .act(
+            begin("02", "other"),
+            "refused: planning is not possible now: the agent is still clarifying the task",
+        )
         .wants(&["turn 1 running to draft []"])
         .connects()
         .asks("c1", &[draft("Which?", &["A"])], "c1 declined: Do not ask: nobody answers questions here")
         .takes("c1")
         .did(AgentDid::Say { text: "# T\n\n## Action Plan\n".into() }, "said # T\n\n## Action Plan\n")
         .finishes("That is the plan.", "turn 1 ended")
-        .act(begin("02", "other"), "refused: planning is not possible now: the plan is being written")
         .wants(&["filed at 01/plan.md"]);
     let wants = story.play.session.wants();
     let [Want::Filed { content, turn, path }] = wants.as_slice() else { panic!("{wants:?}") };
@@ -110,7 +113,7 @@ fn file_20_a_turn_in_a_directory() {
     assert_eq!(story.order().folder.as_deref(), Some("02"));
 }
 
-/// FILE-20: what is being planned can be left for something else, as long as there is no plan.
+/// FILE-20: what is being planned can be left for something else; nobody is asked its questions any more.
 #[test]
 fn file_20_another_plan_instead() {
     let mut story = files();
@@ -123,9 +126,13 @@ fn file_20_another_plan_instead() {
         .act(begin(CONVERSATION), "turn 1 started to draft in 01")
         .connects()
         .asks("c1", &[draft("Which?", &["A"])], "c1 asked round 1: q1")
+        .crash("cut off: Rapport was stopped")
+        .world(World::Failed { reason: "it was left".into() }, "failed: it was left")
+        .wants(&[])
         .act(
             begin("other"),
-            "round 1 closed: it was withdrawn: another plan is made instead; turn 2 started to draft in 01",
+            "round 1 closed: it was withdrawn: another plan is made instead; restarted by ann (terminal); \
+             turn 2 started to draft in 01",
         )
         .open(&[])
         .wants(&["turn 2 running to draft []"])

@@ -4,7 +4,7 @@
 //! a kill at any moment leaves a turn that can be gone on with, and never makes two of one.
 
 use rapport_core::context::{ContextLog, Payload};
-use rapport_core::{Act, Asking};
+use rapport_core::{Act, Asking, Status};
 
 use super::checking::{self, Checked, Faulty};
 use super::held::Held;
@@ -69,7 +69,7 @@ pub(in crate::cli) async fn plan(held: &Held<'_>, after: Option<&Turn>, request:
 pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &Turn, request: &Request) -> Outcome {
     let view = held.view().await?;
     match record::drafting(&held.entries()?) {
-        Some(_) if view.status == rapport_core::Status::Failed => held.submit(Act::Restart).await?,
+        Some(_) if view.status == Status::Failed => held.submit(Act::Restart).await?,
         Some(_) => {}
         None if turn.standing() == Standing::Unplanned => start(held, turn, request.asking).await?,
         // It was under way a moment ago, and is done by now.
@@ -275,6 +275,10 @@ pub(in crate::cli) fn prepare_for(
 
 /// What has to hold before anything is planned or carried out.
 pub(in crate::cli) async fn begin_with(held: &Held<'_>, changed: seals::Changed) -> Outcome {
+    if held.view().await?.status == Status::Cancelled {
+        return Err(Failure::new(Code::Refused, format!("{} was cancelled", held.folder.id))
+            .hint("Begin another one with: rapport new NAME"));
+    }
     seals::check(held, changed).await?;
     seals::seal_finished(held).await
 }

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use rapport_core::{Act, Aim, Entry, Session, View};
+use rapport_core::{Act, Aim, Entry, Input, Session, View, World};
 
+use super::record;
 use crate::cli::screen::{self, Answering, StopSignal};
-use crate::cli::{Common, follow, run};
+use crate::cli::{Common, follow, run, sessions};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{Gateway, socket};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store as _;
 use crate::stores::files::Files;
+use crate::stores::{Holder, Store as _, StoreError};
 use crate::turns::Folder;
 use crate::wiring::{Host, Place};
 
@@ -37,6 +38,10 @@ pub(in crate::cli) fn hold<T>(
     let outcome = runtime.block_on(async {
         let store = place.store();
         enlist(place, &store, settings, &folder)?;
+        let is_gone = |under_way: record::Drafting| !folder.path.join(under_way.folder).is_dir();
+        if record::drafting(&store.read(&folder.id, 0)?).is_some_and(is_gone) {
+            leave(place, &folder)?;
+        }
         let host = Host::start(place, settings)?;
         let held = Held { common, place, settings, folder, gateway: host.engine.gateway(), store };
         let outcome = match run::take_up(&held.gateway, &held.folder.id).await {
@@ -49,6 +54,25 @@ pub(in crate::cli) fn hold<T>(
     // Somebody may still be asked for a line that nobody waits for any more.
     runtime.shutdown_background();
     outcome
+}
+
+/// Leaves what is being planned, as long as nobody is at it: once the session is held, its agent goes on.
+pub(in crate::cli) fn leave(place: &Place, folder: &Folder) -> Outcome {
+    let store = place.store();
+    let holder = Holder { pid: std::process::id(), address: None };
+    let (entries, mut log) = match store.hold(&folder.id, &holder) {
+        // One without a log was never planned by us.
+        Err(StoreError::NotFound(_)) => return Ok(()),
+        held => held?,
+    };
+    let session = sessions::replay(&*store, &folder.id, &entries)?;
+    if record::drafting(&entries).is_none() || session.is_failed() || session.is_over() {
+        return Ok(());
+    }
+    let now = Clock::system().now();
+    let left = World::Failed { reason: "what was being planned was left for something else".into() };
+    log.append(now, session.decide(&Input::World(left), now)?)?;
+    Ok(())
 }
 
 /// A directory that came without a log gets one.

@@ -56,7 +56,7 @@ fn the_agent_of_a_clone_works_in_the_clone() {
     project.git(&["clone", "--quiet", ".", clone.to_str().unwrap()]);
     rapport_in(&project, &clone, &["plan", "-m", "one"]).check(0, "");
     let folder = clone.join(".rapport/sessions").join(project.session().as_str());
-    let conversation = std::fs::read_to_string(folder.join("kept/conversation-01")).unwrap();
+    let conversation = std::fs::read_to_string(folder.join("kept/conversation-01-1")).unwrap();
     assert!(conversation.contains(&format!("\"cwd\":{:?}", clone.display().to_string())), "{conversation}");
     assert_eq!(project.turn_names(), Vec::<String>::new());
 }

@@ -1,6 +1,6 @@
 //! Killed in the middle: of planning, of a batch. What was done is clear, and it is gone on with or taken back.
 
-use rapport::agents::rehearsal::scenario::{Ask, FullQuestion, Scenario};
+use rapport::agents::rehearsal::scenario::{Ask, Counter, FullQuestion, Scenario};
 use rapport_core::Event;
 use serde_json::Value;
 
@@ -176,7 +176,8 @@ fn planning_that_was_killed_is_gone_on_with() {
 #[test]
 fn file_20_another_message_instead() {
     let question = Ask::one(FullQuestion::new("Which language?", "Language", &[("English", "")]));
-    let project = without_session(Scenario::new("asks").asks(question).respond_with_text(&greeting()));
+    let project =
+        without_session(Scenario::new("asks").asks(question).respond_with_text(&greeting())).recorded();
     project.rapport(&["new", "a"]).check(0, "");
     let mut running = project.launch(&["plan", "--json", "-m", "Great.", "--adaptive"], &[]);
     running.until_asked();
@@ -184,9 +185,35 @@ fn file_20_another_message_instead() {
     project.wait_alone(std::time::Duration::from_secs(5));
     project.plan_turn("Greet.").check(3, "rapport plan --instead -m MESSAGE");
     project.rapport(&["plan", "--instead", "-m", "Greet."]).check(0, "Add a greeting");
+    assert_eq!(project.agent_arguments().len(), 2, "what was left does not go on for a moment");
     assert_eq!(project.turn_names(), ["01"]);
     assert!(project.turn_file("01/_context.log").contains("Greet.") && project.view().questions.is_empty());
     project.rapport(&["resume", "-y"]).check(0, "Completed");
+}
+
+/// FILE-8: what is planned anew is planned in a conversation of its own. What was said before is in no context log, so the
+/// agent does not know it, although it was kept.
+#[test]
+fn file_8_a_turn_that_is_planned_anew_knows_nothing_of_before() {
+    let crashes = Scenario::new("plan").counted_by(Counter::Invocations).respond_with_text("Hm.").crash();
+    let project = without_session(crashes.next_invocation().respond_with_text(&greeting()));
+    project.rapport(&["new", "a"]).check(0, "");
+    project.plan_turn("A secret.").check(7, "");
+    project.plan_turn("Greet.").check(0, "Add a greeting");
+    let kept = std::fs::read_dir(project.folder().join("kept")).unwrap();
+    let latest = kept.map(|entry| entry.unwrap().path()).max().unwrap();
+    let conversation = std::fs::read_to_string(latest).unwrap();
+    assert!(conversation.contains("Greet.") && !conversation.contains("A secret."), "{conversation}");
+}
+
+#[test]
+fn a_session_that_was_cancelled_takes_no_more_turns() {
+    let project = project(&[&greeting()]);
+    project.rapport(&["cancel", project.session().as_str()]).check(0, "");
+    for command in [&["plan", "-m", "x"][..], &["resume"]] {
+        project.rapport(command).check(3, "was cancelled\n  Begin another one with: rapport new NAME");
+    }
+    assert_eq!(project.turn_names(), Vec::<String>::new());
 }
 
 /// The directory of a turn that was being planned is gone: the next one is planned, and nobody is stuck.
