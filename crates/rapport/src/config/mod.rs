@@ -1,5 +1,5 @@
 //! Settings: `config.yaml` in the home and in the project, then the environment, then flags. Later ones win, but a project
-//! may not say everything ([`trust`]).
+//! may not say everything (`trust.rs`).
 
 mod layer;
 mod places;
