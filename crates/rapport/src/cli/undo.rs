@@ -69,8 +69,7 @@ fn find(place: &Place, args: &Args) -> Result<PathBuf, Failure> {
         None => None,
     };
     for path in all {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let is_meant = of_session.as_ref().is_none_or(|folder| name.starts_with(&format!("{}-", folder.id)));
+        let is_meant = of_session.as_ref().is_none_or(|folder| batches::is_of(&path, folder));
         // What was undone already is passed over; what was cut off while it was undone is not.
         if is_meant && !matches!(batches::read(path.clone())?.undo(), Undo::Done { .. }) {
             return Ok(path);

@@ -14,7 +14,7 @@ use crate::actions::journal::{Fact, Journal, is_for_good};
 use crate::channels::terminal::review::{Pick, Selection};
 use crate::config;
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::{Folder, Turn, io_error, memos, replace, text};
+use crate::turns::{Folder, Turn, TurnName, io_error, memos, replace, text};
 use crate::wiring::Place;
 
 const APPROVED: &str = "approved.json";
@@ -273,6 +273,14 @@ fn names(place: &Place, folder: &Folder, turn: &Turn) -> impl Iterator<Item = Pa
         1 => root.join(&name),
         number => root.join(format!("{name}.{number}")),
     })
+}
+
+/// Whether a batch is of this session, by its name; `a-2-01` is of `a-2` and not of `a`.
+pub(in crate::cli) fn is_of(batch: &Path, folder: &Folder) -> bool {
+    let name = batch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let turn = name.strip_prefix(folder.id.as_str()).and_then(|rest| rest.strip_prefix('-'));
+    let turn = turn.and_then(|turn| turn.split('.').next());
+    turn.is_some_and(|turn| turn.parse::<TurnName>().is_ok())
 }
 
 /// Copies of files as they were are nobody's work: git is not to show them, and nobody is to commit them.

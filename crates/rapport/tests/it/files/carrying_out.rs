@@ -187,3 +187,20 @@ fn the_agent_cannot_change_anything_while_it_plans() {
         assert!(off[1].split(',').any(|name| name == tool), "{tool}: {off:?}");
     }
 }
+
+/// A session is not taken for another whose name begins like its own.
+#[test]
+fn undo_keeps_to_the_session_that_is_named() {
+    let plans = ["one.txt", "two.txt"].map(|path| plan("Note", &[], &[], &[create(path, "x")]));
+    let project = project(&plans.each_ref().map(String::as_str));
+    let first = project.session();
+    for name in [format!("{first}"), format!("{first}-2")] {
+        if name != first.as_str() {
+            project.rapport(&["new", "add-greeting"]).check(0, &name);
+        }
+        project.rapport(&["plan", "-m", "Note it.", "--session", &name]).check(0, "");
+        project.rapport(&["resume", "-y", "--session", &name]).check(0, "Completed");
+    }
+    let undone: Value = project.json(&["undo", "--json", "--session", first.as_str()]);
+    assert_eq!(undone["batch"], format!("{first}-01"));
+}
