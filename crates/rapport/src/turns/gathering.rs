@@ -111,7 +111,7 @@ fn lies_inside(project: &Path, path: &str) -> Result<(), Unshown> {
     let is_inside = Path::new(path).components().all(is_plain);
     let place = project.join(path);
     match place.canonicalize() {
-        Ok(real) if !is_inside || !real.starts_with(project) => Err(because("outside the project")),
+        Ok(real) if !real.starts_with(project) => Err(because("outside the project")),
         Err(_) if !is_inside => Err(because("outside the project")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Unshown::Missing),
         Err(error) => Err(unreadable(&error)),
@@ -232,6 +232,7 @@ mod tests {
         check("README.md\nnot/there.md", &[&readme, &absent]);
         let large = Unshown::TooLarge { bytes: 2000, limit: 1000 };
         check("**/*.txt", &[&Shown::named("big.txt", large)]);
+        check("src/../README.md", &[&Shown::text("src/../README.md", "# App\n")]);
         check(".env", &[&Shown::text(".env", "KEY=1\n")]);
         for (path, why) in [
             ("target", "a directory without files to show"),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{META, TurnError, TurnName, replace, text};
 
@@ -27,6 +28,9 @@ pub struct Meta {
     pub cumulative_cost: f64,
     /// Whether it was planned because the plan before was not valid.
     pub is_replan: bool,
+    /// What others wrote into it, which is kept as it is.
+    #[serde(skip)]
+    pub others: Map<String, Value>,
 }
 
 impl Meta {
@@ -54,17 +58,32 @@ impl Meta {
     pub fn read(turn: &Path) -> Result<Option<Self>, TurnError> {
         let path = turn.join(META);
         let Some(text) = text(&path)?.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
-        serde_saphyr::from_str(&text)
-            .map(Some)
-            .map_err(|error| TurnError::Wrong { path, what: error.without_snippet().to_string() })
+        let wrong = |error: serde_saphyr::Error| TurnError::Wrong {
+            path: path.clone(),
+            what: error.without_snippet().to_string(),
+        };
+        let mut meta: Self = serde_saphyr::from_str(&text).map_err(wrong)?;
+        meta.others = serde_saphyr::from_str(&text).map_err(wrong)?;
+        let ours = meta.fields()?;
+        meta.others.retain(|name, _| !ours.contains_key(name));
+        Ok(Some(meta))
     }
 
     /// Writes it into a turn's directory.
     pub fn write(&self, turn: &Path) -> Result<(), TurnError> {
         let path = turn.join(META);
-        let yaml = serde_saphyr::to_string(self)
+        let all: Map<_, _> = self.fields()?.into_iter().chain(self.others.clone()).collect();
+        let yaml = serde_saphyr::to_string(&all)
             .map_err(|error| TurnError::Wrong { path: path.clone(), what: error.to_string() })?;
         replace(&path, yaml.as_bytes())
+    }
+
+    /// What is ours of it, by name.
+    fn fields(&self) -> Result<Map<String, Value>, TurnError> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => Ok(fields),
+            other => Err(TurnError::Wrong { path: META.into(), what: format!("{other:?} is no object") }),
+        }
     }
 }
 
@@ -83,8 +102,12 @@ mod tests {
         meta.write(directory.path()).unwrap();
         assert_eq!(Meta::read(directory.path()).unwrap(), Some(meta.clone()));
         assert_eq!((meta.parent(), meta.created()), (Some(TurnName::numbered(2)), Some(now)));
-        let older = "turn_id: '01'\nparent_turn_id: null\nsomething_else: 1\n";
+        let older = "turn_id: '01'\nparent_turn_id: null\nsomething_else: {a: [1, '2']}\n";
         std::fs::write(directory.path().join(META), older).unwrap();
-        assert_eq!(Meta::read(directory.path()).unwrap().unwrap().turn_id, "01");
+        let read = Meta::read(directory.path()).unwrap().unwrap();
+        assert_eq!(read.turn_id, "01");
+        read.write(directory.path()).unwrap();
+        assert_eq!(read.others["something_else"], serde_json::json!({ "a": [1, "2"] }));
+        assert_eq!(Meta::read(directory.path()).unwrap(), Some(read), "what others wrote stays");
     }
 }
