@@ -1,13 +1,13 @@
 //! `rapport log --tree`: the turns of a session of files, as the tree they are.
 
-use rapport_core::ActionPlan;
 use rapport_core::report::Report;
+use rapport_core::{ActionPlan, Status};
 use serde::Serialize;
 
-use super::Common;
 use super::files::batches::{self, Undo};
 use super::files::{self, record, seals};
 use super::output::{say, say_json};
+use super::{Common, sessions};
 use crate::channels::terminal::safe;
 use crate::error::{Failure, Outcome};
 use crate::turns::{Folder, PLAN, REPORT, Standing, Turn, TurnName, text};
@@ -56,7 +56,14 @@ fn all(place: &Place, folder: &Folder) -> Result<Vec<Drawn>, Failure> {
     let drawn = turns.iter().map(|turn| {
         let mut drawn = drawn(place, folder, turn)?;
         if under_way.as_ref().is_some_and(|under_way| under_way.folder == drawn.turn) {
-            drawn.status = "being planned".into();
+            drawn.status = match sessions::view(&*place.store(), &folder.id)?.status {
+                Status::Failed => "planning failed",
+                Status::Cancelled => "planning cancelled",
+                Status::Started | Status::Running | Status::NeedsInput | Status::Idle | Status::Completed => {
+                    "being planned"
+                }
+            }
+            .into();
         }
         drawn.before = turn.before(&turns).map(|before| before.name);
         Ok(drawn)

@@ -43,6 +43,7 @@ fn a_wrong_turn_is_named_before_the_agent_goes_on() {
     project.rapport(&["resume"]).check(2, "no plan waits here");
     project.rapport(&["log", "--tree"]).check(0, "no turns yet; plan the first with: rapport plan --session");
     project.plan_turn("Greet.").check(7, "Failed while the turn was being planned");
+    project.rapport(&["log", "--tree"]).check(0, "01  planning failed");
     project.rapport(&["resume", "--turn", "09"]).check(4, "there is no turn 09");
     project.rapport(&["resume", "--turn", "nonsense"]).check(4, "there is no turn nonsense");
     project.rapport(&["resume", "--turn", "01"]).check(7, "cannot start no-such-agent");
