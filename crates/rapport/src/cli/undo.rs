@@ -98,7 +98,10 @@ pub(super) async fn offer(common: &Common, place: &Place, batch: &Path, command:
 /// Undoes a batch, and tells what that came to.
 pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later: LaterChanges) -> Outcome {
     let at = Where { project: place.project.clone(), journal: batch.to_owned() };
-    let undone = undo(&at, later).map_err(refused)?;
+    let mut undone = undo(&at, later).map_err(refused)?;
+    if batches::read(batch.to_owned())?.has_remembered() {
+        undone.remaining.push("the changes to memos.yaml".to_owned());
+    }
     let name = batch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if common.json {
         return say(json!({

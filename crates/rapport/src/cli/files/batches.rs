@@ -129,6 +129,12 @@ impl BatchDir {
         self.facts.iter().any(|fact| matches!(fact, Fact::Began { intent: Some(_), .. }))
     }
 
+    /// Whether memos were changed with it. They are when all else is done.
+    pub(in crate::cli) fn has_remembered(&self) -> bool {
+        let is_any = |approved: Approved| approved.memos.iter().any(Option::is_none);
+        self.is_finished() && Approved::kept(&self.path).is_ok_and(is_any)
+    }
+
     /// Whether something was cut off that may have run or not.
     pub(in crate::cli) fn is_unsure(&self) -> bool {
         self.begun().any(|(what, ended)| ended.is_none() && is_for_good(what))

@@ -30,7 +30,9 @@ fn file_21_file_24_a_plan_is_run_and_reported_here() {
     let more = plan("More", &[], &[], &[create("more.txt", "More")]);
     project.rapport_reading(&["execute", "-", "-y"], more.as_bytes()).check(0, "1 of 1 actions done");
     project.rapport(&["undo"]).check(0, "removed: more.txt");
-    project.rapport(&["undo"]).check(0, "removed: hello.txt").check(0, "restored: README.md");
+    let undone = project.rapport(&["undo"]);
+    undone.check(0, "removed: hello.txt").check(0, "restored: README.md");
+    undone.check(0, "cannot be undone: the changes to memos.yaml");
 }
 
 // FILE-11, FILE-21: what is approved is done, memos too; what is for the next turn of a session is not asked about.
