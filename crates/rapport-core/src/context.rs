@@ -5,6 +5,8 @@ mod log;
 mod payload;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::ops::Range;
 
 use crate::action_plan::{Change, Sign};
 pub use log::{ContextLog, NoContextLog};
@@ -42,51 +44,62 @@ pub struct Selection {
 /// The rules of a `.context` file: one path on a line; `#` begins a comment, at the start of a line or between spaces;
 /// `-path` takes away what was named before, here or above.
 pub fn rules(text: &str, level: Level) -> Vec<Rule> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    text.lines()
-        .filter_map(named)
-        .map(|(sign, path)| Rule { sign, pattern: path.to_owned(), level })
-        .collect()
+    lines(text).map(|(sign, path)| Rule { sign, pattern: path.to_owned(), level }).collect()
 }
 
 /// The three levels as one selection: everything that is named, once, less what a lower level takes away.
 pub fn cascade(global: &str, session: &str, turn: &str) -> Selection {
     let levels = [(global, Level::Global), (session, Level::Session), (turn, Level::Turn)];
-    let mut selection = Selection::default();
-    let mut latest = BTreeMap::<String, Sign>::new();
-    for rule in levels.into_iter().flat_map(|(text, level)| rules(text, level)) {
-        let earlier = latest.insert(plain(&rule.pattern).to_owned(), rule.sign);
-        if earlier != Some(rule.sign) {
-            selection.rules.push(rule);
+    let all = levels.into_iter().flat_map(|(text, level)| lines(text).map(move |line| (line, level)));
+    let mut latest = BTreeMap::new();
+    let mut rules = Vec::new();
+    for ((sign, path), level) in all {
+        if latest.insert(plain(path), sign) != Some(sign) {
+            rules.push(Rule { sign, pattern: path.to_owned(), level });
         }
     }
-    selection
+    Selection { rules }
 }
 
 impl Selection {
-    /// The files that are selected, of those the project has: in the order they are named, those of one rule in the order
-    /// of the alphabet, none twice. Where there is nothing of what a rule names, the rule itself is selected, so that the
-    /// absence shows.
-    pub fn select<'f>(&self, files: impl IntoIterator<Item = &'f str>) -> Vec<String> {
-        let files: BTreeSet<_> = files.into_iter().collect();
-        let mut selected = Vec::<String>::new();
-        let mut known = BTreeSet::<String>::new();
+    /// The files that are selected, of those the project has (in the order of the alphabet): in the order they are named,
+    /// those of one rule in theirs, none twice. Where there is nothing of what a rule names, the rule itself is selected,
+    /// so that the absence shows.
+    pub fn select<'a>(&'a self, files: &[&'a str]) -> Vec<&'a str> {
+        let mut selected = Vec::new();
+        let (mut is_known, mut absent) = (vec![false; files.len()], BTreeSet::new());
         for rule in &self.rules {
             let pattern = plain(&rule.pattern);
             match rule.sign {
                 Sign::Add => {
-                    let found = found(&files, pattern);
-                    let none = (found.is_empty() && !pattern.is_empty()).then(|| pattern.to_owned());
-                    selected.extend(found.into_iter().chain(none).filter(|path| known.insert(path.clone())));
+                    let mut is_any = pattern.is_empty();
+                    for at in found(files, pattern) {
+                        is_any = true;
+                        if !mem::replace(&mut is_known[at], true) {
+                            selected.push(files[at]);
+                        }
+                    }
+                    if !is_any && absent.insert(pattern) {
+                        selected.push(pattern);
+                    }
                 }
                 Sign::Remove => {
                     selected.retain(|path| !covers(pattern, path));
-                    known.retain(|path| !covers(pattern, path));
+                    absent.retain(|path| !covers(pattern, path));
+                    for (is_known, path) in is_known.iter_mut().zip(files) {
+                        *is_known &= !covers(pattern, path);
+                    }
                 }
             }
         }
         selected
     }
+}
+
+/// Whether something is an address and not a path.
+pub fn is_address(what: &str) -> bool {
+    // Hardly any path has a colon, and to look for one costs next to nothing.
+    what.contains(':') && what.contains("://")
 }
 
 /// The next turn's `turn.context`: the previous one's with the approved changes made (FILE-15), or as it is where there are
@@ -116,6 +129,11 @@ pub fn next_turn_context(previous: &str, approved: &[Change]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
+/// What is named, line by line.
+fn lines(text: &str) -> impl Iterator<Item = (Sign, &str)> {
+    text.strip_prefix('\u{feff}').unwrap_or(text).lines().filter_map(named)
+}
+
 /// What a line names.
 fn named(line: &str) -> Option<(Sign, &str)> {
     let line = line.trim();
@@ -140,29 +158,34 @@ fn or_all(path: &str) -> &str {
 }
 
 /// A pattern as it is compared: without what leads to the project's root, which is the empty one.
-fn plain(pattern: &str) -> &str {
-    let pattern = pattern.trim_start_matches("./");
+fn plain(mut pattern: &str) -> &str {
+    while let Some(rest) = pattern.strip_prefix("./") {
+        pattern = rest;
+    }
     match pattern {
         "." => "",
-        address if address.contains("://") => address,
+        address if is_address(address) => address,
         path => path.trim_matches('/'),
     }
 }
 
-/// The files a pattern names: all, that very file, those below that directory, or those that match.
-fn found(files: &BTreeSet<&str>, pattern: &str) -> Vec<String> {
-    if pattern.is_empty() {
-        return files.iter().map(|path| (*path).to_owned()).collect();
-    }
-    if glob::is_pattern(pattern) && !files.contains(pattern) {
-        return files.iter().filter(|path| covers(pattern, path)).map(|path| (*path).to_owned()).collect();
-    }
-    if files.contains(pattern) {
-        return vec![pattern.to_owned()];
-    }
-    let below = format!("{pattern}/");
-    let from = files.range(below.as_str()..);
-    from.take_while(|path| path.starts_with(&below)).map(|path| (*path).to_owned()).collect()
+/// Which files a pattern names: all, that very file, those below that directory, or those that match.
+fn found(files: &[&str], pattern: &str) -> impl Iterator<Item = usize> {
+    let exact = files.binary_search(&pattern);
+    let among = match exact {
+        Ok(at) => at..at + 1,
+        Err(_) if pattern.is_empty() || glob::is_pattern(pattern) => 0..files.len(),
+        Err(_) => below(files, pattern),
+    };
+    among.filter(move |at| exact.is_ok() || covers(pattern, files[*at]))
+}
+
+/// The files below a directory, which are next to each other.
+fn below(files: &[&str], directory: &str) -> Range<usize> {
+    let prefix = format!("{directory}/");
+    let from = files.partition_point(|path| *path < prefix.as_str());
+    let more = files[from..].iter().take_while(|path| path.starts_with(&prefix)).count();
+    from..from + more
 }
 
 fn covers(pattern: &str, path: &str) -> bool {

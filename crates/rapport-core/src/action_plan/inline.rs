@@ -181,11 +181,12 @@ pub(super) fn decoded(target: &str) -> String {
 
 /// A path as it is written in a plan: a link to itself, or code where a link could not hold it, which says that it is none.
 pub(crate) fn as_path(path: &str) -> String {
-    if path.contains("](") {
+    if path.contains(']') && path.contains("](") {
         let ticks = "`".repeat((longest_run(path) + 1).max(2));
         return format!("{ticks} {path} {ticks}");
     }
-    let simple = |c: char| c.is_alphanumeric() || "/._-+@~,=".contains(c);
+    let simple =
+        |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | '~' | ',' | '=');
     if path.chars().all(simple) && !path.is_empty() { format!("[{path}](/{path})") } else { as_code(path) }
 }
 

@@ -3,7 +3,7 @@
 
 /// Whether a path is a pattern.
 pub(super) fn is_pattern(path: &str) -> bool {
-    path.contains(['*', '?', '[']) && !path.contains("://")
+    path.contains(['*', '?', '[']) && !super::is_address(path)
 }
 
 /// Whether a pattern matches a path, or a directory it is in.

@@ -106,7 +106,7 @@ struct Heading<'p>(&'p str);
 
 impl fmt::Display for Heading<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = if self.0.contains("://") { "URL" } else { "File" };
+        let kind = if super::is_address(self.0) { "URL" } else { "File" };
         write!(f, "\n---\n\n**{kind}:** {}", as_path(&unbroken(self.0)))
     }
 }

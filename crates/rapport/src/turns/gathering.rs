@@ -9,7 +9,7 @@ use std::thread;
 
 use ignore::WalkBuilder;
 use memchr::memchr;
-use rapport_core::context::{Selection, Shown, Unshown};
+use rapport_core::context::{Selection, Shown, Unshown, is_address};
 
 /// More files than this are not drawn in the tree.
 const MOST_DRAWN: usize = 2000;
@@ -40,8 +40,9 @@ struct Found {
 pub fn gather(project: &Path, selection: &Selection, limit: u64) -> io::Result<Gathered> {
     let project = project.canonicalize()?;
     let all = all_files(&project);
-    let selected = selection.select(all.iter().map(|found| found.path.as_str()));
-    Ok(Gathered { files: read_all(&project, selected, &all, limit), tree: tree(&all) })
+    let paths: Vec<_> = all.iter().map(|found| found.path.as_str()).collect();
+    let reader = Reader { project: &project, all: &all, limit };
+    Ok(Gathered { files: reader.read_all(&selection.select(&paths)), tree: tree(&paths) })
 }
 
 /// Every file that git would not ignore, from the project's root, sorted. One thread lists ten thousand names in the time
@@ -53,12 +54,13 @@ fn all_files(project: &Path) -> Vec<Found> {
     walk.filter_entry(|entry| {
         entry.depth() != 1 || entry.file_name().to_str().is_none_or(|name| !NOT_OURS.contains(&name))
     });
+    let root = project.as_os_str().len();
     // What cannot be looked into is not listed; named outright, it is told why.
     let entries = walk.build().filter_map(Result::ok);
     let mut found: Vec<_> = entries
         .filter_map(|entry| {
             let kind = entry.file_type().filter(|kind| !kind.is_dir())?;
-            let path = entry.path().strip_prefix(project).ok()?.to_str()?;
+            let path = entry.path().to_str()?.get(root..)?.trim_start_matches('/');
             Some(Found { path: path.to_owned(), is_plain: kind.is_file() })
         })
         .collect();
@@ -66,77 +68,84 @@ fn all_files(project: &Path) -> Vec<Found> {
     found
 }
 
-/// Reads them, many at a time; in the order in which they were selected.
-fn read_all(project: &Path, selected: Vec<String>, all: &[Found], limit: u64) -> Vec<Shown> {
-    let read = |paths: &[String]| {
+/// Reads what was found.
+struct Reader<'a> {
+    project: &'a Path,
+    all: &'a [Found],
+    /// The largest file that is shown.
+    limit: u64,
+}
+
+impl Reader<'_> {
+    /// All of these, many at a time, in their order.
+    fn read_all(&self, paths: &[&str]) -> Vec<Shown> {
+        let threads = thread::available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS));
+        if paths.len() < WORTH_SHARING || threads == 1 {
+            return self.read_some(paths);
+        }
+        let (here, elsewhere) = paths.split_at(paths.len().div_ceil(threads));
+        thread::scope(|scope| {
+            let parts: Vec<_> = elsewhere
+                .chunks(here.len())
+                .map(|part| (part, scope.spawn(move || self.read_some(part))))
+                .collect();
+            let mut shown = self.read_some(here);
+            for (part, thread) in parts {
+                // A thread that could not be joined has read nothing; then it is done here.
+                shown.extend(thread.join().unwrap_or_else(|_| self.read_some(part)));
+            }
+            shown
+        })
+    }
+
+    fn read_some(&self, paths: &[&str]) -> Vec<Shown> {
         let mut room = Vec::new();
-        let shown = |path: &String| {
-            let known = all.binary_search_by(|found| found.path.as_str().cmp(path));
-            let is_plain = known.ok().and_then(|at| all.get(at)).is_some_and(|found| found.is_plain);
-            shown(project, path, is_plain, limit, &mut room)
+        let shown = |path: &&str| match self.read(path, &mut room) {
+            Ok(text) => Shown::text(*path, text),
+            Err(unshown) => Shown::named(*path, unshown),
         };
-        paths.iter().map(shown).collect::<Vec<_>>()
-    };
-    if selected.len() < WORTH_SHARING {
-        return read(&selected);
+        paths.iter().map(shown).collect()
     }
-    let share = selected.len().div_ceil(threads());
-    thread::scope(|scope| {
-        let read = &read;
-        let parts: Vec<_> =
-            selected.chunks(share).map(|part| (part, scope.spawn(move || read(part)))).collect();
-        // A thread that could not be joined has read nothing; then it is done here.
-        parts.into_iter().flat_map(|(part, thread)| thread.join().unwrap_or_else(|_| read(part))).collect()
-    })
-}
 
-fn threads() -> usize {
-    thread::available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS))
-}
+    /// Reads a file into room that is there already.
+    fn read<'r>(&self, path: &str, room: &'r mut Vec<u8>) -> Result<&'r str, Unshown> {
+        if is_address(path) {
+            return Err(because("an address, which READ fetches"));
+        }
+        let known = self.all.binary_search_by(|found| found.path.as_str().cmp(path));
+        if !known.is_ok_and(|at| self.all[at].is_plain) {
+            self.lies_inside(path)?;
+        }
+        let opened = File::open(self.project.join(path)).and_then(|file| Ok((file.metadata()?, file)));
+        let (about, file) = opened.map_err(|error| unreadable(&error))?;
+        if about.len() > self.limit {
+            return Err(Unshown::TooLarge { bytes: about.len(), limit: self.limit });
+        }
+        room.clear();
+        // What it has grown by meanwhile is not asked for.
+        file.take(about.len()).read_to_end(room).map_err(|error| unreadable(&error))?;
+        let text = str::from_utf8(room).ok().filter(|text| memchr(0, text.as_bytes()).is_none());
+        text.ok_or_else(|| Unshown::Binary { bytes: about.len(), kind: kind(path).to_owned() })
+    }
 
-fn shown(project: &Path, path: &str, is_plain: bool, limit: u64, room: &mut Vec<u8>) -> Shown {
-    let text = if path.contains("://") {
-        Err(because("an address, which READ fetches"))
-    } else if is_plain {
-        read(project, path, limit, room)
-    } else {
-        lies_inside(project, path).and_then(|()| read(project, path, limit, room))
-    };
-    text.map_or_else(|unshown| Shown::named(path, unshown), |text| Shown::text(path, text))
-}
-
-/// What is named outright, or is a link, may lead out of the project.
-fn lies_inside(project: &Path, path: &str) -> Result<(), Unshown> {
-    let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-    let is_inside = Path::new(path).components().all(is_plain);
-    let place = project.join(path);
-    match place.canonicalize() {
-        Ok(real) if !real.starts_with(project) => Err(because("outside the project")),
-        Err(_) if !is_inside => Err(because("outside the project")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Unshown::Missing),
-        Err(error) => Err(unreadable(&error)),
-        Ok(real) => match fs::metadata(real) {
-            Ok(about) if about.is_dir() => Err(because("a directory without files to show")),
-            // To open a pipe would be to wait for who writes to it.
-            Ok(about) if !about.is_file() => Err(because("not a file")),
-            Ok(_) => Ok(()),
+    /// What is named outright, or is a link, may lead out of the project.
+    fn lies_inside(&self, path: &str) -> Result<(), Unshown> {
+        let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+        let is_inside = Path::new(path).components().all(is_plain);
+        match self.project.join(path).canonicalize() {
+            Ok(real) if !real.starts_with(self.project) => Err(because("outside the project")),
+            Err(_) if !is_inside => Err(because("outside the project")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Unshown::Missing),
             Err(error) => Err(unreadable(&error)),
-        },
+            Ok(real) => match fs::metadata(real) {
+                Ok(about) if about.is_dir() => Err(because("a directory without files to show")),
+                // To open a pipe would be to wait for who writes to it.
+                Ok(about) if !about.is_file() => Err(because("not a file")),
+                Ok(_) => Ok(()),
+                Err(error) => Err(unreadable(&error)),
+            },
+        }
     }
-}
-
-/// Reads a file into room that is there already.
-fn read<'r>(project: &Path, path: &str, limit: u64, room: &'r mut Vec<u8>) -> Result<&'r str, Unshown> {
-    let opened = File::open(project.join(path)).and_then(|file| Ok((file.metadata()?, file)));
-    let (about, file) = opened.map_err(|error| unreadable(&error))?;
-    if about.len() > limit {
-        return Err(Unshown::TooLarge { bytes: about.len(), limit });
-    }
-    room.clear();
-    // What it has grown by meanwhile is not asked for.
-    file.take(about.len()).read_to_end(room).map_err(|error| unreadable(&error))?;
-    let text = str::from_utf8(room).ok().filter(|text| memchr(0, text.as_bytes()).is_none());
-    text.ok_or_else(|| Unshown::Binary { bytes: about.len(), kind: kind(path).to_owned() })
 }
 
 fn unreadable(error: &io::Error) -> Unshown {
@@ -166,24 +175,38 @@ fn kind(path: &str) -> &'static str {
 }
 
 /// Sorted paths as a tree, a level of indentation for each directory.
-fn tree(files: &[Found]) -> String {
+fn tree(paths: &[&str]) -> String {
     let mut out = String::new();
-    let mut open: Vec<&str> = Vec::new();
-    for Found { path, .. } in files.iter().take(MOST_DRAWN) {
-        let mut parts: Vec<_> = path.split('/').collect();
-        let name = parts.pop().unwrap_or_default();
-        let common = open.iter().zip(&parts).take_while(|(open, part)| open == part).count();
-        open.truncate(common);
-        for part in &parts[common..] {
-            let _ = writeln!(out, "{}{part}/", "  ".repeat(open.len()));
-            open.push(part);
+    let mut open = "";
+    for path in paths.iter().take(MOST_DRAWN) {
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if directory != open {
+            directories(&mut out, open, directory);
+            open = directory;
         }
-        let _ = writeln!(out, "{}{name}", "  ".repeat(open.len()));
+        line(&mut out, depth(directory), name, "");
     }
-    if files.len() > MOST_DRAWN {
-        let _ = writeln!(out, "... and {} more files", files.len() - MOST_DRAWN);
+    if paths.len() > MOST_DRAWN {
+        let _ = writeln!(out, "... and {} more files", paths.len() - MOST_DRAWN);
     }
     out
+}
+
+/// The directories on the way to one, but for those that the one before it is in too.
+fn directories(out: &mut String, before: &str, directory: &str) {
+    let parts = directory.split('/').filter(|part| !part.is_empty());
+    let common = before.split('/').zip(parts.clone()).take_while(|(before, part)| before == part).count();
+    for (level, part) in parts.enumerate().skip(common) {
+        line(out, level, part, "/");
+    }
+}
+
+fn depth(directory: &str) -> usize {
+    if directory.is_empty() { 0 } else { directory.matches('/').count() + 1 }
+}
+
+fn line(out: &mut String, level: usize, name: &str, end: &str) {
+    out.extend(std::iter::repeat_n("  ", level).chain([name, end, "\n"]));
 }
 
 #[cfg(test)]
