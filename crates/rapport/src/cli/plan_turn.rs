@@ -12,7 +12,7 @@ use super::files::{self, Where, record};
 use super::{Common, message, sessions};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store as _;
-use crate::turns::{CONTEXT_LOG, Folder, Standing, text};
+use crate::turns::{CONTEXT_LOG, Folder, Standing, Turn, text};
 use crate::wiring::Place;
 
 /// What is to be planned, and how.
@@ -46,11 +46,20 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(request(common, planning))?;
     // Before it is held: holding it lets its agent go on.
-    match planning.under_way {
-        UnderWay::GoOn => not_another(&place, &folder, &request.message)?,
-        UnderWay::Leave => held::leave(&place, &folder)?,
-    }
-    held::hold(common, &place, &settings, folder, async |held| next(held, planning, &request).await)
+    let under_way = match planning.under_way {
+        UnderWay::GoOn => under_way(&place, &folder, &request.message)?,
+        UnderWay::Leave => {
+            held::leave(&place, &folder)?;
+            None
+        }
+    };
+    held::hold(common, &place, &settings, folder, async |held| match &under_way {
+        Some(turn) => {
+            drafting::begin_with(held, planning.changed).await?;
+            drafting::go_on(held, turn, &request).await
+        }
+        None => next(held, planning, &request).await,
+    })
 }
 
 /// Shows what the next turn would be shown, and does nothing.
@@ -101,9 +110,6 @@ async fn next(held: &Held<'_>, planning: &Planning<'_>, request: &Request) -> Ou
     else {
         return drafting::plan(held, turn.as_ref(), request).await;
     };
-    if held.view().await?.status != Status::Failed {
-        return drafting::go_on(held, &turn_under_way, request).await;
-    }
     // What failed, or was left, is begun anew, in the same turn, with what is said now.
     drafting::plan(held, Some(&turn_under_way), request).await
 }
@@ -123,20 +129,20 @@ fn none_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
     }
 }
 
-/// A turn that the agent is at is gone on with; another message is for another turn.
-fn not_another(place: &Place, folder: &Folder, message: &str) -> Outcome {
+/// The turn that the agent is at, which is gone on with; another message is for another turn.
+fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<Turn>, Failure> {
     let store = place.store();
     // One without a log was never planned by us; what else is wrong with it is told when it is held.
-    let Ok(entries) = store.read(&folder.id, 0) else { return Ok(()) };
+    let Ok(entries) = store.read(&folder.id, 0) else { return Ok(None) };
     // What failed or was cancelled is not being planned.
     let is_ended = matches!(sessions::view(&*store, &folder.id)?.status, Status::Failed | Status::Cancelled);
-    let Some(under_way) = record::drafting(&entries).filter(|_| !is_ended) else { return Ok(()) };
+    let Some(under_way) = record::drafting(&entries).filter(|_| !is_ended) else { return Ok(None) };
     // Where its directory is gone, there is nothing to go on with.
-    let Ok(turn) = folder.turn(&under_way.folder) else { return Ok(()) };
+    let Ok(turn) = folder.turn(&under_way.folder) else { return Ok(None) };
     let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();
     let told = ContextLog::parse(&log).map(|log| told::message_of(&log.document));
     if told.is_ok_and(|told| told.trim_end() == message.trim_end()) {
-        return Ok(());
+        return Ok(Some(turn));
     }
     let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);
     Err(Failure::new(Code::Refused, what)
