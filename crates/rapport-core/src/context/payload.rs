@@ -149,7 +149,7 @@ impl Payload {
     fn before(&self, out: &mut String) -> fmt::Result {
         let Information { cwd, os, shell } = &self.information;
         let information = format!("CWD: {cwd}\nOS: {os}\nShell: {shell}");
-        write!(out, "# Agent Invocation Payload\n")?;
+        writeln!(out, "# Agent Invocation Payload")?;
         write!(out, "\n## 1. System Information\n\n{}", fenced(&information, "text"))?;
         write!(out, "\n## 2. Project Structure\n\n{}", fenced(self.structure.trim_end(), "text"))?;
         write!(out, "\n## 3. Memos\n\n")?;
