@@ -20,7 +20,8 @@ pub use error::PlanError;
 pub(crate) use fence::skip_block;
 pub(crate) use inline::{as_path, one_line, parameter};
 pub(crate) use lines::{Kind, Lines};
-pub(crate) use markdown::{changes_as_lines, fact, fenced};
+pub use markdown::{Fenced, fenced};
+pub(crate) use markdown::{changes_as_lines, fact};
 pub(crate) use parse::{Subject, change_on_line};
 
 /// A plan of actions.

@@ -1,6 +1,5 @@
 //! `rapport plan -m`: the next turn of a session of files.
 
-use rapport_core::context::ContextLog;
 use rapport_core::{Asking, Status};
 
 use super::agent_flags::AgentFlags;
@@ -12,7 +11,7 @@ use super::files::{self, Where, record};
 use super::{Common, message, sessions};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store as _;
-use crate::turns::{CONTEXT_LOG, Folder, Standing, text};
+use crate::turns::{Folder, Standing};
 use crate::wiring::Place;
 
 /// What is to be planned, and how.
@@ -133,9 +132,7 @@ fn not_another(place: &Place, folder: &Folder, message: &str) -> Outcome {
     let Some(under_way) = record::drafting(&entries).filter(|_| !is_ended) else { return Ok(()) };
     // Where its directory is gone, there is nothing to go on with.
     let Ok(turn) = folder.turn(&under_way.folder) else { return Ok(()) };
-    let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();
-    let told = ContextLog::parse(&log).map(|log| told::message_of(&log.document));
-    if told.is_ok_and(|told| told.trim_end() == message.trim_end()) {
+    if told::message_to(&turn)?.is_some_and(|told| told.trim_end() == message.trim_end()) {
         return Ok(());
     }
     let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);

@@ -78,9 +78,8 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
                 .hint("A message is for after that: rapport resume without -m."))
         }),
         Some(Standing::Pending) => {
-            let approval = if args.yes { Approval::All } else { Approval::Person };
             let Some(turn) = turn else { return Ok(()) };
-            approving::approve(held, &turn, approval, &request).await
+            approving::approve(held, &turn, Approval::from_flag(args.yes), &request).await
         }
         Some(Standing::Unplanned) if args.message.is_none() && turn.as_ref().is_some_and(is_ready) => {
             let Some(turn) = turn else { return Ok(()) };
@@ -89,7 +88,7 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
         Some(Standing::Unplanned | Standing::Complete) | None => {
             request.message = match &args.message {
                 Some(words) => message::given(held.common, words).await?,
-                None if asking::is_possible(held.common.json) => {
+                None if asking::is_possible(held.common) => {
                     asking::message(held.common, &held.folder.id).await?
                 }
                 None => return Err(nobody_to_ask()),
