@@ -166,6 +166,19 @@ impl Deed {
         }
     }
 
+    /// Whether the plan goes on when it fails.
+    pub fn may_fail(&self) -> bool {
+        match self {
+            Deed::Execute { allow_failure, .. } => *allow_failure,
+            Deed::Create { .. }
+            | Deed::Read { .. }
+            | Deed::Edit { .. }
+            | Deed::Research { .. }
+            | Deed::ChatWithUser { .. }
+            | Deed::Invoke { .. } => false,
+        }
+    }
+
     /// The action in a few words, such as `EXECUTE cargo test`.
     pub fn in_brief(&self) -> String {
         let about = match self {
