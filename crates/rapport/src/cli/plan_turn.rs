@@ -40,13 +40,13 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     let settings = place.settings(planning.agent.layer())?;
     let folder = files::find(&place, planning.at.session.as_deref())?;
     if planning.message.is_empty() {
-        none_waits(&place, &folder, planning.at.turn.as_deref())?;
+        refuse_if_one_waits(&place, &folder, planning.at.turn.as_deref())?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(request(common, planning))?;
     // Before it is held: holding it lets its agent go on.
     match planning.under_way {
-        UnderWay::GoOn => not_another(&place, &folder, &request.message)?,
+        UnderWay::GoOn => refuse_another_message(&place, &folder, &request.message)?,
         UnderWay::Leave => held::leave(&place, &folder)?,
     }
     held::hold(common, &place, &settings, folder, async |held| next(held, planning, &request).await)
@@ -113,7 +113,7 @@ async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Fa
 }
 
 /// Told before somebody writes a message in an editor, which would be refused then, and lost.
-fn none_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
+fn refuse_if_one_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
     let turn = files::turn(folder, named)?.filter(|turn| turn.standing() == Standing::Pending);
     let entries = seals::entries(place, folder)?;
     match turn.filter(|_| record::drafting(&entries).is_none()) {
@@ -123,7 +123,7 @@ fn none_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
 }
 
 /// A turn that the agent is at is gone on with; another message is for another turn.
-fn not_another(place: &Place, folder: &Folder, message: &str) -> Outcome {
+fn refuse_another_message(place: &Place, folder: &Folder, message: &str) -> Outcome {
     let store = place.store();
     // One without a log was never planned by us; what else is wrong with it is told when it is held.
     let Ok(entries) = store.read(&folder.id, 0) else { return Ok(()) };

@@ -151,7 +151,7 @@ async fn take_up(held: &Held<'_>, turn: &Turn, batch: BatchDir, approval: Approv
             Code::Refused,
             format!("{} was changed while it was carried out", turn.file(PLAN).display()),
         )
-        .hint("Take back what was done with: rapport undo")
+        .hint("Take back what was done to files with: rapport undo")
     })?;
     let job = Job { turn, plan: &plan, approved: Approved::kept(&batch.path)?, batch: batch.path.clone() };
     if batch.is_finished() {
@@ -190,7 +190,7 @@ async fn course(
             "a batch was interrupted, and nobody can be asked what to do",
         )
         .hint(format!("Go on with it (what was interrupted is done again): rapport resume -y --session {id}"))
-        .hint(format!("Take back what it did to files: rapport undo --session {id}")));
+        .hint(format!("Take back what was done to files with: rapport undo --session {id}")));
     }
     let is_unsure = batch.is_unsure();
     let choices = if is_unsure {

@@ -103,7 +103,7 @@ impl Approved {
         let kept = text(&path)?.unwrap_or_default();
         serde_json::from_str(&kept).map_err(|error| {
             Failure::new(Code::Store, format!("{} cannot be read: {error}", path.display()))
-                .hint("Take back what was done with: rapport undo, and review the plan again.")
+                .hint("Take back what was done to files with: rapport undo, and review the plan again.")
         })
     }
 }

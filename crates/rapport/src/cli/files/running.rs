@@ -102,7 +102,7 @@ pub(in crate::cli) fn failed(error: &ActionError) -> Failure {
         ActionError::Journal(_) => (Code::Store, "Nothing was done."),
         ActionError::OtherPlan { .. } => (
             Code::Refused,
-            "Bring the plan back to what it was, or take back what was done with: rapport undo",
+            "Bring the plan back to what it was, or take back what was done to files with: rapport undo",
         ),
         ActionError::Project { .. }
         | ActionError::NotNew { .. }
