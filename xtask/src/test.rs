@@ -46,7 +46,10 @@ fn install() -> Outcome {
             return Err(format!("{program} is missing; install it and run this again"));
         }
         shell::run(Command::new("apt-get").arg("update").stdout(Stdio::null()))?;
-        shell::run(Command::new("apt-get").args(["install", "--yes", package]).stdout(Stdio::null()))?;
+        let mut install = Command::new("apt-get");
+        // Packages that want to know something, such as the time zone, would wait for somebody.
+        install.args(["install", "--yes", package]).env("DEBIAN_FRONTEND", "noninteractive");
+        shell::run(install.stdin(Stdio::null()).stdout(Stdio::null()))?;
     }
     Ok(())
 }

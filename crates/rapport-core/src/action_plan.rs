@@ -20,7 +20,8 @@ pub use error::PlanError;
 pub(crate) use fence::skip_block;
 pub(crate) use inline::{as_path, one_line, parameter};
 pub(crate) use lines::{Kind, Lines};
-pub(crate) use markdown::{changes_as_lines, fact, fenced};
+pub use markdown::{Fenced, fenced};
+pub(crate) use markdown::{changes_as_lines, fact};
 pub(crate) use parse::{Subject, change_on_line};
 
 /// A plan of actions.
@@ -162,6 +163,19 @@ impl Deed {
             Deed::Research { .. } => "RESEARCH",
             Deed::ChatWithUser { .. } => "CHAT_WITH_USER",
             Deed::Invoke { .. } => "INVOKE",
+        }
+    }
+
+    /// Whether the plan goes on when it fails.
+    pub fn may_fail(&self) -> bool {
+        match self {
+            Deed::Execute { allow_failure, .. } => *allow_failure,
+            Deed::Create { .. }
+            | Deed::Read { .. }
+            | Deed::Edit { .. }
+            | Deed::Research { .. }
+            | Deed::ChatWithUser { .. }
+            | Deed::Invoke { .. } => false,
         }
     }
 

@@ -27,7 +27,9 @@ mod session;
 mod view;
 mod want;
 
-pub use action_plan::{Action, ActionPlan, Change, Deed, PlanError, Replacement, Resource, Sign};
+pub use action_plan::{
+    Action, ActionPlan, Change, Deed, Fenced, PlanError, Replacement, Resource, Sign, fenced,
+};
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
 pub use batch::{Batch, Brief, signal};

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example plan_review`, `-- long` for a thousand actions, `-- hostile` for a plan that tries to do harm.
 //! `-- panic` lets the reading of a file panic, `-- elsewhere` something beside the review.
-//! `-- dropped` lets nobody want the review any more as soon as a page is read, `-- blocking` runs it without async code.
+//! `-- dropped` lets nobody want the review any more as soon as a page is read.
 //! `RAPPORT_PREVIEW_COMMAND="nvim -R"` shows previews there.
 
 #[allow(dead_code, reason = "shared with the tests, which use all of it")]
@@ -14,8 +14,7 @@ use std::sync::Arc;
 
 use rapport::channels::terminal::ColourChoice;
 use rapport::channels::terminal::review::{
-    Fetch, Pick, Previewer, Review, ReviewError, Selection, Verdict, replace_exactly, review,
-    review_blocking, unasked,
+    Fetch, Pick, Previewer, Review, ReviewError, Selection, Verdict, review, unasked,
 };
 use rapport_core::{ActionPlan, Resource};
 use tokio::sync::Notify;
@@ -35,14 +34,9 @@ fn main() {
         previewer: Previewer {
             command: command.map(|line| line.split_whitespace().map(str::to_owned).collect()),
             fetch: fetch(mode.clone()),
-            replace: Arc::new(replace_exactly),
         },
     };
-    let decided = match mode.as_str() {
-        "blocking" => review_blocking(&plan, &[], &config),
-        _ => reviewed(&plan, &config, mode == "dropped"),
-    };
-    match decided {
+    match reviewed(&plan, &config, mode == "dropped") {
         Ok(verdict) => println!("decided: {}", words(&plan, &verdict)),
         Err(error @ ReviewError::NoTerminal) => print!("{}\n{error}\n", unasked(&plan, &[])),
         Err(error) => println!("failed: {error}"),

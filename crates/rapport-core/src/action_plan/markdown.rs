@@ -96,7 +96,8 @@ impl fmt::Display for Action {
 }
 
 /// A text in a fence longer than any run of backticks inside. The line end before the closing line is the fence's.
-pub(crate) struct Fenced<'t> {
+#[derive(Clone, Copy, Debug)]
+pub struct Fenced<'t> {
     info: &'t str,
     text: &'t str,
     end: &'static str,
@@ -111,7 +112,7 @@ impl fmt::Display for Fenced<'_> {
 }
 
 /// A text as it is written in a fence; nothing is no line at all.
-pub(crate) fn fenced<'t>(text: &'t str, info: &'t str) -> Fenced<'t> {
+pub fn fenced<'t>(text: &'t str, info: &'t str) -> Fenced<'t> {
     Fenced { info, text, end: if text.is_empty() { "" } else { "\n" } }
 }
 

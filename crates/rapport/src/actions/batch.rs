@@ -2,7 +2,7 @@
 //! before and after; and going on with a batch that was interrupted.
 
 mod changes;
-mod kinds;
+pub(super) mod kinds;
 mod step;
 
 use rapport_core::ActionPlan;
@@ -10,7 +10,7 @@ use rapport_core::ActionPlan;
 use self::kinds::fingerprint;
 use self::step::{Step, after};
 use super::files::Desk;
-use super::journal::{Fact, Intent, Journal, least_reserve};
+use super::journal::{Fact, Intent, Journal, RESERVE};
 use super::outcome::{Outcome, Ran, Settled};
 use super::{ActionError, Hands, Live, Means, Observer, Place, Stop, blocking};
 
@@ -165,7 +165,7 @@ fn start(journal: &mut Journal, plan: String, skip: Vec<Option<String>>) -> Resu
         return Err(ActionError::NotNew { path: journal.directory().to_owned() });
     }
     let id = uuid::Uuid::new_v4().simple().to_string();
-    journal.reserve(least_reserve())?;
+    journal.reserve(RESERVE)?;
     journal.note(Fact::Started { id: id.clone(), plan, skip })?;
     Ok(id)
 }

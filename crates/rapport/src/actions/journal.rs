@@ -27,8 +27,8 @@ use crate::sealed::{is_intact, seal};
 
 /// The format of the lines.
 const FORMAT: u32 = 1;
-/// What undoing writes at most beside the files it restores.
-const RESERVE: u64 = 16 * 1024;
+/// The least that is set aside, before anything is done: what undoing writes at most beside the files it restores.
+pub(super) const RESERVE: u64 = 16 * 1024;
 
 /// One thing that was about to be done, or was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,12 +73,6 @@ pub enum Fact {
     },
     /// It was undone.
     Undone,
-}
-
-/// Whether what is called so does more than it notes: a command, or another session. That can neither be undone nor, where
-/// it was cut off, be known to have happened.
-pub fn is_for_good(what: &str) -> bool {
-    ["EXECUTE", "INVOKE"].iter().any(|name| what.starts_with(name))
 }
 
 /// What an action is about to do to a file.
@@ -298,11 +292,6 @@ impl Journal {
         let _ = fs::remove_file(self.directory.join("reserve"));
         self.reserved = 0;
     }
-}
-
-/// The least that is set aside, before anything is done.
-pub(super) fn least_reserve() -> u64 {
-    RESERVE
 }
 
 /// The digest of some content, by which it is named.

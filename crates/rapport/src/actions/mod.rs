@@ -28,6 +28,7 @@ use std::time::Duration;
 use rapport_core::Action;
 use thiserror::Error;
 
+pub use batch::kinds::is_for_good;
 pub use batch::{Batch, Choice, Interrupted};
 pub use journal::JournalError;
 pub use outcome::{Details, FileChange, Outcome, Output, Ran, Settled};

@@ -125,19 +125,27 @@ pub fn directory(root: &Path, path: Option<&str>) -> Result<PathBuf, PathError> 
 
 /// The content of the file at a resolved place; `None` where there is nothing.
 pub fn content(path: &str, place: &Resolved) -> Result<Option<Vec<u8>>, PathError> {
-    let io = |error| PathError::Io { path: place.real.clone(), error };
+    let Some(size) = size(path, place)? else { return Ok(None) };
+    if size > MAX_FILE {
+        return Err(PathError::TooLarge { path: path.to_owned(), size });
+    }
+    let read = fs::read(&place.real);
+    read.map(Some).map_err(|error| PathError::Io { path: place.real.clone(), error })
+}
+
+/// The size of the file at a resolved place; `None` where there is nothing. What is no file has none: to open a pipe would
+/// be to wait for who writes to it.
+pub(super) fn size(path: &str, place: &Resolved) -> Result<Option<u64>, PathError> {
     if !place.exists {
         return Ok(None);
     }
-    let about = fs::metadata(&place.real).map_err(io)?;
+    let about =
+        fs::metadata(&place.real).map_err(|error| PathError::Io { path: place.real.clone(), error })?;
     if !about.is_file() {
         let what = if about.is_dir() { "a directory" } else { "a device or a pipe" };
         return Err(PathError::NotAFile { path: path.to_owned(), what });
     }
-    if about.len() > MAX_FILE {
-        return Err(PathError::TooLarge { path: path.to_owned(), size: about.len() });
-    }
-    fs::read(&place.real).map(Some).map_err(io)
+    Ok(Some(about.len()))
 }
 
 /// What is at this place, symbolic links followed; `None` where there is nothing.

@@ -10,7 +10,7 @@ use rapport_core::Resource;
 
 use super::blocking;
 use super::outcome::{Details, Outcome};
-use super::project::{PathError, resolve};
+use super::project::{PathError, resolve, size};
 
 /// How many lines are shown.
 const MOST_LINES: usize = 1000;
@@ -57,20 +57,14 @@ pub async fn look(root: &Path, resource: &Resource) -> Result<String, String> {
 }
 
 fn file(root: &Path, path: &str) -> Result<Details, String> {
-    let place = resolve(root, path).map_err(|error| error.to_string())?;
-    if !place.exists {
-        return Err(format!("{path} is not there"));
-    }
-    let io = |error| PathError::Io { path: place.real.clone(), error }.to_string();
-    let about = std::fs::metadata(&place.real).map_err(io)?;
-    if !about.is_file() {
-        let what = if about.is_dir() { "a directory" } else { "a device or a pipe" };
-        return Err(PathError::NotAFile { path: path.to_owned(), what }.to_string());
-    }
+    let words = |error: PathError| error.to_string();
+    let place = resolve(root, path).map_err(words)?;
+    let size = size(path, &place).map_err(words)?.ok_or_else(|| format!("{path} is not there"))?;
     let mut bytes = Vec::new();
-    let file = File::open(&place.real).map_err(io)?;
-    file.take(MOST_BYTES as u64 + 4).read_to_end(&mut bytes).map_err(io)?;
-    Ok(shown(&bytes, about.len()))
+    File::open(&place.real)
+        .and_then(|file| file.take(MOST_BYTES as u64 + 4).read_to_end(&mut bytes))
+        .map_err(|error| words(PathError::Io { path: place.real.clone(), error }))?;
+    Ok(shown(&bytes, size))
 }
 
 /// What is shown of this, the beginning of something of that size.

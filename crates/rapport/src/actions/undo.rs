@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::batch::kinds::is_for_good;
 use super::files::{digest_of, make_directories, remove_empty, sync_above, temporary, write_beside};
-use super::journal::{Fact, Image, Intent, Journal, JournalError, is_for_good};
+use super::journal::{Fact, Image, Intent, Journal, JournalError};
 use super::outcome::Outcome;
 use super::{ActionError, Place, point};
 
@@ -202,12 +203,8 @@ impl Past {
             let _ = fs::remove_file(temporary(&self.id, *n, &root.join(file)));
         }
         for file in &self.files {
-            let _ = fs::remove_file(self.restoring(root, file));
+            let _ = fs::remove_file(restoring(&self.id, &root.join(&file.name)));
         }
-    }
-
-    fn restoring(&self, root: &Path, file: &File) -> PathBuf {
-        restoring(&self.id, &root.join(&file.name))
     }
 }
 
@@ -283,31 +280,23 @@ impl<'a> Work<'a> {
     fn restore(&self, root: &Path, journal: &Journal, id: &str) -> Result<(), UndoError> {
         for file in &self.restore {
             let Some(image) = &file.before else { continue };
-            let real = root.join(&file.name);
-            let content = journal.kept(&image.sha256)?;
-            put_back(file, &real, &restoring(id, &real), &content, image.mode, root)?;
+            put_back(root, id, file, image.mode, &journal.kept(&image.sha256)?)?;
         }
         Ok(())
     }
 }
 
-fn put_back(
-    file: &File,
-    real: &Path,
-    temporary: &Path,
-    content: &[u8],
-    mode: u32,
-    root: &Path,
-) -> Result<(), UndoError> {
-    let above = real.parent().unwrap_or(root);
-    make_directories(above).map_err(stuck(file))?;
-    if let Err(error) = write_beside(temporary, content, Some((mode, real))) {
-        let _ = fs::remove_file(temporary);
+fn put_back(root: &Path, id: &str, file: &File, mode: u32, content: &[u8]) -> Result<(), UndoError> {
+    let real = root.join(&file.name);
+    let temporary = restoring(id, &real);
+    make_directories(real.parent().unwrap_or(root)).map_err(stuck(file))?;
+    if let Err(error) = write_beside(&temporary, content, Some((mode, &real))) {
+        let _ = fs::remove_file(&temporary);
         return Err(stuck(file)(error));
     }
     point();
     check_ours(root, file)?;
-    fs::rename(temporary, real).and_then(|()| sync_above(real)).map_err(stuck(file))?;
+    fs::rename(&temporary, &real).and_then(|()| sync_above(&real)).map_err(stuck(file))?;
     point();
     Ok(())
 }

@@ -2,21 +2,21 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rapport_core::report::Verdict::Skipped;
 use rapport_core::report::{Judged, Overall, Report};
 use rapport_core::{ActionPlan, Change};
 
-use super::files::approving;
+use super::files::approving::{self, Approval};
 use super::files::batches::{self, Approved};
 use super::files::checking::{self, Checked};
 use super::files::hands::AloneHands;
-use super::files::{reporting, running};
+use super::files::reporting;
+use super::files::running::{Course, Run};
 use super::output::{say, say_json};
 use super::{Common, typed, undo};
-use crate::actions::{Batch, Choice, Ran, Stop};
-use crate::channels::terminal::review::{self, Selection, Verdict};
+use crate::actions::Ran;
+use crate::channels::terminal::review::{Selection, Verdict};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer, Settings};
@@ -58,7 +58,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let here = std::env::current_dir()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let job = Job { common, place: &place, settings: &settings, name, here };
-    let outcome = runtime.block_on(job.run(&source, args.yes));
+    let outcome = runtime.block_on(job.run(&source, Approval::from_flag(args.yes)));
     runtime.shutdown_background();
     outcome
 }
@@ -138,7 +138,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    async fn run(&self, source: &str, yes: bool) -> Outcome {
+    async fn run(&self, source: &str, approval: Approval) -> Outcome {
         let mut plan = match checking::check(&self.place.project, &self.name, source)? {
             Checked::Good(plan) => plan,
             Checked::Bad(faulty) => {
@@ -157,7 +157,8 @@ impl Job<'_> {
         }
         // What the next turn is to be shown means nothing where there is none; nobody is asked about it.
         let context = plan.context.take();
-        let selection = match self.verdict(&plan, yes).await? {
+        let verdict = approving::verdict(self.common, self.place, self.settings, &plan, approval).await?;
+        let selection = match verdict {
             Verdict::Approve(selection) | Verdict::Run(selection) => selection,
             Verdict::Skip => {
                 let now = Clock::system().now();
@@ -174,41 +175,20 @@ impl Job<'_> {
         self.carry_out(&plan, context, &selection).await
     }
 
-    async fn verdict(&self, plan: &ActionPlan, yes: bool) -> Result<Verdict, Failure> {
-        if !yes {
-            return approving::ask(self.common, self.place, self.settings, plan).await;
-        }
-        if !self.common.json {
-            say(review::unasked(plan, &[]).trim_end())?;
-        }
-        Ok(Verdict::Approve(Selection::all(plan)))
-    }
-
     async fn carry_out(
         &self,
         plan: &ActionPlan,
         context: Option<Vec<Change>>,
         selection: &Selection,
     ) -> Outcome {
+        let Self { common, place, settings, .. } = *self;
         let approved = Approved::from(selection);
-        let path = batches::next_alone(self.place)?;
+        let path = batches::next_alone(place)?;
         approved.keep(&path)?;
-        let (place, means) = running::means(self.place, self.settings, path.clone())?;
-        let (stopper, stop) = Stop::new();
-        let stopper = Arc::new(stopper);
-        let signals = running::stop_on_signal(stopper.clone())?;
-        let hands = AloneHands { common: self.common, place: self.place, settings: self.settings, stopper };
-        let mut screen = running::Screen::new(self.common, plan);
-        let choices: Vec<_> = approved
-            .actions
-            .iter()
-            .map(|left| left.clone().map_or(Choice::Run, |reason| Choice::Skip { reason }))
-            .collect();
-        let batch = Batch { plan, place: &place, means: &means };
-        let ran = batch.run(&choices, &hands, &mut |live| screen.show(&live), &stop).await;
-        signals.abort();
-        let ran = ran.map_err(|error| running::failed(&error))?;
-        let remembered = if ran.unfinished { Ok(()) } else { approved.remember(self.place, plan) };
+        let hands = |stopper| AloneHands { common, place, settings, stopper };
+        let run = Run { common, place, settings, plan, journal: &path };
+        let ran = run.carry_out(Course::Begin(approved.choices()), hands).await?;
+        let remembered = if ran.unfinished { Ok(()) } else { approved.remember(place, plan) };
         let report = self.report(plan, context, &approved, &ran);
         let written = self.write(&report);
         self.tell(&report, written.as_deref().ok())?;
@@ -226,7 +206,7 @@ impl Job<'_> {
             .hint("Take back what was done to files with: rapport undo"));
         }
         match report.status {
-            Overall::Failed => undo::offer(self.common, self.place, &path, "rapport undo").await,
+            Overall::Failed => undo::offer(common, place, &path, "rapport undo").await,
             Overall::Completed | Overall::Partial | Overall::Skipped | Overall::ValidationFailed => Ok(()),
         }
     }

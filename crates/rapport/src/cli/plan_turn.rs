@@ -1,6 +1,5 @@
 //! `rapport plan -m`: the next turn of a session of files.
 
-use rapport_core::context::ContextLog;
 use rapport_core::{Asking, Status};
 
 use super::agent_flags::AgentFlags;
@@ -12,7 +11,7 @@ use super::files::{self, Where, record};
 use super::{Common, message, sessions};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store as _;
-use crate::turns::{CONTEXT_LOG, Folder, Standing, Turn, text};
+use crate::turns::{Folder, Standing, Turn};
 use crate::wiring::Place;
 
 /// What is to be planned, and how.
@@ -41,7 +40,7 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     let settings = place.settings(planning.agent.layer())?;
     let folder = files::find(&place, planning.at.session.as_deref())?;
     if planning.message.is_empty() {
-        none_waits(&place, &folder, planning.at.turn.as_deref())?;
+        refuse_if_one_waits(&place, &folder, planning.at.turn.as_deref())?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(request(common, planning))?;
@@ -120,7 +119,7 @@ async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Fa
 }
 
 /// Told before somebody writes a message in an editor, which would be refused then, and lost.
-fn none_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
+fn refuse_if_one_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
     let turn = files::turn(folder, named)?.filter(|turn| turn.standing() == Standing::Pending);
     let entries = seals::entries(place, folder)?;
     match turn.filter(|_| record::drafting(&entries).is_none()) {
@@ -139,9 +138,7 @@ fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<Tur
     let Some(under_way) = record::drafting(&entries).filter(|_| !is_ended) else { return Ok(None) };
     // Where its directory is gone, there is nothing to go on with.
     let Ok(turn) = folder.turn(&under_way.folder) else { return Ok(None) };
-    let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();
-    let told = ContextLog::parse(&log).map(|log| told::message_of(&log.document));
-    if told.is_ok_and(|told| told.trim_end() == message.trim_end()) {
+    if told::message_to(&turn)?.is_some_and(|told| told.trim_end() == message.trim_end()) {
         return Ok(Some(turn));
     }
     let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);

@@ -51,7 +51,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let settings = place.settings(args.agent.layer())?;
     let folder = files::find(&place, args.at.session.as_deref())?;
     // Before it is held: holding it lets its agent go on.
-    not_another(&place, &folder, args.at.turn.as_deref())?;
+    refuse_another_turn(&place, &folder, args.at.turn.as_deref())?;
     held::hold(common, &place, &settings, folder, async |held| go_on(held, &args).await)
 }
 
@@ -72,24 +72,19 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
         drafting::settle(held, &turn).await?;
     }
     let turn = files::turn(&held.folder, args.at.turn.as_deref())?;
-    match turn.as_ref().map(Turn::standing) {
-        Some(Standing::Pending) if args.message.is_some() => turn.map_or(Ok(()), |turn| {
-            Err(drafting::waits(&held.folder, &turn)
-                .hint("A message is for after that: rapport resume without -m."))
-        }),
-        Some(Standing::Pending) => {
-            let approval = if args.yes { Approval::All } else { Approval::Person };
-            let Some(turn) = turn else { return Ok(()) };
-            approving::approve(held, &turn, approval, &request).await
+    match turn.as_ref().map(|turn| (turn.standing(), turn)) {
+        Some((Standing::Pending, turn)) if args.message.is_some() => Err(drafting::waits(&held.folder, turn)
+            .hint("A message is for after that: rapport resume without -m.")),
+        Some((Standing::Pending, turn)) => {
+            approving::approve(held, turn, Approval::from_flag(args.yes), &request).await
         }
-        Some(Standing::Unplanned) if args.message.is_none() && turn.as_ref().is_some_and(is_ready) => {
-            let Some(turn) = turn else { return Ok(()) };
-            drafting::go_on(held, &turn, &request).await
+        Some((Standing::Unplanned, turn)) if args.message.is_none() && is_ready(turn) => {
+            drafting::go_on(held, turn, &request).await
         }
-        Some(Standing::Unplanned | Standing::Complete) | None => {
+        Some((Standing::Unplanned | Standing::Complete, _)) | None => {
             request.message = match &args.message {
                 Some(words) => message::given(held.common, words).await?,
-                None if asking::is_possible(held.common.json) => {
+                None if asking::is_possible(held.common) => {
                     asking::message(held.common, &held.folder.id).await?
                 }
                 None => return Err(nobody_to_ask()),
@@ -100,7 +95,7 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
 }
 
 /// The agent is at one turn at a time; another one that was named is not passed over in silence.
-fn not_another(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
+fn refuse_another_turn(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
     let Some(named) = named else { return Ok(()) };
     let named = folder.turn(named)?.name.to_string();
     // One without a log was never planned by us.

@@ -5,7 +5,7 @@ use rapport_core::{ActionPlan, Status};
 use serde::Serialize;
 
 use super::files::batches::{self, Undo};
-use super::files::{self, record, seals};
+use super::files::{self, checking, record, seals};
 use super::output::{say, say_json};
 use super::{Common, sessions};
 use crate::channels::terminal::safe;
@@ -100,9 +100,7 @@ pub(super) fn drawn(place: &Place, folder: &Folder, turn: &Turn) -> Result<Drawn
 fn title(plan: &str) -> String {
     match ActionPlan::parse(plan) {
         Ok(plan) => plan.title,
-        Err(_) => {
-            plan.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or("no title").trim().to_owned()
-        }
+        Err(_) => checking::first_heading(plan).unwrap_or("no title").to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rapport_core::Act;
 use serde_json::json;
 
-use super::files::batches::{self, Undo};
+use super::files::batches::{self, BatchDir, Undo};
 use super::files::{self, asking, record, seals};
 use super::output::say;
 use super::{Common, sessions};
@@ -69,9 +69,9 @@ fn find(place: &Place, args: &Args) -> Result<PathBuf, Failure> {
         None => None,
     };
     for path in all {
-        let is_meant = of_session.as_ref().is_none_or(|folder| batches::is_of(&path, folder));
+        let is_meant = of_session.as_ref().is_none_or(|folder| batches::label(folder, &path).is_some());
         // What was undone already is passed over; what was cut off while it was undone is not.
-        if is_meant && !matches!(batches::read(path.clone())?.undo(), Undo::Done { .. }) {
+        if is_meant && !matches!(BatchDir::read(path.clone())?.undo(), Undo::Done { .. }) {
             return Ok(path);
         }
     }
@@ -86,10 +86,10 @@ fn none(what: &str) -> Failure {
 /// After a failure, all that was done to files can be taken back: now, if somebody says so, or later with the command.
 pub(super) async fn offer(common: &Common, place: &Place, batch: &Path, command: &str) -> Outcome {
     let failure = Failure::new(Code::Trouble, "an action failed; what came after it was not done");
-    if !batches::read(batch.to_owned())?.has_changes() {
+    if !BatchDir::read(batch.to_owned())?.has_changes() {
         return Err(failure);
     }
-    if asking::is_possible(common.json) && asking::yes("Undo what was done to files?").await? {
+    if asking::is_possible(common) && asking::yes("Undo what was done to files?").await? {
         return undo_and_tell(common, place, batch, LaterChanges::Refuse);
     }
     Err(failure.hint(format!("Take back what was done to files with: {command}")))
@@ -99,7 +99,7 @@ pub(super) async fn offer(common: &Common, place: &Place, batch: &Path, command:
 pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later: LaterChanges) -> Outcome {
     let at = Where { project: place.project.clone(), journal: batch.to_owned() };
     let mut undone = undo(&at, later).map_err(refused)?;
-    if batches::read(batch.to_owned())?.has_remembered() {
+    if BatchDir::read(batch.to_owned())?.has_remembered() {
         undone.remaining.push("the changes to memos.yaml".to_owned());
     }
     let name = batch.file_name().and_then(|name| name.to_str()).unwrap_or_default();

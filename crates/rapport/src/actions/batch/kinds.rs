@@ -17,6 +17,12 @@ pub(super) fn may_be_repeated(deed: &Deed) -> bool {
     }
 }
 
+/// The same of what a journal calls so ([`Deed::in_brief`]), where there may be no plan any more: whether it does more than is
+/// noted, as a command or another session. That can neither be undone nor, where it was cut off, be known to have happened.
+pub fn is_for_good(what: &str) -> bool {
+    what.split(' ').next().is_some_and(|name| ["EXECUTE", "INVOKE"].contains(&name))
+}
+
 /// The file it changes, if it does.
 pub(super) fn path_of(deed: &Deed) -> Option<&str> {
     match deed {
@@ -52,4 +58,34 @@ fn deed_as_json(deed: &Deed) -> Value {
         Deed::Invoke { agent, message } => json!([agent, message]),
     };
     json!([deed.name(), fields])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_journal_tell_the_same_as_the_deed() {
+        let (path, message) = (|| "EXECUTE.md".to_owned(), || "INVOKE it".to_owned());
+        for deed in [
+            Deed::Create { path: path(), content: String::new(), overwrite: false },
+            Deed::Read { resource: Resource::File(path()) },
+            Deed::Edit { path: path(), edits: Vec::new() },
+            Deed::Execute {
+                command: message(),
+                cwd: None,
+                env: BTreeMap::new(),
+                expected: None,
+                allow_failure: false,
+                timeout: None,
+            },
+            Deed::Research { queries: vec![message()] },
+            Deed::ChatWithUser { message: message() },
+            Deed::Invoke { agent: path(), message: message() },
+        ] {
+            assert_eq!(is_for_good(&deed.in_brief()), !may_be_repeated(&deed), "{}", deed.in_brief());
+        }
+    }
 }

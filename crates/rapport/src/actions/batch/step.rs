@@ -197,9 +197,8 @@ async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
 
 /// How it goes on after this.
 pub(super) fn after(action: &Action, outcome: &Outcome) -> Course {
-    let allowed = matches!(&action.deed, Deed::Execute { allow_failure: true, .. });
     match outcome {
-        Outcome::Failed { .. } if !allowed && !outcome.may_have_run() => {
+        Outcome::Failed { .. } if !action.deed.may_fail() && !outcome.may_have_run() => {
             Course::Halted(format!("after {} failed", action.deed.in_brief()))
         }
         // What may have run ends like this only where a person said to go on.

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use memchr::memchr_iter;
+
 use crate::actions::outcome::Output;
 
 /// How many lines are kept.
@@ -24,7 +26,7 @@ impl Tail {
     /// Takes more of it. Shows each line that is kept; of a flood, those before are never looked at.
     pub(super) fn push(&mut self, bytes: &[u8], mut show: impl FnMut(&str)) {
         self.bytes += bytes.len() as u64;
-        let newlines = bytes.iter().filter(|byte| **byte == b'\n').count();
+        let newlines = memchr_iter(b'\n', bytes).count();
         let mut rest = bytes;
         if newlines > MOST_LINES {
             self.unfinished.clear();

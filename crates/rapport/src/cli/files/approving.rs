@@ -4,7 +4,6 @@
 //! before the report, and the seal after it. So a kill at any moment leaves what is clear, and what can be gone on with.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use rapport_core::report::{Overall, Report};
 use rapport_core::{Act, ActionPlan};
@@ -14,16 +13,18 @@ use super::checking::{self, Checked};
 use super::drafting::{self, Request};
 use super::hands::{Invoked, SessionHands};
 use super::held::Held;
-use super::{asking, record, reporting, running, seals};
-use crate::actions::{Choice, Interrupted, LaterChanges, Ran};
+use super::running::{self, Course, Run};
+use super::{asking, record, reporting, seals};
+use crate::actions::{Interrupted, LaterChanges, Ran};
 use crate::channels::terminal::review::{self, Review, ReviewError, Selection, Verdict};
 use crate::channels::terminal::safe;
 use crate::cli::output::{say, say_json};
-use crate::cli::{screen, undo};
+use crate::cli::{Common, screen, undo};
 use crate::clock::Clock;
-use crate::config;
+use crate::config::{self, Settings};
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::{PLAN, REPORT, Turn, memos, replace, text};
+use crate::turns::{Folder, PLAN, REPORT, Turn, memos, replace, text};
+use crate::wiring::Place;
 
 /// Who approves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,21 @@ pub(in crate::cli) enum Approval {
     Person,
     /// Everything is approved beforehand.
     All,
+}
+
+impl Approval {
+    /// As the flag says.
+    pub(in crate::cli) fn from_flag(yes: bool) -> Self {
+        if yes { Approval::All } else { Approval::Person }
+    }
+}
+
+/// The plan of a turn, how much of it was approved, and where its batch is.
+struct Job<'a> {
+    turn: &'a Turn,
+    plan: &'a ActionPlan,
+    approved: Approved,
+    batch: PathBuf,
 }
 
 /// Has the plan of a turn approved, carried out and reported.
@@ -50,22 +66,19 @@ pub(in crate::cli) async fn approve(
     let source = text(&turn.file(PLAN))?.unwrap_or_default();
     let plan = match checking::check(&held.place.project, PLAN, &source)? {
         Checked::Good(plan) => plan,
-        Checked::Bad(faulty) => return drafting::replan_from(held, turn, faulty, &source, request).await,
+        Checked::Bad(faulty) => return drafting::replan_from(held, turn, &faulty, request).await,
     };
-    if !plan.memos.is_empty() {
-        // Before anything is done, rather than when only this is left to do.
-        memos::read(&config::memos(&held.place.project))?;
-    }
     if !held.common.json {
         // Whoever has several sessions should see which of them this is.
         say(format_args!("Session {}, turn {}", held.folder.id, turn.name))?;
     }
-    match verdict(held, &plan, approval).await? {
+    match verdict(held.common, held.place, held.settings, &plan, approval).await? {
         Verdict::Approve(selection) | Verdict::Run(selection) => {
-            let path = batches::next_of(held.place, &held.folder, turn)?;
+            let batch = batches::next_of(held.place, &held.folder, turn)?;
             let approved = Approved::from(&selection).of(turn);
-            approved.keep(&path)?;
-            carry_out(held, turn, &plan, path, &approved, Course::Begin).await
+            approved.keep(&batch)?;
+            let course = Course::Begin(approved.choices());
+            carry_out(held, &Job { turn, plan: &plan, approved, batch }, course).await
         }
         Verdict::Skip => skip(held, turn, &plan, request).await,
         Verdict::Quit => Err(left().hint(format!("Go on with: rapport resume --session {}", held.folder.id))),
@@ -77,25 +90,33 @@ pub(in crate::cli) fn left() -> Failure {
     Failure::new(Code::Interrupted, "left; nothing was done")
 }
 
-async fn verdict(held: &Held<'_>, plan: &ActionPlan, approval: Approval) -> Result<Verdict, Failure> {
-    if approval == Approval::All {
-        if !held.common.json {
-            say(review::unasked(plan, &[]).trim_end())?;
+/// What is to become of a plan.
+pub(in crate::cli) async fn verdict(
+    common: &Common,
+    place: &Place,
+    settings: &Settings,
+    plan: &ActionPlan,
+    approval: Approval,
+) -> Result<Verdict, Failure> {
+    match approval {
+        Approval::Person => ask(common, place, settings, plan).await,
+        Approval::All => {
+            if !common.json {
+                say(review::unasked(plan, &[]).trim_end())?;
+            }
+            Ok(Verdict::Approve(Selection::all(plan)))
         }
-        return Ok(Verdict::Approve(Selection::all(plan)));
     }
-    ask(held.common, held.place, held.settings, plan).await
 }
 
-/// Asks who sits here what to do with a plan.
-pub(in crate::cli) async fn ask(
-    common: &crate::cli::Common,
-    place: &crate::wiring::Place,
-    settings: &config::Settings,
+async fn ask(
+    common: &Common,
+    place: &Place,
+    settings: &Settings,
     plan: &ActionPlan,
 ) -> Result<Verdict, Failure> {
     let config = Review {
-        interactive: asking::is_possible(common.json),
+        interactive: asking::is_possible(common),
         colour: screen::colour(common.color),
         previewer: running::previewer(place, settings)?,
     };
@@ -122,34 +143,26 @@ async fn skip(held: &Held<'_>, turn: &Turn, plan: &ActionPlan, request: &Request
     drafting::plan(held, Some(turn), &request).await
 }
 
-/// How a batch is begun or gone on with.
-enum Course {
-    Begin,
-    GoOn(Interrupted),
-}
-
 /// A batch was begun before: it was cut off, or only its report is missing.
 async fn take_up(held: &Held<'_>, turn: &Turn, batch: BatchDir, approval: Approval) -> Outcome {
-    let approved = Approved::kept(&batch.path)?;
     let source = text(&turn.file(PLAN))?.unwrap_or_default();
     let plan = ActionPlan::parse(&source).map_err(|_| {
         Failure::new(
             Code::Refused,
             format!("{} was changed while it was carried out", turn.file(PLAN).display()),
         )
-        .hint("Take back what was done with: rapport undo")
+        .hint("Take back what was done to files with: rapport undo")
     })?;
+    let job = Job { turn, plan: &plan, approved: Approved::kept(&batch.path)?, batch: batch.path.clone() };
     if batch.is_finished() {
-        return carry_out(held, turn, &plan, batch.path, &approved, Course::GoOn(Interrupted::Halt)).await;
+        return carry_out(held, &job, Course::GoOn(Interrupted::Halt)).await;
     }
     if !held.common.json {
         say(format_args!("The batch of turn {} was interrupted. So far:", turn.name))?;
         batch.story().iter().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
     }
     match course(held, &batch, approval).await? {
-        Some(interrupted) => {
-            carry_out(held, turn, &plan, batch.path, &approved, Course::GoOn(interrupted)).await
-        }
+        Some(interrupted) => carry_out(held, &job, Course::GoOn(interrupted)).await,
         None => {
             undo::undo_and_tell(held.common, held.place, &batch.path, LaterChanges::Refuse)?;
             let label = batches::label(&held.folder, &batch.path).unwrap_or_default();
@@ -170,14 +183,14 @@ async fn course(
     if approval == Approval::All {
         return Ok(Some(Interrupted::Again));
     }
-    if !asking::is_possible(held.common.json) {
+    if !asking::is_possible(held.common) {
         let id = &held.folder.id;
         return Err(Failure::new(
             Code::Refused,
             "a batch was interrupted, and nobody can be asked what to do",
         )
         .hint(format!("Go on with it (what was interrupted is done again): rapport resume -y --session {id}"))
-        .hint(format!("Take back what it did to files: rapport undo --session {id}")));
+        .hint(format!("Take back what was done to files with: rapport undo --session {id}")));
     }
     let is_unsure = batch.is_unsure();
     let choices = if is_unsure {
@@ -192,73 +205,47 @@ async fn course(
             "g" | "go" | "go on" if is_unsure => return Ok(Some(Interrupted::GoOn)),
             "g" | "go" | "go on" => return Ok(Some(Interrupted::Again)),
             "u" | "undo" => return Ok(None),
-            "q" | "quit" => return Err(Failure::new(Code::Interrupted, "left; everything is as it was")),
+            "q" | "quit" => return Err(asking::left()),
             _ => {}
         }
     }
 }
 
-async fn carry_out(
-    held: &Held<'_>,
-    turn: &Turn,
-    plan: &ActionPlan,
-    path: PathBuf,
-    approved: &Approved,
-    course: Course,
-) -> Outcome {
-    let (stopper, stop) = crate::actions::Stop::new();
-    let stopper = Arc::new(stopper);
+async fn carry_out(held: &Held<'_>, job: &Job<'_>, course: Course) -> Outcome {
+    let Held { common, place, settings, folder, .. } = held;
+    let Job { turn, plan, batch, .. } = job;
     let invoked = Invoked::default();
-    let label = batches::label(&held.folder, &path).unwrap_or_default();
-    let hands = SessionHands { held, batch: label, stopper: stopper.clone(), invoked: &invoked };
-    let (place, means) = running::means(held.place, held.settings, path.clone())?;
-    let batch = crate::actions::Batch { plan, place: &place, means: &means };
-    let mut screen = running::Screen::new(held.common, plan);
-    let signals = running::stop_on_signal(stopper)?;
-    let ran = match course {
-        Course::Begin => {
-            let choices: Vec<_> = approved.actions.iter().map(choice).collect();
-            batch.run(&choices, &hands, &mut |live| screen.show(&live), &stop).await
-        }
-        Course::GoOn(interrupted) => {
-            batch.resume(interrupted, &hands, &mut |live| screen.show(&live), &stop).await
-        }
-    };
-    signals.abort();
-    let ran = ran.map_err(|error| running::failed(&error))?;
+    let label = batches::label(folder, batch).unwrap_or_default();
+    let hands = |stopper| SessionHands { held, batch: label, stopper, invoked: &invoked };
+    let ran = Run { common, place, settings, plan, journal: batch }.carry_out(course, hands).await?;
     if ran.unfinished {
         return Err(Failure::new(
             Code::Interrupted,
             format!("the batch of turn {} was interrupted", turn.name),
         )
-        .hint(format!("Go on with it, or undo it, with: rapport resume --session {}", held.folder.id)));
+        .hint(format!("Go on with it, or undo it, with: rapport resume --session {}", folder.id)));
     }
-    let report = conclude(held, turn, plan, approved, &ran).await?;
+    let report = conclude(held, job, &ran).await?;
     tell(held, turn, &report)?;
     for folder in invoked.take() {
         match plan_invoked(held, folder).await {
             // It has its own commands to go on with; this turn is done either way.
-            Err(failure) if failure.code != Code::Interrupted => failure.print(held.common.json),
+            Err(failure) if failure.code != Code::Interrupted => failure.print(common.json),
             outcome => outcome?,
         }
     }
     match report.status {
         Overall::Failed => {
-            let command = format!("rapport undo --session {}", held.folder.id);
-            undo::offer(held.common, held.place, &path, &command).await
+            let command = format!("rapport undo --session {}", folder.id);
+            undo::offer(common, place, batch, &command).await
         }
         Overall::Completed | Overall::Partial | Overall::Skipped | Overall::ValidationFailed => Ok(()),
     }
 }
 
 /// Writes down what follows from a batch.
-async fn conclude(
-    held: &Held<'_>,
-    turn: &Turn,
-    plan: &ActionPlan,
-    approved: &Approved,
-    ran: &Ran,
-) -> Result<Report, Failure> {
+async fn conclude(held: &Held<'_>, job: &Job<'_>, ran: &Ran) -> Result<Report, Failure> {
+    let Job { turn, plan, approved, .. } = job;
     approved.remember(held.place, plan)?;
     let report = reporting::report(plan, PLAN, approved, ran);
     replace(&turn.file(REPORT), report.to_string().as_bytes())?;
@@ -280,18 +267,11 @@ fn tell(held: &Held<'_>, turn: &Turn, report: &Report) -> Outcome {
 }
 
 /// A session that the plan began for another agent is planned at once.
-async fn plan_invoked(held: &Held<'_>, folder: crate::turns::Folder) -> Outcome {
+async fn plan_invoked(held: &Held<'_>, folder: Folder) -> Outcome {
     let other = held.beside(folder).await?;
     if !held.common.json {
         say(format_args!("\nSession {} begins.", other.folder.id))?;
     }
     let Some(turn) = other.folder.latest()? else { return Ok(()) };
     drafting::go_on(&other, &turn, &Request::plain()).await
-}
-
-fn choice(left: &Option<String>) -> Choice {
-    match left {
-        None => Choice::Run,
-        Some(reason) => Choice::Skip { reason: reason.clone() },
-    }
 }

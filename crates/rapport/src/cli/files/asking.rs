@@ -58,8 +58,8 @@ pub(in crate::cli) async fn words(common: &Common, asked: &str) -> Result<Option
 }
 
 /// Whether somebody can be asked here.
-pub(in crate::cli) fn is_possible(as_json: bool) -> bool {
-    screen::is_terminal() && !as_json
+pub(in crate::cli) fn is_possible(common: &Common) -> bool {
+    screen::is_terminal() && !common.json
 }
 
 /// How it is told that there is no message.
@@ -69,7 +69,7 @@ pub(in crate::cli) fn no_message() -> Failure {
 }
 
 /// How it is told that somebody left.
-fn left() -> Failure {
+pub(in crate::cli) fn left() -> Failure {
     Failure::new(Code::Interrupted, "left; everything is as it was")
 }
 

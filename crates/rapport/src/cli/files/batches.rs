@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use rapport_core::ActionPlan;
 use serde::{Deserialize, Serialize};
 
-use crate::actions::Outcome as Ended;
-use crate::actions::journal::{Fact, Journal, is_for_good};
+use crate::actions::journal::{Fact, Journal};
+use crate::actions::{Choice, Outcome as Ended, is_for_good};
 use crate::channels::terminal::review::{Pick, Selection};
 use crate::config;
 use crate::error::{Code, Failure, Outcome};
@@ -80,6 +80,15 @@ impl Approved {
         Ok(replace(&batch.join(APPROVED), &json)?)
     }
 
+    /// Which actions are to be done.
+    pub(in crate::cli) fn choices(&self) -> Vec<Choice> {
+        let choice = |left: &Option<String>| match left {
+            None => Choice::Run,
+            Some(reason) => Choice::Skip { reason: reason.clone() },
+        };
+        self.actions.iter().map(choice).collect()
+    }
+
     /// Remembers, or forgets, what was approved of that. May be done twice.
     pub(in crate::cli) fn remember(&self, place: &Place, plan: &ActionPlan) -> Outcome {
         let all = plan.memos.iter().zip(&self.memos);
@@ -94,13 +103,14 @@ impl Approved {
         let kept = text(&path)?.unwrap_or_default();
         serde_json::from_str(&kept).map_err(|error| {
             Failure::new(Code::Store, format!("{} cannot be read: {error}", path.display()))
-                .hint("Take back what was done with: rapport undo, and review the plan again.")
+                .hint("Take back what was done to files with: rapport undo, and review the plan again.")
         })
     }
 }
 
 impl BatchDir {
-    fn read(path: PathBuf) -> Result<Self, Failure> {
+    /// The batch in this directory.
+    pub(in crate::cli) fn read(path: PathBuf) -> Result<Self, Failure> {
         let facts = Journal::read(&path).map_err(|error| Failure::new(Code::Store, error.to_string()))?;
         Ok(Self { facts, path })
     }
@@ -212,9 +222,12 @@ pub(in crate::cli) fn batch_of(
     }
 }
 
-/// What a batch of a session is called in it: `01`, and `01.2` after it was undone. `None` where it belongs to another.
+/// What a batch of a session is called in it: `01`, and `01.2` after it was undone. `None` where it belongs to another:
+/// `a-2-01` is of `a-2` and not of `a`.
 pub(in crate::cli) fn label<'a>(folder: &Folder, batch: &'a Path) -> Option<&'a str> {
-    batch.file_name()?.to_str()?.strip_prefix(folder.id.as_str())?.strip_prefix('-')
+    let label = batch.file_name()?.to_str()?.strip_prefix(folder.id.as_str())?.strip_prefix('-')?;
+    let turn = label.split('.').next()?;
+    turn.parse::<TurnName>().is_ok().then_some(label)
 }
 
 /// Where the next batch of a turn goes.
@@ -262,11 +275,6 @@ pub(in crate::cli) fn all(place: &Place) -> Result<Vec<PathBuf>, Failure> {
     Ok(dated.into_iter().rev().map(|(_, path)| path).collect())
 }
 
-/// The batch in this directory.
-pub(in crate::cli) fn read(path: PathBuf) -> Result<BatchDir, Failure> {
-    BatchDir::read(path)
-}
-
 fn began(batch: &Path) -> SystemTime {
     let of = |name: &str| fs::metadata(batch.join(name)).and_then(|about| about.modified());
     of(APPROVED).or_else(|_| of("journal.jsonl")).unwrap_or(SystemTime::UNIX_EPOCH)
@@ -279,14 +287,6 @@ fn names(place: &Place, folder: &Folder, turn: &Turn) -> impl Iterator<Item = Pa
         1 => root.join(&name),
         number => root.join(format!("{name}.{number}")),
     })
-}
-
-/// Whether a batch is of this session, by its name; `a-2-01` is of `a-2` and not of `a`.
-pub(in crate::cli) fn is_of(batch: &Path, folder: &Folder) -> bool {
-    let name = batch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let turn = name.strip_prefix(folder.id.as_str()).and_then(|rest| rest.strip_prefix('-'));
-    let turn = turn.and_then(|turn| turn.split('.').next());
-    turn.is_some_and(|turn| turn.parse::<TurnName>().is_ok())
 }
 
 /// Copies of files as they were are nobody's work: git is not to show them, and nobody is to commit them.

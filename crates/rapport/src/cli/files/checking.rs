@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use rapport_core::ActionPlan;
 use rapport_core::check::validate;
 use rapport_core::report::{Overall, Report};
+use rapport_core::{ActionPlan, fenced};
 
 use super::held::Held;
 use super::seals;
@@ -30,7 +30,9 @@ pub(in crate::cli) enum Checked {
 
 /// A plan that cannot be carried out.
 pub(in crate::cli) struct Faulty {
-    /// As far as it could be read.
+    /// What it says.
+    text: String,
+    /// The same, as far as it could be read.
     pub(in crate::cli) plan: ActionPlan,
     /// Why, one after another.
     pub(in crate::cli) problems: Vec<String>,
@@ -43,7 +45,7 @@ pub(in crate::cli) fn check(project: &Path, name: &str, text: &str) -> Result<Ch
         Ok(plan) => plan,
         Err(errors) => {
             let problems = errors.iter().map(|error| quoting(text, error.line, named(name, error))).collect();
-            return Ok(Checked::Bad(Faulty { plan: unread(text), problems }));
+            return Ok(Checked::Bad(Faulty { text: text.to_owned(), plan: unread(text), problems }));
         }
     };
     let found = validate(&plan, &OnDisk::new(project)?);
@@ -54,7 +56,10 @@ pub(in crate::cli) fn check(project: &Path, name: &str, text: &str) -> Result<Ch
             None => quoting(text, problem.line, named(name, problem)),
         })
         .collect();
-    Ok(if problems.is_empty() { Checked::Good(plan) } else { Checked::Bad(Faulty { plan, problems }) })
+    Ok(match problems.as_slice() {
+        [] => Checked::Good(plan),
+        [..] => Checked::Bad(Faulty { text: text.to_owned(), plan, problems }),
+    })
 }
 
 /// What is wrong, and below it the line of the plan that it is about, so that nobody has to count.
@@ -73,10 +78,15 @@ fn named(name: &str, problem: &impl ToString) -> String {
     }
 }
 
-/// What can be said of a text that is no plan: its first heading.
+/// What can be said of a text that is no plan.
 fn unread(text: &str) -> ActionPlan {
-    let title = text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or("A plan that cannot be read");
-    ActionPlan { title: title.trim().to_owned(), ..ActionPlan::default() }
+    let title = first_heading(text).unwrap_or("A plan that cannot be read").to_owned();
+    ActionPlan { title, ..ActionPlan::default() }
+}
+
+/// What a text is called, even one that is no plan.
+pub(in crate::cli) fn first_heading(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim)
 }
 
 impl Faulty {
@@ -97,21 +107,14 @@ impl Faulty {
     }
 
     /// What the agent is told to make it again.
-    pub(in crate::cli) fn message(&self, text: &str, original: &str) -> String {
-        let problems = self.problems.iter().take(MOST).map(|problem| format!("{problem}\n"));
+    pub(in crate::cli) fn message(&self, original: &str) -> String {
+        let problems: Vec<_> = self.problems.iter().take(MOST).map(String::as_str).collect();
         format!(
             "The plan below cannot be carried out. Make it again, whole, without these mistakes:\n\n{}\n\
              This is the plan:\n\n{}\nThis is what it is for:\n\n{}",
-            fenced(&problems.collect::<String>()),
-            fenced(text),
-            fenced(original)
+            fenced(&problems.join("\n"), "text"),
+            fenced(self.text.trim_end(), "text"),
+            fenced(original.trim_end(), "text")
         )
     }
-}
-
-/// A text in a fence that is longer than any run of backticks in it.
-fn fenced(text: &str) -> String {
-    let runs = text.split(|c| c != '`').map(str::len);
-    let fence = "`".repeat(runs.max().unwrap_or(0).max(3) + 1);
-    format!("{fence}text\n{}\n{fence}\n", text.trim_end())
 }

@@ -3,8 +3,8 @@
 //! Everything is in the turn's directory before the agent is told a word, and the agent is told what is written there. So
 //! a kill at any moment leaves a turn that can be gone on with, and never makes two of one.
 
-use rapport_core::context::{ContextLog, Payload};
-use rapport_core::{Act, Asking, Status};
+use rapport_core::context::Payload;
+use rapport_core::{Act, ActionPlan, Asking, Status};
 
 use super::checking::{self, Checked, Faulty};
 use super::held::Held;
@@ -17,7 +17,7 @@ use crate::clock::{self, Clock};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::{
-    CONTEXT_LOG, Folder, Meta, PLAN, Standing, TURN_CONTEXT, Turn, TurnName, replace, replace_in_pieces, text,
+    CONTEXT_LOG, Folder, Meta, PLAN, Standing, TURN_CONTEXT, Turn, replace, replace_in_pieces, text,
 };
 use crate::wiring::Place;
 
@@ -175,7 +175,7 @@ async fn conclude(held: &Held<'_>, mut turn: Turn, request: &Request) -> Outcome
             Checked::Good(good) => return tell(held, &turn, &good),
             Checked::Bad(faulty) => faulty,
         };
-        turn = replan(held, &turn, faulty, &plan, request, replans).await?;
+        turn = replan(held, &turn, &faulty, request, replans).await?;
         replans += 1;
     }
 }
@@ -185,14 +185,13 @@ async fn conclude(held: &Held<'_>, mut turn: Turn, request: &Request) -> Outcome
 async fn replan(
     held: &Held<'_>,
     turn: &Turn,
-    faulty: Faulty,
-    plan: &str,
+    faulty: &Faulty,
     request: &Request,
     replans: u32,
 ) -> Result<Turn, Failure> {
     faulty.report(held, turn, Clock::system().now()).await?;
-    consent(held, turn, &faulty, request.consent, replans).await?;
-    let message = faulty.message(plan, &original_message(held, turn)?);
+    consent(held, turn, faulty, request.consent, replans).await?;
+    let message = faulty.message(&original_message(held, turn)?);
     let next = held.folder.make_next(Some(turn), Clock::system().now())?;
     begin(held, &next, &Request { message, ..request.clone() }, Origin::Replan).await?;
     Ok(next)
@@ -202,11 +201,10 @@ async fn replan(
 pub(in crate::cli) async fn replan_from(
     held: &Held<'_>,
     turn: &Turn,
-    faulty: Faulty,
-    plan: &str,
+    faulty: &Faulty,
     request: &Request,
 ) -> Outcome {
-    let next = replan(held, turn, faulty, plan, request, 0).await?;
+    let next = replan(held, turn, faulty, request, 0).await?;
     conclude(held, next, request).await
 }
 
@@ -218,7 +216,7 @@ async fn consent(held: &Held<'_>, turn: &Turn, faulty: &Faulty, consent: Consent
     match consent {
         Consent::Given | Consent::Ask if replans >= MOST_REPLANS => Err(failure.hint(INSTEAD)),
         Consent::Given => Ok(()),
-        Consent::Ask if !asking::is_possible(held.common.json) => Err(failure.hint(INSTEAD)),
+        Consent::Ask if !asking::is_possible(held.common) => Err(failure.hint(INSTEAD)),
         Consent::Ask => {
             say(failure)?;
             if asking::yes("Have it made again, with these mistakes told?").await? {
@@ -239,11 +237,10 @@ fn original_message(held: &Held<'_>, turn: &Turn) -> Result<String, Failure> {
             None => break,
         }
     }
-    let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();
-    Ok(ContextLog::parse(&log).map(|log| told::message_of(&log.document)).unwrap_or_default())
+    Ok(told::message_to(turn)?.unwrap_or_default())
 }
 
-fn tell(held: &Held<'_>, turn: &Turn, plan: &rapport_core::ActionPlan) -> Outcome {
+fn tell(held: &Held<'_>, turn: &Turn, plan: &ActionPlan) -> Outcome {
     let path = turn.file(PLAN).display().to_string();
     if held.common.json {
         let turn = turn.name.to_string();
@@ -263,14 +260,13 @@ pub(in crate::cli) fn prepare_for(
     folder: &Folder,
     agent: &str,
     message: &str,
-) -> Result<TurnName, Failure> {
+) -> Outcome {
     let turn = folder.make_next(None, Clock::system().now())?;
     let mut base = Base::after(place, settings, folder, None)?;
     base.agent = agent.to_owned();
-    let request = Request { message: message.to_owned(), asking: Asking::Assume, consent: Consent::Ask };
+    let request = Request { message: message.to_owned(), ..Request::plain() };
     let payload = told::payload(place, settings, folder, &base, &request)?;
-    write_down(&turn, &base, &payload, Origin::Message)?;
-    Ok(turn.name)
+    write_down(&turn, &base, &payload, Origin::Message)
 }
 
 /// What has to hold before anything is planned or carried out.

@@ -105,7 +105,7 @@ pub(in crate::cli) struct AloneHands<'a> {
 impl Hands for AloneHands<'_> {
     fn ask<'a>(&'a self, _: usize, message: &'a str) -> Pending<'a> {
         Box::pin(async move {
-            if !asking::is_possible(self.common.json) {
+            if !asking::is_possible(self.common) {
                 return Err("nobody can be asked without a terminal".to_owned());
             }
             for line in safe::lines(message) {

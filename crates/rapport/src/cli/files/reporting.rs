@@ -2,11 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::report::{Detail, Entry, Execution, Judged, Outcome, Report, Verdict};
-use rapport_core::{Action, ActionPlan, Change, Deed};
+use rapport_core::{Action, ActionPlan, Change};
 
-use super::super::output::say;
 use super::batches::Approved;
 use crate::actions::{Details, FileChange, Outcome as Ended, Ran, Settled};
+use crate::cli::output::say;
 use crate::error::Outcome as Said;
 
 /// How many actions came to what, for scripts.
@@ -34,17 +34,7 @@ pub(in crate::cli) fn report(plan: &ActionPlan, at: &str, approved: &Approved, r
     let entries: Vec<_> =
         plan.actions.iter().zip(&ran.actions).map(|(action, settled)| entry(action, settled)).collect();
     let verdicts: Vec<_> = context.iter().flatten().chain(&memos).map(|judged| &judged.verdict).collect();
-    let may_fail = |n: usize| {
-        plan.actions.get(n).is_some_and(|action| match &action.deed {
-            Deed::Execute { allow_failure, .. } => *allow_failure,
-            Deed::Create { .. }
-            | Deed::Read { .. }
-            | Deed::Edit { .. }
-            | Deed::Research { .. }
-            | Deed::ChatWithUser { .. }
-            | Deed::Invoke { .. } => false,
-        })
-    };
+    let may_fail = |n: usize| plan.actions.get(n).is_some_and(|action| action.deed.may_fail());
     // What may have run was left so by a person.
     let is_left = |n: usize| ran.actions.get(n).is_some_and(|settled| settled.outcome.may_have_run());
     let status = Report::overall(&verdicts, &entries, |n| may_fail(n) || is_left(n));

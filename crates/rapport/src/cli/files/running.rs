@@ -1,14 +1,15 @@
 //! What carrying out a plan takes here, and how it is shown.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rapport_core::{ActionPlan, Resource, apply_edits};
+use rapport_core::{ActionPlan, Resource};
 use tokio::task::JoinHandle;
 
 use crate::actions::{
-    ActionError, Details, JournalError, Live, Means, Outcome as Ended, Place as Where, Settled, Stopper, read,
+    ActionError, Batch, Choice, Details, Hands, Interrupted, JournalError, Live, Means, Outcome as Ended,
+    Place as Where, Ran, Settled, Stop, Stopper, read,
 };
 use crate::channels::terminal::review::Previewer;
 use crate::channels::terminal::safe;
@@ -23,19 +24,55 @@ use crate::wiring::Place;
 /// How much of an action is told while it runs, in columns.
 const NAME: usize = 72;
 
-/// Where a batch is carried out, and with what.
-pub(in crate::cli) fn means(
-    place: &Place,
-    settings: &Settings,
-    journal: PathBuf,
-) -> Result<(Where, Means), Failure> {
+/// A plan that is carried out here.
+pub(in crate::cli) struct Run<'a> {
+    pub(in crate::cli) common: &'a Common,
+    pub(in crate::cli) place: &'a Place,
+    pub(in crate::cli) settings: &'a Settings,
+    pub(in crate::cli) plan: &'a ActionPlan,
+    /// The directory of its batch.
+    pub(in crate::cli) journal: &'a Path,
+}
+
+/// How a batch is begun or gone on with.
+pub(in crate::cli) enum Course {
+    Begin(Vec<Choice>),
+    GoOn(Interrupted),
+}
+
+impl Run<'_> {
+    /// Carries it out and shows what happens, until it is done, a signal comes, or the hands stop it.
+    pub(in crate::cli) async fn carry_out<H: Hands>(
+        &self,
+        course: Course,
+        hands: impl FnOnce(Arc<Stopper>) -> H,
+    ) -> Result<Ran, Failure> {
+        let place = Where { project: self.place.project.clone(), journal: self.journal.to_owned() };
+        let means = means(self.settings)?;
+        let batch = Batch { plan: self.plan, place: &place, means: &means };
+        let (stopper, stop) = Stop::new();
+        let stopper = Arc::new(stopper);
+        let signals = stop_on_signal(stopper.clone())?;
+        let hands = hands(stopper);
+        let screen = Screen::new(self.common, self.plan);
+        let mut show = |live: Live<'_>| screen.show(&live);
+        let ran = match course {
+            Course::Begin(choices) => batch.run(&choices, &hands, &mut show, &stop).await,
+            Course::GoOn(interrupted) => batch.resume(interrupted, &hands, &mut show, &stop).await,
+        };
+        signals.abort();
+        ran.map_err(|error| failed(&error))
+    }
+}
+
+fn means(settings: &Settings) -> Result<Means, Failure> {
     let mut means = Means::new(std::env::current_exe()?);
     means.command_timeout = Duration::try_from(settings.command_timeout).unwrap_or(means.command_timeout);
     means.research_command = settings.research_command.clone();
-    Ok((Where { project: place.project.clone(), journal }, means))
+    Ok(means)
 }
 
-/// How previews are made: with the very functions that running uses.
+/// How previews are made: what they need is read as running would read it.
 pub(in crate::cli) fn previewer(place: &Place, settings: &Settings) -> Result<Previewer, Failure> {
     let root = place.project.canonicalize()?;
     Ok(Previewer {
@@ -44,12 +81,11 @@ pub(in crate::cli) fn previewer(place: &Place, settings: &Settings) -> Result<Pr
             let root = root.clone();
             Box::pin(async move { read::look(&root, &resource).await })
         }),
-        replace: Arc::new(|text, edits| apply_edits(text, edits).map_err(|error| error.to_string())),
     })
 }
 
 /// Stops a batch when this process is told to stop.
-pub(in crate::cli) fn stop_on_signal(stopper: Arc<Stopper>) -> Result<JoinHandle<()>, Failure> {
+fn stop_on_signal(stopper: Arc<Stopper>) -> Result<JoinHandle<()>, Failure> {
     let mut signal = StopSignal::listen()?;
     Ok(tokio::spawn(async move {
         signal.received().await;
@@ -66,7 +102,7 @@ pub(in crate::cli) fn failed(error: &ActionError) -> Failure {
         ActionError::Journal(_) => (Code::Store, "Nothing was done."),
         ActionError::OtherPlan { .. } => (
             Code::Refused,
-            "Bring the plan back to what it was, or take back what was done with: rapport undo",
+            "Bring the plan back to what it was, or take back what was done to files with: rapport undo",
         ),
         ActionError::Project { .. }
         | ActionError::NotNew { .. }
@@ -77,32 +113,31 @@ pub(in crate::cli) fn failed(error: &ActionError) -> Failure {
 }
 
 /// What is seen of a batch while it runs.
-pub(in crate::cli) struct Screen {
+struct Screen {
     is_quiet: bool,
     names: Vec<String>,
 }
 
 impl Screen {
-    /// For this plan.
-    pub(in crate::cli) fn new(common: &Common, plan: &ActionPlan) -> Self {
+    fn new(common: &Common, plan: &ActionPlan) -> Self {
         // Commands of agents are long, and were seen when they were approved.
         let names =
             plan.actions.iter().map(|action| clip(&safe::line(&action.deed.in_brief()), NAME)).collect();
         Self { is_quiet: common.json, names }
     }
 
-    /// Shows what happens.
-    pub(in crate::cli) fn show(&mut self, live: &Live<'_>) {
+    fn show(&self, live: &Live<'_>) {
         if self.is_quiet {
             return;
         }
         let name = |n: usize| self.names.get(n).map(String::as_str).unwrap_or_default();
-        // Somebody who no longer reads is no reason to stop in the middle of a batch.
-        let _ = match live {
-            Live::Started { n, .. } => say(format_args!("▸ {}", safe::line(name(*n)))),
-            Live::Output { line, .. } => say(format_args!("  │ {}", safe::line(line))),
-            Live::Ended { n, settled } => say(format_args!("{}", safe::line(&ended(name(*n), settled)))),
+        let told = match live {
+            Live::Started { n, .. } => format!("▸ {}", name(*n)),
+            Live::Output { line, .. } => format!("  │ {line}"),
+            Live::Ended { n, settled } => ended(name(*n), settled),
         };
+        // Somebody who no longer reads is no reason to stop in the middle of a batch.
+        let _ = say(safe::line(&told));
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an agent is told for a turn: what the turn is planned from, put together as one payload.
 
-use rapport_core::context::{Information, Payload, cascade, next_turn_context};
+use rapport_core::context::{ContextLog, Information, Payload, cascade, next_turn_context};
 use rapport_core::report::Report;
 use rapport_core::{ACTION_PLAN, Asking, slug};
 
@@ -12,7 +12,7 @@ use crate::cli::output::say;
 use crate::config::{self, Settings};
 use crate::error::{Failure, Outcome};
 use crate::turns::gathering::{Gathered, gather};
-use crate::turns::{Folder, REPORT, SESSION_CONTEXT, TURN_CONTEXT, Turn, memos, text};
+use crate::turns::{CONTEXT_LOG, Folder, REPORT, SESSION_CONTEXT, TURN_CONTEXT, Turn, memos, text};
 use crate::wiring::Place;
 
 /// What the agent is told where it may ask.
@@ -151,9 +151,15 @@ pub(in crate::cli) fn estimate(payload: &Payload, turn: &str) -> Outcome {
     ))
 }
 
+/// The message that a turn is planned with; `None` where what the agent is told is not there, or not as it was written.
+pub(in crate::cli) fn message_to(turn: &Turn) -> Result<Option<String>, Failure> {
+    let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();
+    Ok(ContextLog::parse(&log).ok().map(|log| message_of(&log.document)))
+}
+
 /// The message in a document: its last section. Looked for from the end, because nothing in the message is a fence as long
 /// as its own, and anything may be in what comes before.
-pub(in crate::cli) fn message_of(document: &str) -> String {
+fn message_of(document: &str) -> String {
     let sections =
         document.rmatch_indices(". Message\n\n").map(|(at, heading)| &document[at + heading.len()..]);
     let inside = |section: &str| {

@@ -6,7 +6,7 @@ use rapport::channels::terminal::Size;
 use rapport::channels::terminal::review::checklist::Node;
 use rapport::channels::terminal::review::pager::{Pager, Turned};
 use rapport::channels::terminal::review::preview::preview_of;
-use rapport::channels::terminal::review::{Fetch, Group, Preview, Previewer, replace_exactly};
+use rapport::channels::terminal::review::{Fetch, Group, Preview, Previewer};
 use rapport::channels::terminal::text::Line;
 use rapport_core::{ActionPlan, Resource};
 
@@ -25,7 +25,7 @@ fn previewer() -> Previewer {
         };
         Box::pin(std::future::ready(found))
     });
-    Previewer { command: None, fetch, replace: Arc::new(replace_exactly) }
+    Previewer { command: None, fetch }
 }
 
 fn preview(plan: &ActionPlan, group: Group, item: usize, keys: &str) -> Preview {
@@ -94,19 +94,8 @@ fn an_edit_shows_what_it_does_without_what_is_unchecked() {
     let plan = plans::every_kind();
     // Down to the first EDIT, which is unchecked; the second looks for its text.
     let shown = preview(&plan, Group::Actions, 2, "down down down down down down down space");
-    assert!(page(&shown).contains("cannot be computed: the text to find (line 40 of the plan) is not there"));
+    assert!(page(&shown).contains("cannot be computed: edit 1 (plan.md:40): FIND is not there"));
     assert!(page(&shown).contains("+ println!(\"hello, you\");"), "{}", page(&shown));
-}
-
-#[test]
-fn replacements_are_made_only_where_it_is_clear_where() {
-    let edits = |pairs: &[(&str, &str)]| match edit("a", pairs).deed {
-        rapport_core::Deed::Edit { edits, .. } => edits,
-        _ => unreachable!("it is an edit"),
-    };
-    assert_eq!(replace_exactly("a b", &edits(&[("a", "b"), ("b b", "c")])), Ok("c".into()));
-    assert!(replace_exactly("a a", &edits(&[("a", "b")])).unwrap_err().contains("2 times"));
-    assert!(replace_exactly("a", &edits(&[("x", "b")])).unwrap_err().contains("not there"));
 }
 
 #[test]

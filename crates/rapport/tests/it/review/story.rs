@@ -267,15 +267,6 @@ fn a_review_that_is_dropped_gives_the_terminal_back() {
 }
 
 #[test]
-fn without_async_code_it_is_the_same() {
-    let mut pty = checklist("blocking", &[]);
-    pty.send("\x1b[F\x1b[Ap");
-    pty.wait_for("+ version = \"0.2\"");
-    pty.send("q\r");
-    assert_decided(&mut pty, "run context 2 memos 1 actions CREATE,EDIT,EXECUTE");
-}
-
-#[test]
 fn a_signal_while_a_program_has_the_terminal_ends_both() {
     let folder = TempDir::new().unwrap();
     let viewer = script(folder.path(), "viewer", "stty raw -echo; kill -TERM $PPID; read word");

@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use super::style::{ColourChoice, Theme};
 use super::text::{Line, Tone};
 use lending::Signals;
-pub use preview::{Fetch, Preview, Previewer, Replace, replace_exactly};
+pub use preview::{Fetch, Preview, Previewer};
 pub use selection::{Group, Note, Pick, Selection};
 pub use summary::{PROMPT, summary};
 
@@ -85,17 +85,6 @@ pub async fn review(plan: &ActionPlan, problems: &[String], config: &Review) -> 
         // The program is coming to its end.
         Err(_) => Ok(Verdict::Quit),
     }
-}
-
-/// The same for a thread that may block. Not for one that runs async code: it panics there.
-pub fn review_blocking(
-    plan: &ActionPlan,
-    problems: &[String],
-    config: &Review,
-) -> Result<Verdict, ReviewError> {
-    let (_stay, gone) = watch::channel(());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(sit(plan, problems, config, gone))
 }
 
 async fn sit(

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use rapport_core::{Action, ActionPlan, Change, Deed, Replacement, Resource, slug};
+use rapport_core::{Action, ActionPlan, Change, Deed, Replacement, Resource, apply_edits, slug};
 
 use super::super::safe;
 use super::super::text::{Line, Tone};
@@ -22,9 +22,6 @@ const HEAD: usize = 40;
 pub type Fetch =
     Arc<dyn Fn(Resource) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send>> + Send + Sync>;
 
-/// Makes replacements in a text: the text afterwards, or why they cannot be made.
-pub type Replace = Arc<dyn Fn(&str, &[Replacement]) -> Result<String, String> + Send + Sync>;
-
 /// How previews are made and shown.
 #[derive(Clone)]
 pub struct Previewer {
@@ -33,8 +30,6 @@ pub struct Previewer {
     pub command: Option<Vec<String>>,
     /// Reads what a preview needs.
     pub fetch: Fetch,
-    /// Makes the replacements of an EDIT, as running it would.
-    pub replace: Replace,
 }
 
 /// What is shown of an item.
@@ -85,15 +80,6 @@ fn checked<'a>(plan: &'a ActionPlan, checks: &Checks, first: usize) -> Vec<&'a D
     actions.filter_map(|(action, checked)| checked.then_some(&action.deed)).collect()
 }
 
-/// Makes replacements in a text, each of which has to be found exactly once.
-pub fn replace_exactly(text: &str, edits: &[Replacement]) -> Result<String, String> {
-    edits.iter().try_fold(text.to_owned(), |text, edit| match text.matches(&edit.find).count() {
-        1 => Ok(text.replacen(&edit.find, &edit.replace, 1)),
-        0 => Err(format!("the text to find (line {} of the plan) is not there", edit.line)),
-        times => Err(format!("the text to find (line {} of the plan) is there {times} times", edit.line)),
-    })
-}
-
 async fn act(action: &Action, before: &[&Deed], previewer: &Previewer) -> Preview {
     let name = action.deed.name();
     match &action.deed {
@@ -135,7 +121,7 @@ async fn read(resource: &Resource, before: &[&Deed], previewer: &Previewer) -> R
     };
     let later = before.get(created.map_or(0, |place| place + 1)..).unwrap_or_default();
     later.iter().try_fold(text, |text, deed| match deed {
-        Deed::Edit { path: other, edits } if other == path => (previewer.replace)(&text, edits)
+        Deed::Edit { path: other, edits } if other == path => apply_edits(&text, edits)
             .map_err(|why| format!("an EDIT of it that comes before cannot be made: {why}")),
         _ => Ok(text),
     })
@@ -144,7 +130,10 @@ async fn read(resource: &Resource, before: &[&Deed], previewer: &Previewer) -> R
 async fn edit(path: &str, edits: &[Replacement], before: &[&Deed], previewer: &Previewer) -> Preview {
     let title = format!("EDIT {path}");
     let old = read(&Resource::File(path.to_owned()), before, previewer).await;
-    let changed = old.and_then(|old| (previewer.replace)(&old, edits).map(|new| (old, new)));
+    let changed = old.and_then(|old| match apply_edits(&old, edits) {
+        Ok(new) => Ok((old, new)),
+        Err(why) => Err(why.to_string()),
+    });
     let (text, lines) = match changed {
         Ok((old, new)) => (diff::unified(path, &old, &new), diff::lines(&old, &new)),
         Err(why) => {

@@ -1,0 +1,210 @@
+//! How the checklist looks: as a screen of any size, and as numbered lines where there is none. Only visible rows are drawn.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+use super::super::super::safe;
+use super::super::super::text::{Line, Tone, clip};
+use super::super::selection::Mark;
+use super::{Checklist, Node};
+
+/// The line above the tree, and what is shown of it where it does not fit.
+const HINT: &str = "Use [↑/↓] to navigate, [space] to toggle, (p)review details, [enter] to confirm.";
+const SHORT_HINT: &str = "[↑/↓] [space] (p)review [enter] run";
+const HELP: &str = "↑/↓ or j/k move · PgUp/PgDn, Home/End go far · space checks an item or a whole group · a all or nothing · \
+                    p preview · enter run what is checked · q or Esc back to the summary · Ctrl-C leave · ? close";
+/// From how many columns on notes stand beside items.
+const WIDE: usize = 60;
+/// From how many rows on there is air between the groups.
+const TALL: u16 = 16;
+
+/// A row of the tree.
+#[derive(Clone, Copy)]
+enum Row {
+    Node(usize),
+    Spine,
+    Air,
+}
+
+impl Checklist {
+    /// Draws it all.
+    pub fn draw(&self, frame: &mut Frame) {
+        let area = frame.area();
+        let columns = usize::from(area.width);
+        let (head, foot) = (self.head(area), self.foot(area));
+        let top = head.len() as u16;
+        let height = area.height.saturating_sub(top + foot.len() as u16);
+        let buffer = frame.buffer_mut();
+        for (row, line) in (0..).zip(head) {
+            self.look.put(buffer, row, line);
+        }
+        for (row, line) in (area.height.saturating_sub(foot.len() as u16)..).zip(foot) {
+            self.look.put(buffer, row, line);
+        }
+        let (rows, here) = self.visible(usize::from(height), columns, area.height >= TALL);
+        for (row, line) in (top..).zip(rows) {
+            self.look.put(buffer, row, line.rows(columns).swap_remove(0));
+        }
+        if let Some(row) = here.filter(|row| *row < usize::from(height)) {
+            let row = Rect { y: area.y + top + row as u16, height: 1, ..area };
+            buffer.set_style(row, Style::new().add_modifier(Modifier::REVERSED));
+        }
+    }
+
+    /// Everything in words, a line per item with its number from 1, for terminals that can show nothing else.
+    pub(in super::super) fn numbered(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let mut number = 0;
+        for node in &self.nodes {
+            let before = match node.item {
+                None => " ".repeat(5),
+                Some(_) => {
+                    number += 1;
+                    format!("{number:>4} ")
+                }
+            };
+            let line = self.node_line(*node, Line::new(Tone::Dim, &before));
+            lines.push(line.then(self.beside(*node, usize::MAX)));
+        }
+        lines.into_iter().map(|line| self.look.signed(line)).collect()
+    }
+
+    fn head(&self, area: Rect) -> Vec<Line> {
+        let columns = usize::from(area.width);
+        let counted = format!("{} of {} checked", self.checks.checked(), self.checks.total());
+        let room = columns.saturating_sub(counted.len() + 2);
+        let title = clip(&safe::line(&format!("Reviewing Plan: \"{}\"", self.title)), room);
+        let title = Line::new(Tone::Strong, &title);
+        let gap = " ".repeat(columns.saturating_sub(title.width() + counted.len()));
+        let hint = if columns >= HINT.chars().count() { HINT } else { SHORT_HINT };
+        let mut lines = vec![title.and(Tone::Text, &gap).and(Tone::Dim, &counted)];
+        if area.height >= 8 {
+            lines.push(Line::new(Tone::Dim, hint));
+        }
+        if area.height >= TALL {
+            lines.push(Line::empty());
+        }
+        lines
+    }
+
+    fn foot(&self, area: Rect) -> Vec<Line> {
+        let columns = usize::from(area.width);
+        let mut lines = Vec::new();
+        if area.height >= TALL {
+            lines.push(Line::empty());
+        }
+        if area.height >= 6 {
+            lines.push(Line::new(Tone::Dim, &clip(&safe::line(&self.about()), columns)));
+        }
+        let status = match (&self.notice, self.help) {
+            (Some(notice), _) => Line::new(Tone::Care, notice),
+            (None, true) => Line::new(Tone::Text, HELP),
+            (None, false) => Line::new(Tone::Dim, "a all · q back · ? help"),
+        };
+        let most = usize::from(area.height / 2).max(1);
+        lines.extend(status.rows(columns).into_iter().take(most));
+        lines
+    }
+
+    /// What there is to say about the row one is on, in one line.
+    fn about(&self) -> String {
+        let Some(node) = self.nodes.get(self.cursor) else {
+            return "There is nothing to do in this plan.".into();
+        };
+        let Some(item) = node.item else { return format!("Everything in {}.", node.group.title()) };
+        let (note, item) = (&self.notes[node.group as usize][item], &self.items[node.group as usize][item]);
+        let parts = [note, &item.remark, &item.about].into_iter().flatten();
+        parts.map(String::as_str).collect::<Vec<_>>().join(" · ")
+    }
+
+    /// As many rows as there is room for, around the one that one is on, which comes second.
+    fn visible(&self, height: usize, columns: usize, airy: bool) -> (Vec<Line>, Option<usize>) {
+        let rows = self.tree(airy);
+        let Some(here) = rows.iter().position(|row| matches!(row, Row::Node(node) if *node == self.cursor))
+        else {
+            return (Vec::new(), None);
+        };
+        let start = here.saturating_sub(height / 2).min(rows.len().saturating_sub(height));
+        let end = (start + height).min(rows.len());
+        let mut lines: Vec<Line> = rows[start..end].iter().map(|row| self.row(*row, columns)).collect();
+        let hidden = |rows: &[Row]| rows.iter().filter(|row| matches!(row, Row::Node(_))).count();
+        if start > 0 && height >= 5 {
+            lines[0] = Line::new(Tone::Dim, &format!("  ⋮ {} more above", hidden(&rows[..=start])));
+        }
+        if end < rows.len() && height >= 5 {
+            lines[height - 1] = Line::new(Tone::Dim, &format!("  ⋮ {} more below", hidden(&rows[end - 1..])));
+        }
+        (lines, Some(here - start))
+    }
+
+    fn tree(&self, airy: bool) -> Vec<Row> {
+        let mut rows = Vec::with_capacity(self.nodes.len() + 6);
+        for (place, node) in self.nodes.iter().enumerate() {
+            match node.item {
+                None if airy => {
+                    rows.extend((place > 0).then_some(Row::Air));
+                    rows.extend([Row::Node(place), Row::Spine]);
+                }
+                None | Some(_) => rows.push(Row::Node(place)),
+            }
+        }
+        rows
+    }
+
+    fn row(&self, row: Row, columns: usize) -> Line {
+        let place = match row {
+            Row::Air => return Line::empty(),
+            Row::Spine => return Line::new(Tone::Dim, "   │"),
+            Row::Node(place) => place,
+        };
+        let node = self.nodes[place];
+        let pointer = if place == self.cursor { "❯ " } else { "  " };
+        let is_last = node.item.is_some_and(|item| item + 1 == self.items[node.group as usize].len());
+        let branch = match node.item {
+            None => "",
+            Some(_) if is_last => " └─",
+            Some(_) => " ├─",
+        };
+        let before = Line::new(Tone::Here, pointer).and(Tone::Dim, branch);
+        self.node_line(node, before).then(self.beside(node, columns))
+    }
+
+    /// A row with this before it, and without what stands beside it.
+    fn node_line(&self, node: Node, before: Line) -> Line {
+        let Some(place) = node.item else {
+            let mark = self.checks.mark(node.group);
+            return before.then(self.marked(mark)).and(Tone::Strong, &format!(" {}", node.group.title()));
+        };
+        let item = &self.items[node.group as usize][place];
+        let is_checked = self.checks.of(node.group)[place];
+        let (mark, label, what) = match is_checked {
+            true => (Mark::All, Tone::Strong, Tone::Text),
+            false => (Mark::None, Tone::Dim, Tone::Dim),
+        };
+        before.then(self.marked(mark)).and(label, &format!(" {} ", item.label)).and_giving(what, &item.what)
+    }
+
+    fn marked(&self, mark: Mark) -> Line {
+        let tone = match mark {
+            Mark::All => Tone::Good,
+            Mark::Some => Tone::Care,
+            Mark::None => Tone::Dim,
+        };
+        Line::new(tone, self.look.mark(mark))
+    }
+
+    /// What stands beside an item: what follows from others that are not checked, or what makes it unlike them.
+    fn beside(&self, node: Node, columns: usize) -> Line {
+        let Some(place) = node.item else { return Line::empty() };
+        let note = self.notes[node.group as usize][place].as_ref();
+        match note.or(self.items[node.group as usize][place].remark.as_ref()) {
+            None => Line::empty(),
+            Some(_) if columns < WIDE => Line::new(Tone::Care, " !"),
+            Some(note) => {
+                let shown = clip(&safe::line(note), columns / 2);
+                Line::new(Tone::Dim, &format!("  · {shown}"))
+            }
+        }
+    }
+}
