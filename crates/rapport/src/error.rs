@@ -130,9 +130,9 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let message = error.to_string();
         match error {
-            StoreError::NotFound(_) => {
-                Self::new(Code::NotFound, message).hint("See what there is with: rapport status.")
-            }
+            StoreError::NotFound(_) => Self::new(Code::NotFound, message)
+                .hint("See what there is with: rapport status.")
+                .hint("If it is a session of another project, name that one: --project DIR."),
             StoreError::Busy { id, .. } => Self::new(Code::Busy, message)
                 .hint(format!("See it with: rapport status {id}"))
                 .hint(format!("Answer it from here with: rapport answer {id} VALUE; it goes on in that process.")),

@@ -3,15 +3,18 @@
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
-use rapport_core::{Act, MAX_TEXT, QuestionId, Refusal, Reply};
+use rapport_core::{Act, Event, MAX_TEXT, Purpose, QuestionId, Refusal, Reply, SessionId};
 use serde_json::json;
 
 use super::output::say;
 use super::sessions::{self, Reached};
-use super::{Common, text, typed};
-use crate::error::{Failure, Outcome};
+use super::{Common, screen, text, typed};
+use crate::channels::terminal::compose::{SentBy, compose};
+use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
 use crate::wiring::Place;
+
+const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
 
 /// Answer a question of a session, from anywhere
 ///
@@ -49,23 +52,55 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let store = Place::find(common)?.store();
     let id = sessions::find(&*store, &args.session)?;
-    let reached = match act(&args)? {
+    let act = act(common, &args)?;
+    let reached = match &act {
         Act::Answer { question: Some(question), reply } if args.edit => edit(&*store, &id, question, reply)?,
-        act => sessions::act(&*store, &id, &act)?,
+        act => sessions::act(&*store, &id, act)?,
     };
     if common.json {
         return say(json!({ "session": id, "answered": !args.back, "running": reached == Reached::Process }));
     }
     say(if args.back { "Open again." } else { "Answered." })?;
+    if let Act::Answer { question, reply: Reply::Words(_) } = &act {
+        taken_as_words(&*store, &id, question.as_ref())?.map_or(Ok(()), say)?;
+    }
     reached.next_step(&*store, &id).map_or(Ok(()), say)
 }
 
-fn act(args: &Args) -> Result<Act, Failure> {
+/// What came of an answer that may have been meant for an option, and was none: "yes", or a label with a slip.
+fn taken_as_words(
+    store: &dyn Store,
+    id: &SessionId,
+    question: Option<&QuestionId>,
+) -> Result<Option<&'static str>, Failure> {
+    let entries = store.read(id, 0)?;
+    let facts = || entries.iter().rev().flat_map(|entry| &entry.facts);
+    let answered = facts().find_map(|fact| match fact {
+        Event::Answered { question: of, answer, .. } if question.is_none_or(|id| id == of) => {
+            Some((of, answer))
+        }
+        _ => None,
+    });
+    let Some((of, _)) = answered.filter(|(_, answer)| answer.text.is_some()) else { return Ok(None) };
+    let asked = facts().find_map(|fact| match fact {
+        Event::Asked { questions, .. } => questions.iter().find(|asked| asked.id == *of),
+        _ => None,
+    });
+    Ok(asked.filter(|question| !question.options.is_empty()).map(|question| match question.purpose {
+        Purpose::Clarify => "No option is called that; it is taken as words of your own.",
+        Purpose::Confirm => "No option is called that; the agent is told these words, and plans again.",
+        Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
+            "No option is called that; the agent is told no, in these words."
+        }
+    }))
+}
+
+fn act(common: &Common, args: &Args) -> Result<Act, Failure> {
     if args.back {
         return Ok(Act::Back);
     }
     let reply = match &args.text {
-        Some(words) if words == "-" => Reply::Text(from_stdin()?),
+        Some(words) if words == "-" => Reply::Text(from_stdin(common)?),
         Some(words) => {
             Reply::Text(words.to_str().map(str::to_owned).ok_or_else(|| super::not_text("this answer"))?)
         }
@@ -89,25 +124,25 @@ fn is_short(reply: &Reply) -> Result<(), Failure> {
 }
 
 /// Opens the question, answers it, and, if the answer is not taken, leaves it as it was.
-fn edit(
-    store: &dyn Store,
-    id: &rapport_core::SessionId,
-    question: QuestionId,
-    reply: Reply,
-) -> Result<Reached, Failure> {
+fn edit(store: &dyn Store, id: &SessionId, question: &QuestionId, reply: &Reply) -> Result<Reached, Failure> {
     sessions::act(store, id, &Act::Reopen { question: question.clone() })?;
-    let answer = Act::Answer { question: Some(question.clone()), reply };
+    let answer = Act::Answer { question: Some(question.clone()), reply: reply.clone() };
     sessions::act(store, id, &answer).inspect_err(|_| {
         // The refusal of the answer is what matters; that the old one stays is what was promised.
-        let _ = sessions::act(store, id, &Act::Keep { question });
+        let _ = sessions::act(store, id, &Act::Keep { question: question.clone() });
     })
 }
 
-fn from_stdin() -> Result<String, Failure> {
+fn from_stdin(common: &Common) -> Result<String, Failure> {
     let input = std::io::stdin();
     if !input.is_terminal() {
         return typed::all(input.lock(), "the answer from standard input");
     }
-    eprintln!("(Type your answer, then press Enter twice to submit)");
-    typed::until_blank(input.lock(), "this answer")
+    if !screen::is_interactive() {
+        eprintln!("{TYPE}");
+        return typed::in_terminal("this answer");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let typed = runtime.block_on(compose(TYPE, SentBy::TwoEmptyLines, screen::colour(common.color)))?;
+    typed.ok_or_else(|| Failure::new(Code::Interrupted, "left; nothing is answered"))
 }

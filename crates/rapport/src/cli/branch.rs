@@ -6,6 +6,7 @@ use rapport_core::{Branch, ConversationId, Destination, Origin, QuestionId, Sess
 use serde_json::json;
 
 use super::output::say;
+use super::screen::word;
 use super::{Common, branch_turn, sessions};
 use crate::agents::claude::transcript::{self, Home};
 use crate::channels::terminal::safe;
@@ -179,11 +180,4 @@ fn tell(made: &Made) -> Outcome {
     say("Compare the two when they are done:")?;
     say(format_args!("  git -C {} diff", word(worktree)))?;
     say(format_args!("  diff -r -x .git -x .rapport {} {}", word(project), word(worktree)))
-}
-
-/// A path as one word of a shell's command line.
-fn word(path: &str) -> String {
-    let path = safe::line(path);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
-    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

@@ -80,6 +80,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 fn play(common: &Common, place: &Place, agent: String, task: &str, answering: Answering) -> Outcome {
+    // Whoever is told how to answer is not in the demo's repository.
+    let common = &Common { project: Some(place.project.clone()), ..common.clone() };
     let settings = place.settings(Layer {
         agent: AgentLayer { command: Some(agent), ..AgentLayer::default() },
         ..Layer::default()
@@ -92,7 +94,7 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
         let story = async {
             let id = gateway.create(place.session(task.to_owned(), Aim::Work, &settings)?).await?;
             if common.json {
-                follow::as_json(&gateway, &id, &answering, 0, stop).await?;
+                follow::as_json(common, &gateway, &id, &answering, 0, stop).await?;
             } else {
                 screen::show(common, &gateway, &id, answering, stop).await?;
             }

@@ -2,6 +2,7 @@
 
 use rapport_core::{Act, By, QuestionId, SessionId, View};
 
+use super::Common;
 use super::output::say_json;
 use super::screen::{self, Answering, StopSignal};
 use crate::engine::{Gateway, Update};
@@ -9,6 +10,7 @@ use crate::error::{Code, Failure, Outcome};
 
 /// Prints a session from after this entry until it ends or is left.
 pub(super) async fn as_json(
+    common: &Common,
     gateway: &Gateway,
     id: &SessionId,
     answering: &Answering,
@@ -20,7 +22,7 @@ pub(super) async fn as_json(
     loop {
         let update = tokio::select! {
             update = follower.next() => update,
-            () = stop.received() => return Err(screen::stopped(id)),
+            () = stop.received() => return Err(screen::stopped(common, id)),
         };
         let Some(update) = update else { break };
         let Update::Entry(entry) = update else { continue };

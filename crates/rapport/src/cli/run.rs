@@ -71,7 +71,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
                 Start::Resume(id) => resume(&gateway, id).await?,
             };
             if common.json {
-                follow::as_json(&gateway, &id, &Answering::Person, 0, stop).await
+                follow::as_json(common, &gateway, &id, &Answering::Person, 0, stop).await
             } else {
                 screen::show(common, &gateway, &id, Answering::Person, stop).await
             }

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::doctor::GET_AN_AGENT;
 use super::{Common, When};
 use crate::agents::keeper::CANNOT_START;
-use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal};
+use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal, safe};
 use crate::engine::{Gateway, socket};
 use crate::error::{Code, Failure, Outcome};
 
@@ -51,18 +51,19 @@ pub(super) async fn show(
         by: socket::person_here(),
         interactive: is_interactive(),
         colour: colour(common.color),
-        answer_hint: format!("rapport answer {id}"),
+        answer_hint: format!("rapport answer {id}{}", of_project(common)),
         auto,
     };
     let outcome = terminal::run(config, gateway.clone(), id.clone(), shutdown).await;
     signals.abort();
     match outcome {
         Ok(terminal::Outcome::Ended(_)) => ended_on_screen(&gateway.view(id).await?),
-        Ok(terminal::Outcome::Detached) => Err(stopped(id)),
+        Ok(terminal::Outcome::Detached) => Err(stopped(common, id)),
         Err(error) => {
             // The session may be the reason, and knows better.
             gateway.view(id).await?;
-            let resume = format!("Nothing is lost. Go on with: rapport run --resume {id}");
+            let resume =
+                format!("Nothing is lost. Go on with: rapport run --resume {id}{}", of_project(common));
             Err(Failure::new(Code::Trouble, error.to_string()).hint(resume))
         }
     }
@@ -143,9 +144,23 @@ pub(super) fn is_over(status: Status) -> bool {
 }
 
 /// How it is told that a session waits.
-pub(super) fn stopped(id: &SessionId) -> Failure {
+pub(super) fn stopped(common: &Common, id: &SessionId) -> Failure {
     Failure::new(Code::Interrupted, format!("{id} waits; nothing is lost"))
-        .hint(format!("Go on with: rapport run --resume {id}"))
+        .hint(format!("Go on with: rapport run --resume {id}{}", of_project(common)))
+}
+
+/// What a command needs beside the session's name: the project, where it had to be named here as well.
+fn of_project(common: &Common) -> String {
+    let named =
+        common.project.as_ref().map(|project| project.canonicalize().unwrap_or_else(|_| project.clone()));
+    named.map(|project| format!(" --project {}", word(&project.to_string_lossy()))).unwrap_or_default()
+}
+
+/// A path as one word of a shell's command line.
+pub(super) fn word(path: &str) -> String {
+    let path = safe::line(path);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 pub(super) fn colour(when: When) -> ColourChoice {

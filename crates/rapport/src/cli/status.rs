@@ -143,7 +143,7 @@ fn detail(place: &Place, store: &dyn Store, view: &View) -> Outcome {
         say(format_args!(
             "  {}  {} -> {} (by {})",
             answered.id,
-            safe::line(&answered.text),
+            shorten(&safe::line(&answered.text), 200),
             safe::line(&answered.answer),
             answered.by
         ))?;

@@ -1,6 +1,8 @@
 //! Text that is typed or piped in. What ends too early is no answer: an empty text is refused further on.
 
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, Read};
+
+use nix::sys::termios::{FlushArg, tcflush};
 
 use crate::error::{Code, Failure};
 
@@ -12,8 +14,18 @@ pub(super) fn all(mut from: impl Read, what: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| super::not_text(what))
 }
 
+/// What is typed in a terminal that shows nothing but lines, up to two empty ones. What was pasted behind them is dropped:
+/// the shell would run it.
+pub(super) fn in_terminal(what: &str) -> Result<String, Failure> {
+    let input = io::stdin();
+    let text = until_blank(input.lock(), what);
+    // Without a terminal there is no shell behind it either.
+    let _ = tcflush(&input, FlushArg::TCIFLUSH);
+    text
+}
+
 /// What is read up to two empty lines in a row (Enter, pressed twice), or the end. Blanks at the end are cut off.
-pub(super) fn until_blank(from: impl BufRead, what: &str) -> Result<String, Failure> {
+fn until_blank(from: impl BufRead, what: &str) -> Result<String, Failure> {
     let mut text = Vec::new();
     let mut blank_before = false;
     for line in from.split(b'\n') {

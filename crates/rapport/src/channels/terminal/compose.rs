@@ -28,8 +28,17 @@ pub enum Wish {
     Suspend,
 }
 
+/// What sends a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SentBy {
+    /// Enter; another key begins a line.
+    Enter,
+    /// Two empty lines in a row, or Ctrl-D; Enter begins a line.
+    TwoEmptyLines,
+}
+
 /// Asks for a message. `None` where the person leaves instead, or nothing more can be typed.
-pub async fn compose(asked: &str, colour: ColourChoice) -> io::Result<Option<String>> {
+pub async fn compose(asked: &str, sent_by: SentBy, colour: ColourChoice) -> io::Result<Option<String>> {
     let theme = Theme::choose(colour, |name| std::env::var(name).ok());
     let mut signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
     let mut region = Region::new(io::stdout(), theme, live::size());
@@ -37,13 +46,13 @@ pub async fn compose(asked: &str, colour: ColourChoice) -> io::Result<Option<Str
     let (mut raw, mut keys) = (Raw::enter()?, Box::pin(live::keys()));
     loop {
         let size = live::size();
-        region.show(&[], block(asked, &editor, size), size)?;
+        region.show(&[], block(asked, sent_by, &editor, size), size)?;
         let happening = tokio::select! {
             key = keys.next() => key.unwrap_or(Happening::Stopped),
             () = any_signal(&mut signals) => Happening::Stopped,
         };
         let wish = match happening {
-            Happening::Key(key) => key_pressed(&mut editor, key),
+            Happening::Key(key) => key_pressed(&mut editor, sent_by, key),
             Happening::Paste(text) => {
                 editor.paste(&text);
                 Wish::Write
@@ -77,29 +86,35 @@ pub async fn compose(asked: &str, colour: ColourChoice) -> io::Result<Option<Str
 }
 
 /// Takes a key into what is written.
-pub fn key_pressed(editor: &mut Editor, key: KeyEvent) -> Wish {
+pub fn key_pressed(editor: &mut Editor, sent_by: SentBy, key: KeyEvent) -> Wish {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
-    match key.code {
-        KeyCode::Char('c') if is_control => return Wish::Leave,
-        KeyCode::Char('d') if is_control && editor.is_empty() => return Wish::Leave,
-        KeyCode::Char('z') if is_control => return Wish::Suspend,
+    match (key.code, sent_by) {
+        (KeyCode::Char('c'), _) if is_control => return Wish::Leave,
+        (KeyCode::Char('d'), _) if is_control && editor.is_empty() => return Wish::Leave,
+        (KeyCode::Char('d'), SentBy::TwoEmptyLines) if is_control && !editor.is_blank() => return Wish::Send,
+        (KeyCode::Char('z'), _) if is_control => return Wish::Suspend,
         // An empty message is none.
-        KeyCode::Enter if is_plain && editor.is_blank() => {}
-        KeyCode::Enter if is_plain => return Wish::Send,
+        (KeyCode::Enter, _) if is_plain && editor.is_blank() => {}
+        (KeyCode::Enter, SentBy::Enter) if is_plain => return Wish::Send,
+        (KeyCode::Enter, SentBy::TwoEmptyLines) if is_plain && editor.is_behind("\n\n") => return Wish::Send,
+        (KeyCode::Enter, SentBy::TwoEmptyLines) if is_plain => editor.paste("\n"),
         _ => drop(editor.key(key)),
     }
     Wish::Write
 }
 
-fn block(asked: &str, editor: &Editor, size: Size) -> Block {
+fn block(asked: &str, sent_by: SentBy, editor: &Editor, size: Size) -> Block {
     let columns = frame::columns(size);
     let (mut body, mut foot) = (Block::default(), Block::default());
     body.push(&Line::new(Tone::Strong, asked), columns);
     ask::editor(editor, "type your message", columns, &mut body);
     foot.push(&Line::empty(), columns);
-    let keys = ["enter send", "alt-enter new line", "ctrl-c leave"].map(str::to_owned);
-    frame::phrases(&keys, columns).iter().for_each(|row| foot.push(row, columns));
+    let keys = match sent_by {
+        SentBy::Enter => ["enter send", "alt-enter new line", "ctrl-c leave"],
+        SentBy::TwoEmptyLines => ["two empty lines or ctrl-d send", "enter new line", "ctrl-c leave"],
+    };
+    frame::phrases(&keys.map(str::to_owned), columns).iter().for_each(|row| foot.push(row, columns));
     let height = size.rows.saturating_sub(1).max(1);
     let room = height.saturating_sub(foot.rows.len()).max(1);
     body.fitted(room).above(foot).fitted(height).indented(frame::margin(size))
@@ -141,7 +156,33 @@ mod tests {
             ("x", plain(KeyCode::Char('q')), Wish::Write, "xq"),
         ] {
             let mut editor = Editor::with(written);
-            assert_eq!(key_pressed(&mut editor, pressed), wish, "{written:?} {pressed:?}");
+            assert_eq!(key_pressed(&mut editor, SentBy::Enter, pressed), wish, "{written:?} {pressed:?}");
+            assert_eq!(editor.text(), left, "{pressed:?}");
+        }
+    }
+
+    // CLARIFY-29: an answer is submitted by pressing Enter twice more, wherever a text of several lines has its own empty ones.
+    #[test]
+    fn clarify_29_two_empty_lines_send_what_is_written() {
+        let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+        let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
+        for (written, pressed, wish, left) in [
+            ("", enter, Wish::Write, ""),
+            ("\n\n", enter, Wish::Write, "\n\n"),
+            ("x", enter, Wish::Write, "x\n"),
+            ("x\n", enter, Wish::Write, "x\n\n"),
+            ("x\n\n", enter, Wish::Send, "x\n\n"),
+            ("x\n\n\ny", enter, Wish::Write, "x\n\n\ny\n"),
+            ("x", control('d'), Wish::Send, "x"),
+            ("", control('d'), Wish::Leave, ""),
+            ("x", control('c'), Wish::Leave, "x"),
+        ] {
+            let mut editor = Editor::with(written);
+            assert_eq!(
+                key_pressed(&mut editor, SentBy::TwoEmptyLines, pressed),
+                wish,
+                "{written:?} {pressed:?}"
+            );
             assert_eq!(editor.text(), left, "{pressed:?}");
         }
     }

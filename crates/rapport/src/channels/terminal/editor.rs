@@ -58,6 +58,11 @@ impl Editor {
         !self.chars[..self.at].contains(&'\n')
     }
 
+    /// Whether the cursor is at the end, behind this.
+    pub fn is_behind(&self, end: &str) -> bool {
+        self.at == self.chars.len() && self.chars.ends_with(&end.chars().collect::<Vec<_>>())
+    }
+
     /// Puts text in at the cursor. Control characters other than line breaks and tabs are left out.
     pub fn paste(&mut self, text: &str) {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");

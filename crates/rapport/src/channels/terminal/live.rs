@@ -8,6 +8,7 @@ use std::time::Duration;
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use crossterm::terminal;
 use futures_util::{Stream, StreamExt as _, stream};
+use nix::sys::termios::{FlushArg, tcflush};
 
 use super::region::Region;
 use super::screen::Screen;
@@ -65,6 +66,12 @@ pub(super) fn keys() -> impl Stream<Item = Happening> {
     let events = EventStream::new().take_while(|event| std::future::ready(event.is_ok()));
     let happenings = events.filter_map(|event| std::future::ready(event.ok().and_then(happening)));
     happenings.chain(stream::once(std::future::ready(Happening::Stopped)))
+}
+
+/// Drops what was typed and is not read yet.
+pub(super) fn discard_typed() {
+    // What is no terminal holds nothing back.
+    let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
 }
 
 /// Stops this process until the shell takes it up again.

@@ -47,6 +47,9 @@ use text::Line;
 /// How many updates are taken in before the screen is drawn again.
 const AT_ONCE: usize = 256;
 
+/// How long nothing is typed before all that belongs together has been.
+const QUIET: Duration = Duration::from_millis(50);
+
 /// How the terminal is used.
 #[derive(Debug)]
 pub struct Terminal {
@@ -180,20 +183,23 @@ pub async fn run_with(
     if config.interactive && !is_dumb {
         let theme = Theme::choose(config.colour, env);
         let screen = screen::Screen::new(config, session, past, live::size());
-        let live = live::Live::new(screen, theme)?;
-        return drive(live, link, Box::pin(live::keys()), shutdown).await;
+        let mut live = live::Live::new(screen, theme)?;
+        let mut keys: Keys = Box::pin(live::keys());
+        let outcome = drive(&mut live, link, &mut keys, shutdown).await;
+        forget_the_rest(&mut keys).await;
+        return outcome;
     }
-    let plain = plain::Plain::new(config, session, past, io::stdout());
-    drive(plain, link, Box::pin(stream::pending()), shutdown).await
+    let mut plain = plain::Plain::new(config, session, past, io::stdout());
+    drive(&mut plain, link, &mut (Box::pin(stream::pending()) as Keys), shutdown).await
 }
 
 type Keys = Pin<Box<dyn Stream<Item = Happening> + Send>>;
 type Submission = Pin<Box<dyn Future<Output = Result<(), GatewayError>> + Send>>;
 
 async fn drive(
-    mut front: impl Front,
+    front: &mut impl Front,
     mut link: impl Link,
-    mut keys: Keys,
+    keys: &mut Keys,
     mut shutdown: watch::Receiver<bool>,
 ) -> Result<Outcome, TerminalError> {
     let start = Instant::now();
@@ -236,6 +242,20 @@ async fn drive(
         }
         shown?;
     }
+}
+
+/// Takes in what is still being typed, until it is quiet. Where a terminal pastes key by key, one of them may have meant to
+/// leave, and what comes behind it would be run by the shell.
+async fn forget_the_rest(keys: &mut Keys) {
+    let more = async {
+        loop {
+            live::discard_typed();
+            let Ok(Some(_)) = tokio::time::timeout(QUIET, keys.next()).await else { break };
+        }
+    };
+    // Whatever it is that never ends, the person wants to leave.
+    let _ = tokio::time::timeout(QUIET * 50, more).await;
+    live::discard_typed();
 }
 
 async fn maybe<T>(future: Option<impl Future<Output = T> + Unpin>) -> T {

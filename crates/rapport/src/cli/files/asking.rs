@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use rapport_core::SessionId;
 use tokio::sync::oneshot;
 
-use crate::channels::terminal::compose::compose;
+use crate::channels::terminal::compose::{SentBy, compose};
 use crate::cli::screen::{self, StopSignal};
 use crate::cli::{Common, typed};
 use crate::error::{Code, Failure};
@@ -40,14 +40,14 @@ pub(in crate::cli) async fn message(common: &Common, session: &SessionId) -> Res
         return words(common, &asked).await?.ok_or_else(left);
     }
     show(&format!("{asked}\n(Type your message; two empty lines or Ctrl-D end it, Ctrl-C leaves)\n"))?;
-    let message = typed_in(|| typed::until_blank(io::stdin().lock(), "this message").map(Some)).await?;
+    let message = typed_in(|| typed::in_terminal("this message").map(Some)).await?;
     message.filter(|message| !message.trim().is_empty()).ok_or_else(no_message)
 }
 
 /// Asks for words; a line of them, where the terminal can do no more. `None` where there are none to come.
 pub(in crate::cli) async fn words(common: &Common, asked: &str) -> Result<Option<String>, Failure> {
     if screen::is_interactive() {
-        return Ok(compose(asked, screen::colour(common.color)).await?);
+        return Ok(compose(asked, SentBy::Enter, screen::colour(common.color)).await?);
     }
     loop {
         match line(&format!("{asked} › ")).await? {

@@ -116,7 +116,7 @@ impl<'a> Held<'a> {
             // Nothing more comes by itself.
             screen::ended(&view)
         } else if self.common.json {
-            follow::as_json(&self.gateway, id, &Answering::Person, after, stop).await
+            follow::as_json(self.common, &self.gateway, id, &Answering::Person, after, stop).await
         } else {
             screen::show(self.common, &self.gateway, id, Answering::Person, stop).await
         };

@@ -226,3 +226,39 @@ fn a_run_takes_as_many_descriptors_as_it_may() {
     let numbers: Vec<_> = files.split_whitespace().skip(3).take(2).collect();
     assert_eq!(numbers[0], numbers[1], "{files}");
 }
+
+// Nobody is to believe that "yes" was an option: what it became is told.
+#[test]
+fn words_that_name_no_option_are_told_to_be_words() {
+    let project = waiting();
+    project
+        .rapport(&["answer", "paint", "Rde"])
+        .check(0, "Answered.\nNo option is called that; it is taken as words");
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let named = project.rapport(&["answer", "paint", "blue"]);
+    assert!(!named.check(0, "Answered.").out().contains("No option"), "{}", named.out());
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "paint", "yes"]).check(0, "the agent is told these words, and plans again.");
+    running.kill();
+}
+
+#[test]
+fn a_session_of_another_project_is_not_found_and_where_it_may_be_is_said() {
+    let project = waiting();
+    let id = project.session();
+    let answer = |words: &[&str]| {
+        let ran = project
+            .command()
+            .current_dir("/")
+            .args(["answer", id.as_str(), "Red"])
+            .args(words)
+            .output()
+            .unwrap();
+        (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let (code, said) = answer(&[]);
+    assert!(code == Some(4) && said.contains("another project, name that one: --project DIR"), "{said}");
+    assert_eq!(answer(&["--project", project.root().to_str().unwrap()]).0, Some(0));
+}

@@ -123,3 +123,18 @@ fn in_a_terminal_the_person_answers() {
     assert!(!all.contains("by the demo itself"), "{all}");
     assert!(pty.text().contains("left 0"), "{}", pty.text());
 }
+
+#[test]
+fn left_in_the_middle_it_says_how_to_answer_from_elsewhere() {
+    let project = project();
+    let mut pty = project.terminal(&["demo"], 250, 40);
+    pty.wait_for("enter answer");
+    pty.send("\x03");
+    pty.wait_for("left 130");
+    let text = pty.text();
+    // A long path is on a row of its own.
+    let told = text.lines().skip_while(|line| !line.contains("Answer from anywhere")).skip(1);
+    let words = told.take_while(|line| !line.is_empty()).flat_map(str::split_whitespace).skip(1);
+    let words: Vec<&str> = words.chain(["--question", "q1", "1"]).collect();
+    project.rapport(&words).check(0, "Answered.");
+}

@@ -103,9 +103,37 @@ fn clarify_29_enter_pressed_twice_submits() {
     running.until_asked();
     let mut pty = program(&project, &["answer", project.session().as_str(), "--text", "-"]);
     pty.wait_for("(Type your answer, then press Enter twice to submit)");
-    pty.send("I want to use Rust.\nPostgreSQL for the database.\n\n\n");
+    pty.wait_for("ctrl-c leave");
+    pty.send("I want to use Rust.\rPostgreSQL for the database.\r\r\r");
     pty.wait_for("Answered.");
     assert!(pty.wait_end().success());
     assert_eq!(running.finish(), 0);
     assert!(project.progress().contains("I want to use Rust.\nPostgreSQL for the database."));
+}
+
+// CLARIFY-9: what is pasted is one answer, whatever lines it has; none of them is left for the shell to run.
+#[test]
+fn clarify_9_what_is_pasted_is_one_answer() {
+    let scenario = Scenario::new("pasted")
+        .asks_questions(&["Which?"])
+        .respond_with_text(&file("Pasted", "{{answer:1}}"));
+    let project = project(scenario);
+    let mut running = project.plan_adaptively(&[]);
+    running.until_asked();
+    for keys in ["x\x03", "\x04"] {
+        let mut pty = program(&project, &["answer", project.session().as_str(), "--text", "-"]);
+        pty.wait_for("ctrl-c leave");
+        pty.send(keys);
+        pty.wait_for("rapport: left; nothing is answered");
+        assert_eq!(pty.wait_end().exit_code(), 130);
+    }
+    let mut pty = program(&project, &["answer", project.session().as_str(), "--text", "-"]);
+    pty.wait_for("ctrl-c leave");
+    pty.send("\x1b[200~Rust:\r\n\r\n\r\ntouch made-by-the-shell\x1b[201~");
+    pty.wait_for("touch made-by-the-shell");
+    pty.send("\x04");
+    pty.wait_for("Answered.");
+    assert!(pty.wait_end().success());
+    assert_eq!(running.finish(), 0);
+    assert!(project.progress().contains("Rust:\n\n\ntouch made-by-the-shell"), "{}", project.progress());
 }

@@ -149,3 +149,20 @@ fn cancelled_by_keys() {
     assert_left(&mut pty, 8);
     assert_eq!(project.agents_alive(), []);
 }
+
+// CLARIFY-9: not every terminal marks what is pasted. A letter in it may leave; what comes behind is not left for the shell.
+#[test]
+fn what_is_pasted_key_by_key_is_not_left_for_the_shell() {
+    const SCRIPT: &str = "cd \"$PROJECT\" && \"$@\"; stty -icanon min 0 time 2; echo \"rest: <$(cat)>\"";
+    let project = Project::with_agent("rehearsal");
+    let (home, root) = (project.path("home").display().to_string(), project.root().display().to_string());
+    let env = [("HOME", home.as_str()), ("PROJECT", root.as_str()), ("RAPPORT_AGENT_COMMAND", "rehearsal")];
+    let rapport = env!("CARGO_BIN_EXE_rapport");
+    let mut pty =
+        Pty::spawn("/bin/sh", &["-c", SCRIPT, "sh", rapport, "run", "add a greeting"], &env, 100, 40);
+    pty.wait_for("enter answer");
+    pty.send(&format!("d\r{}", "touch made-by-the-shell\r".repeat(120)));
+    pty.wait_for("rest: <");
+    pty.wait_for("rest: <>");
+    assert!(!project.root().join("made-by-the-shell").exists());
+}
