@@ -1,8 +1,9 @@
 //! The `git` program, asked in the forms made for programs.
 
 use std::ffi::OsStr;
+use std::io;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use super::WorkerError;
 
@@ -12,6 +13,21 @@ pub(super) fn git<S: AsRef<OsStr>>(
     index: Option<&Path>,
     args: &[S],
 ) -> Result<Vec<u8>, WorkerError> {
+    let output = run(directory, index, args)?;
+    if output.status.success() { Ok(output.stdout) } else { Err(failure(&output, args)) }
+}
+
+/// Runs git there for a command that goes on where one file fails, and then says so with the exit code 1.
+pub(super) fn git_as_far_as_it_goes<S: AsRef<OsStr>>(
+    directory: &Path,
+    index: Option<&Path>,
+    args: &[S],
+) -> Result<(), WorkerError> {
+    let output = run(directory, index, args)?;
+    if matches!(output.status.code(), Some(0 | 1)) { Ok(()) } else { Err(failure(&output, args)) }
+}
+
+fn run<S: AsRef<OsStr>>(directory: &Path, index: Option<&Path>, args: &[S]) -> io::Result<Output> {
     let mut command = Command::new("git");
     command.current_dir(directory).args(args).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
     // A hook or an alias of git may have set these for another repository.
@@ -21,13 +37,13 @@ pub(super) fn git<S: AsRef<OsStr>>(
     if let Some(index) = index {
         command.env("GIT_INDEX_FILE", index);
     }
-    let output = command.output()?;
-    if output.status.success() {
-        return Ok(output.stdout);
-    }
+    command.output()
+}
+
+fn failure<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> WorkerError {
     let what = args.first().map(|arg| arg.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
     let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(WorkerError::Git { what, why })
+    WorkerError::Git { what, why }
 }
 
 /// The same, as text without the line's end.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rapport_core::{Changes, FileChange};
 
-use super::git::{git, line};
+use super::git::{git, git_as_far_as_it_goes, line};
 use super::{OURS, Worker, WorkerError};
 
 /// The directory itself.
@@ -41,11 +41,12 @@ pub fn diff(directory: &Path, from: &str, to: &str) -> Result<String, WorkerErro
 }
 
 /// The state of the directory as a git tree, without touching the repository's own index. It holds untracked files
-/// too, and leaves out what is ignored.
+/// too, and leaves out what is ignored, and what git cannot take in: a file that may not be read, or a repository within it
+/// that has no commit yet.
 fn snapshot(directory: &Path) -> Result<String, WorkerError> {
     let scratch = Scratch::take(directory)?;
     let index = Some(scratch.index.as_path());
-    git(directory, index, &["add", "--all", "--", "."])?;
+    git_as_far_as_it_goes(directory, index, &["add", "--all", "--ignore-errors", "--", "."])?;
     let forget = ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"];
     git(directory, index, &[&forget[..], &OURS[..]].concat())?;
     let tree = git(directory, index, &["write-tree"])?;
@@ -125,6 +126,22 @@ fn status_word(letter: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A repository in the project that was just begun is no reason not to work there.
+    #[test]
+    fn what_git_cannot_take_in_is_left_out() {
+        let project = tempfile::tempdir().unwrap();
+        let directory = project.path();
+        git(directory, None, &["init", "--quiet"]).unwrap();
+        fs::create_dir(directory.join("begun")).unwrap();
+        git(&directory.join("begun"), None, &["init", "--quiet"]).unwrap();
+        let baseline = Local.baseline(directory).unwrap().unwrap();
+        fs::write(directory.join("begun/a.txt"), "a\n").unwrap();
+        fs::write(directory.join("z.txt"), "z\n").unwrap();
+        let changes = Local.changes(directory, &baseline).unwrap();
+        let paths: Vec<_> = changes.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["z.txt"]);
+    }
 
     /// What a process left that was killed here is cleared away, and several at once do not disturb each other.
     #[test]

@@ -31,7 +31,7 @@ use talk::{Stay, Talk};
 
 pub use opening::answers_message;
 
-/// How long a message may be that goes on the command line, in bytes; a longer one goes in over the input.
+/// How long a message may be that goes on the command line, in bytes.
 const LONGEST_ARGUMENT: usize = 100_000;
 /// How many reports may wait before the agent is no longer read.
 const MAX_QUEUED: usize = 256;
@@ -102,7 +102,7 @@ async fn begin(
         Channel::Live => config.arguments(opening, &order.conversation, order.kind, order.system.as_deref()),
         Channel::Print => {
             let message = message.unwrap_or(GO_ON);
-            let said = Some(message).filter(|message| message.len() < LONGEST_ARGUMENT);
+            let said = Some(message).filter(|message| can_be_argument(message));
             let system = order.system.as_deref();
             config.print_arguments(opening, &order.conversation, order.kind, system, said)
         }
@@ -114,14 +114,19 @@ async fn begin(
     let talk = match channel {
         Channel::Live => Talk::live(message, start.told, order.replies.iter().cloned(), stays(order)),
         Channel::Print => {
-            if let Some(long) = message.filter(|message| message.len() >= LONGEST_ARGUMENT) {
-                process.tell(long.to_owned());
+            if let Some(message) = message.filter(|message| !can_be_argument(message)) {
+                process.tell(message.to_owned());
             }
             process.close_input();
             Talk::printed(start.told)
         }
     };
     Ok((process, lines, talk))
+}
+
+/// Whether a message can be the last word of a command line: what begins with a hyphen is taken for a flag.
+fn can_be_argument(message: &str) -> bool {
+    message.len() < LONGEST_ARGUMENT && !message.starts_with('-') && !message.contains('\0')
 }
 
 /// What the conversation knows, and what the agent is to be shown in this turn, where that is in a file.
@@ -289,8 +294,13 @@ impl<'a> Driver<'a> {
             Ok(line) if self.ending.has_begun() => self.talk.hear_out(line),
             Ok(line) => {
                 if let Some(leave) = self.talk.hear(line) {
+                    let is_deferred = matches!(leave, Leave::Deferred { .. });
                     self.ending.begin(leave, self.config.grace);
                     self.process.close_input();
+                    if is_deferred && self.talk.has_background() {
+                        // It would wait for the end of what it left running, and then go on without the answer.
+                        self.process.ask_to_end();
+                    }
                 }
             }
             Err(_) => self.talk.babble(&heard.lossy()),

@@ -18,6 +18,8 @@ pub async fn ask(
     let flags = [
         "-p",
         "--verbose",
+        "--input-format",
+        "stream-json",
         "--output-format",
         "stream-json",
         "--permission-mode",
@@ -33,7 +35,7 @@ pub async fn ask(
     let (mut process, lines) = Process::spawn(config, &args, directory)
         .map_err(|error| format!("cannot start {program}: {error}"))?;
     // Not as an argument: after a list of tools the CLI takes it for one more of them.
-    process.tell(prompt.to_owned());
+    process.tell(wire::user_message(prompt));
     process.close_input();
     let Some(line) = result_line(&mut process, lines).await else {
         return Err(last_words(&program, &mut process).await);

@@ -51,7 +51,7 @@ impl Response {
                 self.total = Some(spending::of_result(line)).filter(|usage| *usage != Usage::default());
             }
             Kind::User | Kind::Request | Kind::Cancel | Kind::Retry => {}
-            Kind::RateLimit | Kind::Receipt | Kind::Other => {}
+            Kind::RateLimit | Kind::Background | Kind::Receipt | Kind::Other => {}
         }
     }
 

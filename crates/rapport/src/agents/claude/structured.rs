@@ -77,7 +77,7 @@ pub async fn call(
             StructuredError::Failed(format!("{CANNOT_START}{program} in {place}: {error}"))
         })?;
     // A prompt may be longer than a command line.
-    process.tell(call.prompt.clone());
+    process.tell(wire::user_message(&call.prompt));
     process.close_input();
     match timeout(call.timeout, result_line(&mut process, lines)).await {
         Ok(Some(line)) => read(&line),
@@ -94,8 +94,11 @@ pub async fn call(
 fn arguments(config: &ClaudeConfig, call: &Call) -> Vec<OsString> {
     let ours = [
         "-p",
+        "--verbose",
+        "--input-format",
+        "stream-json",
         "--output-format",
-        "json",
+        "stream-json",
         "--tools",
         "",
         "--strict-mcp-config",
@@ -116,6 +119,7 @@ pub(super) async fn result_line(process: &mut Process, mut lines: mpsc::Receiver
     let mut result = None;
     while let Some(heard) = lines.recv().await {
         let line = heard.lossy();
+        let line = wire::without_halves(&line);
         if wire::parse(&line).is_ok_and(|line| line.kind() == Kind::Result) {
             result = Some(line.into_owned());
         }

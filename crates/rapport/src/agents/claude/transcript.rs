@@ -107,6 +107,7 @@ impl Transcript {
     }
 
     fn note(&mut self, text: &str) {
+        let text = &*wire::without_halves(text);
         let Ok(line) = wire::parse(text) else {
             return;
         };

@@ -4,6 +4,7 @@
 //! not of the expected kind reads as absent: every release of the CLI brings new fields and types. Key order means
 //! nothing.
 
+mod halves;
 mod lenient;
 mod parts;
 mod questions;
@@ -11,12 +12,13 @@ mod tell;
 
 use serde::Deserialize;
 
+pub use halves::without_halves;
 pub use lenient::{Content, Cost, Flag, List, Number, Part, Text};
-pub use parts::{Attachment, Block, DeferredUse, Message, Request, Tokens, ToolCall};
+pub use parts::{Attachment, Block, DeferredUse, Message, RateLimit, Request, Task, Tokens, ToolCall};
 pub use questions::drafts;
 pub use tell::{
-    HOOK_TIMEOUT_SECONDS, allow, allow_always, deny, has_equal_texts, hook_allow, hook_defer, hook_deny,
-    initialize, interrupt, named_message, unsupported, user_message, with_answers,
+    END_OF_MESSAGE, HOOK_TIMEOUT_SECONDS, allow, allow_always, deny, has_equal_texts, hook_allow, hook_defer,
+    hook_deny, initialize, interrupt, named_message, unsupported, user_message, with_answers,
 };
 
 /// The tool with which an agent asks.
@@ -97,6 +99,12 @@ pub struct Line<'a> {
     /// and why.
     #[serde(borrow)]
     pub error: Text<'a>,
+    /// What the model's API says about its limits.
+    #[serde(borrow)]
+    pub rate_limit_info: Part<RateLimit<'a>>,
+    /// What is at work beside the conversation.
+    #[serde(borrow)]
+    pub tasks: List<Part<Task<'a>>>,
     /// The call that was put away.
     #[serde(borrow)]
     pub deferred_tool_use: Part<DeferredUse<'a>>,
@@ -120,8 +128,10 @@ pub enum Kind {
     Cancel,
     /// A request to the model failed and is made again.
     Retry,
-    /// The model's API lets fewer requests through.
+    /// What the model's API says about its limits.
     RateLimit,
+    /// What is at work beside the conversation has changed.
+    Background,
     /// What we asked for was received; or the line is only kept alive.
     Receipt,
     /// A turn is over.
@@ -136,6 +146,7 @@ impl Line<'_> {
         match &*self.kind {
             "system" if &*self.subtype == "init" => Kind::Init,
             "system" if &*self.subtype == "api_retry" => Kind::Retry,
+            "system" if &*self.subtype == "background_tasks_changed" => Kind::Background,
             "assistant" => Kind::Assistant,
             "user" => Kind::User,
             "control_request" => Kind::Request,
@@ -151,6 +162,17 @@ impl Line<'_> {
     pub fn is_deferred_note(&self) -> bool {
         let attachment = self.attachment.as_ref().map_or("", |attachment| &attachment.kind);
         [&self.kind, &self.subtype, attachment].iter().any(|word| word.contains("deferred"))
+    }
+
+    /// Whether the model's API limits anything: every reply to an account may say how much of its limit is left.
+    pub fn is_limited(&self) -> bool {
+        self.rate_limit_info.as_ref().is_none_or(|limit| &*limit.status != "allowed")
+    }
+
+    /// Whether agents of the agent are at work. Each comes to an end, and the conversation then goes on by itself; a command
+    /// that was left running may never do.
+    pub fn has_agents_at_work(&self) -> bool {
+        self.tasks.iter().filter_map(|task| task.as_ref()).any(|task| &*task.task_type != "local_bash")
     }
 
     /// Whether a turn failed.

@@ -6,7 +6,8 @@ use std::io::{Read, Write};
 use rapport_core::Brief;
 use serde_json::{Value, json};
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Input};
+use super::host::message_text;
 use super::output::Output;
 use super::play::Stop;
 use super::record::Recorder;
@@ -18,7 +19,7 @@ use super::stream::{Event, Session, new_uuid};
 pub(super) fn run(arguments: &Arguments, scenario: &Scenario, mut recorder: Recorder) -> Result<(), Stop> {
     let message = match &arguments.message {
         Some(message) => message.clone(),
-        None => read_stdin(&mut recorder)?,
+        None => read_stdin(arguments.input, &mut recorder)?,
     };
     let session = Session {
         id: arguments.session_id.clone().unwrap_or_else(new_uuid),
@@ -85,13 +86,22 @@ fn tries(message: &str) -> usize {
     message.matches(Brief::NOT_USABLE).count()
 }
 
-fn read_stdin(recorder: &mut Recorder) -> Result<String, Stop> {
+fn read_stdin(input: Input, recorder: &mut Recorder) -> Result<String, Stop> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
     if let Some(record) = &mut recorder.stdin {
         record.write_all(text.as_bytes())?;
     }
-    Ok(text)
+    Ok(match input {
+        Input::Text => text,
+        Input::Stream => text.lines().filter_map(user_text).collect::<Vec<_>>().join("\n"),
+    })
+}
+
+/// What a line of the host says to the model.
+fn user_text(line: &str) -> Option<String> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    (line["type"] == "user").then(|| message_text(&line["message"]["content"]))
 }
 
 #[cfg(test)]

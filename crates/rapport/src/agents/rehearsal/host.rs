@@ -10,6 +10,7 @@ use super::inbox::Happened;
 use super::play::{Player, Stop};
 use super::stream::Event;
 use super::tools::Done;
+use crate::agents::claude::wire::END_OF_MESSAGE;
 
 /// What the host said and nobody dealt with yet, and what it wants to be asked.
 #[derive(Debug, Default)]
@@ -166,10 +167,12 @@ fn hooks(list: &Value) -> Vec<Hook> {
 }
 
 /// A message's text: a string, or blocks of which the text counts.
-fn message_text(content: &Value) -> String {
+/// What a message says, without the piece that only ends it.
+pub(super) fn message_text(content: &Value) -> String {
     if let Some(text) = content.as_str() {
         return text.to_owned();
     }
     let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
-    blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
+    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+    texts.filter(|text| *text != END_OF_MESSAGE).collect::<Vec<_>>().join("\n")
 }

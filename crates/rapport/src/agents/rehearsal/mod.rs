@@ -89,10 +89,10 @@ fn rehearse(argv: &[String]) -> Result<u8, Problem> {
 }
 
 fn play(arguments: Arguments, loaded: Loaded, recorder: Recorder) -> Result<Result<(), Stop>, Problem> {
-    let is_live = arguments.input == Input::Stream;
-    if arguments.json_schema.is_some() && !is_live {
+    if arguments.json_schema.is_some() {
         return Ok(batches::run(&arguments, &loaded.scenario, recorder));
     }
+    let is_live = arguments.input == Input::Stream;
     let mut player = Player::start(arguments, loaded, recorder)?;
     Ok(if is_live { live::run(&mut player) } else { plain::run(&mut player) })
 }

@@ -1,7 +1,7 @@
 //! Live talk: questions, permissions, plans, parking.
 
 use rapport::agents::Command;
-use rapport_core::{AgentDid, Ask, CallId, CallReply, Leave, TurnKind, Usage};
+use rapport_core::{AgentDid, Ask, CallId, CallReply, Leave, Order, TurnKind, Usage};
 use serde_json::json;
 
 use super::fake::{Script, World, answers, order};
@@ -209,6 +209,61 @@ async fn a_request_nobody_understands_is_refused_rather_than_left_waiting() {
     assert!(matches!(run.leave().await, Leave::Finished { .. }));
 }
 
+/// An agent that leaves work to agents of its own says so and waits for them, as 2.1.325 does: it is not done before they are.
+#[tokio::test]
+async fn agents_of_the_agent_are_waited_for() {
+    let tasks = |tasks: &str| {
+        format!(r#"{{"type":"system","subtype":"background_tasks_changed","tasks":[{tasks}]}}"#)
+    };
+    let result = |words: &str| format!(r#"{{"type":"result","subtype":"success","result":"{words}"}}"#);
+    let server = r#"{"task_id":"b","task_type":"local_bash"}"#;
+    let agent = r#"{"task_id":"a","task_type":"local_agent"}"#;
+    let script = Script::new()
+        .say(&tasks(&format!("{server},{agent}")))
+        .say(&result("It is at work."))
+        .say(&tasks(server))
+        .say(&result("Now it is done."))
+        .until_closed();
+    let mut run = World::new(script).start();
+    assert_eq!(run.rest().await.1, Leave::Finished { result: "Now it is done.".into() });
+    // What may run for ever is not waited for.
+    let script = Script::new().say(&tasks(server)).say(&result("The server runs.")).until_closed();
+    assert_eq!(
+        World::new(script).start().rest().await.1,
+        Leave::Finished { result: "The server runs.".into() }
+    );
+}
+
+/// A call is not put away while agents of the agent are at work: 2.1.325 waits for them then, and goes on without the answer.
+#[tokio::test]
+async fn a_call_is_put_away_when_the_agents_of_the_agent_are_done() {
+    let tasks = |tasks: serde_json::Value| {
+        json!({"type": "system", "subtype": "background_tasks_changed", "tasks": tasks}).to_string()
+    };
+    let input = json!({"tool_name": "AskUserQuestion", "tool_use_id": "toolu_2", "tool_input": {"questions": ["Which db?"]}});
+    let hook =
+        json!({"subtype": "hook_callback", "callback_id": "ask", "tool_use_id": "toolu_2", "input": input});
+    let deferred =
+        json!({"type": "result", "stop_reason": "tool_deferred", "deferred_tool_use": {"id": "toolu_2"}});
+    let script = Script::new()
+        .say(&tasks(json!([{"task_type": "local_agent"}])))
+        .say(&json!({"type": "control_request", "request_id": "r1", "request": hook}).to_string())
+        .hear("still there?")
+        .say(&tasks(json!([])))
+        .hear("defer")
+        .say(&deferred.to_string())
+        .until_closed();
+    let mut run = World::new(script).start();
+    let (call, _, parkable) = run.asked().await;
+    assert!(parkable);
+    run.send(Command::Park { call: call.clone() });
+    run.send(Command::Say { text: "still there?".into() });
+    assert_eq!(run.leave().await, Leave::Deferred { call });
+    let told = run.told();
+    let place = |word: &str| told.iter().position(|line| line.to_string().contains(word));
+    assert!(place("still there?") < place("defer"), "{told:?}");
+}
+
 /// What was said to it too late for its turn makes another, and the run lasts as long.
 #[tokio::test]
 async fn a_message_that_was_not_read_yet_makes_another_turn() {
@@ -224,6 +279,26 @@ async fn a_message_that_was_not_read_yet_makes_another_turn() {
     assert!(matches!(did[..], [AgentDid::Spend { .. }, AgentDid::Spend { .. }]), "{did:?}");
     assert_eq!(leave, Leave::Finished { result: "Done planning.".into() });
     assert_eq!(run.messages(), ["add auth", "and tests"]);
+}
+
+/// A command that was left running ends while the agent rests, and it says something to that. That is no reply to what it
+/// is told meanwhile.
+#[tokio::test]
+async fn a_turn_that_the_agent_began_itself_is_not_the_next() {
+    let result = |words: &str| format!(r#"{{"type":"result","subtype":"success","result":"{words}"}}"#);
+    let script = Script::new()
+        .say(&result("Hello."))
+        .say(&result("The server ended."))
+        .hear("and now?")
+        .say(&result("The tests ended."))
+        .sh(r#"printf '%s\n' "${line%\}},\"isReplay\":true}""#)
+        .say(&result("Goodbye."))
+        .until_closed();
+    let linger = Some(jiff::SignedDuration::from_hours(1));
+    let mut run = World::new(script).start_with(Order { kind: TurnKind::Chat, linger, ..order() });
+    assert_eq!(run.until_finished().await, "Hello.");
+    run.send(Command::Next { prompt: "and now?".into() });
+    assert_eq!(run.until_finished().await, "Goodbye.");
 }
 
 /// CLARIFY-5: what an older CLI refused is asked after all, and the answer comes with the next start.

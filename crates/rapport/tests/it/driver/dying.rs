@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use rapport::agents::Command;
-use rapport_core::{AgentDid, Leave, Order, Usage};
+use rapport::agents::claude::channel::ChannelChoice;
+use rapport_core::{AgentDid, Ask, CallReply, Leave, Order, Usage};
 
 use super::fake::{Script, World, failure, order};
 use super::keeper::{gone, wait_for_file};
@@ -41,6 +42,47 @@ async fn lines_that_are_not_the_protocol_are_kept_and_change_nothing() {
     );
     let shown: Vec<_> = run.glances.iter().filter_map(|glance| glance.doing.as_deref()).collect();
     assert!(shown.contains(&"the model's API limits the rate of requests"), "{shown:?}");
+}
+
+/// An account hears with its replies how much of its limit is left; that is no limit.
+#[tokio::test]
+async fn what_is_allowed_is_not_shown_as_a_limit() {
+    let allowed = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":1}}"#;
+    let script = Script::new().say(allowed).say_all(&printed("live-answer")[7..]).until_closed();
+    let mut run = World::new(script).start();
+    assert!(matches!(run.rest().await.1, Leave::Finished { .. }));
+    assert_eq!(run.notes, [allowed]);
+    let shown: Vec<_> = run.glances.iter().filter_map(|glance| glance.doing.as_deref()).collect();
+    assert!(!shown.contains(&"the model's API limits the rate of requests"), "{shown:?}");
+}
+
+/// The CLI cuts text in the middle of a sign and prints the half that is left, as 2.1.325 does. Neither its request nor
+/// its result may be lost by that: it would wait for ever.
+#[tokio::test]
+async fn half_a_sign_spoils_no_line() {
+    let request = r#"{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"toolu_1","input":{"command":"echo \ud83d"}}}"#;
+    let script = Script::new()
+        .say(request)
+        .hear("control_response")
+        .say(r#"{"type":"result","subtype":"success","result":"end \ud83d"}"#)
+        .until_closed();
+    let mut run = World::new(script).start();
+    let (call, ask, _) = run.asked().await;
+    assert_eq!(ask, Ask::Permission { tool: "Bash".into(), what: "echo \u{FFFD}".into() });
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: false });
+    assert_eq!(run.rest().await.1, Leave::Finished { result: "end \u{FFFD}".into() });
+}
+
+/// CLARIFY-10 for a message that would be taken for a flag.
+#[tokio::test]
+async fn a_message_that_begins_with_a_hyphen_goes_in_over_the_input() {
+    let script = Script::default().sh("cat > input").say(r#"{"type":"result","result":"Done."}"#);
+    let mut world = World::new(script);
+    world.config.channel = ChannelChoice::Print;
+    let mut run = world.start_with(Order { prompt: "- one\n- two".into(), ..order() });
+    assert_eq!(run.rest().await.1, Leave::Finished { result: "Done.".into() });
+    assert_eq!(std::fs::read_to_string(run.path("input")).unwrap(), "- one\n- two\n");
+    assert!(!run.args().contains("one"), "{}", run.args());
 }
 
 #[tokio::test]

@@ -44,6 +44,27 @@ async fn the_real_cli_says_what_it_found() {
     }
 }
 
+/// What is searched for was written by a model: a file it mentions is not read, or it would be all over the web.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_mentioned_is_not_read() {
+    let Some(program) = std::env::var_os("RAPPORT_TEST_CLAUDE") else {
+        println!("skipped: RAPPORT_TEST_CLAUDE names no Claude Code CLI");
+        return;
+    };
+    let secret = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(secret.path(), "squeamish ossifrage").unwrap();
+    let model = Model::play(model::Script::default().say(Response::default().text("Nothing.")));
+    let mut world = World::new(Script::default());
+    world.config.program = program.into();
+    world.config.leading_args.clear();
+    let url = format!("http://{}", model.address());
+    world.config.env.extend(offline(&url).map(|(name, value)| (name.into(), value.into())));
+    let prompt = format!("Look for:\n- what is in @{} now", secret.path().display());
+    assert_eq!(ask(&world, &prompt).await, Ok("Nothing.".to_owned()));
+    let told = model.seen()[0].to_string();
+    assert!(told.contains("Look for:") && !told.contains("squeamish"), "{told}");
+}
+
 #[tokio::test]
 async fn what_went_wrong_is_told_in_its_words() {
     for (script, says) in [

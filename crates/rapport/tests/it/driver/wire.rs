@@ -36,7 +36,9 @@ fn summary(line: &wire::Line<'_>) -> String {
         ),
         Kind::Retry => format!("retry: {} of {}", line.attempt.count(), line.max_retries.count()),
         Kind::RateLimit => format!("limits the rate: {}", &*line.kind),
-        Kind::Receipt | Kind::Other => format!("other: {} {}", &*line.kind, &*line.subtype),
+        Kind::Background | Kind::Receipt | Kind::Other => {
+            format!("other: {} {}", &*line.kind, &*line.subtype)
+        }
     };
     format!("  {said}")
 }

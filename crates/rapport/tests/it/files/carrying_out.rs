@@ -81,7 +81,8 @@ fn file_40_the_agent_searches_where_no_command_does() {
     );
     let searched = project.agents().pop().unwrap();
     assert!(searched.windows(2).any(|pair| pair == ["--allowedTools", "WebSearch,WebFetch"]), "{searched:?}");
-    assert!(project.agent_words().pop().unwrap().contains("- best greeting\n"));
+    let asked = project.agent_inputs().concat().pop().unwrap();
+    assert!(asked["message"]["content"].as_str().unwrap().contains("- best greeting\n"), "{asked}");
 }
 
 /// After a failure nothing more is done; the report says so, the next turn is free, and all of it can be undone.

@@ -122,10 +122,11 @@ async fn chat_5_rounds_come_from_the_rehearsal() {
     let records = stage.records();
     assert_eq!(records.len(), 3);
     let (argv, told) = &records[1];
-    assert_eq!(*told, format!("{}\n", brief(2, &answered[..1]).prompt()));
+    let told: Value = serde_json::from_str(told).unwrap();
+    assert_eq!(told["message"]["content"], brief(2, &answered[..1]).prompt());
     let after = |flag: &str| argv.iter().skip_while(|word| *word != flag).nth(1).map(String::as_str);
     assert_eq!(after("--tools"), Some(""));
-    assert_eq!(after("--output-format"), Some("json"));
+    assert_eq!(after("--input-format"), Some("stream-json"));
     assert_eq!(after("--model"), Some("haiku"));
     assert_eq!(after("--system-prompt"), Some(Brief::INSTRUCTIONS));
     assert_eq!(after("--json-schema"), Some(&*brief(2, &[]).schema().to_string()));
@@ -161,9 +162,12 @@ async fn a_rehearsal_without_rounds_is_done_at_once() {
 async fn chat_5_rounds_come_from_the_real_cli() {
     let say =
         |reply: Value| Script::default().say(Response::default().tool("toolu_1", "StructuredOutput", reply));
-    let Some(stage) = Stage::claude(say(good())) else { return };
-    let batch = stage.planner().next(brief(1, &[])).await.unwrap();
-    assert_eq!(texts(&batch), ["Which library?"]);
+    let Some(stage) = Stage::claude(say(second())) else { return };
+    let secret = stage.folder.path().join("secret.txt");
+    fs::write(&secret, "squeamish ossifrage").unwrap();
+    let answer = format!("see @{} for that", secret.display());
+    let batch = stage.planner().next(brief(2, &[("Which library?", &answer)])).await.unwrap();
+    assert_eq!(texts(&batch), ["Expiry?"]);
     assert_eq!((batch.usage.input, batch.usage.output), (1000, 50));
     let seen = stage.model.as_ref().unwrap().seen();
     assert_eq!(seen.len(), 1, "one call to the model for a whole round");
@@ -174,6 +178,10 @@ async fn chat_5_rounds_come_from_the_real_cli() {
     assert!(seen[0]["model"].as_str().unwrap().contains("haiku"), "{}", seen[0]["model"]);
     let all = seen[0].to_string();
     assert!(all.contains("You prepare a task for a coding agent") && all.contains("Task: add JWT auth"));
+    assert!(
+        all.contains(&answer) && !all.contains("squeamish"),
+        "a file that is mentioned is not read: {all}"
+    );
     let kept = files(&stage.folder.path().join("home/.claude/projects"));
     assert_eq!(kept, Vec::<PathBuf>::new(), "no conversation is kept");
     assert_eq!(stage.processes(), []);

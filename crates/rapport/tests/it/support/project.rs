@@ -194,17 +194,12 @@ impl Project {
 
     /// What each process of the agent read, line by line, in the order they were started.
     pub(crate) fn agent_inputs(&self) -> Vec<Vec<Value>> {
-        let lines = |text: &String| text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        self.agent_words().iter().map(lines).collect()
-    }
-
-    /// The same as it was, for what is told no lines of JSON.
-    pub(crate) fn agent_words(&self) -> Vec<String> {
+        let lines = |text: String| text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let mut paths: Vec<_> =
             std::fs::read_dir(self.path("records")).unwrap().map(|e| e.unwrap().path()).collect();
         paths.retain(|path| path.to_string_lossy().ends_with("stdin.ndjson"));
         paths.sort();
-        paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+        paths.iter().map(|path| lines(std::fs::read_to_string(path).unwrap())).collect()
     }
 
     /// What each process of the agent was started with, as the records have it.

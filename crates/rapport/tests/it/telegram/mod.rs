@@ -180,7 +180,10 @@ impl Stage {
         if !records.exists() {
             return Vec::new();
         }
+        // Who only makes questions is not asked to begin a talk.
+        let begins = |line: &Value| line["request"]["subtype"] == "initialize";
         let said = self.project.agent_inputs().into_iter().filter_map(|lines| {
+            lines.iter().find(|line| begins(line))?;
             let said = lines.iter().find(|line| line["type"] == "user")?;
             Some(said["message"]["content"].to_string())
         });

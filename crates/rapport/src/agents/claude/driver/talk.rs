@@ -32,6 +32,12 @@ pub(super) struct Talk {
     plans: HashMap<String, String>,
     /// Messages said to it while it works, and not taken up yet.
     unread: Vec<String>,
+    /// Whether agents of its own are at work: their end begins another turn.
+    agents_at_work: bool,
+    /// Whether anything at all is at work beside the conversation.
+    has_background: bool,
+    /// A call that is put away as soon as that does not cut off anybody's work.
+    to_park: Option<CallId>,
     connected: bool,
     /// What it printed since its last result.
     response: Response,
@@ -98,7 +104,8 @@ impl Talk {
     /// Another turn begins.
     pub(super) fn next(&mut self, prompt: &str) {
         self.resting = false;
-        self.lines.push_back(wire::user_message(prompt));
+        // By name: a turn that the agent began by itself, when a command it had left running ended, is not this one.
+        self.say(prompt);
     }
 
     /// Whether its turn is over and it waits for the next.
@@ -106,13 +113,34 @@ impl Talk {
         self.resting
     }
 
-    /// A call is to be put away.
+    /// A call is to be put away. Not while agents of the agent are at work: the CLI would wait for their end, and then go on
+    /// without the answer.
     pub(super) fn park(&mut self, call: &CallId) {
-        self.lines.extend(self.calls.park(call));
+        if self.agents_at_work {
+            self.to_park = Some(call.clone());
+        } else {
+            self.lines.extend(self.calls.park(call));
+        }
+    }
+
+    /// Whether anything at all is at work beside the conversation, whose end would begin another turn.
+    pub(super) fn has_background(&self) -> bool {
+        self.has_background
+    }
+
+    fn background(&mut self, line: &Line<'_>) {
+        self.has_background = !line.tasks.is_empty();
+        self.agents_at_work = line.has_agents_at_work();
+        if !self.agents_at_work
+            && let Some(call) = self.to_park.take()
+        {
+            self.lines.extend(self.calls.park(&call));
+        }
     }
 
     /// The agent printed a line. If that was its last, this is how it leaves.
     pub(super) fn hear(&mut self, text: &str) -> Option<Leave> {
+        let text = &*wire::without_halves(text);
         let Ok(line) = wire::parse(text) else {
             self.babble(text);
             return None;
@@ -130,9 +158,12 @@ impl Talk {
             Kind::Retry => self.progress(words::retry(&line)),
             Kind::Result => return self.result(&line),
             Kind::RateLimit => {
-                self.progress(words::RATE_LIMITED.into());
+                if line.is_limited() {
+                    self.progress(words::RATE_LIMITED.into());
+                }
                 self.did(AgentDid::Note { line: words::note(text) });
             }
+            Kind::Background => self.background(&line),
             Kind::Other => self.did(AgentDid::Note { line: words::note(text) }),
             Kind::Receipt => {}
         }
@@ -141,7 +172,7 @@ impl Talk {
 
     /// The agent printed a line when it was leaving already: only what it used still counts.
     pub(super) fn hear_out(&mut self, text: &str) {
-        if let Ok(line) = wire::parse(text)
+        if let Ok(line) = wire::parse(&wire::without_halves(text))
             && line.kind() == Kind::Result
         {
             self.settle(&line);
@@ -269,13 +300,17 @@ impl Talk {
         self.lines.extend(self.calls.wait(call, waiting));
     }
 
-    /// A turn is over; and the run, unless there is something it has not read yet: then another turn begins.
+    /// A turn is over; and the run, unless there is something it has not read yet, or agents of its own are still at work:
+    /// then another turn begins.
     fn result(&mut self, line: &Line<'_>) -> Option<Leave> {
         let leave = self.leave(line);
         self.settle(line);
-        let goes_on = matches!(leave, Leave::Finished { .. }) && !self.unread.is_empty();
+        let goes_on =
+            matches!(leave, Leave::Finished { .. }) && (!self.unread.is_empty() || self.agents_at_work);
         match leave {
             _ if goes_on => None,
+            // A turn that the agent began by itself: what it said in it was told, and nobody waits for its end.
+            Leave::Finished { .. } if self.resting => None,
             Leave::Finished { result } if self.stay == Stay::Lingers => {
                 self.resting = true;
                 self.did(AgentDid::Finish { result });

@@ -134,6 +134,24 @@ pub struct Attachment<'a> {
     pub kind: Text<'a>,
 }
 
+/// What the model's API says about its limits.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct RateLimit<'a> {
+    /// `allowed`, `allowed_warning`, `rejected`, ...
+    #[serde(borrow)]
+    pub status: Text<'a>,
+}
+
+/// Something at work beside the conversation.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Task<'a> {
+    /// `local_agent`, `local_bash`, ...
+    #[serde(borrow)]
+    pub task_type: Text<'a>,
+}
+
 /// A call that was put away.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

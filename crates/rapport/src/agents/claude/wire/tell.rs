@@ -19,17 +19,30 @@ pub fn initialize() -> String {
     request("initialize", json!({"subtype": "initialize", "hooks": {"PreToolUse": [hook]}}))
 }
 
+/// What follows words that the CLI would take for more than words.
+pub const END_OF_MESSAGE: &str = "(End of the message.)";
+
 /// Something for the model to read.
 pub fn user_message(text: &str) -> String {
-    let message = json!({"role": "user", "content": text});
+    let message = json!({"role": "user", "content": as_words(text)});
     json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": ""}).to_string()
 }
 
 /// Something for the model to read, under a name by which it comes back when it is taken up.
 pub fn named_message(text: &str, name: &str) -> String {
-    let message = json!({"role": "user", "content": text});
+    let message = json!({"role": "user", "content": as_words(text)});
     json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": "", "uuid": name})
         .to_string()
+}
+
+/// A message that is nothing but words. The CLI runs a message that begins with the name of a command, such as `/clear`,
+/// and reads every file that is mentioned as `@path` into it, without asking anybody, wherever the file is. It looks for
+/// both in the last piece of a message only.
+fn as_words(text: &str) -> Value {
+    if !text.contains('@') && !text.trim_start().starts_with('/') {
+        return text.into();
+    }
+    json!([{"type": "text", "text": text}, {"type": "text", "text": END_OF_MESSAGE}])
 }
 
 /// Stop what you are doing.

@@ -1,12 +1,13 @@
 //! Questions, answered while the agent waits.
 
+use rapport::agents::claude::transcript::Transcript;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Ask as Round, Call, FullQuestion, Scenario};
-use rapport_core::{AgentDid, Ask, CallId, ConversationId, Draft, Leave, Usage};
+use rapport_core::{AgentDid, Ask, CallId, ConversationId, Draft, Leave, Order, Usage};
 
 use super::actor::Actor;
 use super::on_every_agent;
-use crate::support::driven::{CONVERSATION, answers};
+use crate::support::driven::{CONVERSATION, answers, order};
 
 /// How the model is told answers that are all options.
 const OFFERED: &str = "You can now continue with these answers in mind.";
@@ -16,6 +17,7 @@ const OWN_WORDS: &str = "Read the answers carefully — they may request clarifi
 
 on_every_agent! {
     no_question
+    a_message_is_nothing_but_words
     one_question
     four_questions_in_one_call
     options_and_own_words
@@ -35,6 +37,24 @@ async fn no_question(actor: Actor) {
     assert!(matches!(&did[0], AgentDid::Connect { conversation: it, model: Some(_) } if *it == conversation));
     assert_eq!(did[1..], [AgentDid::Say { text: "Done.".into() }, spent(1)]);
     assert_eq!(leave, finished("Done."));
+}
+
+/// What somebody says is no command of the CLI, and reads no file: the agent can, by its own tools and with leave.
+async fn a_message_is_nothing_but_words(actor: Actor) {
+    let stage = actor.with(Scenario::new("words").respond_with_text("Done."));
+    let secret = stage.path("secret.txt");
+    std::fs::write(&secret, "squeamish ossifrage").unwrap();
+    let prompt = format!("/clear what @{} says", secret.display());
+    let mut run = stage.start_with(Order { prompt: prompt.clone(), ..order() });
+    let (did, leave) = run.rest().await;
+    assert_eq!(did[1..], [AgentDid::Say { text: "Done.".into() }, spent(1)]);
+    assert_eq!(leave, finished("Done."));
+    if let Some(model) = &stage.model {
+        let told = model.seen()[0].to_string();
+        assert!(told.contains(&prompt) && !told.contains("squeamish"), "{told}");
+    }
+    let conversation = std::fs::read(stage.transcript()).unwrap();
+    assert_eq!(Transcript::read(&*conversation).unwrap().times_told(&prompt), 1, "it is not told again");
 }
 
 async fn one_question(actor: Actor) {
