@@ -122,3 +122,25 @@ async fn what_is_no_text_is_no_answer() {
     anna.sees("Q2 of 3").await;
     stage.filed(ANNA, "the answer", |file| file["answers"][0] == "Hono");
 }
+
+/// CHAT-25: a path is an answer like any other; only what can be a command is one.
+#[tokio::test]
+async fn a_path_is_an_answer_and_no_command() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
+    anna.types("/etc/nginx/nginx.conf");
+    anna.sees("Q2 of 3").await;
+    stage.filed(ANNA, "the answer", |file| file["answers"][0] == "/etc/nginx/nginx.conf");
+    anna.taps("← Back").await;
+    anna.sees_last("Q1 of 3").await;
+    anna.types("/data");
+    anna.sees("I do not know /data.").await;
+    anna.taps("✍️ Type your own").await;
+    let prompt = anna.sees("Type your answer").await;
+    anna.replies_to(prompt.id, "/data");
+    stage.filed(ANNA, "the reply", |file| file["answers"][0] == "/data");
+    anna.replies_to(prompt.id, "/status");
+    anna.sees("Waiting for you").await;
+}
