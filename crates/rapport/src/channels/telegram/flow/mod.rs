@@ -226,10 +226,10 @@ async fn receive(
         return Ok(webhook.run(&api, intake, notices, now, stop).await?);
     }
     let removed = tokio::select! {
-        removed = poll::remove_webhook(&api, &notices) => removed,
+        removed = poll::remove_webhook(&api, &notices, now.clone()) => removed,
         _ = stop.wait_for(|stop| *stop) => return Ok(()),
     };
-    // Telegram may be unreachable just now; fetching waits that out, and says what is wrong.
+    // Whatever else is wrong, fetching says so.
     if let Err(error @ ApiError::Unauthorized(_)) = removed {
         return Err(error.into());
     }
