@@ -215,6 +215,17 @@ impl Desk {
         });
     }
 
+    /// Reads every session: what waited while there was nobody to show it to is theirs now.
+    fn look_at_all(&self) {
+        let hands = self.hands.clone();
+        tokio::spawn(async move {
+            // Where they cannot be listed now, they are at the next start.
+            for id in hands.elsewhere.list().await.unwrap_or_default() {
+                let _ = hands.back.send(Happened::Changed(id));
+            }
+        });
+    }
+
     pub(super) fn paired(
         &mut self,
         user: (u64, String),
@@ -229,6 +240,7 @@ impl Desk {
                 self.owner = self.owner.or(Some(user));
                 let _ = self.notices.send(Notice::LetIn { user, name });
                 self.greet(room, "You are in: this bot is yours now.");
+                self.look_at_all();
             }
             Err(why) => self.hands.say(room, &format!("❌ You could not be let in: {why}")),
         }

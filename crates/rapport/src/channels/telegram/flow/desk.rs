@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{Aim, By, Created, Entry, Event, QuestionId, Room, SessionId, TurnId, TurnKind};
+use rapport_core::{Aim, By, Created, Entry, Event, QuestionId, Room, Session, SessionId, TurnId, TurnKind};
 
 use super::button::Tag;
 use super::filing::Filing;
@@ -211,10 +211,19 @@ impl Desk {
     /// on is not told afterwards; its open questions are.
     fn is_news(&mut self, id: &SessionId, entries: &[Entry]) -> bool {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return false };
-        if first.seq > 1 || self.notes.of(id).is_some() {
+        // It is read from its beginning, and looked at then.
+        if first.seq > 1 {
             return true;
         }
-        if rapport_core::Session::replay(entries).is_none_or(|session| session.is_over()) {
+        let Some(session) = Session::replay(entries) else { return false };
+        // There may be nobody yet to show it to.
+        if self.place(session.created()).is_none() {
+            return false;
+        }
+        if self.notes.of(id).is_some() {
+            return true;
+        }
+        if session.is_over() {
             return false;
         }
         self.notes.told(id, if entries.len() == 1 { 0 } else { last.seq });
