@@ -16,6 +16,7 @@ const MOST_QUEUED: usize = 50;
 const NOT_ASKED: &str = "That question is not asked any more.";
 const SOMEBODY_ELSES: &str =
     "This conversation is somebody else's. They can let you in: /allow in reply to a message of yours.";
+const TOO_EARLY: &str = "You wrote that before you could see this question, so it is not taken as its answer. Please answer it now ☝️";
 const TOO_MANY: &str = "Too many pending messages. Please wait for the current ones to complete.";
 
 /// Somebody who does something, where, and who waits to hear that it cannot be lost any more.
@@ -71,7 +72,7 @@ impl Desk {
                 let Visit { room, sender, done, .. } = visit;
                 self.press(Tap { room, by: sender.id, query, data, message, seen: keyboard, done });
             }
-            What::Words { text, reply_to } => self.words(visit, text, reply_to),
+            What::Words { text, message, reply_to } => self.words(visit, text, message, reply_to),
             What::Other { kind } => self.other(visit, kind),
         }
     }
@@ -98,7 +99,7 @@ impl Desk {
     }
 
     /// Words: a reply to a card, an answer to a planner's question, or something for the agent.
-    fn words(&mut self, visit: Visit, text: String, reply_to: Option<i32>) {
+    fn words(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
         let room = visit.room;
         let replied = reply_to.and_then(|message| self.messages.get(&(room.chat, message)).cloned());
         if let Some(card) = replied {
@@ -109,11 +110,12 @@ impl Desk {
         {
             if let Some((_, focus)) = held.mirror.collecting() {
                 let card = Self::key(id, focus);
-                // Nobody answers what they were never shown; it is shown to them now.
-                if self.refused.contains(&card) && !self.is_known(&card) {
-                    return finished(visit.done);
-                }
-                return self.answer_words(visit, &card, text);
+                // Nobody answers what they were never shown. It is on its way, or shown to them now.
+                return match (self.is_shown_before(&card, message), self.refused.contains(&card)) {
+                    (true, _) => self.answer_words(visit, &card, text),
+                    (false, true) => finished(visit.done),
+                    (false, false) => self.only_say(visit, TOO_EARLY),
+                };
             }
             if held.mirror.is_thinking() {
                 let words = "One moment, the next questions are being made. /cancel ends the planning.";

@@ -51,6 +51,8 @@ pub enum What {
     Words {
         /// What.
         text: String,
+        /// The message it is. Later ones have higher numbers.
+        message: i32,
         /// The message it replies to.
         reply_to: Option<i32>,
     },
@@ -117,7 +119,11 @@ fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
     // In a topic every message replies to the one that began it.
     let reply = message.reply_to_message.as_deref();
     let reply = reply.filter(|reply| message.message_thread_id != Some(reply.message_id));
-    let as_words = What::Words { text: text.to_owned(), reply_to: reply.map(|reply| reply.message_id) };
+    let as_words = What::Words {
+        text: text.to_owned(),
+        message: message.message_id,
+        reply_to: reply.map(|reply| reply.message_id),
+    };
     let Some(command) = text.strip_prefix('/') else { return Some(as_words) };
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let (name, addressee) = name.split_once('@').unwrap_or((name, bot));
