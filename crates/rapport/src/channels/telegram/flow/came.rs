@@ -28,6 +28,14 @@ pub(super) struct Visit {
     pub(super) done: Done,
 }
 
+/// Words that were written while the card they may be for was on its way.
+pub(super) struct Early {
+    card: CardKey,
+    visit: Visit,
+    text: String,
+    message: i32,
+}
+
 impl Desk {
     pub(super) fn came(&mut self, incoming: Incoming, done: Done) {
         let Incoming { id, room, private, sender, what } = self.in_new_chat(incoming);
@@ -110,12 +118,19 @@ impl Desk {
         {
             if let Some((_, focus)) = held.mirror.collecting() {
                 let card = Self::key(id, focus);
-                // Nobody answers what they were never shown. It is on its way, or shown to them now.
-                return match (self.is_shown_before(&card, message), self.refused.contains(&card)) {
-                    (true, _) => self.answer_words(visit, &card, text),
-                    (false, true) => finished(visit.done),
-                    (false, false) => self.only_say(visit, TOO_EARLY),
-                };
+                // Nobody answers what they were never shown.
+                if self.is_shown_before(&card, message) {
+                    return self.answer_words(visit, &card, text);
+                }
+                // It is on its way: when it has arrived, it is known which was first.
+                if self.pending.contains(&card) && !self.is_stopping {
+                    return self.early.push(Early { card, visit, text, message });
+                }
+                // It is shown to them now.
+                if self.refused.contains(&card) {
+                    return finished(visit.done);
+                }
+                return self.only_say(visit, TOO_EARLY);
             }
             if held.mirror.is_thinking() {
                 let words = "One moment, the next questions are being made. /cancel ends the planning.";
@@ -123,6 +138,21 @@ impl Desk {
             }
         }
         self.talk(visit, text);
+    }
+
+    /// A card has arrived, or was not taken: what was written meanwhile is looked at again.
+    pub(super) fn look_at_early(&mut self, card: &CardKey) {
+        for early in self.early.extract_if(.., |early| early.card == *card).collect::<Vec<_>>() {
+            self.words(early.visit, early.text, early.message, None);
+        }
+    }
+
+    /// Nothing is waited for any more.
+    pub(super) fn stop_waiting(&mut self) {
+        self.is_stopping = true;
+        for early in std::mem::take(&mut self.early) {
+            self.only_say(early.visit, TOO_EARLY);
+        }
     }
 
     /// Words as the answer to a question.

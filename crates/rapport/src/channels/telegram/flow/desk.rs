@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use rapport_core::{Aim, By, Created, Entry, Event, QuestionId, Room, Session, SessionId, TurnId, TurnKind};
 
 use super::button::Tag;
+use super::came::Early;
 use super::filing::Filing;
 use super::hands::{Done, Hands};
 use super::incoming::Incoming;
@@ -126,6 +127,8 @@ pub(super) struct Desk {
     pub(super) messages: HashMap<(i64, i32), CardKey>,
     /// Cards on their way,
     pub(super) pending: HashSet<CardKey>,
+    /// what was written meanwhile,
+    pub(super) early: Vec<Early>,
     /// and cards that were not taken. They are sent again when their chat opens, or somebody does something there.
     pub(super) refused: HashSet<CardKey>,
     /// How much is being told of a session.
@@ -141,6 +144,8 @@ pub(super) struct Desk {
     /// When to remind of what.
     pub(super) reminders: BTreeSet<(Timestamp, SessionId, QuestionId, u64)>,
     pub(super) busy: HashMap<SessionId, Busy>,
+    /// Whether the program is about to end.
+    pub(super) is_stopping: bool,
     /// Taps that were answered, so that none is answered twice.
     pub(super) answered: HashSet<String>,
 }
@@ -165,7 +170,10 @@ impl Desk {
                 }
             }
             Happened::Read(session, entries) => self.entries(&session, &entries),
-            Happened::Posted { card, sent } => self.posted(card, sent),
+            Happened::Posted { card, sent } => {
+                self.posted(card.clone(), sent);
+                self.look_at_early(&card);
+            }
             Happened::Prompted { card, message } => {
                 if let Some(held) = self.held.get(&card.session) {
                     self.messages.insert((held.room.chat, message), card.clone());
