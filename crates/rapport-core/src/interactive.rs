@@ -49,6 +49,9 @@ pub struct InteractiveFile {
     /// The plan's file, once it is saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_path: Option<String>,
+    /// Which project it belongs to, where somebody says so. Older relays knew of one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// When it began.
     pub created_at: Timestamp,
     /// When something last happened.
@@ -142,6 +145,7 @@ impl InteractiveFile {
             current_batch_start: batch_start,
             round: u32::try_from(rounds.len()).unwrap_or(u32::MAX).max(1),
             plan_path: session.plan_path().map(str::to_owned),
+            project: None,
             questions: items.iter().map(|item| written(item.question)).collect(),
             answers,
             created_at,

@@ -221,6 +221,10 @@ fn take_over(folder: &Path, store: &dyn Store, template: &Template, owner: Optio
         }
         let person = u64::try_from(room.chat).ok().or(owner);
         let mut created = template(left.task.clone(), Aim::Work);
+        // It goes on where it was begun, when that project is served again.
+        if left.project.as_ref().is_some_and(|project| *project != created.project) {
+            continue;
+        }
         created.conversation = conversation;
         created.room = Some(room);
         if let Some(person) = person {

@@ -34,8 +34,24 @@ impl Source for Api {
     }
 }
 
-/// Removes a webhook that is set, because Telegram gives updates to only one of the two.
-pub async fn remove_webhook(api: &Api, notices: &Notices) -> Result<(), ApiError> {
+/// Removes a webhook that is set, because Telegram gives updates to only one of the two. Where Telegram cannot be reached,
+/// it is tried again: with a webhook left behind, nothing could ever be fetched.
+pub async fn remove_webhook(api: &Api, notices: &Notices, now: Now) -> Result<(), ApiError> {
+    let mut trouble = Trouble::new(notices.clone(), now);
+    loop {
+        match try_to_remove_webhook(api, notices).await {
+            Err(error @ (ApiError::Unreachable(_) | ApiError::TooMany { .. })) => {
+                trouble.wait_out(error).await
+            }
+            removed => {
+                trouble.over();
+                return removed;
+            }
+        }
+    }
+}
+
+async fn try_to_remove_webhook(api: &Api, notices: &Notices) -> Result<(), ApiError> {
     let url = api.get_webhook_info().await?.url;
     if url.is_empty() {
         return Ok(());

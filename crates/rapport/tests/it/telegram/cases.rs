@@ -130,8 +130,8 @@ async fn tc06_the_edit_menu_lists_all_questions() {
         )
     );
     assert_eq!(summary.buttons()[0], ["✅ Confirm & Start", "✏️ Edit Answers"]);
-    let file = stage.filed(ANNA, "the plan", |file| file["state"] == "CONFIRMING");
-    assert_eq!(file["planPath"], path);
+    let file = stage.filed(ANNA, "the plan", |file| file["planPath"] == path);
+    assert_eq!(file["state"], "CONFIRMING");
     assert_eq!(file["completedQA"].as_array().unwrap().len(), 4);
     anna.taps_data("iq:edit");
     let menu = anna.sees("Edit Answers").await;

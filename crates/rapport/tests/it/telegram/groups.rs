@@ -1,7 +1,7 @@
 //! Groups and topics: whoever asked owns the session.
 
 use super::{ANNA, AUTH, Stage};
-use crate::support::telegram::Privacy;
+use crate::support::telegram::{Privacy, State};
 
 /// Only the person who asked may answer or cancel, until they let somebody else.
 #[tokio::test]
@@ -51,4 +51,26 @@ async fn topics_are_apart() {
     crate::support::patience::wait_for("the answer", || read(one).contains("Koa").then_some(()));
     assert!(read(two).contains("add a search") && !read(two).contains("Koa"));
     assert!(stage.file(ANNA).is_none());
+}
+
+/// What `/status` lists alone with the bot may be asked in a group; its buttons work after a restart as well.
+#[tokio::test]
+async fn what_status_lists_can_be_jumped_to_after_a_restart() {
+    let mut stage = Stage::playing(AUTH).await;
+    let group = stage.server.group("Team");
+    let anna = stage.anna();
+    let here = anna.in_group(group, None);
+    here.types("/plan add JWT authentication");
+    here.sees("Q1 of 3").await;
+    anna.types("/status");
+    let list = anna.sees("Waiting for you").await;
+    assert_eq!(stage.stop(), 0);
+    stage.serve();
+    anna.taps_on(&list, "1. Which framework?");
+    anna.sees("I have shown it again in its own chat.").await;
+    let asked = |state: &State| {
+        let cards = state.messages_in(group, None).filter(|card| card.text().contains("Q1 of 3"));
+        (cards.count() == 2).then_some(())
+    };
+    stage.server.wait_for("the card once more", asked).await;
 }

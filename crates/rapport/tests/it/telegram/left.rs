@@ -75,3 +75,33 @@ async fn rounds_and_what_was_interrupted_are_kept() {
     anna.taps("✅ Confirm & Start").await;
     anna.sees("Auth is in place.").await;
 }
+
+/// CHAT-20 with several projects: a plan of one is not taken over by another that the bot serves in between, and its
+/// buttons are there when the first is served again.
+#[tokio::test]
+async fn a_plan_of_another_project_is_left_alone() {
+    let mut stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    let card = anna.sees("Q1 of 3").await;
+    stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
+    assert_eq!(stage.stop(), 0);
+    let other = stage.project.path("other");
+    std::fs::create_dir_all(&other).unwrap();
+    stage.serve_with(&[("PROJECT_DIR", other.to_str().unwrap())]);
+    anna.types("/status");
+    anna.sees("Nothing waits for you").await;
+    anna.taps_on(&card, "Express");
+    assert_eq!(anna.toast().await, "This task is not in the project I serve now.");
+    assert_eq!(stage.stop(), 0);
+    assert_eq!(
+        std::fs::read_dir(other.join(".rapport/sessions")).unwrap().count(),
+        0,
+        "nothing was begun there"
+    );
+    let asked = stage.server.messages(ANNA).into_iter().filter(|message| message.text().contains("Q1 of 3"));
+    assert_eq!(asked.map(|card| card.buttons().is_empty()).collect::<Vec<_>>(), [false]);
+    stage.serve();
+    anna.taps_on(&card, "Express");
+    anna.sees("Q2 of 3").await;
+}

@@ -103,3 +103,18 @@ fn chat_24_an_answered_card_shows_the_answer() {
     let text = card::closed(&mirror, &QuestionId::new("q2")).unwrap();
     assert!(text.words().ends_with("Asked again below."), "{}", text.words());
 }
+
+/// A question is in front of the person since the one before it was answered, however long ago its round was asked: from
+/// then on they are reminded.
+#[test]
+fn a_question_waits_since_it_came_to_the_front() {
+    let mut mirror = mirror(vec![question(1, &["Dark", "Light"]), question(2, &["A"])], 0);
+    let later: Timestamp = "2026-01-24T12:00:00Z".parse().unwrap();
+    let answer = rapport_core::Answer { values: vec!["Dark".into()], text: None };
+    let answered = Event::Answered { question: QuestionId::new("q1"), answer, by: anna() };
+    mirror.apply(&Entry { seq: 2, at: later, facts: vec![answered] });
+    let unrelated = Event::Outlined { goal: "look".into(), description: "dark".into() };
+    mirror.apply(&Entry { seq: 3, at: later + jiff::SignedDuration::from_mins(5), facts: vec![unrelated] });
+    let focus = &mirror.focus()[0];
+    assert_eq!((focus.question.as_str(), focus.since, focus.at), ("q2", 2, later));
+}

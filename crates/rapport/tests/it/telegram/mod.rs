@@ -129,6 +129,14 @@ impl Stage {
             .unwrap_or(-1)
     }
 
+    /// How often it has read from files and the like, as the system counts.
+    pub(crate) fn reads(&self) -> u64 {
+        let id = self.serving.as_ref().unwrap().id();
+        let counts = std::fs::read_to_string(format!("/proc/{id}/io")).unwrap();
+        let reads = counts.lines().find_map(|line| line.strip_prefix("syscr: ")).unwrap();
+        reads.parse().unwrap()
+    }
+
     /// Everything it has printed.
     pub(crate) fn printed(&self) -> String {
         let names = (1..=self.runs).flat_map(|run| [format!("serve-{run}.out"), format!("serve-{run}.err")]);

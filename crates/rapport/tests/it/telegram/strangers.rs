@@ -1,10 +1,11 @@
 //! Who may do what: the bot is closed unless opened, and every tap is answered once.
 
-use rapport_core::Aim;
+use rapport_core::{Aim, Event};
 use serde_json::Value;
 
 use super::{ANNA, AUTH, Stage};
 use crate::support::patience::wait_for;
+use crate::support::scenarios::ONE_QUESTION;
 use crate::support::telegram::State;
 
 /// A stranger is told so, and nothing else.
@@ -31,12 +32,7 @@ async fn pairing_lets_the_first_person_in() {
     let mut stage = Stage::quiet(AUTH).await;
     let nobody = [("TELEGRAM_USER_ID", "")];
     stage.serve_with(&nobody);
-    let code = wait_for("the code", || {
-        let printed = stage.printed();
-        let line = printed.lines().find(|line| line.contains("nobody may use this bot yet"))?;
-        let line: Value = serde_json::from_str(line).ok()?;
-        line["message"].as_str()?.rsplit(' ').next().map(str::to_owned)
-    });
+    let code = code(&stage);
     let anna = stage.anna();
     anna.types("/plan something");
     anna.sees("This bot is private.").await;
@@ -46,6 +42,44 @@ async fn pairing_lets_the_first_person_in() {
     stage.serve_with(&nobody);
     anna.types("/plan add JWT authentication");
     anna.sees("Q1 of 3").await;
+}
+
+/// What an agent asked before anybody was let in reaches the first who is.
+#[tokio::test]
+async fn who_is_let_in_sees_what_waits() {
+    let mut stage = Stage::quiet(ONE_QUESTION).await;
+    let run = stage.project.start(&["paint it"], &[]);
+    let asked = |fact: &Event| matches!(fact, Event::Asked { .. });
+    wait_for("the question", || {
+        stage.sessions().iter().any(|(_, _, facts)| facts.iter().any(asked)).then_some(())
+    });
+    run.kill();
+    stage.serve_with(&[("TELEGRAM_USER_ID", "")]);
+    let code = code(&stage);
+    let before = stage.reads();
+    for stranger in 100..105 {
+        let stranger = stage.server.person(stranger, "Eve");
+        stranger.types("hello?");
+        stranger.sees("This bot is private.").await;
+    }
+    let reads = stage.reads() - before;
+    assert!(reads < 500, "with nobody to show it to, the log was read again and again: {reads} reads");
+    let anna = stage.anna();
+    anna.types(&code);
+    anna.sees("You are in").await;
+    anna.sees("Which colour?").await;
+    anna.taps("Blue").await;
+    anna.sees("Plan Ready").await;
+}
+
+/// The code that the host is shown.
+fn code(stage: &Stage) -> String {
+    wait_for("the code", || {
+        let printed = stage.printed();
+        let line = printed.lines().find(|line| line.contains("nobody may use this bot yet"))?;
+        let line: Value = serde_json::from_str(line).ok()?;
+        line["message"].as_str()?.rsplit(' ').next().map(str::to_owned)
+    })
 }
 
 /// CHAT-22 and taps on old cards: answered politely, and nothing changes.

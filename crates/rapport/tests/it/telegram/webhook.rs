@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{ANNA, AUTH, Stage};
+use crate::support::telegram::Fault;
 
 const SECRET: &str = "only-Telegram_knows-this";
 
@@ -75,6 +76,20 @@ async fn somebody_else_cannot_deliver() {
     anna.types("/plan add JWT authentication");
     anna.sees("Q1 of 3").await;
     assert_eq!(stage.sessions().len(), 1);
+}
+
+/// Switched back to fetching while Telegram stumbles: the webhook is removed all the same, or nothing would ever come.
+#[tokio::test]
+async fn a_webhook_is_removed_though_telegram_stumbles() {
+    let mut stage = Stage::quiet(AUTH).await;
+    let url = format!("http://{}/telegram", free_address());
+    let set = reqwest::Client::new().post(stage.server.method_url("setWebhook"));
+    assert_eq!(set.json(&serde_json::json!({ "url": url })).send().await.unwrap().status(), 200);
+    stage.server.fault_times("getWebhookInfo", 2, Fault::Status(502));
+    stage.serve();
+    let anna = stage.anna();
+    anna.types("/help");
+    anna.sees("/plan").await;
 }
 
 /// An address at which nobody listens.

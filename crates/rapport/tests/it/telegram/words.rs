@@ -1,6 +1,9 @@
 //! What people and models write: too long, too odd, not at all what was expected.
 
+use serde_json::Value;
+
 use super::{ANNA, AUTH, Stage};
+use crate::support::telegram::Fault;
 
 /// CHAT-38, and tasks of every kind: the card is always a card, and the plan is always a file.
 #[tokio::test]
@@ -121,4 +124,54 @@ async fn what_is_no_text_is_no_answer() {
     anna.replies_to(prompt.id, "Hono");
     anna.sees("Q2 of 3").await;
     stage.filed(ANNA, "the answer", |file| file["answers"][0] == "Hono");
+}
+
+/// CHAT-25: a path is an answer like any other; only what can be a command is one.
+#[tokio::test]
+async fn a_path_is_an_answer_and_no_command() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
+    anna.types("/etc/nginx/nginx.conf");
+    anna.sees("Q2 of 3").await;
+    stage.filed(ANNA, "the answer", |file| file["answers"][0] == "/etc/nginx/nginx.conf");
+    anna.taps("← Back").await;
+    anna.sees_last("Q1 of 3").await;
+    anna.types("/data");
+    anna.sees("I do not know /data.").await;
+    anna.taps("✍️ Type your own").await;
+    let prompt = anna.sees("Type your answer").await;
+    anna.replies_to(prompt.id, "/data");
+    stage.filed(ANNA, "the reply", |file| file["answers"][0] == "/data");
+    anna.replies_to(prompt.id, "/status");
+    anna.sees("Waiting for you").await;
+}
+
+/// CHAT-25: words count for a question that was there when they were written, not for one that is still on its way.
+#[tokio::test]
+async fn nobody_answers_what_they_have_not_seen() {
+    let scenario = r##"
+version: 1
+name: words
+batches:
+  - questions:
+      - { question: "Which framework?", options: [{ label: Express, value: express }], allowFreeText: true }
+      - { question: "Which database?", options: [{ label: SQLite, value: sqlite }], allowFreeText: true }
+invocations: [{ result: "Done." }]
+"##;
+    let stage = Stage::playing(scenario).await;
+    let anna = stage.anna();
+    anna.types("/plan a service");
+    anna.sees("Q1 of 2").await;
+    stage.server.fault("sendMessage", Fault::TooManyRequests { retry_after: 2 });
+    anna.types("Koa");
+    stage.filed(ANNA, "the first answer", |file| file["answers"][0] == "Koa");
+    anna.types("with Hono, if you can");
+    anna.sees("You wrote that before you could see this question").await;
+    let file = stage.file(ANNA).unwrap();
+    assert_eq!((&file["answers"][1], &file["currentQuestionIndex"]), (&Value::Null, &Value::from(1)));
+    anna.sees("Q2 of 2").await;
+    anna.types("Postgres");
+    stage.filed(ANNA, "the second answer", |file| file["answers"][1] == "Postgres");
 }

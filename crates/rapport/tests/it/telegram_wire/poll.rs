@@ -171,10 +171,10 @@ async fn a_webhook_that_is_set_is_removed_and_that_is_told() {
     let info =
         |url: &str| json!({ "ok": true, "result": { "url": url, "pending_update_count": 2 } }).to_string();
     fake.will_answer(200, &info(""));
-    remove_webhook(&api, &world.tell).await.unwrap();
+    remove_webhook(&api, &world.tell, now()).await.unwrap();
     assert_eq!(fake.calls().len(), 1);
     fake.will_answer(200, &info("https://old.example/hook"));
-    remove_webhook(&api, &world.tell).await.unwrap();
+    remove_webhook(&api, &world.tell, now()).await.unwrap();
     let calls = fake.calls();
     assert_eq!(calls[1].0, "deleteWebhook");
     // What waits there is still to be had.

@@ -16,6 +16,7 @@ const MOST_QUEUED: usize = 50;
 const NOT_ASKED: &str = "That question is not asked any more.";
 const SOMEBODY_ELSES: &str =
     "This conversation is somebody else's. They can let you in: /allow in reply to a message of yours.";
+const TOO_EARLY: &str = "You wrote that before you could see this question, so it is not taken as its answer. Please answer it now ☝️";
 const TOO_MANY: &str = "Too many pending messages. Please wait for the current ones to complete.";
 
 /// Somebody who does something, where, and who waits to hear that it cannot be lost any more.
@@ -25,6 +26,14 @@ pub(super) struct Visit {
     pub(super) room: Room,
     pub(super) sender: Sender,
     pub(super) done: Done,
+}
+
+/// Words that were written while the card they may be for was on its way.
+pub(super) struct Early {
+    card: CardKey,
+    visit: Visit,
+    text: String,
+    message: i32,
 }
 
 impl Desk {
@@ -71,7 +80,7 @@ impl Desk {
                 let Visit { room, sender, done, .. } = visit;
                 self.press(Tap { room, by: sender.id, query, data, message, seen: keyboard, done });
             }
-            What::Words { text, reply_to } => self.words(visit, text, reply_to),
+            What::Words { text, message, reply_to } => self.words(visit, text, message, reply_to),
             What::Other { kind } => self.other(visit, kind),
         }
     }
@@ -98,7 +107,7 @@ impl Desk {
     }
 
     /// Words: a reply to a card, an answer to a planner's question, or something for the agent.
-    fn words(&mut self, visit: Visit, text: String, reply_to: Option<i32>) {
+    fn words(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
         let room = visit.room;
         let replied = reply_to.and_then(|message| self.messages.get(&(room.chat, message)).cloned());
         if let Some(card) = replied {
@@ -109,11 +118,19 @@ impl Desk {
         {
             if let Some((_, focus)) = held.mirror.collecting() {
                 let card = Self::key(id, focus);
-                // Nobody answers what they were never shown; it is shown to them now.
-                if self.refused.contains(&card) && !self.is_known(&card) {
+                // Nobody answers what they were never shown.
+                if self.is_shown_before(&card, message) {
+                    return self.answer_words(visit, &card, text);
+                }
+                // It is on its way: when it has arrived, it is known which was first.
+                if self.pending.contains(&card) && !self.is_stopping {
+                    return self.early.push(Early { card, visit, text, message });
+                }
+                // It is shown to them now.
+                if self.refused.contains(&card) {
                     return finished(visit.done);
                 }
-                return self.answer_words(visit, &card, text);
+                return self.only_say(visit, TOO_EARLY);
             }
             if held.mirror.is_thinking() {
                 let words = "One moment, the next questions are being made. /cancel ends the planning.";
@@ -121,6 +138,21 @@ impl Desk {
             }
         }
         self.talk(visit, text);
+    }
+
+    /// A card has arrived, or was not taken: what was written meanwhile is looked at again.
+    pub(super) fn look_at_early(&mut self, card: &CardKey) {
+        for early in self.early.extract_if(.., |early| early.card == *card).collect::<Vec<_>>() {
+            self.words(early.visit, early.text, early.message, None);
+        }
+    }
+
+    /// Nothing is waited for any more.
+    pub(super) fn stop_waiting(&mut self) {
+        self.is_stopping = true;
+        for early in std::mem::take(&mut self.early) {
+            self.only_say(early.visit, TOO_EARLY);
+        }
     }
 
     /// Words as the answer to a question.
@@ -215,6 +247,17 @@ impl Desk {
         });
     }
 
+    /// Reads every session: what waited while there was nobody to show it to is theirs now.
+    fn look_at_all(&self) {
+        let hands = self.hands.clone();
+        tokio::spawn(async move {
+            // Where they cannot be listed now, they are at the next start.
+            for id in hands.elsewhere.list().await.unwrap_or_default() {
+                let _ = hands.back.send(Happened::Changed(id));
+            }
+        });
+    }
+
     pub(super) fn paired(
         &mut self,
         user: (u64, String),
@@ -229,6 +272,7 @@ impl Desk {
                 self.owner = self.owner.or(Some(user));
                 let _ = self.notices.send(Notice::LetIn { user, name });
                 self.greet(room, "You are in: this bot is yours now.");
+                self.look_at_all();
             }
             Err(why) => self.hands.say(room, &format!("❌ You could not be let in: {why}")),
         }

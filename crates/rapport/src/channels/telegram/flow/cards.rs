@@ -67,6 +67,13 @@ impl Desk {
         cards.filter(|card| card.is(&key.question, key.since)).any(CardNote::is_known)
     }
 
+    /// Whether a card was in its chat before this message.
+    pub(super) fn is_shown_before(&self, key: &CardKey, message: i32) -> bool {
+        let cards = self.notes.of(&key.session).into_iter().flat_map(|noted| &noted.cards);
+        let mut shown = cards.filter(|card| card.is(&key.question, key.since)).flat_map(|card| &card.shown);
+        shown.any(|shown| *shown < message)
+    }
+
     /// Whether a card is of a question that is in front of the person.
     pub(super) fn is_in_front(&self, key: &CardKey) -> bool {
         let held = self.held.get(&key.session);

@@ -116,7 +116,7 @@ impl Desk {
                 waiting.push(Waiting {
                     question: item.question.text.clone(),
                     task: session.created().task.clone(),
-                    since: now.duration_since(round.asked_at),
+                    since: now.duration_since(focus.at),
                     data: Button::Jump.data(&tag(&key)),
                 });
             }

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{Aim, By, Created, Entry, Event, QuestionId, Room, SessionId, TurnId, TurnKind};
+use rapport_core::{Aim, By, Created, Entry, Event, QuestionId, Room, Session, SessionId, TurnId, TurnKind};
 
 use super::button::Tag;
+use super::came::Early;
 use super::filing::Filing;
 use super::hands::{Done, Hands};
 use super::incoming::Incoming;
@@ -126,6 +127,8 @@ pub(super) struct Desk {
     pub(super) messages: HashMap<(i64, i32), CardKey>,
     /// Cards on their way,
     pub(super) pending: HashSet<CardKey>,
+    /// what was written meanwhile,
+    pub(super) early: Vec<Early>,
     /// and cards that were not taken. They are sent again when their chat opens, or somebody does something there.
     pub(super) refused: HashSet<CardKey>,
     /// How much is being told of a session.
@@ -141,6 +144,8 @@ pub(super) struct Desk {
     /// When to remind of what.
     pub(super) reminders: BTreeSet<(Timestamp, SessionId, QuestionId, u64)>,
     pub(super) busy: HashMap<SessionId, Busy>,
+    /// Whether the program is about to end.
+    pub(super) is_stopping: bool,
     /// Taps that were answered, so that none is answered twice.
     pub(super) answered: HashSet<String>,
 }
@@ -165,7 +170,10 @@ impl Desk {
                 }
             }
             Happened::Read(session, entries) => self.entries(&session, &entries),
-            Happened::Posted { card, sent } => self.posted(card, sent),
+            Happened::Posted { card, sent } => {
+                self.posted(card.clone(), sent);
+                self.look_at_early(&card);
+            }
             Happened::Prompted { card, message } => {
                 if let Some(held) = self.held.get(&card.session) {
                     self.messages.insert((held.room.chat, message), card.clone());
@@ -211,10 +219,19 @@ impl Desk {
     /// on is not told afterwards; its open questions are.
     fn is_news(&mut self, id: &SessionId, entries: &[Entry]) -> bool {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return false };
-        if first.seq > 1 || self.notes.of(id).is_some() {
+        // It is read from its beginning, and looked at then.
+        if first.seq > 1 {
             return true;
         }
-        if rapport_core::Session::replay(entries).is_none_or(|session| session.is_over()) {
+        let Some(session) = Session::replay(entries) else { return false };
+        // There may be nobody yet to show it to.
+        if self.place(session.created()).is_none() {
+            return false;
+        }
+        if self.notes.of(id).is_some() {
+            return true;
+        }
+        if session.is_over() {
             return false;
         }
         self.notes.told(id, if entries.len() == 1 { 0 } else { last.seq });

@@ -38,7 +38,9 @@ impl Desk {
         let session = held.mirror.session();
         let file =
             InteractiveFile::of(session).filter(|file| !session.is_over() && !file.questions.is_empty());
-        let file = file.map(|file| InteractiveFile { chat_id: held.room.chat, ..file });
+        // Chats are the same for every project that is served; the file says whose plan it is.
+        let project = Some(session.created().project.clone());
+        let file = file.map(|file| InteractiveFile { chat_id: held.room.chat, project, ..file });
         match file.map(|file| serde_json::to_vec_pretty(&file)) {
             Some(Ok(bytes)) => self.filing.replace(path, bytes),
             Some(Err(_)) => {}

@@ -6,6 +6,11 @@ use frankenstein::types::{
 use frankenstein::updates::{Update, UpdateContent};
 use rapport_core::Room;
 
+use super::commands::COMMANDS;
+
+/// How many letters a command may have.
+const LONGEST_COMMAND: usize = 32;
+
 /// Something somebody did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incoming {
@@ -46,6 +51,8 @@ pub enum What {
     Words {
         /// What.
         text: String,
+        /// The message it is. Later ones have higher numbers.
+        message: i32,
         /// The message it replies to.
         reply_to: Option<i32>,
     },
@@ -112,14 +119,33 @@ fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
     // In a topic every message replies to the one that began it.
     let reply = message.reply_to_message.as_deref();
     let reply = reply.filter(|reply| message.message_thread_id != Some(reply.message_id));
-    let Some(command) = text.strip_prefix('/') else {
-        return Some(What::Words { text: text.to_owned(), reply_to: reply.map(|reply| reply.message_id) });
+    let as_words = What::Words {
+        text: text.to_owned(),
+        message: message.message_id,
+        reply_to: reply.map(|reply| reply.message_id),
     };
+    let Some(command) = text.strip_prefix('/') else { return Some(as_words) };
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let (name, addressee) = name.split_once('@').unwrap_or((name, bot));
+    let is_known = COMMANDS.iter().any(|(known, _)| name.eq_ignore_ascii_case(known));
+    // A path is an answer, and so is whatever replies to us and is no command of ours.
+    if !is_known && (!can_be_command(name) || reply.is_some_and(|reply| is_from(reply, bot))) {
+        return Some(as_words);
+    }
     let about = reply.and_then(|reply| reply.from.as_deref()).filter(|user| !user.is_bot).map(sender);
     let command = What::Command { name: name.to_lowercase(), rest: rest.trim().to_owned(), about };
     addressee.eq_ignore_ascii_case(bot).then_some(command)
+}
+
+/// Whether Telegram takes this for a command.
+fn can_be_command(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (1..=LONGEST_COMMAND).contains(&name.len()) && name.chars().all(is_letter)
+}
+
+fn is_from(message: &Message, bot: &str) -> bool {
+    let name = message.from.as_deref().and_then(|user| user.username.as_deref());
+    name.is_some_and(|name| name.eq_ignore_ascii_case(bot))
 }
 
 fn pressed(update: u32, query: &CallbackQuery) -> Option<Incoming> {

@@ -2,6 +2,7 @@
 //!
 //! Everything here follows from the log alone, so a process that starts later comes to the same.
 
+use jiff::Timestamp;
 use rapport_core::{
     Aim, Asker, Clarifier, Entry, Event, PhaseView, Purpose, QuestionId, RoundId, RoundLook, Session,
 };
@@ -20,8 +21,10 @@ pub struct Focus {
     pub round: RoundId,
     /// Which one.
     pub question: QuestionId,
-    /// Since which entry of the log.
+    /// Since which entry of the log,
     pub since: u64,
+    /// and since when.
+    pub at: Timestamp,
 }
 
 /// What an entry was for the mirror.
@@ -39,7 +42,7 @@ impl Mirror {
     /// A session from the first entry of its log.
     pub fn open(first: &Entry) -> Option<Self> {
         let mut mirror = Self { session: Session::open(first)?, focus: Vec::new() };
-        mirror.refocus(first.seq);
+        mirror.refocus(first);
         Some(mirror)
     }
 
@@ -54,7 +57,7 @@ impl Mirror {
         self.session.apply_entry(entry);
         let asked_again = |focus: &Focus| entry.facts.iter().any(|fact| reopens(fact, focus));
         self.focus.retain(|focus| !asked_again(focus));
-        self.refocus(entry.seq);
+        self.refocus(entry);
         Step::Next
     }
 
@@ -113,7 +116,7 @@ impl Mirror {
         self.is_planned() && clarifying && self.focus.is_empty() && !self.session.has_turn()
     }
 
-    fn refocus(&mut self, seq: u64) {
+    fn refocus(&mut self, entry: &Entry) {
         let before = std::mem::take(&mut self.focus);
         let is_saved = self.session.plan_path().is_some();
         let changing = self.session.rounds().any(|round| round.is_open() && !confirms(&round));
@@ -122,7 +125,7 @@ impl Mirror {
             let open = round.items.iter().find(|item| item.given.is_none())?;
             let (round, question) = (round.id, open.question.id.clone());
             let known = before.iter().find(|focus| focus.round == round && focus.question == question);
-            Some(known.cloned().unwrap_or(Focus { round, question, since: seq }))
+            Some(known.cloned().unwrap_or(Focus { round, question, since: entry.seq, at: entry.at }))
         });
         self.focus = if self.session.is_over() { Vec::new() } else { now.collect() };
     }

@@ -175,9 +175,13 @@ async fn serve(
             Some(session) = streams.changes.recv() => desk.take(Happened::Changed(session)),
             ended = &mut receiving, if closing.is_none() => {
                 outcome = ended.unwrap_or_else(|error| Err(RunError::Sessions(error.to_string())));
+                desk.stop_waiting();
                 closing = Some(close(&intake));
             }
-            _ = stop.wait_for(|stop| *stop), if closing.is_none() => closing = Some(close(&intake)),
+            _ = stop.wait_for(|stop| *stop), if closing.is_none() => {
+                desk.stop_waiting();
+                closing = Some(close(&intake));
+            }
             () = closed(&mut closing), if closing.is_some() => break,
             _ = ticks.tick() => desk.tick(),
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => desk.remind_now(),
@@ -226,10 +230,10 @@ async fn receive(
         return Ok(webhook.run(&api, intake, notices, now, stop).await?);
     }
     let removed = tokio::select! {
-        removed = poll::remove_webhook(&api, &notices) => removed,
+        removed = poll::remove_webhook(&api, &notices, now.clone()) => removed,
         _ = stop.wait_for(|stop| *stop) => return Ok(()),
     };
-    // Telegram may be unreachable just now; fetching waits that out, and says what is wrong.
+    // Whatever else is wrong, fetching says so.
     if let Err(error @ ApiError::Unauthorized(_)) = removed {
         return Err(error.into());
     }

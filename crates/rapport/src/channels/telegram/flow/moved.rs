@@ -53,7 +53,8 @@ impl Desk {
             return incoming;
         }
         let what = match incoming.what {
-            What::Words { text, .. } => What::Words { text, reply_to: None },
+            // Whatever is shown there came later.
+            What::Words { text, .. } => What::Words { text, message: 0, reply_to: None },
             What::Press { query, data, keyboard, .. } => What::Press { query, data, message: None, keyboard },
             what @ (What::Command { .. } | What::Other { .. }) => what,
         };

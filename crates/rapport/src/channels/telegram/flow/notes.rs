@@ -200,6 +200,14 @@ impl Notes {
         self.answers.get(&(chat, tag.to_string())).map(Option::as_deref)
     }
 
+    /// Whether a card of a session that is not over has this tag.
+    pub(super) fn is_open(&self, tag: &Tag) -> bool {
+        let cards =
+            self.sessions.iter().flat_map(|(id, noted)| noted.cards.iter().map(move |card| (id, card)));
+        let mut open = cards.filter(|(_, card)| !card.closed);
+        open.any(|(id, card)| Tag::of(id, &card.question, card.since) == *tag)
+    }
+
     /// Somebody may answer for somebody else in a room, or no longer.
     pub(super) fn guest(&mut self, room: Room, owner: u64, guest: u64, may: Guest) {
         self.note(Line::Guest { room, owner, guest, may: may == Guest::May });

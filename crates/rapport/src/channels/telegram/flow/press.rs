@@ -14,6 +14,7 @@ use super::hands::{Deed, Done, prompt};
 use crate::channels::telegram::outgoing::Outgoing;
 
 const EXPIRED: &str = "Session expired. Use /plan to start again.";
+const ELSEWHERE: &str = "This task is not in the project I serve now.";
 const NOT_ASKED: &str = "This is not asked any more.";
 const NOT_YOURS: &str = "Only whoever asked for this task can do that.";
 const NOT_OURS: &str = "This button belongs to something else; I cannot do anything with it.";
@@ -56,6 +57,9 @@ impl Desk {
     pub(super) fn press(&mut self, tap: Tap) {
         let Some(press) = button::read(&tap.data) else { return self.only_toast(tap, NOT_OURS) };
         let Some(key) = self.pressed(tap.room, &press) else {
+            if press.tag.as_ref().is_some_and(|tag| self.notes.is_open(tag)) {
+                return self.only_toast(tap, ELSEWHERE);
+            }
             let words = self.about_old(tap.room, &press);
             return self.too_late(tap, &words);
         };
@@ -95,7 +99,10 @@ impl Desk {
     /// Which card it was. Without a tag it is the one in hand in this room, if the numbers fit.
     fn pressed(&self, room: Room, press: &Press) -> Option<CardKey> {
         if let Some(tag) = &press.tag {
-            return self.tags.get(&(room.chat, tag.clone())).cloned();
+            let here = self.tags.get(&(room.chat, tag.clone()));
+            // Alone with the bot somebody sees what waits for them in all chats.
+            let anywhere = || self.tags.iter().find(|((_, known), _)| known == tag).map(|(_, key)| key);
+            return here.or_else(|| anywhere().filter(|_| room.chat > 0)).cloned();
         }
         let (id, held) = self.planning(room)?;
         match press.button {

@@ -15,13 +15,12 @@ impl Desk {
         if self.remind.is_zero() || card.is_none_or(|card| card.reminded) {
             return;
         }
-        let asked = held
-            .mirror
-            .session()
-            .rounds()
-            .find(|round| round.items.iter().any(|item| item.question.id == key.question));
-        let Some(asked_at) = asked.map(|round| round.asked_at) else { return };
-        if let Ok(due) = asked_at.checked_add(self.remind) {
+        // Its round may have been asked long before: it came to the front when the one before it was answered.
+        let Some(focus) = held.mirror.focus().iter().find(|focus| Self::key(&key.session, focus) == *key)
+        else {
+            return;
+        };
+        if let Ok(due) = focus.at.checked_add(self.remind) {
             self.reminders.insert((due, key.session.clone(), key.question.clone(), key.since));
         }
     }

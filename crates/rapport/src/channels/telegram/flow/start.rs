@@ -48,6 +48,7 @@ pub(super) fn desk(
         tags: HashMap::new(),
         messages: HashMap::new(),
         pending: HashSet::new(),
+        early: Vec::new(),
         refused: HashSet::new(),
         closing: HashSet::new(),
         telling: HashMap::new(),
@@ -56,6 +57,7 @@ pub(super) fn desk(
         requests: HashSet::new(),
         reminders: BTreeSet::new(),
         busy: HashMap::new(),
+        is_stopping: false,
         answered: HashSet::new(),
     };
     Ok((desk, parts.changes))
