@@ -15,3 +15,4 @@ pub(crate) mod scenarios;
 pub(crate) mod serving;
 pub(crate) mod stage;
 pub(crate) mod telegram;
+pub(crate) mod web;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{ANNA, AUTH, Stage};
 use crate::support::telegram::Fault;
+use crate::support::web;
 
 const SECRET: &str = "only-Telegram_knows-this";
 
@@ -68,7 +69,7 @@ async fn somebody_else_cannot_deliver() {
     });
     let update = serde_json::json!({ "update_id": 999_999, "message": message });
     for secret in ["", "guessed"] {
-        let request = reqwest::Client::new().post(&url).json(&update);
+        let request = web::client().post(&url).json(&update);
         let request = request.header("X-Telegram-Bot-Api-Secret-Token", secret);
         assert_eq!(request.send().await.unwrap().status(), 401);
     }
@@ -83,7 +84,7 @@ async fn somebody_else_cannot_deliver() {
 async fn a_webhook_is_removed_though_telegram_stumbles() {
     let mut stage = Stage::quiet(AUTH).await;
     let url = format!("http://{}/telegram", free_address());
-    let set = reqwest::Client::new().post(stage.server.method_url("setWebhook"));
+    let set = web::client().post(stage.server.method_url("setWebhook"));
     assert_eq!(set.json(&serde_json::json!({ "url": url })).send().await.unwrap().status(), 200);
     stage.server.fault_times("getWebhookInfo", 2, Fault::Status(502));
     stage.serve();

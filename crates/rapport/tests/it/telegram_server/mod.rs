@@ -13,6 +13,7 @@ mod webhook;
 use serde_json::{Value, json};
 
 use crate::support::telegram::TelegramServer;
+use crate::support::web;
 
 /// A client that calls methods one by one.
 struct Bot {
@@ -22,10 +23,7 @@ struct Bot {
 
 impl Bot {
     fn of(server: &TelegramServer) -> Self {
-        // Another test may have been first.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { client, base: format!("{}/bot{}", server.url(), server.token()) }
+        Self { client: web::client(), base: format!("{}/bot{}", server.url(), server.token()) }
     }
 
     fn post(&self, method: &str) -> reqwest::RequestBuilder {

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::fake::{Fake, client, nobody};
 use super::intake::{World, now, raw};
+use crate::support::web;
 
 /// A webhook that runs, and what stops it.
 struct Running {
@@ -31,7 +32,7 @@ async fn start(world: &World) -> (Running, Fake) {
 }
 
 async fn post(url: &str, secret: Option<&str>, body: Vec<u8>) -> u16 {
-    let mut request = reqwest::Client::new().post(url).body(body);
+    let mut request = web::client().post(url).body(body);
     if let Some(secret) = secret {
         request = request.header(SECRET_HEADER, secret);
     }

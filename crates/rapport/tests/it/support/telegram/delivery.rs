@@ -10,6 +10,7 @@ use super::methods::{self, Result};
 use super::refusal::Refusal;
 use super::request::Parameters;
 use super::state::{State, now};
+use crate::support::web;
 
 /// The longest poll.
 const LONGEST: i64 = 50;
@@ -64,9 +65,7 @@ fn check_webhook(state: &State, why: &str) -> Result<()> {
 
 /// Sends updates to the webhook while there is one, again and again until they are taken.
 pub(super) async fn deliver(shared: Arc<Shared>) {
-    // Whoever installed one before is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder().timeout(WEBHOOK_PATIENCE).no_proxy().build().unwrap();
+    let client = web::client();
     let mut changed = shared.changed.subscribe();
     loop {
         let next = shared.look(|state| state.webhook.clone().zip(state.updates.first()));
@@ -76,7 +75,7 @@ pub(super) async fn deliver(shared: Arc<Shared>) {
             }
             continue;
         };
-        let mut request = client.post(&webhook.url).json(&update);
+        let mut request = client.post(&webhook.url).timeout(WEBHOOK_PATIENCE).json(&update);
         if !webhook.secret.is_empty() {
             request = request.header("X-Telegram-Bot-Api-Secret-Token", &webhook.secret);
         }
