@@ -16,6 +16,7 @@ mod support {
     pub(crate) mod rounds_api;
     pub(crate) mod serving;
     pub(crate) mod telegram;
+    pub(crate) mod web;
 }
 
 use std::fs::{File, OpenOptions};

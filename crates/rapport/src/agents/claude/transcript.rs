@@ -5,7 +5,7 @@
 
 mod fork;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -133,9 +133,11 @@ impl Transcript {
             let result = ToolResult { line, is_error: block.is_error.0 };
             self.results.insert(block.tool_use_id.to_string(), result);
         }
-        for text in message.texts() {
-            self.told.extend(parts(text).map(|part| (line, part.to_owned())));
-        }
+        // What was told in two pieces was told as a whole. Nothing is told twice in one message.
+        let whole: String = message.texts().take(2).collect();
+        let told: BTreeSet<_> = message.texts().chain([whole.as_str()]).flat_map(parts).collect();
+        self.told
+            .extend(told.into_iter().filter(|part| !part.is_empty()).map(|part| (line, part.to_owned())));
     }
 }
 

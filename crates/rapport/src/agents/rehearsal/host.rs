@@ -166,13 +166,12 @@ fn hooks(list: &Value) -> Vec<Hook> {
         .collect()
 }
 
-/// A message's text: a string, or blocks of which the text counts.
-/// What a message says, without the piece that only ends it.
+/// What a message says: a text, or several in a row; without the piece that only ends it.
 pub(super) fn message_text(content: &Value) -> String {
     if let Some(text) = content.as_str() {
         return text.to_owned();
     }
     let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
     let texts = blocks.iter().filter_map(|block| block["text"].as_str());
-    texts.filter(|text| *text != END_OF_MESSAGE).collect::<Vec<_>>().join("\n")
+    texts.filter(|text| *text != END_OF_MESSAGE).collect()
 }

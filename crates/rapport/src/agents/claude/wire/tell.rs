@@ -19,7 +19,7 @@ pub fn initialize() -> String {
     request("initialize", json!({"subtype": "initialize", "hooks": {"PreToolUse": [hook]}}))
 }
 
-/// What follows words that the CLI would take for more than words.
+/// What follows words that the CLI would take for more than words to their very end.
 pub const END_OF_MESSAGE: &str = "(End of the message.)";
 
 /// Something for the model to read.
@@ -37,12 +37,19 @@ pub fn named_message(text: &str, name: &str) -> String {
 
 /// A message that is nothing but words. The CLI runs a message that begins with the name of a command, such as `/clear`,
 /// and reads every file that is mentioned as `@path` into it, without asking anybody, wherever the file is. It looks for
-/// both in the last piece of a message only.
+/// both in the last piece of a message only. That is its own last line where that is nothing but words, so that nothing is
+/// said that is not in the message.
 fn as_words(text: &str) -> Value {
-    if !text.contains('@') && !text.trim_start().starts_with('/') {
+    if is_words(text) {
         return text.into();
     }
-    json!([{"type": "text", "text": text}, {"type": "text", "text": END_OF_MESSAGE}])
+    let own = text.trim_end().rfind('\n').map(|at| text.split_at(at + 1));
+    let (first, last) = own.filter(|(_, last)| is_words(last)).unwrap_or((text, END_OF_MESSAGE));
+    json!([{"type": "text", "text": first}, {"type": "text", "text": last}])
+}
+
+fn is_words(text: &str) -> bool {
+    !text.contains('@') && !text.trim_start().starts_with('/')
 }
 
 /// Stop what you are doing.
@@ -172,4 +179,26 @@ fn respond<T: Serialize>(request_id: &str, response: &T) -> String {
     let response = Success { subtype: "success", request_id, response };
     // Nothing in these can fail to be written.
     serde_json::to_string(&Line { r#type: "control_response", response }).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_that_is_not_in_the_message_where_that_can_be() {
+        let pieces = |first: &str, last: &str| json!([{"type": "text", "text": first}, {"type": "text", "text": last}]);
+        for (text, expected) in [
+            ("Add a login.", json!("Add a login.")),
+            ("a/b\nc", json!("a/b\nc")),
+            ("Read @a.md.\n```\n", pieces("Read @a.md.\n", "```\n")),
+            ("/clear\nis a command", pieces("/clear\n", "is a command")),
+            ("Read @a.md.", pieces("Read @a.md.", END_OF_MESSAGE)),
+            ("First\n\n@a.md\n\n", pieces("First\n\n@a.md\n\n", END_OF_MESSAGE)),
+            (" /init", pieces(" /init", END_OF_MESSAGE)),
+            ("@a\n/init", pieces("@a\n/init", END_OF_MESSAGE)),
+        ] {
+            assert_eq!(as_words(text), expected, "{text:?}");
+        }
+    }
 }
