@@ -187,8 +187,16 @@ async fn serve(
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => desk.remind_now(),
         }
     }
-    let _ = tokio::time::timeout(LAST_WORDS, desk.hands.outbox.flush()).await;
-    // What was sent just now is noted as well.
+    let last_words = async {
+        desk.hands.outbox.flush().await;
+        // A card that was sent just now is noted as well, or it would be sent again, and words for it not be taken.
+        while !desk.pending.is_empty()
+            && let Some(happened) = streams.happened.recv().await
+        {
+            desk.take(happened);
+        }
+    };
+    let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
     while let Ok(happened) = streams.happened.try_recv() {
         desk.take(happened);
     }
