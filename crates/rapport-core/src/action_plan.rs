@@ -152,6 +152,19 @@ pub struct Replacement {
     pub line: usize,
 }
 
+impl ActionPlan {
+    /// What can be said of a text that is no plan: what it is called.
+    pub fn unread(text: &str) -> Self {
+        let title = first_heading(text).unwrap_or("A plan that cannot be read").to_owned();
+        Self { title, ..Self::default() }
+    }
+}
+
+/// What a text is called, even one that is no plan.
+pub fn first_heading(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim)
+}
+
 impl Deed {
     /// The action's name, as it is in a plan.
     pub fn name(&self) -> &'static str {

@@ -11,6 +11,10 @@ use crate::aim::{Aim, Asking};
 use crate::answer::{Answer, By};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 use crate::question::Question;
+use crate::report::Overall;
+use crate::turn::{
+    ActionEnd, Chosen, FoundTurn, Interrupted, LaterChanges, TurnOrigin, UndoProblem, UndoneFiles,
+};
 
 /// The format this program writes. What is newer is refused, not mangled.
 pub const FORMAT: u32 = 1;
@@ -76,6 +80,16 @@ pub enum Event {
         /// Whether the agent may ask.
         #[serde(default)]
         asking: Asking,
+        /// Where the turn comes from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<TurnOrigin>,
+    },
+    /// Somebody wants something else planned than what is being planned.
+    DraftLeft {
+        /// The turn's directory. The turn has no plan again.
+        folder: String,
+        /// Who.
+        by: By,
     },
     /// The plan of actions is in its turn's directory.
     Filed {
@@ -90,6 +104,151 @@ pub enum Event {
         folder: String,
         /// A check sum for each of its files.
         files: BTreeMap<String, String>,
+        /// Who accepted the files as they are, where they had been changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<By>,
+    },
+    /// A turn's directory was found that no other fact tells of: an older program made it, or a person. Nobody said what is
+    /// in it.
+    TurnFound(FoundTurn),
+    /// A turn's directory is gone before the turn was complete.
+    TurnGone {
+        /// The directory.
+        folder: String,
+    },
+    /// Somebody looks at the plan of a turn. It is checked against the project as it is now.
+    ReviewStarted {
+        /// The turn's directory.
+        folder: String,
+        /// Who.
+        by: By,
+    },
+    /// Whether the plan of a turn can be carried out in the project as it is now.
+    PlanChecked {
+        /// The turn's directory.
+        folder: String,
+        /// Which state of the plan.
+        revision: u32,
+        /// Why it cannot; nothing where it can.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        problems: Vec<String>,
+    },
+    /// The plan's file says something else than the plan. It counts once somebody accepts it.
+    PlanDiffers {
+        /// The turn's directory.
+        folder: String,
+        /// What the file says.
+        text: String,
+    },
+    /// Somebody accepted the plan as its file has it.
+    PlanAccepted {
+        /// The turn's directory.
+        folder: String,
+        /// Who.
+        by: By,
+    },
+    /// Somebody wants the plan's file to say again what was planned.
+    PlanRestored {
+        /// The turn's directory.
+        folder: String,
+        /// Who.
+        by: By,
+    },
+    /// Somebody approved a plan, wholly or in part.
+    Approved {
+        /// The turn's directory.
+        folder: String,
+        /// The batch that carries it out.
+        batch: String,
+        /// Which state of the plan.
+        revision: u32,
+        /// What of it.
+        chosen: Chosen,
+        /// Who.
+        by: By,
+    },
+    /// Somebody wants nothing of a plan done.
+    Skipped {
+        /// The turn's directory.
+        folder: String,
+        /// What they said instead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// Who.
+        by: By,
+    },
+    /// An action of a batch asks a person something. The question is asked in the same entry.
+    ActionAsked {
+        /// Which batch.
+        batch: String,
+        /// The action's place in the plan, from 0.
+        action: usize,
+        /// What it asks.
+        question: QuestionId,
+    },
+    /// An action of a batch came to its end.
+    ActionEnded {
+        /// Which batch.
+        batch: String,
+        /// Which action, and how it ended.
+        #[serde(flatten)]
+        end: ActionEnd,
+    },
+    /// A batch does nothing for now. A person says how it goes on.
+    BatchPaused {
+        /// Which one.
+        batch: String,
+        /// Why, in words for a person.
+        reason: String,
+        /// The action that was interrupted and may have run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unsure: Option<usize>,
+    },
+    /// Somebody wants a batch to go on.
+    BatchResumed {
+        /// Which one.
+        batch: String,
+        /// What is done about a command that was interrupted.
+        #[serde(default)]
+        interrupted: Interrupted,
+        /// Who.
+        by: By,
+    },
+    /// Nothing more is to be done in a batch.
+    BatchEnded {
+        /// Which one.
+        batch: String,
+        /// What became of the plan in all.
+        status: Overall,
+        /// The report.
+        report: String,
+        /// Whether it did something to files.
+        #[serde(default)]
+        has_changes: bool,
+    },
+    /// Somebody wants a batch undone.
+    UndoStarted {
+        /// Which one.
+        batch: String,
+        /// What is done about files that were changed since.
+        #[serde(default)]
+        later: LaterChanges,
+        /// Who.
+        by: By,
+    },
+    /// A batch was not undone.
+    UndoRefused {
+        /// Which one.
+        batch: String,
+        /// Why.
+        problem: UndoProblem,
+    },
+    /// A batch was undone.
+    Undone {
+        /// Which one.
+        batch: String,
+        /// What that came to.
+        files: UndoneFiles,
     },
     /// Somebody said something to the agent. It is told when its turn comes.
     Heard {

@@ -10,6 +10,10 @@ use crate::batch::Batch;
 use crate::event::{Changes, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::question::{Choice, Reply};
+use crate::report::Overall;
+use crate::turn::{
+    ActionEnd, Chosen, FoundTurns, Interrupted, LaterChanges, TurnOrigin, UndoProblem, UndoneFiles,
+};
 
 /// Something that came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,23 +86,68 @@ pub enum Act {
         conversation: ConversationId,
         /// Whether the agent may ask.
         asking: Asking,
+        /// Where the turn comes from.
+        #[serde(default)]
+        origin: Option<TurnOrigin>,
     },
-    /// Ask something in the session's name, where no agent does.
-    Ask {
-        /// What.
-        question: Draft,
-    },
-    /// No longer ask what was asked in the session's name.
-    Withdraw {
-        /// Which question.
-        question: QuestionId,
-    },
-    /// Note that a turn's directory is complete.
-    Seal {
-        /// The directory.
+    /// Have something else planned than what is being planned.
+    LeaveDraft,
+    /// Look at the plan of a turn: have it checked against the project as it is now.
+    Review {
+        /// The turn's directory.
         folder: String,
-        /// A check sum for each of its files.
-        files: BTreeMap<String, String>,
+    },
+    /// Have the plan of a turn carried out, as far as it is chosen.
+    Approve {
+        /// The turn's directory.
+        folder: String,
+        /// Which state of the plan was seen.
+        revision: u32,
+        /// What of it.
+        chosen: Chosen,
+    },
+    /// Have nothing of a plan done.
+    Skip {
+        /// The turn's directory.
+        folder: String,
+        /// What to tell the agent instead.
+        #[serde(default)]
+        message: Option<String>,
+    },
+    /// Take the plan as its file has it, where that was changed.
+    AcceptPlan {
+        /// The turn's directory.
+        folder: String,
+        /// What was seen in the file.
+        text: String,
+    },
+    /// Have the plan's file say again what was planned.
+    RestorePlan {
+        /// The turn's directory.
+        folder: String,
+    },
+    /// Stop the batch that runs; it can go on later.
+    Pause,
+    /// Let a batch go on that pauses.
+    GoOn {
+        /// Which one.
+        batch: String,
+        /// What is done about a command that was interrupted.
+        #[serde(default)]
+        interrupted: Interrupted,
+    },
+    /// Take back what a batch did to files.
+    Undo {
+        /// Which one.
+        batch: String,
+        /// What is done about files that were changed since.
+        #[serde(default)]
+        later: LaterChanges,
+    },
+    /// Accept the files of complete turns as they are, although they were changed.
+    AcceptChanges {
+        /// For each turn's directory, a check sum for each of its files; none where it is gone.
+        turns: BTreeMap<String, BTreeMap<String, String>>,
     },
 }
 
@@ -270,6 +319,83 @@ pub enum World {
         turn: TurnId,
         /// Where it is, from the session's directory.
         path: String,
+    },
+    /// A session has just been read from its log, and this is there of its turns. Whatever ran then runs no more.
+    Found(FoundTurns),
+    /// The plan of a turn was looked at.
+    PlanChecked {
+        /// The turn's directory.
+        folder: String,
+        /// Which state of the plan.
+        revision: u32,
+        /// Why it cannot be carried out.
+        problems: Vec<String>,
+        /// What its file says, where that is something else.
+        differs: Option<String>,
+    },
+    /// A batch cannot begin, because its plan cannot be carried out in the project as it is now. Nothing was done.
+    BatchInvalid {
+        /// Which one.
+        batch: String,
+        /// Why.
+        problems: Vec<String>,
+    },
+    /// A batch cannot begin, because its plan's file says something else. Nothing was done.
+    BatchDiffers {
+        /// Which one.
+        batch: String,
+        /// What the file says.
+        text: String,
+    },
+    /// An action of the running batch asks a person something.
+    ActionAsks {
+        /// Which batch.
+        batch: String,
+        /// The action's place in the plan, from 0.
+        action: usize,
+        /// What it asks.
+        message: String,
+    },
+    /// An action of the running batch came to its end.
+    ActionEnded {
+        /// Which batch.
+        batch: String,
+        /// Which action, and how.
+        end: ActionEnd,
+    },
+    /// The running batch stopped before its end.
+    BatchPaused {
+        /// Which one.
+        batch: String,
+        /// Why, in words for a person.
+        reason: String,
+        /// The action that was interrupted and may have run.
+        unsure: Option<usize>,
+    },
+    /// Nothing more is to be done in the running batch.
+    BatchEnded {
+        /// Which one.
+        batch: String,
+        /// What became of the plan in all.
+        status: Overall,
+        /// The report.
+        report: String,
+        /// Whether it did something to files.
+        has_changes: bool,
+    },
+    /// The report of a turn is in its file, and what it remembers is remembered.
+    ReportFiled {
+        /// The turn's directory.
+        folder: String,
+        /// A check sum for each of its files.
+        files: BTreeMap<String, String>,
+    },
+    /// A batch was undone, or not.
+    Undone {
+        /// Which one.
+        batch: String,
+        /// What that came to.
+        outcome: Result<UndoneFiles, UndoProblem>,
     },
     /// Something wanted could not be made true.
     Failed {

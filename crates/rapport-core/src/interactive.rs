@@ -209,7 +209,9 @@ fn state(phase: PhaseView) -> InteractiveState {
     match phase {
         PhaseView::Clarifying => InteractiveState::Collecting,
         PhaseView::Confirming => InteractiveState::Confirming,
-        PhaseView::Working | PhaseView::Reporting | PhaseView::Resting => InteractiveState::Executing,
+        PhaseView::Working | PhaseView::Reporting | PhaseView::Reviewing | PhaseView::Resting => {
+            InteractiveState::Executing
+        }
         PhaseView::Ended => InteractiveState::Done,
     }
 }

@@ -6,6 +6,7 @@
 pub mod check;
 pub mod context;
 pub mod report;
+pub mod review;
 pub mod slug;
 
 mod action_plan;
@@ -24,11 +25,12 @@ mod prompt;
 mod question;
 mod refusal;
 mod session;
+mod turn;
 mod view;
 mod want;
 
 pub use action_plan::{
-    Action, ActionPlan, Change, Deed, Fenced, PlanError, Replacement, Resource, Sign, fenced,
+    Action, ActionPlan, Change, Deed, Fenced, PlanError, Replacement, Resource, Sign, fenced, first_heading,
 };
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
@@ -52,7 +54,12 @@ pub use prompt::progress::plan_prompt;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use refusal::Refusal;
 pub use session::{ItemLook, MAX_TASK, RoundLook, Session};
-pub use view::{
-    AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, Rounds, Status, View,
+pub use turn::{
+    ActionEnd, ActionResult, Chosen, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, Interrupted,
+    LaterChanges, TurnOrigin, TurnPlan, TurnStage, UndoProblem, UndoState, UndoneFiles,
 };
-pub use want::{CallReply, Order, Told, Want};
+pub use view::{
+    AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, ReviewView, Rounds,
+    Status, View,
+};
+pub use want::{ActionReply, BatchOrder, CallReply, Order, Told, Want};

@@ -5,6 +5,7 @@ mod markdown;
 mod read;
 
 use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::action_plan::{Action, ActionPlan, Change, Deed, Resource};
 pub use read::Applied;
@@ -35,7 +36,8 @@ pub struct Report {
 }
 
 /// What became of a plan in all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Overall {
     /// Everything was approved, and everything worked.
     Completed,

@@ -7,11 +7,12 @@
 
 mod agent;
 mod apply;
+mod chat;
 mod looks;
 mod people;
 mod planner;
 mod progress;
-mod resting;
+mod turns;
 mod wants;
 mod world;
 
@@ -27,6 +28,7 @@ use crate::input::Input;
 use crate::plan::Plan;
 use crate::question::{Purpose, Question};
 use crate::refusal::Refusal;
+use crate::turn::FileTurn;
 use crate::{prompt, slug};
 
 pub use looks::{ItemLook, RoundLook};
@@ -55,6 +57,8 @@ pub struct Session {
     pub(crate) heard_lately: VecDeque<String>,
     /// Check sums of turns that are complete, by directory and file.
     pub(crate) sealed: BTreeMap<String, BTreeMap<String, String>>,
+    /// Turns in directories, in a session of files.
+    pub(crate) file_turns: Vec<FileTurn>,
     /// What the agent wanted to ask and was told to do without, in order.
     pub(crate) unasked: Vec<String>,
     pub(crate) usage: Usage,
@@ -74,7 +78,24 @@ pub(crate) enum Phase {
     Reporting,
     /// A plan of actions is made; it is being written to its file.
     Filing,
-    /// A turn is over, or none was begun; somebody can begin another.
+    /// Whether a plan of actions can be carried out is being found out.
+    Checking {
+        /// The turn's directory.
+        folder: String,
+        /// Whether the plan's file is to be written again first.
+        restore: bool,
+    },
+    /// What was approved of a plan is being done.
+    Running {
+        /// The batch.
+        batch: String,
+    },
+    /// A turn is over; its report is being written.
+    Concluding {
+        /// The turn's directory.
+        folder: String,
+    },
+    /// Nothing goes on by itself: somebody can begin a turn, or review the plan of one.
     Resting,
     /// It cannot go on by itself.
     Failed { reason: String, was: Box<Phase> },
@@ -96,6 +117,9 @@ impl Phase {
             Phase::Working => "the agent is working",
             Phase::Reporting => "the work is being reported",
             Phase::Filing => "the plan is being written",
+            Phase::Checking { .. } => "the plan is being checked",
+            Phase::Running { .. } => "what was approved is being done",
+            Phase::Concluding { .. } => "the report is being written",
             Phase::Resting => "nothing is going on",
             Phase::Failed { .. } => "the session has failed",
             Phase::Completed => "the session is completed",
@@ -311,6 +335,7 @@ impl Session {
             heard: Vec::new(),
             heard_lately: created.request.iter().cloned().collect(),
             sealed: BTreeMap::new(),
+            file_turns: Vec::new(),
             unasked: Vec::new(),
             usage: Usage::default(),
             changes: None,

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::action_plan::ActionPlan;
 use crate::aim::Aim;
 use crate::answer::By;
 use crate::event::{Asker, Changes, Origin, Room, TurnKind, Usage};
@@ -10,6 +11,7 @@ use crate::id::{QuestionId, RoundId, SessionId};
 use crate::progress::ProgressFile;
 use crate::question::{Choice, Purpose, Question};
 use crate::session::{Item, Phase, Process, Round, Session, State, Turn};
+use crate::turn::{FileTurn, TurnStage};
 
 /// A session as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +56,9 @@ pub struct View {
     /// The plan, once there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,
+    /// The plan of actions that waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewView>,
     /// The agent.
     pub agent: AgentView,
     /// Tokens and money so far.
@@ -125,6 +130,8 @@ pub enum PhaseView {
     Working,
     /// What it changed is being found out.
     Reporting,
+    /// A plan of actions waits for review, or its batch for a decision.
+    Reviewing,
     /// It waits for somebody to go on with it.
     Resting,
     /// It is over, one way or another.
@@ -202,6 +209,30 @@ pub struct PlanView {
     pub saved: bool,
 }
 
+/// A plan of actions that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewView {
+    /// The turn's directory.
+    pub turn: String,
+    /// Which state of the plan: who approves it says so.
+    pub revision: u32,
+    /// What it is called.
+    pub title: String,
+    /// Its actions, in a few words each.
+    pub actions: Vec<String>,
+    /// Whether its file says something else, which nobody accepted yet.
+    pub differs: bool,
+    /// Its batch, where that pauses and somebody has to say how it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<String>,
+    /// Why it pauses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
+    /// The action that was interrupted and may have run, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsure: Option<usize>,
+}
+
 /// The agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentView {
@@ -244,7 +275,7 @@ impl Session {
         View {
             id: id.clone(),
             status: self.status(),
-            phase: phase(&self.phase),
+            phase: self.phase(),
             task: self.created.task.clone(),
             project: self.created.project.clone(),
             aim: self.created.aim.clone(),
@@ -263,6 +294,7 @@ impl Session {
                 path: plan.path.clone(),
                 saved: plan.saved == plan.revision,
             }),
+            review: self.review().map(review),
             agent: self.agent_view(),
             usage: self.usage,
             changes: self.changes.clone(),
@@ -281,7 +313,10 @@ impl Session {
             Phase::Cancelled => Status::Cancelled,
             Phase::Failed { .. } => Status::Failed,
             _ if self.open_rounds().next().is_some() => Status::NeedsInput,
+            Phase::Resting if self.review().is_some() => Status::NeedsInput,
+            Phase::Resting if self.is_undoing() => Status::Running,
             Phase::Resting => Status::Idle,
+            Phase::Running { .. } => Status::Running,
             _ if self.turns.iter().any(|turn| turn.connected) => Status::Running,
             _ => Status::Started,
         }
@@ -352,12 +387,30 @@ fn open_in(round: &Round) -> impl Iterator<Item = OpenQuestion> + '_ {
     round.items.iter().enumerate().filter_map(open)
 }
 
+fn review(turn: &FileTurn) -> ReviewView {
+    let text = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
+    let plan = ActionPlan::parse(text).unwrap_or_else(|_| ActionPlan::unread(text));
+    let batch = turn.batch().filter(|_| turn.stage == TurnStage::Paused);
+    ReviewView {
+        turn: turn.folder.clone(),
+        revision: turn.plan.as_ref().map_or(0, |plan| plan.revision),
+        title: plan.title,
+        actions: plan.actions.iter().map(|action| action.deed.in_brief()).collect(),
+        differs: turn.differs.is_some(),
+        batch: batch.map(|batch| batch.name.clone()),
+        paused: batch.and_then(|batch| batch.paused.clone()),
+        unsure: batch.and_then(|batch| batch.unsure),
+    }
+}
+
 pub(crate) fn phase(phase: &Phase) -> PhaseView {
     match phase {
         Phase::Clarifying => PhaseView::Clarifying,
         Phase::Confirming => PhaseView::Confirming,
-        Phase::Working => PhaseView::Working,
-        Phase::Reporting | Phase::Filing => PhaseView::Reporting,
+        Phase::Working | Phase::Running { .. } => PhaseView::Working,
+        Phase::Reporting | Phase::Filing | Phase::Checking { .. } | Phase::Concluding { .. } => {
+            PhaseView::Reporting
+        }
         Phase::Resting => PhaseView::Resting,
         Phase::Failed { was, .. } => self::phase(was),
         Phase::Completed | Phase::Cancelled => PhaseView::Ended,

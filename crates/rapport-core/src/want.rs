@@ -1,12 +1,14 @@
 //! What should be true of the world now. Wants are states, not commands: making one true twice does no harm.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
+use crate::action_plan::Change;
 use crate::answer::By;
 use crate::batch::Brief;
 use crate::event::TurnKind;
 use crate::id::{CallId, ConversationId, RoundId, TurnId};
 use crate::plan::PlanFile;
+use crate::turn::{Chosen, Interrupted, LaterChanges};
 
 /// Something that should be true.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +47,54 @@ pub enum Want {
         path: String,
         /// What is in it.
         content: String,
+        /// The model that said it.
+        model: Option<String>,
+        /// What that cost, in millionths of a dollar.
+        cost_micros: u64,
+    },
+    /// It is known whether the plan of a turn can be carried out.
+    PlanChecked {
+        /// The turn's directory.
+        folder: String,
+        /// Which state of the plan.
+        revision: u32,
+        /// What it says.
+        plan: String,
+        /// Whether its file is to say so again, whatever it says.
+        restore: bool,
+    },
+    /// This batch runs, and no other.
+    BatchRunning(BatchOrder),
+    /// An action that asked has its answer.
+    ActionReplied {
+        /// Which batch.
+        batch: String,
+        /// The action's place in the plan, from 0.
+        action: usize,
+        /// What was answered.
+        reply: ActionReply,
+    },
+    /// The report of a turn is in its file, and what was approved to be remembered is.
+    ReportFiled {
+        /// The turn's directory.
+        folder: String,
+        /// The report.
+        report: String,
+        /// What is to be remembered, or no longer.
+        memos: Vec<Change>,
+    },
+    /// A batch is undone.
+    Undone {
+        /// Which one.
+        batch: String,
+        /// The directory of its turn.
+        folder: String,
+        /// When it was approved, which tells it from others of its name.
+        approved_at: Timestamp,
+        /// What is done about files that were changed since.
+        later: LaterChanges,
+        /// Whether it changed memos, which stay.
+        has_remembered: bool,
     },
     /// The changes since the baseline of this turn are known.
     Report {
@@ -77,6 +127,34 @@ pub struct Order {
     pub linger: Option<SignedDuration>,
     /// What was answered, and may not have arrived or may be lost.
     pub replies: Vec<(CallId, CallReply)>,
+}
+
+/// What a batch is run with. Where its journal says that it was begun, it goes on from there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchOrder {
+    /// Its name in the session.
+    pub batch: String,
+    /// The directory of its turn.
+    pub folder: String,
+    /// When the turn's directory was made.
+    pub created: Option<Timestamp>,
+    /// The plan.
+    pub plan: String,
+    /// What was approved of it.
+    pub chosen: Chosen,
+    /// When.
+    pub approved_at: Timestamp,
+    /// What is done about a command that was interrupted.
+    pub interrupted: Interrupted,
+}
+
+/// What an action that asked gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ActionReply {
+    /// Somebody's words.
+    Words(String),
+    /// Nobody answers it any more, for this reason.
+    Ended(String),
 }
 
 /// What a waiting call gets.

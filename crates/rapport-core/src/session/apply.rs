@@ -21,18 +21,34 @@ impl Session {
             | Event::Noted { .. }
             | Event::Unknown(_) => {}
             Event::TurnStarted { turn, kind, prompt } => self.start_turn(*turn, *kind, prompt),
-            Event::DraftStarted { turn, folder, conversation, asking } => {
+            Event::DraftStarted { turn, folder, conversation, asking, origin } => {
                 self.start_turn(*turn, TurnKind::Draft, "");
-                self.conversation = conversation.clone();
-                self.with_turn(*turn, |turn| {
-                    turn.folder = Some(folder.clone());
-                    turn.asking = *asking;
-                });
+                self.with_turn(*turn, |turn| turn.asking = *asking);
+                self.draft_started(*turn, folder, conversation, origin.as_ref());
             }
-            Event::Filed { .. } => self.phase = Phase::Resting,
-            Event::Sealed { folder, files } => {
+            Event::Sealed { folder, files, .. } => {
                 self.sealed.insert(folder.clone(), files.clone());
+                self.apply_to_turns(fact, at);
             }
+            Event::DraftLeft { .. }
+            | Event::Filed { .. }
+            | Event::TurnFound(_)
+            | Event::TurnGone { .. }
+            | Event::ReviewStarted { .. }
+            | Event::PlanChecked { .. }
+            | Event::PlanDiffers { .. }
+            | Event::PlanAccepted { .. }
+            | Event::PlanRestored { .. }
+            | Event::Approved { .. }
+            | Event::Skipped { .. }
+            | Event::ActionAsked { .. }
+            | Event::ActionEnded { .. }
+            | Event::BatchPaused { .. }
+            | Event::BatchResumed { .. }
+            | Event::BatchEnded { .. }
+            | Event::UndoStarted { .. }
+            | Event::UndoRefused { .. }
+            | Event::Undone { .. } => self.apply_to_turns(fact, at),
             Event::Heard { text, id, .. } => {
                 self.heard.push(text.clone());
                 self.heard_lately.extend(id.clone());
@@ -51,6 +67,8 @@ impl Session {
                 self.model = model.clone().or(self.model.take());
                 self.alive(*turn);
                 self.with_turn(*turn, |t| t.connected = true);
+                let model = model.clone();
+                self.with_planned_by(*turn, |turn| turn.model = model.or(turn.model.take()));
             }
             Event::Said { turn, text } => {
                 self.doing(*turn, first_line(text));
@@ -94,7 +112,10 @@ impl Session {
             Event::Cooled { turn, call } => self.process(*turn, Process::Cooling(call.clone())),
             Event::Parked { turn, call } => self.gone(*turn, Process::Parked(call.clone())),
             Event::CutOff { turn, .. } => self.gone(*turn, Process::CutOff),
-            Event::Spent { usage, .. } => self.usage += *usage,
+            Event::Spent { turn, usage } => {
+                self.usage += *usage;
+                self.with_planned_by(*turn, |turn| turn.cost_micros += usage.cost_micros);
+            }
             Event::PlanProposed { goal, description, text } => self.propose_plan(goal, description, text),
             Event::PlanSaved { revision, path } => {
                 if let Some(plan) = &mut self.plan {
@@ -317,7 +338,7 @@ impl Session {
         self.with_turn(turn, |turn| turn.process = process);
     }
 
-    fn with_turn(&mut self, id: TurnId, change: impl FnOnce(&mut Turn)) {
+    pub(super) fn with_turn(&mut self, id: TurnId, change: impl FnOnce(&mut Turn)) {
         if let Some(turn) = self.turns.iter_mut().find(|turn| turn.id == id) {
             change(turn);
         }

@@ -66,6 +66,9 @@ impl Session {
 
     /// What it is at.
     pub fn phase(&self) -> PhaseView {
+        if self.review().is_some() {
+            return PhaseView::Reviewing;
+        }
         view::phase(&self.phase)
     }
 

@@ -24,12 +24,19 @@ impl Session {
             Act::Cancel { reason } => self.cancel(by, reason.clone()),
             Act::Restart => self.restart(by),
             Act::Say { text, id } => self.say(by, text, id.as_ref()),
-            Act::Draft { folder, conversation, asking } => {
-                self.start_draft(by, folder, conversation, *asking)
+            Act::Draft { folder, conversation, asking, origin } => {
+                self.start_draft(by, folder, conversation, *asking, origin.as_ref())
             }
-            Act::Ask { question } => self.ask_aloud(question),
-            Act::Withdraw { question } => self.take_back(question),
-            Act::Seal { folder, files } => self.seal(folder, files),
+            Act::LeaveDraft => self.leave_draft(by),
+            Act::Review { folder } => self.start_review(by, folder),
+            Act::Approve { folder, revision, chosen } => self.approve(by, folder, *revision, chosen),
+            Act::Skip { folder, message } => self.skip(by, folder, message.as_ref()),
+            Act::AcceptPlan { folder, text } => self.accept_plan(by, folder, text),
+            Act::RestorePlan { folder } => self.restore_plan(by, folder),
+            Act::Pause => self.pause(by),
+            Act::GoOn { batch, interrupted } => self.go_on(by, batch, *interrupted),
+            Act::Undo { batch, later } => self.undo(by, batch, *later),
+            Act::AcceptChanges { turns } => self.accept_changes(by, turns),
         }
     }
 

@@ -21,7 +21,7 @@ impl Session {
     }
 
     /// The round that is to be made now, if one is.
-    pub(super) fn batch_wanted(&self) -> Option<Want> {
+    pub(super) fn round_wanted(&self) -> Option<Want> {
         self.is_planning().then(|| Want::Batch(self.brief()))
     }
 

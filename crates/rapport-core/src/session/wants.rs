@@ -10,10 +10,10 @@ use crate::{plan, prompt};
 impl Session {
     /// What should be true of the world now. Safe to make true twice.
     pub fn wants(&self) -> Vec<Want> {
+        let mut wants = self.undo_wanted();
         if self.phase.is_over() || self.is_failed() {
-            return Vec::new();
+            return wants;
         }
-        let mut wants = Vec::new();
         // A progress file is written once, when its turn is over: what is there before is not ours.
         let is_due = self.created.aim.is_work() || self.phase == Phase::Reporting;
         if let Some(file) = self.plan.as_ref().filter(|plan| plan.saved < plan.revision && is_due) {
@@ -25,8 +25,8 @@ impl Session {
         {
             wants.push(Want::Report { turn: turn.id, baseline: turn.baseline.clone().flatten() });
         }
-        wants.extend(self.batch_wanted());
-        wants.extend(self.draft_to_file());
+        wants.extend(self.round_wanted());
+        wants.extend(self.turn_files_wanted());
         if let Some(turn) = self.turn() {
             self.turn_wants(turn, &mut wants);
         }

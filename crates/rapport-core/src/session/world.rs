@@ -46,6 +46,20 @@ impl Session {
             }
             World::Batch { round, outcome } => self.take_batch(*round, outcome)?,
             World::Filed { turn, path } => self.filed(*turn, path),
+            World::Found(found) => self.found(found),
+            World::PlanChecked { folder, revision, problems, differs } => {
+                self.plan_checked(folder, *revision, problems, differs.as_ref())
+            }
+            World::BatchInvalid { batch, problems } => self.batch_invalid(batch, problems),
+            World::BatchDiffers { batch, text } => self.batch_differs(batch, text),
+            World::ActionAsks { batch, action, message } => self.action_asks(batch, *action, message),
+            World::ActionEnded { batch, end } => self.action_ended(batch, end),
+            World::BatchPaused { batch, reason, unsure } => self.batch_paused(batch, reason, *unsure),
+            World::BatchEnded { batch, status, report, has_changes } => {
+                self.batch_ended(batch, *status, report, *has_changes)
+            }
+            World::ReportFiled { folder, files } => self.report_filed(folder, files),
+            World::Undone { batch, outcome } => self.undone(batch, outcome),
             World::Failed { reason } => {
                 if self.phase.is_over() || self.is_failed() {
                     return Err(Refusal::Stray { what: "a failure".into() });
@@ -72,6 +86,10 @@ impl Session {
     }
 
     fn lost(&self) -> Vec<Event> {
+        self.lost_agent().into_iter().chain(self.lost_batch()).collect()
+    }
+
+    pub(super) fn lost_agent(&self) -> Vec<Event> {
         let turn = self.turn().filter(|turn| matches!(turn.process, Process::Running | Process::Cooling(_)));
         let reason = "Rapport was stopped";
         turn.map(|turn| Event::CutOff { turn: turn.id, reason: reason.into() }).into_iter().collect()

@@ -1,12 +1,13 @@
 //! Stories: what comes in, step by step, and the facts and wants that must come of it.
 
+mod chat;
 mod confirming;
 mod failing;
 mod log;
 mod planner;
 mod progress;
-mod resting;
 mod rounds;
+pub(crate) mod turns;
 mod waiting;
 mod working;
 

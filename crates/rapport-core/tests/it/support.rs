@@ -290,7 +290,37 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::TurnStarted { turn, kind, .. } => format!("turn {turn} started to {kind:?}").to_lowercase(),
         Event::DraftStarted { turn, folder, .. } => format!("turn {turn} started to draft in {folder}"),
         Event::Filed { path, .. } => format!("filed at {path}"),
+        Event::Sealed { folder, by: Some(by), .. } => format!("{folder} sealed by {by}"),
         Event::Sealed { folder, .. } => format!("{folder} sealed"),
+        Event::DraftLeft { folder, by } => format!("{folder} left by {by}"),
+        Event::TurnFound(found) => format!("{} found", found.folder),
+        Event::TurnGone { folder } => format!("{folder} gone"),
+        Event::ReviewStarted { folder, by } => format!("{folder} looked at by {by}"),
+        Event::PlanChecked { folder, revision, problems } => match problems.as_slice() {
+            [] => format!("{folder} checked at {revision}"),
+            problems => format!("{folder} checked at {revision}: {}", problems.join(", ")),
+        },
+        Event::PlanDiffers { folder, .. } => format!("{folder} differs"),
+        Event::PlanAccepted { folder, by } => format!("{folder} accepted by {by}"),
+        Event::PlanRestored { folder, by } => format!("{folder} restored by {by}"),
+        Event::Approved { batch, chosen, by, .. } => {
+            let left = chosen.actions.iter().filter(|left| left.is_some()).count();
+            format!("{batch} approved without {left} by {by}")
+        }
+        Event::Skipped { folder, by, .. } => format!("{folder} skipped by {by}"),
+        Event::ActionAsked { batch, action, question } => format!("{question} is of {batch} action {action}"),
+        Event::ActionEnded { batch, end } => {
+            format!("{batch} action {} {:?}", end.action, end.result).to_lowercase()
+        }
+        Event::BatchPaused { batch, reason, unsure: None } => format!("{batch} paused: {reason}"),
+        Event::BatchPaused { batch, reason, unsure: Some(at) } => {
+            format!("{batch} paused unsure of {at}: {reason}")
+        }
+        Event::BatchResumed { batch, interrupted, by } => format!("{batch} resumed {interrupted:?} by {by}"),
+        Event::BatchEnded { batch, status, .. } => format!("{batch} ended: {status:?}"),
+        Event::UndoStarted { batch, later, by } => format!("{batch} to be undone {later:?} by {by}"),
+        Event::UndoRefused { batch, problem } => format!("{batch} not undone: {}", problem.reason),
+        Event::Undone { batch, .. } => format!("{batch} undone"),
         Event::Heard { text, by, .. } => format!("heard {text} from {by}"),
         Event::Outlined { goal, description } => format!("outlined: {goal}/{description}"),
         Event::Unchecked { reason } => format!("unchecked: {reason}"),
@@ -359,6 +389,13 @@ fn want_in_words(want: &Want) -> String {
         Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),
         Want::Batch(brief) => format!("round {} of {} made", brief.round, brief.max_rounds),
         Want::Filed { path, .. } => format!("filed at {path}"),
+        Want::PlanChecked { folder, revision, restore, .. } => {
+            format!("{folder} checked at {revision}{}", if *restore { ", written anew" } else { "" })
+        }
+        Want::BatchRunning(order) => format!("{} running {:?}", order.batch, order.interrupted),
+        Want::ActionReplied { batch, action, reply } => format!("{batch} action {action} told {reply:?}"),
+        Want::ReportFiled { folder, memos, .. } => format!("{folder} reported with {} memos", memos.len()),
+        Want::Undone { batch, later, .. } => format!("{batch} undone {later:?}"),
         Want::Report { turn, baseline } => {
             format!("report of turn {turn} since {}", baseline.as_deref().unwrap_or("nothing"))
         }

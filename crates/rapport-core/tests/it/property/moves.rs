@@ -104,7 +104,12 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
             Want::AgentRunning(order) if how % 8 < 3 => {
                 agent(order.turn, AgentDid::Leave(Leave::Finished { result: "# Login\n\n1. Do it".into() }))
             }
-            Want::AgentRunning(_) => return Move::Put(asks(watch, whom, how)),
+            Want::AgentRunning(_)
+            | Want::PlanChecked { .. }
+            | Want::BatchRunning(_)
+            | Want::ActionReplied { .. }
+            | Want::ReportFiled { .. }
+            | Want::Undone { .. } => return Move::Put(asks(watch, whom, how)),
         };
         return Move::Put(input);
     }

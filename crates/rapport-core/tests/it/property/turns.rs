@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use proptest::prelude::*;
+use rapport_core::report::Overall;
 use rapport_core::{
-    Act, AgentDid, Aim, Ask, Asking, Batch, Clarifier, ConversationId, Created, Entry, Event, Input, Leave,
-    Reply, Session, Status, Terms, TurnKind, Want, World,
+    Act, ActionEnd, ActionResult, AgentDid, Aim, Ask, Asking, Batch, Chosen, Clarifier, ConversationId,
+    Created, Entry, Event, FoundTurn, FoundTurns, Input, Interrupted, LaterChanges, Leave, Reply, Session,
+    Status, Terms, TurnKind, TurnOrigin, UndoProblem, UndoneFiles, Want, World,
 };
 
+use crate::story::turns::PLAN;
 use crate::support::{CONVERSATION, Play, agent, ann, bob, call, created, draft, person};
 
 fn begin(which: u8) -> Created {
@@ -47,6 +50,25 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
                 return Input::World(World::Baseline { turn: *turn, baseline: None });
             }
             Some(Want::Report { .. }) => return Input::World(World::Report { changes: None }),
+            Some(Want::PlanChecked { folder, revision, .. }) => {
+                return Input::World(World::PlanChecked {
+                    folder: folder.clone(),
+                    revision: *revision,
+                    problems: if how % 5 == 0 { vec!["it is not valid".into()] } else { Vec::new() },
+                    differs: (how % 5 == 1).then(|| PLAN.replace("a.txt", "c.txt")),
+                });
+            }
+            Some(Want::BatchRunning(order)) => return Input::World(batch_world(&order.batch, how)),
+            Some(Want::ReportFiled { folder, .. }) => {
+                let files = BTreeMap::from([("report.md".to_owned(), "aa".to_owned())]);
+                return Input::World(World::ReportFiled { folder: folder.clone(), files });
+            }
+            Some(Want::Undone { batch, .. }) => {
+                let is_partial = how % 4 == 1;
+                let problem = UndoProblem { reason: "changed".into(), changed: vec![], is_partial };
+                let outcome = if how % 4 < 2 { Err(problem) } else { Ok(UndoneFiles::default()) };
+                return Input::World(World::Undone { batch: batch.clone(), outcome });
+            }
             Some(Want::AgentRunning(order)) if how % 2 == 0 => {
                 AgentDid::Connect { conversation: order.conversation.clone(), model: None }
             }
@@ -66,17 +88,17 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
                 folder: format!("{:02}", how % 9),
                 conversation,
                 asking: Asking::Adaptive,
+                origin: None,
             });
         }
-        20 => return act(Act::Ask { question: draft(["Ship it?", ""][usize::from(how % 2)], &[]) }),
-        21 => return act(open.map_or(Act::Restart, |question| Act::Withdraw { question })),
-        22 => return act(Act::Seal { folder: "01".into(), files: BTreeMap::new() }),
+        20..=22 if play.session.created().aim == Aim::Files => return act(about_turns(play, what, how)),
+        20..=22 => return act(Act::Restart),
         23 => return act(Act::Restart),
         24 if how == 0 => return act(Act::Cancel { reason: None }),
         24 => return Input::World(World::Batch { round: u32::from(how % 4), outcome: Ok(batch(how)) }),
         25 => return Input::World(World::Failed { reason: "no space".into() }),
         26 => AgentDid::Finish { result: "Done.".into() },
-        27 => AgentDid::Leave(Leave::Finished { result: "# T\n\n## Action Plan\n".into() }),
+        27 => AgentDid::Leave(Leave::Finished { result: PLAN.into() }),
         28 => AgentDid::Leave(Leave::Failed { reason: "it died".into() }),
         29 => {
             let ask = Ask::Questions(vec![draft(&format!("What is {how}?"), &["A", "B"])]);
@@ -86,9 +108,88 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
         _ if how % 2 == 0 => {
             AgentDid::Connect { conversation: ConversationId::new(CONVERSATION), model: None }
         }
+        _ if play.session.created().aim == Aim::Files => return Input::World(World::Found(found(play, how))),
         _ => return Input::World(if how % 3 == 0 { World::Tick } else { World::Lost }),
     };
     agent(turn, did)
+}
+
+/// What a running batch may do next.
+fn batch_world(batch: &str, how: u8) -> World {
+    let (batch, action) = (batch.to_owned(), usize::from(how % 3));
+    match how % 8 {
+        0..=2 => {
+            let end = ActionEnd { action, result: ActionResult::Done, why: None, session: None };
+            World::ActionEnded { batch, end }
+        }
+        3 => World::ActionAsks { batch, action, message: "Ship it?".into() },
+        4 => {
+            World::BatchPaused { batch, reason: "stopped".into(), unsure: (how % 16 == 4).then_some(action) }
+        }
+        5 => World::BatchInvalid { batch, problems: vec!["it is not valid".into()] },
+        6 if how % 16 == 6 => World::BatchDiffers { batch, text: "# Another\n".into() },
+        _ => World::BatchEnded {
+            batch,
+            status: Overall::Completed,
+            report: "# Report\n".into(),
+            has_changes: true,
+        },
+    }
+}
+
+/// What a person may do about a turn.
+fn about_turns(play: &Play, what: u8, how: u8) -> Act {
+    let turns = play.session.file_turns();
+    let turn = turns.get(usize::from(how) % turns.len().max(1));
+    let folder = turn.map_or_else(|| "01".to_owned(), |turn| turn.folder.clone());
+    let batch =
+        turn.and_then(|turn| turn.batch()).map_or_else(|| "01".to_owned(), |batch| batch.name.clone());
+    let left = |out: bool| out.then(|| "left out".to_owned());
+    match (what % 3, how % 8) {
+        (0, 0..=5) => Act::Approve {
+            folder,
+            revision: turn.and_then(|turn| turn.plan.as_ref()).map_or(1, |plan| plan.revision),
+            chosen: Chosen {
+                context: vec![],
+                memos: vec![left(how % 4 == 0)],
+                actions: vec![None, left(how % 2 == 0), None],
+            },
+        },
+        (0, _) => Act::Review { folder },
+        (1, 0..=3) => Act::GoOn { batch, interrupted: Interrupted::Again },
+        (1, 4) => Act::Skip { folder, message: None },
+        (1, 5) => Act::Pause,
+        (1, _) => {
+            let text = turn.and_then(|turn| turn.differs.clone()).unwrap_or_default();
+            Act::AcceptPlan { folder, text }
+        }
+        (_, 0..=2) => {
+            Act::Undo { batch, later: if how % 2 == 0 { LaterChanges::Refuse } else { LaterChanges::Keep } }
+        }
+        (_, 3) => Act::RestorePlan { folder },
+        (_, 4) => Act::LeaveDraft,
+        _ => Act::AcceptChanges { turns: BTreeMap::from([(folder, BTreeMap::new())]) },
+    }
+}
+
+/// The directories as they would be found after a crash; now and then one is gone, or there is another.
+fn found(play: &Play, how: u8) -> FoundTurns {
+    let turn = |folder: &str, plan: Option<&str>| FoundTurn {
+        folder: folder.into(),
+        origin: TurnOrigin { parent: None, created: play.now, agent: None, is_replan: false },
+        is_ready: how % 2 == 0,
+        plan: plan.map(str::to_owned),
+        is_complete: false,
+        status: None,
+        files: BTreeMap::new(),
+        batches: Vec::new(),
+    };
+    let skipped = usize::from(how % 16 == 0);
+    let known = play.session.file_turns().iter().skip(skipped);
+    let mut turns: Vec<_> =
+        known.map(|known| turn(&known.folder, known.plan.as_ref().map(|_| PLAN))).collect();
+    turns.extend((how % 16 == 1).then(|| turn("31", Some(PLAN))));
+    FoundTurns { turns }
 }
 
 fn answer(question: Option<rapport_core::QuestionId>, how: u8) -> Input {
@@ -106,7 +207,7 @@ proptest! {
         story in prop::collection::vec(any::<(u8, u8)>(), 1..60),
     ) {
         let mut play = Play::begin_as(begin(which));
-        let (mut turn, mut planned, mut confirmed) = (1, 0, false);
+        let (mut turn, mut planned, mut confirmed, mut approved) = (1, 0, false, false);
         let rests = which % 3 != 0;
         for dice in story {
             play.pass(SignedDuration::from_secs(i64::from(dice.1)));
@@ -122,6 +223,7 @@ proptest! {
                         turn = next.0;
                         prop_assert_eq!(which % 3, 2);
                     }
+                    Event::Approved { .. } => approved = true,
                     Event::Asked { asker: rapport_core::Asker::Planner, .. } => planned += 1,
                     Event::Answered { question, answer, .. } => {
                         confirmed |= question.as_str().starts_with("confirm") && answer.is("confirm");
@@ -137,8 +239,15 @@ proptest! {
             let goes_on = !wants.is_empty() || !view.questions.is_empty();
             let can_restart = play.session.decide(&person(ann(), Act::Restart), play.now).is_ok();
             let idle = rests && view.status == Status::Idle;
-            prop_assert!(goes_on || can_restart || idle || play.session.is_over(), "stuck: {:?}", view);
-            if idle {
+            let reviews = view.review.is_some();
+            prop_assert!(goes_on || can_restart || idle || reviews || play.session.is_over(), "stuck: {:?}", view);
+            // Nothing is run that nobody approved, one batch at a time, and never while something is undone.
+            let running = wants.iter().filter(|want| matches!(want, Want::BatchRunning(_))).count();
+            prop_assert!(running <= 1 && (running == 0 || approved), "a batch that nobody approved");
+            if idle || reviews {
+                prop_assert!(running == 0);
+            }
+            if idle || reviews {
                 prop_assert!(wants.is_empty(), "it rests, but wants {:?}", wants);
             }
             if let Some(at) = play.session.deadline() {

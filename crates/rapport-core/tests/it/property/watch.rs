@@ -306,8 +306,26 @@ impl Watch {
                 self.gone(Agent::Over);
             }
             Event::DraftStarted { .. }
+            | Event::DraftLeft { .. }
             | Event::Filed { .. }
             | Event::Sealed { .. }
+            | Event::TurnFound(_)
+            | Event::TurnGone { .. }
+            | Event::ReviewStarted { .. }
+            | Event::PlanChecked { .. }
+            | Event::PlanDiffers { .. }
+            | Event::PlanAccepted { .. }
+            | Event::PlanRestored { .. }
+            | Event::Approved { .. }
+            | Event::Skipped { .. }
+            | Event::ActionAsked { .. }
+            | Event::ActionEnded { .. }
+            | Event::BatchPaused { .. }
+            | Event::BatchResumed { .. }
+            | Event::BatchEnded { .. }
+            | Event::UndoStarted { .. }
+            | Event::UndoRefused { .. }
+            | Event::Undone { .. }
             | Event::Heard { .. }
             | Event::Outlined { .. }
             | Event::Unchecked { .. } => {}
@@ -503,7 +521,13 @@ impl Watch {
                     );
                 }
                 Want::Report { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be reported"),
-                Want::Batch(_) | Want::Filed { .. } => hold!(false, "an agent makes the rounds and the plan"),
+                Want::Batch(_)
+                | Want::Filed { .. }
+                | Want::PlanChecked { .. }
+                | Want::BatchRunning(_)
+                | Want::ActionReplied { .. }
+                | Want::ReportFiled { .. }
+                | Want::Undone { .. } => hold!(false, "an agent makes the rounds and the plan"),
             }
         }
         Ok(())

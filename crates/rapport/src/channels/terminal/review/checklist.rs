@@ -8,10 +8,8 @@ use rapport_core::ActionPlan;
 
 use super::super::Size;
 use super::super::keys::{moved, plain_char};
-use super::depends::Dependencies;
+use rapport_core::review::{self as outline, Checks, Dependencies, Group, Item, Selection};
 use super::look::Look;
-use super::outline::{self, Item};
-use super::selection::{Checks, Group, Selection};
 
 /// The items of a plan with their marks.
 #[derive(Clone, Debug)]

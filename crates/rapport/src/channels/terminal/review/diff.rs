@@ -1,10 +1,9 @@
-//! What changes between two texts: as a unified diff for programs, and as numbered lines for people.
+//! What changes between two texts, as numbered lines.
 
 use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
-use super::super::safe;
 use super::super::text::{Line, Tone};
 
 /// How many unchanged lines are shown around a change.
@@ -12,14 +11,7 @@ const AROUND: usize = 3;
 /// After this long a diff is good enough, though perhaps not the shortest.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A unified diff of a file.
-pub(super) fn unified(path: &str, old: &str, new: &str) -> String {
-    let path = safe::line(path);
-    let diff = compare(old, new);
-    diff.unified_diff().context_radius(AROUND).header(&format!("a/{path}"), &format!("b/{path}")).to_string()
-}
-
-/// The same for people: the number before, the number after, and a sign.
+/// What changes, for people: the number before, the number after, and a sign.
 pub(super) fn lines(old: &str, new: &str) -> Vec<Line> {
     let diff = compare(old, new);
     let digits = old.lines().count().max(new.lines().count()).to_string().len().max(3);

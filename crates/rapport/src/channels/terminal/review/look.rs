@@ -6,7 +6,7 @@ use ratatui::text::Span;
 
 use super::super::style::{ColourChoice, Theme};
 use super::super::text::{Line, Tone};
-use super::selection::Mark;
+use rapport_core::review::Mark;
 
 /// How a review looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

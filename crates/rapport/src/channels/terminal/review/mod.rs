@@ -11,12 +11,9 @@ pub mod preview;
 
 mod by_lines;
 mod canvas;
-mod depends;
 mod desk;
 mod diff;
 mod lending;
-mod outline;
-mod selection;
 mod sitting;
 mod summary;
 mod typed;
@@ -33,7 +30,7 @@ use super::style::{ColourChoice, Theme};
 use super::text::{Line, Tone};
 use lending::Signals;
 pub use preview::{Fetch, Preview, Previewer};
-pub use selection::{Group, Note, Pick, Selection};
+pub use rapport_core::review::{Group, Note, Pick, Selection};
 pub use summary::{PROMPT, summary};
 
 /// How a plan is reviewed.
@@ -103,7 +100,7 @@ async fn sit(
 /// control character.
 pub fn unasked(plan: &ActionPlan, problems: &[String]) -> String {
     let mut lines = summary(plan, problems, usize::MAX);
-    let items = outline::items(plan, Group::Actions);
+    let items = rapport_core::review::items(plan, Group::Actions);
     lines.extend(items.iter().map(|item| Line::new(Tone::Text, &format!("{} {}", item.label, item.what))));
     lines.iter().map(|line| format!("{}\n", Theme::Bare.paint(line).trim_end())).collect()
 }

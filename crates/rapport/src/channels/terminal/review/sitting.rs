@@ -19,7 +19,7 @@ use super::desk::{self, Left};
 use super::lending::{self, Signals};
 use super::look::Look;
 use super::preview::preview;
-use super::selection::Selection;
+use rapport_core::review::Selection;
 use super::viewer::Shelf;
 use super::{Review, ReviewError, Verdict, summary, typed};
 

@@ -4,7 +4,7 @@ use rapport_core::{ActionPlan, Change, Sign};
 
 use super::super::safe;
 use super::super::text::{Line, Tone, width};
-use super::outline;
+use rapport_core::review as outline;
 
 /// How wide the rules are, and how far to the right a comment is moved to stand below another.
 const RULE: usize = 68;

@@ -6,7 +6,7 @@ use ratatui::style::{Modifier, Style};
 
 use super::super::super::safe;
 use super::super::super::text::{Line, Tone, clip};
-use super::super::selection::Mark;
+use rapport_core::review::Mark;
 use super::{Checklist, Node};
 
 /// The line above the tree, and what is shown of it where it does not fit.

@@ -2,26 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use rapport_core::{Action, ActionPlan, Change, Deed, Resource, Sign};
-
-use super::super::words::count;
 use super::selection::Group;
+use crate::action_plan::{Action, ActionPlan, Change, Deed, Resource, Sign};
 
 /// One item of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub struct Item {
     /// What happens: `[+] ADD:`, `CREATE:`.
-    pub(super) label: String,
+    pub label: String,
     /// With what: a path, a fact, a command's first line.
-    pub(super) what: String,
+    pub what: String,
     /// What was said about it.
-    pub(super) about: Option<String>,
+    pub about: Option<String>,
     /// What makes it unlike the others.
-    pub(super) remark: Option<String>,
+    pub remark: Option<String>,
 }
 
 /// The items of a group.
-pub(super) fn items(plan: &ActionPlan, group: Group) -> Vec<Item> {
+pub fn items(plan: &ActionPlan, group: Group) -> Vec<Item> {
     match group {
         Group::Context => plan.context.iter().flatten().map(changed).collect(),
         Group::Memos => plan.memos.iter().map(changed).collect(),
@@ -30,7 +28,7 @@ pub(super) fn items(plan: &ActionPlan, group: Group) -> Vec<Item> {
 }
 
 /// How many actions there are of each kind, as `CREATE: 1 file`.
-pub(super) fn counts(actions: &[Action]) -> Vec<String> {
+pub fn counts(actions: &[Action]) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
     for name in actions.iter().map(|action| action.deed.name()) {
         if !names.contains(&name) {
@@ -46,7 +44,7 @@ pub(super) fn counts(actions: &[Action]) -> Vec<String> {
 }
 
 /// What a change is called: `[+] ADD:`.
-pub(super) fn change_label(sign: Sign) -> &'static str {
+pub fn change_label(sign: Sign) -> &'static str {
     match sign {
         Sign::Add => "[+] ADD:",
         Sign::Remove => "[-] REMOVE:",
@@ -129,5 +127,13 @@ fn amount(deeds: &[&Deed]) -> String {
         Some(Deed::Research { .. }) => format!("{queries} queries"),
         Some(Deed::ChatWithUser { .. }) => count(deeds.len(), "message"),
         Some(Deed::Invoke { .. }) => count(deeds.len(), "agent"),
+    }
+}
+
+/// A count with its noun: `1 file`, `3 files`.
+fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
     }
 }

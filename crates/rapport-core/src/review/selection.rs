@@ -1,8 +1,8 @@
 //! What of a plan is to be done: a mark for every change and action, and what follows from leaving some out.
 
-use rapport_core::ActionPlan;
-
 use super::depends::Dependencies;
+use crate::action_plan::ActionPlan;
+use crate::turn::Chosen;
 
 /// Why something is left out, as the report says it.
 const UNCHECKED: &str = "left out when the plan was reviewed";
@@ -69,6 +69,13 @@ pub struct Note {
 }
 
 impl Pick {
+    fn reason(&self) -> Option<String> {
+        match self {
+            Pick::Taken => None,
+            Pick::Left { reason } => Some(reason.clone()),
+        }
+    }
+
     /// Whether it is to be done.
     pub fn is_taken(&self) -> bool {
         match self {
@@ -84,6 +91,12 @@ impl Selection {
         Checks::all(plan).selection(&Dependencies::of(plan))
     }
 
+    /// What is taken of it, as it is approved.
+    pub fn chosen(&self) -> Chosen {
+        let left = |picks: &[Pick]| picks.iter().map(Pick::reason).collect();
+        Chosen { context: left(&self.context), memos: left(&self.memos), actions: left(&self.actions) }
+    }
+
     /// Whether everything is to be done.
     pub fn is_all(&self) -> bool {
         [&self.context, &self.memos, &self.actions].into_iter().flatten().all(Pick::is_taken)
@@ -92,47 +105,52 @@ impl Selection {
 
 /// The marks of a checklist.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Checks([Vec<bool>; 3]);
+pub struct Checks([Vec<bool>; 3]);
 
 /// How many of a group are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub enum Mark {
+    /// All of them.
     All,
+    /// Some of them.
     Some,
+    /// None of them.
     None,
 }
 
 impl Checks {
     /// Everything is checked.
-    pub(super) fn all(plan: &ActionPlan) -> Self {
+    pub fn all(plan: &ActionPlan) -> Self {
         let context = plan.context.as_ref().map_or(0, Vec::len);
         Self([context, plan.memos.len(), plan.actions.len()].map(|items| vec![true; items]))
     }
 
-    pub(super) fn of(&self, group: Group) -> &[bool] {
+    /// The marks of a group, in the plan's order.
+    pub fn of(&self, group: Group) -> &[bool] {
         &self.0[group as usize]
     }
 
     /// Checks an item that is not, and the other way round.
-    pub(super) fn toggle(&mut self, group: Group, item: usize) {
+    pub fn toggle(&mut self, group: Group, item: usize) {
         if let Some(mark) = self.0[group as usize].get_mut(item) {
             *mark = !*mark;
         }
     }
 
     /// Checks a whole group, or nothing of it where all of it is checked.
-    pub(super) fn toggle_group(&mut self, group: Group) {
+    pub fn toggle_group(&mut self, group: Group) {
         let to = self.mark(group) != Mark::All;
         self.0[group as usize].fill(to);
     }
 
     /// Checks everything, or nothing where everything is checked.
-    pub(super) fn toggle_all(&mut self) {
+    pub fn toggle_all(&mut self) {
         let to = self.checked() != self.total();
         self.0.iter_mut().for_each(|marks| marks.fill(to));
     }
 
-    pub(super) fn mark(&self, group: Group) -> Mark {
+    /// How many of a group are checked.
+    pub fn mark(&self, group: Group) -> Mark {
         let marks = self.of(group);
         match marks.iter().filter(|mark| **mark).count() {
             0 => Mark::None,
@@ -141,15 +159,18 @@ impl Checks {
         }
     }
 
-    pub(super) fn checked(&self) -> usize {
+    /// How many are checked.
+    pub fn checked(&self) -> usize {
         self.0.iter().flatten().filter(|mark| **mark).count()
     }
 
-    pub(super) fn total(&self) -> usize {
+    /// How many there are.
+    pub fn total(&self) -> usize {
         self.0.iter().map(Vec::len).sum()
     }
 
-    pub(super) fn selection(&self, dependencies: &Dependencies) -> Selection {
+    /// What is to be done, with what follows from leaving some out.
+    pub fn selection(&self, dependencies: &Dependencies) -> Selection {
         let pick = |taken: &bool| match taken {
             true => Pick::Taken,
             false => Pick::Left { reason: UNCHECKED.into() },

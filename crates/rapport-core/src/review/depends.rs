@@ -3,16 +3,15 @@
 
 use std::collections::HashMap;
 
-use rapport_core::{ActionPlan, Deed, Replacement, Resource};
-
 use super::selection::{Checks, Group};
+use crate::action_plan::{ActionPlan, Deed, Replacement, Resource};
 
 /// How many letters and digits make a line tell something about where it comes from.
 const TELLING: usize = 3;
 
 /// What in a plan builds on what.
 #[derive(Clone, Debug)]
-pub(super) struct Dependencies {
+pub struct Dependencies {
     /// For every change of the context, the action that creates its file.
     context: Vec<Option<usize>>,
     actions: Vec<Needs>,
@@ -40,7 +39,8 @@ enum Part {
 }
 
 impl Dependencies {
-    pub(super) fn of(plan: &ActionPlan) -> Self {
+    /// Looks it up.
+    pub fn of(plan: &ActionPlan) -> Self {
         let mut created: HashMap<&str, usize> = HashMap::new();
         let mut edited: HashMap<&str, Vec<(usize, &[Replacement])>> = HashMap::new();
         let mut actions = Vec::with_capacity(plan.actions.len());
@@ -77,7 +77,7 @@ impl Dependencies {
     }
 
     /// For every item of a group: what to know about it, because of others that are not checked.
-    pub(super) fn notes(&self, group: Group, checks: &Checks) -> Vec<Option<String>> {
+    pub fn notes(&self, group: Group, checks: &Checks) -> Vec<Option<String>> {
         match group {
             Group::Context => self.context_notes(checks),
             Group::Memos => vec![None; checks.of(group).len()],

@@ -1,0 +1,273 @@
+//! What can be seen of an item before it is approved: the whole content, the computed diff, the full command. What has to be
+//! read for it is read by the caller ([`needed`]); nothing is changed.
+
+use similar::TextDiff;
+
+use super::outline::{self, change_label};
+use super::selection::{Checks, Group};
+use crate::action_plan::{Action, ActionPlan, Change, Deed, Replacement, Resource};
+use crate::edit::apply_edits;
+use crate::slug;
+
+/// How many lines of a file are shown where only a change of the context names it.
+const HEAD: usize = 40;
+/// How many unchanged lines are shown around a change.
+const AROUND: usize = 3;
+
+/// What is shown of an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preview {
+    /// What it is.
+    pub title: String,
+    /// How its file is called, with an ending that tells editors what is in it.
+    pub file_name: String,
+    /// The content, as an editor gets it.
+    pub text: String,
+    /// What kind of content it is, for those who draw it.
+    pub shown: Shown,
+}
+
+/// What kind of content a preview has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Words.
+    Text,
+    /// A whole file.
+    File,
+    /// How a file changes.
+    Change {
+        /// As it is.
+        old: String,
+        /// As it will be.
+        new: String,
+    },
+    /// What a plan says that changes, where that cannot be computed.
+    Edits {
+        /// Why it cannot.
+        why: String,
+        /// What the plan says.
+        edits: Vec<Replacement>,
+    },
+}
+
+/// What has to be read to show an item, if anything: a file that no earlier action makes, or a page.
+pub fn needed(plan: &ActionPlan, checks: &Checks, group: Group, item: Option<usize>) -> Option<Resource> {
+    let item = item?;
+    let (resource, first) = match group {
+        Group::Context => (named(&plan.context.iter().flatten().nth(item)?.what), plan.actions.len()),
+        Group::Memos => return None,
+        Group::Actions => match &plan.actions.get(item)?.deed {
+            Deed::Read { resource } => (resource.clone(), item),
+            Deed::Edit { path, .. } => (Resource::File(path.clone()), item),
+            _ => return None,
+        },
+    };
+    let Resource::File(path) = &resource else { return Some(resource) };
+    created(path, &checked(plan, checks, first)).is_none().then_some(resource)
+}
+
+/// The preview of an item, as things would be with what is checked; of a whole group where no item is named. `read` is what
+/// was read of what is [`needed`].
+pub fn preview(
+    plan: &ActionPlan,
+    checks: &Checks,
+    group: Group,
+    item: Option<usize>,
+    read: Option<Result<String, String>>,
+) -> Preview {
+    let whole = || of_group(plan, group);
+    let Some(item) = item else { return whole() };
+    match group {
+        Group::Context => plan.context.iter().flatten().nth(item).map_or_else(whole, |change| {
+            of_context(change, &checked(plan, checks, plan.actions.len()), read)
+        }),
+        Group::Memos => plan.memos.get(item).map_or_else(whole, |change| {
+            Preview::text(change.what.clone(), "memo", "md", change_text(change))
+        }),
+        Group::Actions => plan
+            .actions
+            .get(item)
+            .map_or_else(whole, |action| of_action(action, &checked(plan, checks, item), read)),
+    }
+}
+
+/// A unified diff of a file.
+fn unified(path: &str, old: &str, new: &str) -> String {
+    let path = visible(path);
+    let diff = TextDiff::from_lines(old, new);
+    diff.unified_diff().context_radius(AROUND).header(&format!("a/{path}"), &format!("b/{path}")).to_string()
+}
+
+/// A path whose control characters can be seen, and do nothing.
+fn visible(path: &str) -> String {
+    let picture = |c: char| match u32::from(c) {
+        code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or(c),
+        0x7f => '\u{2421}',
+        _ => c,
+    };
+    path.chars().map(picture).collect()
+}
+
+/// The first so many actions, as far as they are checked.
+fn checked<'a>(plan: &'a ActionPlan, checks: &Checks, first: usize) -> Vec<&'a Deed> {
+    let actions = plan.actions.iter().zip(checks.of(Group::Actions)).take(first);
+    actions.filter_map(|(action, checked)| checked.then_some(&action.deed)).collect()
+}
+
+fn of_action(action: &Action, before: &[&Deed], read: Option<Result<String, String>>) -> Preview {
+    let name = action.deed.name();
+    match &action.deed {
+        Deed::Create { path, content, .. } => Preview::file(format!("{name} {path}"), path, content.clone()),
+        Deed::Read { resource: resource @ (Resource::File(path) | Resource::Url(path)) } => {
+            let title = format!("{name} {path}");
+            match as_will_be(resource, before, read) {
+                Ok(text) => Preview::file(title, path, text),
+                Err(why) => Preview::text(title, path, "txt", format!("It cannot be read now: {why}")),
+            }
+        }
+        Deed::Edit { path, edits } => of_edit(path, edits, before, read),
+        Deed::Execute { command, .. } => {
+            Preview::text(format!("{name} {}", first(command)), "command", "sh", execution(&action.deed))
+        }
+        Deed::Research { queries } => {
+            let queries = queries.iter().map(|query| format!("- {}", query.trim()));
+            Preview::text(name.into(), "queries", "md", queries.collect::<Vec<_>>().join("\n"))
+        }
+        Deed::ChatWithUser { message } => Preview::text(name.into(), "message", "md", message.clone()),
+        Deed::Invoke { agent, message } => {
+            let text = format!("Agent: {agent}\n\n{message}");
+            Preview::text(format!("{name} {agent}"), agent, "md", text)
+        }
+    }
+}
+
+fn created<'a>(path: &str, before: &[&'a Deed]) -> Option<(usize, &'a str)> {
+    let places = before.iter().enumerate().rev();
+    places.into_iter().find_map(|(place, deed)| match deed {
+        Deed::Create { path: other, content, .. } if other == path => Some((place, content.as_str())),
+        _ => None,
+    })
+}
+
+/// A file as it will be when the checked actions before were run; anything else as it is now.
+fn as_will_be(
+    resource: &Resource,
+    before: &[&Deed],
+    read: Option<Result<String, String>>,
+) -> Result<String, String> {
+    let unread = || Err("it was not read".to_owned());
+    let Resource::File(path) = resource else { return read.unwrap_or_else(unread) };
+    let (text, later) = match created(path, before) {
+        Some((place, content)) => (content.to_owned(), place + 1),
+        None => (read.unwrap_or_else(unread)?, 0),
+    };
+    before.get(later..).unwrap_or_default().iter().try_fold(text, |text, deed| match deed {
+        Deed::Edit { path: other, edits } if other == path => apply_edits(&text, edits)
+            .map_err(|why| format!("an EDIT of it that comes before cannot be made: {why}")),
+        _ => Ok(text),
+    })
+}
+
+fn of_edit(
+    path: &str,
+    edits: &[Replacement],
+    before: &[&Deed],
+    read: Option<Result<String, String>>,
+) -> Preview {
+    let old = as_will_be(&Resource::File(path.to_owned()), before, read);
+    let changed = old.and_then(|old| match apply_edits(&old, edits) {
+        Ok(new) => Ok((old, new)),
+        Err(why) => Err(why.to_string()),
+    });
+    let (text, shown) = match changed {
+        Ok((old, new)) => (unified(path, &old, &new), Shown::Change { old, new }),
+        Err(why) => {
+            let why = format!("What changes cannot be computed: {why}. This is what the plan says.");
+            let pairs = edits.iter().map(|edit| unified(path, &edit.find, &edit.replace));
+            let text = format!("{why}\n\n{}", pairs.collect::<String>());
+            (text, Shown::Edits { why, edits: edits.to_vec() })
+        }
+    };
+    Preview { title: format!("EDIT {path}"), file_name: file_name(path, "diff"), text, shown }
+}
+
+/// A path as the next turn will be shown it.
+fn of_context(change: &Change, before: &[&Deed], read: Option<Result<String, String>>) -> Preview {
+    let head = match as_will_be(&named(&change.what), before, read) {
+        Ok(text) => {
+            let more = text.lines().count().saturating_sub(HEAD);
+            let mut lines: Vec<String> = text.lines().take(HEAD).map(str::to_owned).collect();
+            lines.extend((more > 0).then(|| format!("… {more} more lines")));
+            lines.join("\n")
+        }
+        Err(why) => format!("It cannot be read now: {why}"),
+    };
+    let text = format!("{}\n\n{head}", change_text(change));
+    Preview::text(change.what.clone(), &change.what, "txt", text)
+}
+
+fn named(what: &str) -> Resource {
+    let is_page = ["http://", "https://"].iter().any(|start| what.starts_with(start));
+    if is_page { Resource::Url(what.to_owned()) } else { Resource::File(what.to_owned()) }
+}
+
+fn of_group(plan: &ActionPlan, group: Group) -> Preview {
+    let items = outline::items(plan, group);
+    let lines = items.iter().map(|item| match &item.about {
+        Some(about) => format!("{} {}\n    {about}", item.label, item.what),
+        None => format!("{} {}", item.label, item.what),
+    });
+    Preview::text(group.title().into(), group.title(), "txt", lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn change_text(change: &Change) -> String {
+    let comment = change.comment.as_ref().map(|comment| format!(" # {comment}")).unwrap_or_default();
+    format!("{} {}{comment}", change_label(change.sign), change.what)
+}
+
+/// A command with all that belongs to it, in comments around it.
+fn execution(deed: &Deed) -> String {
+    let Deed::Execute { command, cwd, env, expected, allow_failure, timeout } = deed else {
+        return String::new();
+    };
+    let mut about = vec![format!("# cwd: {}", one_line(cwd.as_deref().unwrap_or(".")))];
+    about.extend(env.iter().map(|(name, value)| format!("# env: {}={}", one_line(name), one_line(value))));
+    about.extend(timeout.map(|timeout| format!("# timeout: {timeout:#}")));
+    about.extend(expected.as_ref().map(|words| format!("# expected: {}", one_line(words))));
+    about.extend(allow_failure.then(|| "# the plan goes on when it fails".to_owned()));
+    format!("{}\n\n{}", about.join("\n"), command.trim_end())
+}
+
+/// Words that stay in one line, whatever is in them.
+fn one_line(words: &str) -> String {
+    words.escape_debug().collect::<String>().replace("\\\"", "\"").replace("\\'", "'")
+}
+
+fn first(text: &str) -> &str {
+    text.trim().lines().next().unwrap_or_default()
+}
+
+/// A name for a preview's file that is safe in any folder.
+fn file_name(path: &str, ending: &str) -> String {
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
+    format!("{}.{ending}", slug::part(name))
+}
+
+/// The ending of a path where it is an ordinary one.
+fn ending(path: &str) -> &str {
+    let is_ordinary =
+        |ending: &&str| (1..=10).contains(&ending.len()) && ending.chars().all(|c| c.is_ascii_alphanumeric());
+    path.rsplit_once('.').map(|(_, ending)| ending).filter(is_ordinary).unwrap_or("txt")
+}
+
+impl Preview {
+    fn text(title: String, name: &str, ending: &str, text: String) -> Self {
+        Self { title, file_name: file_name(name, ending), text, shown: Shown::Text }
+    }
+
+    /// A file's content.
+    fn file(title: String, path: &str, text: String) -> Self {
+        let stem = path.strip_suffix(&format!(".{}", ending(path))).unwrap_or(path);
+        Self { title, file_name: file_name(stem, ending(path)), text, shown: Shown::File }
+    }
+}

@@ -1,0 +1,256 @@
+//! What people do about a turn: have it planned, review its plan, approve or skip it, say how a batch goes on, undo it.
+
+use std::collections::BTreeMap;
+
+use crate::action_plan::ActionPlan;
+use crate::aim::{Aim, Asking};
+use crate::answer::{By, MAX_TEXT};
+use crate::event::Event;
+use crate::id::ConversationId;
+use crate::refusal::Refusal;
+use crate::session::{Phase, Session};
+use crate::turn::{Chosen, FileBatch, FileTurn, Interrupted, LaterChanges, TurnOrigin, TurnStage, UndoState};
+
+impl Session {
+    /// A turn is to be planned. One that failed can be begun anew, with other words or in another directory; what it asked is
+    /// asked no longer.
+    pub(in crate::session) fn start_draft(
+        &self,
+        by: &By,
+        folder: &str,
+        conversation: &ConversationId,
+        asking: Asking,
+        origin: Option<&TurnOrigin>,
+    ) -> Result<Vec<Event>, Refusal> {
+        let failed_draft = matches!(&self.phase, Phase::Failed { was, .. } if matches!(**was, Phase::Clarifying | Phase::Filing));
+        if self.created.aim != Aim::Files || self.phase != Phase::Resting && !failed_draft {
+            return Err(self.not_now("planning"));
+        }
+        self.nothing_is_undone("planning")?;
+        let is_planned =
+            |turn: &FileTurn| !matches!(turn.stage, TurnStage::Unplanned { .. } | TurnStage::Drafting);
+        if self.file_turn(folder).is_some_and(is_planned) {
+            return Err(refused("planning", format!("turn {folder} has a plan")));
+        }
+        let left = self.withdraw_open(|_| failed_draft, "another plan is made instead");
+        let restarted = failed_draft.then(|| Event::Restarted { by: by.clone() });
+        let started = Event::DraftStarted {
+            turn: self.next_turn(),
+            folder: folder.to_owned(),
+            conversation: conversation.clone(),
+            asking,
+            origin: origin.cloned(),
+        };
+        Ok(left.into_iter().chain(restarted).chain([started]).collect())
+    }
+
+    /// What is being planned is left.
+    pub(in crate::session) fn leave_draft(&self, by: &By) -> Result<Vec<Event>, Refusal> {
+        let Some(turn) = self.drafting().filter(|_| !self.phase.is_over()) else {
+            return Err(self.not_now("leaving what is being planned"));
+        };
+        let mut facts =
+            self.withdraw_open(|round| round.call().is_some(), "something else is planned instead");
+        facts.push(Event::DraftLeft { folder: turn.folder.clone(), by: by.clone() });
+        Ok(facts)
+    }
+
+    /// Somebody looks at a plan.
+    pub(in crate::session) fn start_review(&self, by: &By, folder: &str) -> Result<Vec<Event>, Refusal> {
+        self.planned("reviewing", folder)?;
+        Ok(vec![Event::ReviewStarted { folder: folder.to_owned(), by: by.clone() }])
+    }
+
+    /// Somebody approves a plan. Which state of it they saw, and that the choice fits it, is checked: nobody approves what they
+    /// have not seen.
+    pub(in crate::session) fn approve(
+        &self,
+        by: &By,
+        folder: &str,
+        revision: u32,
+        chosen: &Chosen,
+    ) -> Result<Vec<Event>, Refusal> {
+        const WHAT: &str = "approving";
+        let turn = self.planned(WHAT, folder)?;
+        if turn.differs.is_some() {
+            return Err(refused(
+                WHAT,
+                format!("{folder}/{} was changed; accept or restore it first", super::PLAN),
+            ));
+        }
+        let plan = turn.plan.as_ref().filter(|plan| plan.revision == revision);
+        let Some(plan) = plan else {
+            return Err(refused(WHAT, "the plan is another by now; look at it again".into()));
+        };
+        let Ok(parsed) = ActionPlan::parse(&plan.text) else {
+            return Err(refused(WHAT, "the plan cannot be read; look at it again".into()));
+        };
+        let fits = (chosen.context.len(), chosen.memos.len(), chosen.actions.len())
+            == (parsed.context.as_ref().map_or(0, Vec::len), parsed.memos.len(), parsed.actions.len());
+        if !fits {
+            return Err(refused(WHAT, "the choice does not fit the plan".into()));
+        }
+        if !chosen.is_any() && !parsed.actions.is_empty() {
+            return Err(refused(WHAT, "nothing of the plan is chosen; skip it instead".into()));
+        }
+        Ok(vec![Event::Approved {
+            folder: folder.to_owned(),
+            batch: turn.next_batch(),
+            revision,
+            chosen: chosen.clone(),
+            by: by.clone(),
+        }])
+    }
+
+    /// Somebody wants nothing of a plan done.
+    pub(in crate::session) fn skip(
+        &self,
+        by: &By,
+        folder: &str,
+        message: Option<&String>,
+    ) -> Result<Vec<Event>, Refusal> {
+        self.planned("skipping", folder)?;
+        if let Some(message) = message.filter(|message| message.len() > MAX_TEXT) {
+            return Err(Refusal::TooLong { what: "message".into(), bytes: message.len(), limit: MAX_TEXT });
+        }
+        Ok(vec![Event::Skipped { folder: folder.to_owned(), message: message.cloned(), by: by.clone() }])
+    }
+
+    /// Somebody takes the plan as its file has it.
+    pub(in crate::session) fn accept_plan(
+        &self,
+        by: &By,
+        folder: &str,
+        text: &str,
+    ) -> Result<Vec<Event>, Refusal> {
+        const WHAT: &str = "accepting the plan";
+        let turn = self.planned(WHAT, folder)?;
+        if turn.differs.as_deref() != Some(text) {
+            return Err(refused(WHAT, "the file is not what you saw".into()));
+        }
+        Ok(vec![Event::PlanAccepted { folder: folder.to_owned(), by: by.clone() }])
+    }
+
+    /// Somebody wants the file to say again what was planned.
+    pub(in crate::session) fn restore_plan(&self, by: &By, folder: &str) -> Result<Vec<Event>, Refusal> {
+        const WHAT: &str = "restoring the plan";
+        if self.planned(WHAT, folder)?.differs.is_none() {
+            return Err(refused(WHAT, "nobody changed it".into()));
+        }
+        Ok(vec![Event::PlanRestored { folder: folder.to_owned(), by: by.clone() }])
+    }
+
+    /// Somebody stops the batch that runs.
+    pub(in crate::session) fn pause(&self, by: &By) -> Result<Vec<Event>, Refusal> {
+        let Phase::Running { batch } = &self.phase else { return Err(self.not_now("stopping a batch")) };
+        let reason = format!("{by} stopped it");
+        Ok(vec![Event::BatchPaused { batch: batch.clone(), reason, unsure: None }])
+    }
+
+    /// Somebody lets a batch go on.
+    pub(in crate::session) fn go_on(
+        &self,
+        by: &By,
+        batch: &str,
+        interrupted: Interrupted,
+    ) -> Result<Vec<Event>, Refusal> {
+        const WHAT: &str = "going on with a batch";
+        let (turn, _) = self.known_batch(WHAT, batch)?;
+        if self.phase != Phase::Resting {
+            return Err(self.not_now(WHAT));
+        }
+        let is_latest = turn.batch().is_some_and(|latest| latest.name == batch && latest.stands());
+        if turn.stage != TurnStage::Paused || !is_latest {
+            return Err(refused(WHAT, format!("batch {batch} does not pause")));
+        }
+        self.nothing_is_undone(WHAT)?;
+        Ok(vec![Event::BatchResumed { batch: batch.to_owned(), interrupted, by: by.clone() }])
+    }
+
+    /// Somebody wants a batch undone, whatever became of the session. What it asked and nobody answered is asked no longer.
+    pub(in crate::session) fn undo(
+        &self,
+        by: &By,
+        batch: &str,
+        later: LaterChanges,
+    ) -> Result<Vec<Event>, Refusal> {
+        const WHAT: &str = "undoing";
+        let (_, known) = self.known_batch(WHAT, batch)?;
+        if matches!(&self.phase, Phase::Running { batch: running } if running == batch) {
+            return Err(self.not_now(WHAT));
+        }
+        match known.undo {
+            UndoState::Done(_) => return Err(refused(WHAT, format!("batch {batch} is undone already"))),
+            UndoState::UnderWay(_) => {
+                return Err(refused(WHAT, format!("batch {batch} is being undone already")));
+            }
+            UndoState::Not | UndoState::Stuck(_) => {}
+        }
+        let mut facts = self.withdraw_asked(known);
+        facts.push(Event::UndoStarted { batch: batch.to_owned(), later, by: by.clone() });
+        Ok(facts)
+    }
+
+    /// Somebody takes complete turns as they are now, although their files were changed.
+    pub(in crate::session) fn accept_changes(
+        &self,
+        by: &By,
+        turns: &BTreeMap<String, BTreeMap<String, String>>,
+    ) -> Result<Vec<Event>, Refusal> {
+        let changed = turns
+            .iter()
+            .filter(|(folder, files)| self.sealed.get(*folder).is_some_and(|sealed| sealed != *files));
+        let sealed = |(folder, files): (&String, &BTreeMap<String, String>)| Event::Sealed {
+            folder: folder.clone(),
+            files: files.clone(),
+            by: Some(by.clone()),
+        };
+        Ok(changed.map(sealed).collect())
+    }
+
+    /// The turn in this directory, if its plan waits and nothing else goes on.
+    fn planned(&self, what: &'static str, folder: &str) -> Result<&FileTurn, Refusal> {
+        let turn =
+            self.file_turn(folder).ok_or_else(|| refused(what, format!("there is no turn {folder}")))?;
+        if self.phase != Phase::Resting {
+            return Err(self.not_now(what));
+        }
+        self.nothing_is_undone(what)?;
+        match turn.stage {
+            TurnStage::Planned => Ok(turn),
+            TurnStage::Unplanned { .. } | TurnStage::Drafting => {
+                Err(refused(what, format!("turn {folder} has no plan yet")))
+            }
+            TurnStage::Running | TurnStage::Paused => {
+                Err(refused(what, format!("the plan of turn {folder} was approved already")))
+            }
+            TurnStage::Ended | TurnStage::Complete => Err(refused(what, format!("turn {folder} is over"))),
+        }
+    }
+
+    fn known_batch(&self, what: &'static str, batch: &str) -> Result<(&FileTurn, &FileBatch), Refusal> {
+        self.batch(batch).ok_or_else(|| refused(what, format!("there is no batch {batch}")))
+    }
+
+    /// Nothing is built on a batch of which a part is undone.
+    fn nothing_is_undone(&self, what: &'static str) -> Result<(), Refusal> {
+        let half = self.batches().find_map(|(_, batch)| match &batch.undo {
+            UndoState::UnderWay(_) => Some(format!("batch {} is being undone", batch.name)),
+            UndoState::Stuck(problem) => {
+                Some(format!("undoing batch {} was interrupted: {}", batch.name, problem.reason))
+            }
+            UndoState::Not | UndoState::Done(_) => None,
+        });
+        half.map_or(Ok(()), |why| Err(refused(what, why)))
+    }
+
+    fn withdraw_asked(&self, batch: &FileBatch) -> Vec<Event> {
+        let is_asked =
+            |item: &crate::session::Item| batch.asked.values().any(|asked| *asked == item.question.id);
+        self.withdraw_open(|round| round.items.iter().any(is_asked), "nobody waits for it any more")
+    }
+}
+
+fn refused(what: &'static str, why: String) -> Refusal {
+    Refusal::NotNow { what: what.into(), why }
+}

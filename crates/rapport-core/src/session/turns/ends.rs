@@ -1,0 +1,206 @@
+//! What Rapport brings about or finds out for a turn: what is in the directories, whether a plan can be carried out, how a
+//! batch goes, that a report is written, that a batch is undone. What does not belong to anything that goes on changes nothing.
+
+use std::collections::BTreeMap;
+
+use crate::event::{Asker, Event};
+use crate::id::TurnId;
+use crate::input::Draft;
+use crate::report::Overall;
+use crate::session::{Phase, Session};
+use crate::turn::{
+    ActionEnd, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, TurnStage, UndoProblem, UndoState,
+    UndoneFiles,
+};
+
+/// Why a batch pauses that was running when its process died.
+const STOPPED: &str = "Rapport was stopped";
+
+impl Session {
+    pub(in crate::session) fn filed(&self, turn: TurnId, path: &str) -> Vec<Event> {
+        let is_due = self.phase == Phase::Filing && self.turns.last().is_some_and(|last| last.id == turn);
+        is_due.then(|| Event::Filed { turn, path: path.into() }).into_iter().collect()
+    }
+
+    /// A batch that ran runs no more.
+    pub(in crate::session) fn lost_batch(&self) -> Option<Event> {
+        let Phase::Running { batch } = &self.phase else { return None };
+        Some(Event::BatchPaused { batch: batch.clone(), reason: STOPPED.into(), unsure: None })
+    }
+
+    /// The session was read from its log, and this is there of its turns.
+    pub(in crate::session) fn found(&self, found: &FoundTurns) -> Vec<Event> {
+        let mut facts = self.lost_agent();
+        for turn in &found.turns {
+            match self.file_turn(&turn.folder) {
+                Some(known) if !is_news(known, turn) => facts.extend(self.found_batches(known, turn)),
+                _ => facts.push(Event::TurnFound(turn.clone())),
+            }
+            if turn.is_complete
+                && !self.sealed.contains_key(&turn.folder)
+                && !self.is_concluding(&turn.folder)
+            {
+                let (folder, files) = (turn.folder.clone(), turn.files.clone());
+                facts.push(Event::Sealed { folder, files, by: None });
+            }
+        }
+        let there = found.folders();
+        let gone =
+            |turn: &&FileTurn| turn.stage != TurnStage::Complete && !there.contains(turn.folder.as_str());
+        for turn in self.file_turns.iter().filter(gone) {
+            facts.extend(self.withdraw_open(
+                |round| {
+                    self.turns.iter().any(|t| round.is_of(t.id) && t.folder.as_ref() == Some(&turn.folder))
+                },
+                "the directory of its turn is gone",
+            ));
+            facts.push(Event::TurnGone { folder: turn.folder.clone() });
+        }
+        facts
+    }
+
+    fn is_concluding(&self, folder: &str) -> bool {
+        self.file_turn(folder).is_some_and(|turn| turn.stage == TurnStage::Ended)
+    }
+
+    /// What the journal of an unfinished batch says that the facts do not yet.
+    fn found_batches(&self, known: &FileTurn, found: &FoundTurn) -> Vec<Event> {
+        let Some(batch) = known.batch().filter(|batch| !batch.is_ended && batch.stands()) else {
+            return Vec::new();
+        };
+        let found = found.batches.iter().find(|found| found.approved_at == batch.approved_at);
+        let ended = found.into_iter().flat_map(|found| &found.ended);
+        let new = ended.filter(|end| !batch.ended.contains_key(&end.action));
+        let mut facts: Vec<_> =
+            new.map(|end| Event::ActionEnded { batch: batch.name.clone(), end: end.clone() }).collect();
+        let unsure = found.and_then(|found: &FoundBatch| found.unsure);
+        if known.stage == TurnStage::Running || known.stage == TurnStage::Paused && unsure != batch.unsure {
+            let reason = batch.paused.clone().unwrap_or_else(|| STOPPED.into());
+            facts.push(Event::BatchPaused { batch: batch.name.clone(), reason, unsure });
+        }
+        facts
+    }
+
+    /// A plan was looked at.
+    pub(in crate::session) fn plan_checked(
+        &self,
+        folder: &str,
+        revision: u32,
+        problems: &[String],
+        differs: Option<&String>,
+    ) -> Vec<Event> {
+        let is_due = matches!(&self.phase, Phase::Checking { folder: due, .. } if due == folder);
+        let plan = self.file_turn(folder).and_then(|turn| turn.plan.as_ref());
+        if !is_due || plan.is_none_or(|plan| plan.revision != revision) {
+            return Vec::new();
+        }
+        let folder = folder.to_owned();
+        match differs {
+            Some(text) => vec![Event::PlanDiffers { folder, text: text.clone() }],
+            None => vec![Event::PlanChecked { folder, revision, problems: problems.to_vec() }],
+        }
+    }
+
+    /// A batch could not begin.
+    pub(in crate::session) fn batch_invalid(&self, batch: &str, problems: &[String]) -> Vec<Event> {
+        let Some((turn, _)) = self.running(batch) else { return Vec::new() };
+        let revision = turn.plan.as_ref().map_or(0, |plan| plan.revision);
+        vec![Event::PlanChecked { folder: turn.folder.clone(), revision, problems: problems.to_vec() }]
+    }
+
+    pub(in crate::session) fn batch_differs(&self, batch: &str, text: &str) -> Vec<Event> {
+        let Some((turn, _)) = self.running(batch) else { return Vec::new() };
+        vec![Event::PlanDiffers { folder: turn.folder.clone(), text: text.to_owned() }]
+    }
+
+    /// An action asks; after a kill it asks the same again, and nobody is asked twice.
+    pub(in crate::session) fn action_asks(&self, batch: &str, action: usize, message: &str) -> Vec<Event> {
+        let Some((_, running)) = self.running(batch) else { return Vec::new() };
+        if running.asked.contains_key(&action) {
+            return Vec::new();
+        }
+        let draft = Draft { text: message.to_owned(), free_text: true, ..Draft::default() };
+        let questions = self.named(&[draft]);
+        let Some(question) = questions.first().map(|question| question.id.clone()) else { return Vec::new() };
+        vec![
+            Event::Asked { round: self.next_round(), asker: Asker::Rapport, questions },
+            Event::ActionAsked { batch: batch.to_owned(), action, question },
+        ]
+    }
+
+    pub(in crate::session) fn action_ended(&self, batch: &str, end: &ActionEnd) -> Vec<Event> {
+        let known = self.batch(batch).filter(|(turn, _)| is_open(turn, batch));
+        let is_new = known.is_some_and(|(_, known)| !known.ended.contains_key(&end.action));
+        is_new.then(|| Event::ActionEnded { batch: batch.to_owned(), end: end.clone() }).into_iter().collect()
+    }
+
+    /// A batch stopped before its end. A person who stopped it may not know yet that a command was interrupted.
+    pub(in crate::session) fn batch_paused(
+        &self,
+        batch: &str,
+        reason: &str,
+        unsure: Option<usize>,
+    ) -> Vec<Event> {
+        let Some((turn, known)) = self.batch(batch).filter(|(turn, _)| is_open(turn, batch)) else {
+            return Vec::new();
+        };
+        let is_news = turn.stage == TurnStage::Running || unsure.is_some() && unsure != known.unsure;
+        let reason = known.paused.clone().unwrap_or_else(|| reason.to_owned());
+        is_news.then(|| Event::BatchPaused { batch: batch.to_owned(), reason, unsure }).into_iter().collect()
+    }
+
+    pub(in crate::session) fn batch_ended(
+        &self,
+        batch: &str,
+        status: Overall,
+        report: &str,
+        has_changes: bool,
+    ) -> Vec<Event> {
+        // It may have come to its end just when it was told to stop.
+        let is_due = self.batch(batch).is_some_and(|(turn, _)| is_open(turn, batch));
+        let free = self.running(batch).is_some() || self.phase == Phase::Resting;
+        let (batch, report) = (batch.to_owned(), report.to_owned());
+        (is_due && free)
+            .then_some(Event::BatchEnded { batch, status, report, has_changes })
+            .into_iter()
+            .collect()
+    }
+
+    pub(in crate::session) fn report_filed(
+        &self,
+        folder: &str,
+        files: &BTreeMap<String, String>,
+    ) -> Vec<Event> {
+        let is_due = matches!(&self.phase, Phase::Concluding { folder: due } if due == folder);
+        let (folder, files) = (folder.to_owned(), files.clone());
+        is_due.then_some(Event::Sealed { folder, files, by: None }).into_iter().collect()
+    }
+
+    pub(in crate::session) fn undone(
+        &self,
+        batch: &str,
+        outcome: &Result<UndoneFiles, UndoProblem>,
+    ) -> Vec<Event> {
+        let known = self.batch(batch).map(|(_, batch)| batch);
+        if !known.is_some_and(|batch: &FileBatch| matches!(batch.undo, UndoState::UnderWay(_))) {
+            return Vec::new();
+        }
+        let batch = batch.to_owned();
+        vec![match outcome {
+            Ok(files) => Event::Undone { batch, files: files.clone() },
+            Err(problem) => Event::UndoRefused { batch, problem: problem.clone() },
+        }]
+    }
+}
+
+/// Whether this is the latest batch of a turn, and is not over.
+fn is_open(turn: &FileTurn, batch: &str) -> bool {
+    matches!(turn.stage, TurnStage::Running | TurnStage::Paused)
+        && turn.batch().is_some_and(|latest| latest.name == batch && latest.stands())
+}
+
+/// Whether a directory tells something that the facts do not: where it comes from, or a plan that somebody put there.
+fn is_news(known: &FileTurn, found: &FoundTurn) -> bool {
+    known.origin.is_none()
+        || matches!(known.stage, TurnStage::Unplanned { .. }) && (found.plan.is_some() || found.is_complete)
+}

@@ -1,0 +1,391 @@
+//! Turns in directories, as plain data: how far each is, what was approved of its plan, and what became of that.
+//!
+//! A turn is planned, checked, reviewed, run as a batch, and reported. Every step is a fact, and these types are the state that
+//! follows from the facts. The files in the turn's directory are written from them; what a file says that the facts do not is
+//! only ever *found* ([`FoundTurn`]), and is nobody's word until a person accepts it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::By;
+use crate::id::QuestionId;
+use crate::report::Overall;
+
+/// Where a turn comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnOrigin {
+    /// The turn it follows; or, where that has the same number, the one it is another try of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// When its directory was made.
+    pub created: Timestamp,
+    /// The agent that plans it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Whether it is planned because the plan before was not valid.
+    #[serde(default)]
+    pub is_replan: bool,
+}
+
+/// What a person approved of a plan: for every item why it is left out, or `None` where it is taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chosen {
+    /// Changes of the Active Context.
+    #[serde(default)]
+    pub context: Vec<Option<String>>,
+    /// Changes of the memos.
+    #[serde(default)]
+    pub memos: Vec<Option<String>>,
+    /// Actions.
+    #[serde(default)]
+    pub actions: Vec<Option<String>>,
+}
+
+impl Chosen {
+    /// Whether anything is taken.
+    pub fn is_any(&self) -> bool {
+        [&self.context, &self.memos, &self.actions].into_iter().flatten().any(Option::is_none)
+    }
+}
+
+/// How one action of a batch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionResult {
+    /// It was done.
+    Done,
+    /// It was tried.
+    Failed,
+    /// It was not begun.
+    Skipped,
+}
+
+/// One action of a batch that came to its end. What it brought forth is in the report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionEnd {
+    /// Its place in the plan, from 0.
+    pub action: usize,
+    /// How it ended.
+    pub result: ActionResult,
+    /// Why it failed or was left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The session that it began for another agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+}
+
+/// What becomes of a command that was interrupted, and may have run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interrupted {
+    /// Nothing yet: the batch pauses, and a person decides.
+    #[default]
+    Halt,
+    /// It is run again.
+    Again,
+    /// It is left as it is, and the rest is done.
+    GoOn,
+}
+
+/// What undoing does about files that were changed after the batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaterChanges {
+    /// Nothing is undone, and they are named.
+    #[default]
+    Refuse,
+    /// They stay as they are; the rest is undone.
+    Keep,
+}
+
+/// What undoing a batch came to. Paths are from the project's root.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoneFiles {
+    /// Files that are as they were before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<String>,
+    /// Files that were made, and are gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+    /// Files that stay as they are, because they were changed after the batch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<String>,
+    /// Of these, files that were changed while a command ran, and where they are as they were then.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub set_aside: BTreeMap<String, String>,
+    /// What was done and cannot be undone, such as `EXECUTE cargo test`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remaining: Vec<String>,
+}
+
+/// Why a batch was not undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoProblem {
+    /// In words for a person.
+    pub reason: String,
+    /// Files that were changed after the batch, where that is why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// Whether a part is undone all the same. Then nothing is built on it before the rest is.
+    #[serde(default)]
+    pub is_partial: bool,
+}
+
+/// One turn in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileTurn {
+    /// Its directory, from the session's: its name.
+    pub folder: String,
+    /// Where it comes from; `None` where the log does not say, and the directory has not been looked at yet.
+    pub origin: Option<TurnOrigin>,
+    /// How far it is.
+    pub stage: TurnStage,
+    /// Its plan, while that matters: until the turn is reported.
+    pub plan: Option<TurnPlan>,
+    /// What `plan.md` says instead of the plan, where somebody changed it.
+    pub differs: Option<String>,
+    /// Why the plan cannot be carried out.
+    pub problems: Vec<String>,
+    /// What became of the plan in all.
+    pub status: Option<Overall>,
+    /// The report, until it is in its file.
+    pub(crate) report: Option<String>,
+    /// Every batch there was, the latest last.
+    pub batches: Vec<FileBatch>,
+    /// The model that planned it.
+    pub model: Option<String>,
+    /// What planning it cost, in millionths of a dollar.
+    pub cost_micros: u64,
+}
+
+/// How far a turn is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnStage {
+    /// It has no plan. Ready where what the agent is to be shown is laid out.
+    Unplanned {
+        /// Whether it is.
+        is_ready: bool,
+    },
+    /// The agent makes its plan, or did until it failed.
+    Drafting,
+    /// Its plan waits for review.
+    Planned,
+    /// What was approved is being done.
+    Running,
+    /// What was approved is done in part, and a person decides how it goes on.
+    Paused,
+    /// It is over; its report is being written.
+    Ended,
+    /// Its report is there, and nothing of it is changed any more.
+    Complete,
+}
+
+/// The plan of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnPlan {
+    /// What it says.
+    pub text: String,
+    /// How often it was changed, and once more: who approves says which one they saw.
+    pub revision: u32,
+    /// Whether it was looked at since, and can be carried out as far as anybody knows.
+    pub is_checked: bool,
+}
+
+/// One run of what was approved of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileBatch {
+    /// Its name in the session: `01`, and `01.2` after that was undone.
+    pub name: String,
+    /// When it was approved.
+    pub approved_at: Timestamp,
+    /// By whom, where that is known.
+    pub by: Option<By>,
+    /// What.
+    pub chosen: Chosen,
+    /// What is done about a command that was interrupted.
+    pub interrupted: Interrupted,
+    /// How its actions ended, by their place in the plan.
+    pub ended: BTreeMap<usize, ActionEnd>,
+    /// What its actions asked, by their place in the plan.
+    pub asked: BTreeMap<usize, QuestionId>,
+    /// Why it pauses, in words for a person, if it does.
+    pub paused: Option<String>,
+    /// The action that was interrupted and may have run.
+    pub unsure: Option<usize>,
+    /// Whether nothing more is to be done in it.
+    pub is_ended: bool,
+    /// Whether it did something to files, or may have.
+    pub has_changes: bool,
+    /// Whether it is undone.
+    pub undo: UndoState,
+}
+
+/// Whether a batch is undone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum UndoState {
+    /// It is not.
+    #[default]
+    Not,
+    /// It is being undone.
+    UnderWay(LaterChanges),
+    /// It was begun to be undone, and something is in the way.
+    Stuck(UndoProblem),
+    /// It is.
+    Done(UndoneFiles),
+}
+
+impl FileBatch {
+    pub(crate) fn approved(name: &str, approved_at: Timestamp, chosen: &Chosen, by: Option<&By>) -> Self {
+        Self {
+            name: name.to_owned(),
+            approved_at,
+            by: by.cloned(),
+            chosen: chosen.clone(),
+            interrupted: Interrupted::Halt,
+            ended: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            paused: None,
+            unsure: None,
+            is_ended: false,
+            has_changes: false,
+            undo: UndoState::Not,
+        }
+    }
+
+    pub(crate) fn found(name: &str, found: &FoundBatch) -> Self {
+        let FoundBatch { approved_at, chosen, ended, unsure, is_ended, has_changes, .. } = found;
+        let undo = match (&found.undone, found.is_half_undone) {
+            (Some(files), _) => UndoState::Done(files.clone()),
+            (None, true) => UndoState::Stuck(UndoProblem {
+                reason: "undoing it was interrupted".into(),
+                changed: Vec::new(),
+                is_partial: true,
+            }),
+            (None, false) => UndoState::Not,
+        };
+        Self {
+            ended: ended.iter().map(|end| (end.action, end.clone())).collect(),
+            unsure: *unsure,
+            is_ended: *is_ended,
+            has_changes: *has_changes,
+            undo,
+            ..Self::approved(name, *approved_at, chosen, None)
+        }
+    }
+
+    /// Whether its changes count: it is neither undone nor being undone.
+    pub fn stands(&self) -> bool {
+        matches!(self.undo, UndoState::Not)
+    }
+
+    /// Whether memos were changed with it.
+    pub fn has_remembered(&self) -> bool {
+        self.is_ended && self.chosen.memos.iter().any(Option::is_none)
+    }
+}
+
+impl FileTurn {
+    pub(crate) fn new(folder: &str) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            origin: None,
+            stage: TurnStage::Unplanned { is_ready: false },
+            plan: None,
+            differs: None,
+            problems: Vec::new(),
+            status: None,
+            report: None,
+            batches: Vec::new(),
+            model: None,
+            cost_micros: 0,
+        }
+    }
+
+    /// The batch that was run last.
+    pub fn batch(&self) -> Option<&FileBatch> {
+        self.batches.last()
+    }
+
+    /// Whether its plan can be approved now.
+    pub fn is_reviewable(&self) -> bool {
+        self.stage == TurnStage::Planned && self.differs.is_none()
+    }
+
+    /// The name of the next batch.
+    pub(crate) fn next_batch(&self) -> String {
+        match self.batches.len() {
+            0 => self.folder.clone(),
+            before => format!("{}.{}", self.folder, before + 1),
+        }
+    }
+}
+
+/// A turn's directory as it was found, whoever made it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundTurn {
+    /// Its directory, from the session's.
+    pub folder: String,
+    /// Where it comes from, as its `meta.yaml` says.
+    pub origin: TurnOrigin,
+    /// Whether what the agent is to be shown is laid out.
+    #[serde(default)]
+    pub is_ready: bool,
+    /// What its `plan.md` says, where there is no report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// Whether there is a report.
+    #[serde(default)]
+    pub is_complete: bool,
+    /// What the report says became of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Overall>,
+    /// A check sum for each of its files, where there is a report.
+    #[serde(skip)]
+    pub files: BTreeMap<String, String>,
+    /// Its batches, the latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<FoundBatch>,
+}
+
+/// A batch as its journal has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundBatch {
+    /// When it was approved.
+    pub approved_at: Timestamp,
+    /// What was approved.
+    pub chosen: Chosen,
+    /// How its actions ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended: Vec<ActionEnd>,
+    /// The action that was interrupted and may have run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsure: Option<usize>,
+    /// Whether nothing more is to be done in it.
+    #[serde(default)]
+    pub is_ended: bool,
+    /// Whether it did something to files, or may have.
+    #[serde(default)]
+    pub has_changes: bool,
+    /// Whether undoing it was begun and is not finished.
+    #[serde(default)]
+    pub is_half_undone: bool,
+    /// What undoing it came to, if it is undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<UndoneFiles>,
+}
+
+/// What is there of a session's turns, so that what the facts do not know is noticed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundTurns {
+    /// Every directory of a turn, by when it was made.
+    pub turns: Vec<FoundTurn>,
+}
+
+impl FoundTurns {
+    pub(crate) fn folders(&self) -> BTreeSet<&str> {
+        self.turns.iter().map(|turn| turn.folder.as_str()).collect()
+    }
+}
