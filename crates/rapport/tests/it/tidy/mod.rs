@@ -12,7 +12,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("trial", &[]),
     // Of the agents only their keeper, which ends a command with its host.
     ("actions", &["agents", "sealed", "trial"]),
-    ("projects", &[]),
+    ("projects", &["durable"]),
     ("stores", &["durable", "sealed"]),
     ("turns", &["durable", "trial"]),
     ("workers", &[]),
