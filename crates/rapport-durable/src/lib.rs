@@ -5,4 +5,4 @@ pub mod sealed;
 #[cfg(debug_assertions)]
 pub mod trial;
 
-pub use replace::{replace, replace_in_pieces};
+pub use replace::{private_folder, replace, replace_in_pieces, replace_private};
