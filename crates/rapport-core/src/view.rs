@@ -74,6 +74,20 @@ pub struct View {
     pub failure: Option<String>,
 }
 
+impl View {
+    /// Whether a session of files has nothing more to show of itself: no question waits, and no agent is at work. A batch may
+    /// run, which is shown in its own way.
+    pub fn is_at_rest(&self) -> bool {
+        let rests = matches!(self.phase, PhaseView::Resting | PhaseView::Reviewing | PhaseView::Working);
+        self.aim == Aim::Files && self.questions.is_empty() && rests
+    }
+
+    /// Whether nothing changes any more before somebody does something.
+    pub fn is_settled(&self) -> bool {
+        !matches!(self.status, Status::Started | Status::Running)
+    }
+}
+
 /// How often an agent asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rounds {

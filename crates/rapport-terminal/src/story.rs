@@ -141,6 +141,25 @@ impl Story {
             // For those who look into the log.
             Event::Noted { .. } | Event::Outlined { .. } | Event::Sealed { .. } => Vec::new(),
             Event::Heard { .. } | Event::DraftStarted { .. } | Event::Filed { .. } => Vec::new(),
+            // What becomes of a plan of actions is shown by who runs it.
+            Event::DraftLeft { .. }
+            | Event::TurnFound(_)
+            | Event::TurnGone { .. }
+            | Event::ReviewStarted { .. }
+            | Event::PlanChecked { .. }
+            | Event::PlanDiffers { .. }
+            | Event::PlanAccepted { .. }
+            | Event::PlanRestored { .. }
+            | Event::Approved { .. }
+            | Event::Skipped { .. }
+            | Event::ActionAsked { .. }
+            | Event::ActionEnded { .. }
+            | Event::BatchPaused { .. }
+            | Event::BatchResumed { .. }
+            | Event::BatchEnded { .. }
+            | Event::UndoStarted { .. }
+            | Event::UndoRefused { .. }
+            | Event::Undone { .. } => Vec::new(),
             Event::Unreadable { line, .. } => {
                 vec![Line::new(Tone::Dim, "· not understood: ").and_giving(Tone::Dim, line)]
             }
@@ -197,7 +216,7 @@ impl Story {
             return Vec::new();
         };
         // A turn in a directory is over when its plan is there; what comes next begins elsewhere.
-        let rests = view.aim == Aim::Files && view.status == Status::Idle;
+        let rests = view.is_at_rest();
         let ending = ending::lines(view, self.clarifying).or_else(|| rests.then(Vec::new));
         let Some(lines) = ending else { return Vec::new() };
         self.ended = true;

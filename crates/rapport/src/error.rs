@@ -153,6 +153,7 @@ impl From<TurnError> for Failure {
         let message = error.to_string();
         match error {
             TurnError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
+            TurnError::Journal(_) => Self::new(Code::Store, message),
             TurnError::Wrong { .. } => {
                 Self::new(Code::Store, message).hint("Nothing was changed. Mend or remove it.")
             }

@@ -12,6 +12,7 @@ use rapport_core::{Aim, Clarifier, Created, Terms};
 use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{Claude, ClaudeConfig};
 use crate::cli::Common;
+use crate::cli::ProjectHelpers;
 use crate::clock::{self, Clock};
 use crate::config::{self, Layer, Secret, Settings};
 use crate::engine::socket::{self, Serving, Socket};
@@ -21,6 +22,8 @@ use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
+use crate::turns::Workshop;
+use crate::turns::batches::{Batches, Naming};
 use crate::workers::local::{self, Local};
 
 /// How long an agent gets to end after it was asked to.
@@ -109,7 +112,12 @@ impl Place {
 
     /// Where this project's logs are.
     pub fn store(&self) -> Arc<Files> {
-        Arc::new(Files::new(config::sessions(&self.project)).of(self.project.clone()))
+        self.store_in(&Shelf::Sessions)
+    }
+
+    /// Where the logs are that are kept there.
+    pub fn store_in(&self, shelf: &Shelf) -> Arc<Files> {
+        Arc::new(Files::new(shelf.root(&self.project)).of(self.project.clone()))
     }
 
     /// What a new session here starts from.
@@ -129,6 +137,43 @@ impl Place {
     }
 }
 
+/// What is kept where in a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shelf {
+    /// Sessions.
+    Sessions,
+    /// Plans that belong to no session of files, each with its batch, and what they are called.
+    Plans(String),
+}
+
+impl Shelf {
+    /// The directory.
+    pub fn root(&self, project: &Path) -> PathBuf {
+        match self {
+            Shelf::Sessions => config::sessions(project),
+            Shelf::Plans(_) => config::batches(project),
+        }
+    }
+
+    fn workshop(&self, place: &Place, settings: &Settings) -> Result<Workshop, Failure> {
+        let mut means = crate::actions::Means::new(env::current_exe()?);
+        means.command_timeout = Duration::try_from(settings.command_timeout).unwrap_or(means.command_timeout);
+        means.research_command = settings.research_command.clone();
+        let (naming, plan_name) = match self {
+            Shelf::Sessions => (Naming::ByTurn, None),
+            Shelf::Plans(name) => (Naming::Alone, Some(name.clone())),
+        };
+        let (place, settings) = (place.clone(), settings.clone());
+        Ok(Workshop {
+            sessions: self.root(&place.project),
+            batches: Batches::of(&place.project, naming),
+            plan_name,
+            means,
+            helpers: Arc::new(ProjectHelpers { place, settings }),
+        })
+    }
+}
+
 /// An engine with a socket to it.
 #[derive(Debug)]
 pub struct Host {
@@ -140,6 +185,11 @@ pub struct Host {
 impl Host {
     /// Starts an engine for this place. Needs a runtime around it.
     pub fn start(place: &Place, settings: &Settings) -> Result<Self, Failure> {
+        Self::start_in(place, settings, &Shelf::Sessions)
+    }
+
+    /// The same for what is kept there.
+    pub fn start_in(place: &Place, settings: &Settings, shelf: &Shelf) -> Result<Self, Failure> {
         raise_file_limit();
         let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
             Failure::new(
@@ -149,10 +199,11 @@ impl Host {
             .hint("Rapport needs a folder of its own that it can write to. Name another: export RAPPORT_HOME=DIR")
         })?;
         let engine = Engine::start(Parts {
-            store: trial(place.store()),
+            store: trial(place.store_in(shelf)),
             agent: Arc::new(Claude::new(agent_config(place, settings)?)),
             planner: planner(place, settings)?,
             worker: Arc::new(Local),
+            workshop: Some(shelf.workshop(place, settings)?),
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
         });

@@ -5,7 +5,7 @@ mod changes;
 pub(super) mod kinds;
 mod step;
 
-use rapport_core::ActionPlan;
+use rapport_core::{ActionPlan, Interrupted};
 
 use self::kinds::fingerprint;
 use self::step::{Step, after};
@@ -24,17 +24,6 @@ pub enum Choice {
         /// Why not, in words for the report.
         reason: String,
     },
-}
-
-/// What becomes of a command that was cut off, and may have run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interrupted {
-    /// Nothing yet: it is reported, and a person decides.
-    Halt,
-    /// It is run again.
-    Again,
-    /// It is left as it is, and the rest is done.
-    GoOn,
 }
 
 /// A plan and what it takes to carry it out.
@@ -131,25 +120,26 @@ impl Batch<'_> {
                 course = Course::Paused("the batch was stopped before it".to_owned());
             }
             let known = known(desk.journal.facts(), n);
-            let settled = match (&course, known, &skips[n]) {
+            let (settled, is_final) = match (&course, known, &skips[n]) {
                 (_, Known::Ended(settled), _) => {
                     if let Course::On = course {
                         course = after(action, &settled.outcome);
                     }
-                    settled
+                    (settled, true)
                 }
-                (_, _, Some(reason)) => Outcome::skipped(reason).into(),
-                (Course::Halted(reason) | Course::Paused(reason), _, None) => Outcome::skipped(reason).into(),
+                (_, _, Some(reason)) => (Outcome::skipped(reason).into(), true),
+                (Course::Halted(reason), _, None) => (Outcome::skipped(reason).into(), true),
+                (Course::Paused(reason), _, None) => (Outcome::skipped(reason).into(), false),
                 (Course::On, known, None) => {
                     let step = Step { batch: self, n, action, interrupted, hands, stop };
                     observer(Live::Started { n, action });
                     let (same_desk, settled, then) = step.take(desk, known, observer).await;
                     desk = same_desk;
                     course = then;
-                    settled
+                    (settled, !matches!(course, Course::Paused(_)))
                 }
             };
-            observer(Live::Ended { n, settled: &settled });
+            observer(Live::Ended { n, settled: &settled, is_final });
             actions.push(settled);
         }
         let mut unfinished = matches!(course, Course::Paused(_));

@@ -29,12 +29,13 @@ use rapport_core::Action;
 use thiserror::Error;
 
 pub use batch::kinds::is_for_good;
-pub use batch::{Batch, Choice, Interrupted};
+pub use batch::{Batch, Choice};
 pub use journal::JournalError;
 pub use outcome::{Details, FileChange, Outcome, Output, Ran, Settled};
 pub use project::{OnDisk, PathError};
+pub use rapport_core::{Interrupted, LaterChanges};
 pub use stop::{Stop, Stopper};
-pub use undo::{LaterChanges, Undone, undo};
+pub use undo::{Undone, undo};
 
 /// How long a command may take where neither the plan nor the settings say so.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
@@ -106,6 +107,8 @@ pub enum Live<'a> {
         n: usize,
         /// How.
         settled: &'a Settled,
+        /// Whether that holds, or it is done again when the batch goes on.
+        is_final: bool,
     },
 }
 

@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rapport_core::LaterChanges;
 use thiserror::Error;
 
 use super::batch::kinds::is_for_good;
@@ -13,15 +14,6 @@ use super::files::{digest_of, make_directories, remove_empty, sync_above, tempor
 use super::journal::{Fact, Image, Intent, Journal, JournalError};
 use super::outcome::Outcome;
 use super::{ActionError, Place, point};
-
-/// What becomes of files that were changed after the batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LaterChanges {
-    /// Nothing is undone, and they are named.
-    Refuse,
-    /// They stay as they are; the rest is undone.
-    Keep,
-}
 
 /// What was undone. Paths are from the project's root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,6 +41,8 @@ pub enum UndoError {
     ChangedLater {
         /// Which, from the project's root.
         files: Vec<String>,
+        /// Whether an undo before this one has undone a part.
+        is_begun: bool,
     },
     /// A part is undone; doing it again goes on from there.
     #[error("cannot bring back {file}: {why}")]
@@ -239,7 +233,9 @@ impl<'a> Work<'a> {
         }
         let unknown: Vec<_> = work.kept.iter().filter(|file| !past.keep.contains(*file)).cloned().collect();
         match later {
-            LaterChanges::Refuse if !unknown.is_empty() => Err(UndoError::ChangedLater { files: unknown }),
+            LaterChanges::Refuse if !unknown.is_empty() => {
+                Err(UndoError::ChangedLater { files: unknown, is_begun: past.began })
+            }
             LaterChanges::Refuse | LaterChanges::Keep => Ok(work),
         }
     }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use rapport_core::{Existing, PlanFile, ProgressFile, RoundId, SessionId, TurnId, Want, World};
 
+use super::turn_errands;
 use crate::stores::Store;
+use crate::turns::Workshop;
 use crate::workers::Worker;
 use rapport_durable as durable;
 
@@ -21,6 +23,9 @@ pub(super) enum Errand {
     Report(TurnId),
     Batch(u32),
     File(TurnId),
+    CheckPlan(String),
+    FileReport(String),
+    Undo(String),
 }
 
 impl Errand {
@@ -33,7 +38,14 @@ impl Errand {
             Want::Report { turn, .. } => Some(Errand::Report(*turn)),
             Want::Batch(brief) => Some(Errand::Batch(brief.round)),
             Want::Filed { turn, .. } => Some(Errand::File(*turn)),
-            Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => None,
+            Want::PlanChecked { folder, .. } => Some(Errand::CheckPlan(folder.clone())),
+            Want::ReportFiled { folder, .. } => Some(Errand::FileReport(folder.clone())),
+            Want::Undone { batch, .. } => Some(Errand::Undo(batch.clone())),
+            Want::AgentRunning(_)
+            | Want::Replied { .. }
+            | Want::AgentParked { .. }
+            | Want::BatchRunning(_)
+            | Want::ActionReplied { .. } => None,
         }
     }
 }
@@ -44,6 +56,7 @@ pub(super) struct Around {
     pub(super) project: PathBuf,
     pub(super) worker: Arc<dyn Worker>,
     pub(super) store: Arc<dyn Store>,
+    pub(super) workshop: Option<Workshop>,
 }
 
 /// Runs the errand for this want. May block.
@@ -54,18 +67,17 @@ pub(super) fn run(want: &Want, around: &Around) -> World {
         Want::Snapshot(round) => Ok(snapshot(*round, project, worker)),
         Want::PlanSaved(file) => save_plan(file, project),
         Want::Report { baseline, .. } => report(baseline.as_deref(), project, worker),
-        Want::Filed { turn, path, content } => file(around, *turn, path, content),
-        Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Batch(_) => {
-            Err("the engine took somebody else's want for its own".to_owned())
+        Want::Filed { .. } | Want::PlanChecked { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
+            turn_errands::run(want, around)
         }
+        Want::AgentRunning(_)
+        | Want::Replied { .. }
+        | Want::AgentParked { .. }
+        | Want::Batch(_)
+        | Want::BatchRunning(_)
+        | Want::ActionReplied { .. } => Err("the engine took somebody else's want for its own".to_owned()),
     };
     done.unwrap_or_else(|reason| World::Failed { reason })
-}
-
-fn file(around: &Around, turn: TurnId, path: &str, content: &str) -> Result<World, String> {
-    let attached = around.store.attach(&around.session, path, content.as_bytes());
-    attached.map_err(|e| format!("cannot keep the plan: {e}"))?;
-    Ok(World::Filed { turn, path: path.to_owned() })
 }
 
 fn baseline(turn: TurnId, project: &Path, worker: &Arc<dyn Worker>) -> Result<World, String> {

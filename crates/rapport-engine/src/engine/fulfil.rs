@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rapport_core::{CallId, CallReply, Order, SessionId, TurnId, Want, World};
+use rapport_core::{BatchOrder, CallId, CallReply, Order, SessionId, TurnId, Want, World};
 
+use super::batches::{self, BatchPlace};
 use super::errands::{self, Around, Errand};
 use super::hosted::Run;
 use super::keepsake::Conversation;
@@ -20,7 +21,7 @@ impl Loop {
         if self.stopping || hosted.broken.is_some() {
             return;
         }
-        let mut order = None;
+        let (mut order, mut batch) = (None, None);
         for want in hosted.session.wants() {
             match want {
                 Want::AgentRunning(wanted) => order = Some(wanted),
@@ -34,7 +35,22 @@ impl Loop {
                         run.tell(Command::Park { call });
                     }
                 }
+                Want::BatchRunning(wanted) => {
+                    batch = Some(wanted.batch.clone());
+                    self.batch(id, wanted);
+                }
+                Want::ActionReplied { batch, action, reply } => {
+                    let hosted = self.sessions.get_mut(id);
+                    if let Some(run) =
+                        hosted.and_then(|hosted| hosted.batch.as_mut()).filter(|run| run.name == batch)
+                    {
+                        run.reply(action, reply);
+                    }
+                }
                 Want::Batch(_)
+                | Want::PlanChecked { .. }
+                | Want::ReportFiled { .. }
+                | Want::Undone { .. }
                 | Want::Baseline(_)
                 | Want::Snapshot(_)
                 | Want::PlanSaved(_)
@@ -43,6 +59,38 @@ impl Loop {
             }
         }
         self.agent(id, order);
+        // Nobody wants another batch to run.
+        let hosted = self.sessions.get_mut(id);
+        if let Some(run) =
+            hosted.and_then(|hosted| hosted.batch.as_mut()).filter(|run| Some(&run.name) != batch.as_ref())
+        {
+            run.end();
+        }
+    }
+
+    /// The batch that is wanted runs. One that was told to stop has to be gone first.
+    fn batch(&mut self, id: &SessionId, order: BatchOrder) {
+        let Some(hosted) = self.sessions.get_mut(id).filter(|hosted| hosted.batch.is_none()) else { return };
+        let Some(workshop) = self.parts.workshop.clone() else {
+            let world = World::BatchPaused {
+                batch: order.batch,
+                reason: "this engine has no place for turns in directories".into(),
+                unsure: None,
+            };
+            let _ = self.done_to.send(Done::World { id: id.clone(), world });
+            return;
+        };
+        hosted.batch = Some(batches::start(
+            order,
+            BatchPlace {
+                session: id.clone(),
+                project: PathBuf::from(hosted.session.project()),
+                store: self.parts.store.clone(),
+                workshop,
+                clock: self.parts.clock.clone(),
+                done: self.done_to.clone(),
+            },
+        ));
     }
 
     /// The process that is at this turn, if one is.
@@ -61,6 +109,7 @@ impl Loop {
             project: PathBuf::from(hosted.session.project()),
             worker: self.parts.worker.clone(),
             store: self.parts.store.clone(),
+            workshop: self.parts.workshop.clone(),
         };
         let (done, id) = (self.done_to.clone(), id.clone());
         let tell = move |world| drop(done.send(Done::Errand { id, errand, world }));

@@ -6,6 +6,7 @@ use rapport_core::{Act, Batch, By, Created, Entry, Progress, Refusal, SessionId,
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 
+use super::batches::Doing;
 use crate::stores::StoreError;
 
 /// The door. Cheap to clone; every clone leads to the same engine.
@@ -21,6 +22,8 @@ pub enum Update {
     Entry(Entry),
     /// What the agent is at just now; some may be missed.
     Progress(Progress),
+    /// What an action of a batch is at just now; some may be missed.
+    Action(Doing),
 }
 
 /// Something seen in one of all sessions.

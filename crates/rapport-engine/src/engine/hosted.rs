@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use rapport_core::{CallId, Input, Session, TurnId};
 use tokio::sync::mpsc;
 
+use super::batches::BatchRun;
 use super::errands::Errand;
 use super::gateway::{Answer, Update};
 use crate::agents::{Controls, RunId};
@@ -19,6 +20,8 @@ pub(super) struct Hosted {
     /// What came in meanwhile, in order.
     pub(super) inbox: VecDeque<Incoming>,
     pub(super) run: Option<Run>,
+    /// The batch that runs.
+    pub(super) batch: Option<BatchRun>,
     pub(super) errands: HashSet<Errand>,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
     pub(super) deadline: Option<Timestamp>,
@@ -32,11 +35,13 @@ pub(super) struct Incoming {
     pub(super) answer: Option<Answer<()>>,
     /// The process that is gone when this is decided.
     pub(super) left: Option<RunId>,
+    /// Without it nothing else in the session may be done.
+    pub(super) is_vital: bool,
 }
 
 impl Incoming {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, answer: None, left: None }
+        Self { input, answer: None, left: None, is_vital: false }
     }
 }
 
@@ -60,6 +65,7 @@ impl Hosted {
             log: Some(log),
             inbox: VecDeque::new(),
             run: None,
+            batch: None,
             errands: HashSet::new(),
             followers: Vec::new(),
             deadline: None,

@@ -5,6 +5,7 @@
 //! nothing is done about it. A session is taken up by replaying its log and putting in `World::Lost`: the same loop
 //! then brings back whatever should be running.
 
+mod batches;
 mod elsewhere;
 mod errands;
 mod fulfil;
@@ -13,6 +14,7 @@ mod hosted;
 mod keepsake;
 mod run;
 pub mod socket;
+mod turn_errands;
 
 use std::sync::Arc;
 
@@ -23,8 +25,10 @@ use crate::agents::Agent;
 use crate::clock::Clock;
 use crate::planners::Planner;
 use crate::stores::{Holder, Store};
+use crate::turns::Workshop;
 use crate::workers::Worker;
 
+pub use batches::Doing;
 pub use elsewhere::{ActError, Elsewhere};
 pub use gateway::{Follower, Gateway, GatewayError, Seen, Update};
 pub use keepsake::CONVERSATION;
@@ -40,6 +44,8 @@ pub struct Parts {
     pub planner: Arc<dyn Planner>,
     /// Where it is done.
     pub worker: Arc<dyn Worker>,
+    /// Where and with what turns in directories are worked on, if they are.
+    pub workshop: Option<Workshop>,
     /// What time it is.
     pub clock: Clock,
     /// How others find this process.

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rapport_core::{AgentDid, Batch, Created, Entry, Input, Refusal, Session, SessionId, World};
+use rapport_core::{
+    AgentDid, Aim, Batch, Created, Entry, FoundTurns, Input, Refusal, Session, SessionId, World,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::Parts;
+use super::batches::Doing;
 use super::errands::Errand;
 use super::gateway::{Answer, Follower, GatewayError, Request, Seen, Update};
 use super::hosted::{Hosted, Incoming, Run};
 use crate::agents::{Command, Happened, Report, RunId};
 use crate::stores::{Log, StoreError};
+use crate::turns::{Workshop, found};
 
 /// How long agents get to end when the engine stops, before they are stopped the hard way.
 const PARKING_TIME: Duration = Duration::from_secs(5);
@@ -40,9 +44,41 @@ pub(super) struct Loop {
 
 /// Something that was done off the loop.
 pub(super) enum Done {
-    Taken { id: SessionId, session: Box<Session>, log: Box<dyn Log>, answer: Taken },
-    Stored { id: SessionId, log: Box<dyn Log>, outcome: Result<Entry, StoreError>, incoming: Incoming },
-    Errand { id: SessionId, errand: Errand, world: World },
+    Taken {
+        id: SessionId,
+        session: Box<Session>,
+        found: Option<FoundTurns>,
+        log: Box<dyn Log>,
+        answer: Taken,
+    },
+    Stored {
+        id: SessionId,
+        log: Box<dyn Log>,
+        outcome: Result<Entry, StoreError>,
+        incoming: Incoming,
+    },
+    Errand {
+        id: SessionId,
+        errand: Errand,
+        world: World,
+    },
+    /// Something happened in a batch,
+    World {
+        id: SessionId,
+        world: World,
+    },
+    /// an action of it does something, of which not everything has to be shown,
+    Doing {
+        id: SessionId,
+        doing: Doing,
+        shown: Option<Arc<()>>,
+    },
+    /// and it ended.
+    Batch {
+        id: SessionId,
+        batch: String,
+        world: World,
+    },
 }
 
 /// Who waits for a session to be taken up.
@@ -91,7 +127,7 @@ impl Loop {
             Request::Adopt { session, answer } => self.adopt(session, answer),
             Request::Submit { session, by, act, answer } => {
                 let input = Input::Person { by, act };
-                self.put(&session, Incoming { input, answer: Some(answer), left: None });
+                self.put(&session, Incoming { answer: Some(answer), ..Incoming::new(input) });
             }
             Request::Follow { session, after, answer } => self.follow(&session, after, answer),
             Request::View { session, answer } => {
@@ -132,7 +168,7 @@ impl Loop {
             match made {
                 Ok((id, entry, session, log)) => {
                     let answer = Taken::Created(entry, answer);
-                    let _ = done.send(Done::Taken { id, session, log, answer });
+                    let _ = done.send(Done::Taken { id, session, found: None, log, answer });
                 }
                 Err(error) => drop(answer.send(Err(error))),
             }
@@ -146,14 +182,17 @@ impl Loop {
         }
         let (store, holder, done) =
             (self.parts.store.clone(), self.parts.holder.clone(), self.done_to.clone());
+        let workshop = self.parts.workshop.clone();
         tokio::task::spawn_blocking(move || {
-            let held = store
-                .hold(&id, &holder)
-                .map_err(GatewayError::from)
-                .and_then(|(entries, log)| Ok((open(&id, &store.whereabouts(&id), &entries)?, log)));
+            let held = store.hold(&id, &holder).map_err(GatewayError::from).and_then(|(entries, log)| {
+                let session = open(&id, &store.whereabouts(&id), &entries)?;
+                let found = look_around(&id, &session, workshop.as_ref())?;
+                Ok((session, found, log))
+            });
             match held {
-                Ok((session, log)) => {
-                    let _ = done.send(Done::Taken { id, session, log, answer: Taken::Adopted(answer) });
+                Ok((session, found, log)) => {
+                    let answer = Taken::Adopted(answer);
+                    let _ = done.send(Done::Taken { id, session, found, log, answer });
                 }
                 Err(error) => drop(answer.send(Err(error))),
             }
@@ -190,12 +229,12 @@ impl Loop {
             run.resting = true;
         }
         let left = matches!(did, AgentDid::Leave(_)).then_some(report.run);
-        self.put(&id, Incoming { input: Input::Agent { turn, did }, answer: None, left });
+        self.put(&id, Incoming { left, ..Incoming::new(Input::Agent { turn, did }) });
     }
 
     fn done(&mut self, done: Done) {
         match done {
-            Done::Taken { id, session, log, answer } => {
+            Done::Taken { id, session, found, log, answer } => {
                 self.sessions.insert(id.clone(), Hosted::new(*session, log));
                 match answer {
                     Taken::Created(entry, answer) => {
@@ -204,8 +243,10 @@ impl Loop {
                         self.fulfil(&id);
                     }
                     Taken::Adopted(answer) => {
-                        let _ = answer.send(Ok(()));
-                        self.put(&id, Incoming::new(Input::World(World::Lost)));
+                        let world = found.map_or(World::Lost, World::Found);
+                        let incoming = Incoming::new(Input::World(world));
+                        // Who took it up sees it as it is from here on.
+                        self.put(&id, Incoming { answer: Some(answer), is_vital: true, ..incoming });
                     }
                 }
             }
@@ -213,6 +254,17 @@ impl Loop {
             Done::Errand { id, errand, world } => {
                 if let Some(hosted) = self.sessions.get_mut(&id) {
                     hosted.errands.remove(&errand);
+                }
+                self.put(&id, Incoming::new(Input::World(world)));
+            }
+            Done::World { id, world } => self.put(&id, Incoming::new(Input::World(world))),
+            Done::Doing { id, doing, shown } => {
+                self.tell(&id, Update::Action(doing));
+                drop(shown);
+            }
+            Done::Batch { id, batch, world } => {
+                if let Some(hosted) = self.sessions.get_mut(&id) {
+                    hosted.batch.take_if(|run| run.name == batch);
                 }
                 self.put(&id, Incoming::new(Input::World(world)));
             }
@@ -290,11 +342,18 @@ impl Loop {
     /// agent is stopped, and everything up to here is found again by whoever takes it up.
     fn not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
-        if let Some(answer) = incoming.answer {
-            let _ = answer.send(Err(error.into()));
-            return;
-        }
-        let error = Arc::new(error);
+        let error = match incoming.answer {
+            Some(answer) if !incoming.is_vital => {
+                let _ = answer.send(Err(error.into()));
+                return;
+            }
+            Some(answer) => {
+                let error = Arc::new(error);
+                let _ = answer.send(Err(GatewayError::Broken(error.clone())));
+                error
+            }
+            None => Arc::new(error),
+        };
         hosted.broken = Some(error.clone());
         hosted.followers.clear();
         for waiting in hosted.inbox.drain(..).filter_map(|incoming| incoming.answer) {
@@ -302,6 +361,9 @@ impl Loop {
         }
         if let Some(run) = &mut hosted.run {
             run.end();
+        }
+        if let Some(batch) = &mut hosted.batch {
+            batch.end();
         }
         self.forget_run(id, incoming.left);
     }
@@ -335,7 +397,8 @@ impl Loop {
     /// Holds a session no longer, where nothing goes on in it and nothing will by itself.
     fn let_go(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get(id) else { return };
-        let is_quiet = hosted.run.is_none() && hosted.inbox.is_empty() && hosted.log.is_some();
+        let is_idle = hosted.run.is_none() && hosted.batch.is_none();
+        let is_quiet = is_idle && hosted.inbox.is_empty() && hosted.log.is_some();
         if is_quiet && hosted.errands.is_empty() && hosted.session.wants().is_empty() {
             if let Some(deadline) = hosted.deadline {
                 self.deadlines.remove(&(deadline, id.clone()));
@@ -377,6 +440,9 @@ impl Loop {
                     None => run.end(),
                 }
             }
+            if let Some(batch) = &mut hosted.batch {
+                batch.end();
+            }
         }
         if tokio::time::timeout(PARKING_TIME, self.settle()).await.is_err() {
             self.sessions.values_mut().filter_map(|hosted| hosted.run.as_mut()).for_each(Run::end);
@@ -396,8 +462,26 @@ impl Loop {
     }
 
     fn is_busy(&self) -> bool {
-        self.sessions.values().any(|hosted| hosted.run.is_some() || hosted.log.is_none())
+        self.sessions
+            .values()
+            .any(|hosted| hosted.run.is_some() || hosted.batch.is_some() || hosted.log.is_none())
     }
+}
+
+/// What is there of the turns of a session of files.
+fn look_around(
+    id: &SessionId,
+    session: &Session,
+    workshop: Option<&Workshop>,
+) -> Result<Option<FoundTurns>, GatewayError> {
+    let Some(workshop) = workshop.filter(|_| session.created().aim == Aim::Files) else { return Ok(None) };
+    let folder = workshop.folder(id);
+    let found = found::found(&folder, &workshop.batches).map_err(|error| StoreError::Io {
+        what: "look at the turns in",
+        place: folder.path.display().to_string(),
+        source: std::io::Error::other(error),
+    })?;
+    Ok(Some(found))
 }
 
 fn open(id: &SessionId, place: &str, entries: &[Entry]) -> Result<Box<Session>, GatewayError> {

@@ -1,26 +1,36 @@
-//! Sessions as files: the directories of turns, what is in them, and which turn comes after which. The files are the state;
-//! the log beside them records what involves the agent and people. `docs/formats/session-directory.md` is the contract.
+//! Sessions as files: the directories of turns, what is in them, and which turn comes after which. The facts are the state; the
+//! files are written from them, and what else is in the directories is [`found`]. `docs/formats/session-directory.md` is the
+//! contract.
 //!
-//! [`Folder`] is a session's directory, [`Turn`] one directory in it, [`TurnName`] its name, [`Meta`] where it comes from.
+//! [`Folder`] is a session's directory, [`Turn`] one directory in it, [`TurnName`] its name, [`Meta`] where it comes from,
+//! [`batches`] has the directories of batches, [`check`] and [`report`] are what happens to a plan before and after.
 //! Everything is written at once or not at all, and nothing is written twice: what is finished gets a [`seal`].
 
+pub mod batches;
+pub mod check;
 pub mod folder;
+pub mod found;
 pub mod gathering;
 pub mod memos;
 pub mod meta;
 pub mod name;
+pub mod report;
 pub mod seal;
+pub mod workshop;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::actions::JournalError;
+
 use rapport_durable as durable;
 
 pub use folder::{Folder, Standing, Turn};
 pub use meta::Meta;
 pub use name::TurnName;
+pub use workshop::{Helpers, Workshop};
 
 /// What the agent is to be shown, path by path.
 pub const TURN_CONTEXT: &str = "turn.context";
@@ -56,6 +66,9 @@ pub enum TurnError {
         /// What is wrong.
         what: String,
     },
+    /// The journal of a batch cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// There is no such turn.
     #[error("there is no turn {name} in {session}")]
     NoTurn {

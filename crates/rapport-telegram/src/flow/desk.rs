@@ -164,6 +164,7 @@ impl Desk {
                     busy.note(progress);
                 }
             }
+            Happened::Seen(Seen { update: Update::Action(_), .. }) => {}
             Happened::Changed(session) => {
                 if !self.hosted.contains(&session) {
                     self.read(&session);

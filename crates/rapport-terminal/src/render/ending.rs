@@ -42,7 +42,7 @@ fn failed(view: &View, rounds: usize) -> Vec<Line> {
         PhaseView::Clarifying => "while the agent was clarifying the task",
         PhaseView::Reporting if matches!(view.aim, Aim::Progress(_)) => "while the file was being made",
         PhaseView::Confirming => "while the plan waited for confirmation",
-        PhaseView::Working | PhaseView::Resting => "while the agent was working",
+        PhaseView::Working | PhaseView::Resting | PhaseView::Reviewing => "while the agent was working",
         PhaseView::Reporting | PhaseView::Ended => "while the work was being reported",
     };
     let reason = view.failure.as_deref().unwrap_or("for a reason that was not given");

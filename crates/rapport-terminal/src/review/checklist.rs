@@ -8,8 +8,8 @@ use rapport_core::ActionPlan;
 
 use super::super::Size;
 use super::super::keys::{moved, plain_char};
-use rapport_core::review::{self as outline, Checks, Dependencies, Group, Item, Selection};
 use super::look::Look;
+use rapport_core::review::{self as outline, Checks, Dependencies, Group, Item, Selection};
 
 /// The items of a plan with their marks.
 #[derive(Clone, Debug)]

@@ -19,9 +19,9 @@ use super::desk::{self, Left};
 use super::lending::{self, Signals};
 use super::look::Look;
 use super::preview::preview;
-use rapport_core::review::Selection;
 use super::viewer::Shelf;
 use super::{Review, ReviewError, Verdict, summary, typed};
+use rapport_core::review::Selection;
 
 /// What is said where a key or a line is none of the answers.
 const EXPLAINED: &str = "a approves all, m modifies, s skips, q quits; nothing else decides.";

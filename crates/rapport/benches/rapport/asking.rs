@@ -162,6 +162,7 @@ impl<'a> Talk<'a> {
             agent: Arc::new(Claude::new(config)),
             planner: Arc::new(rapport::planners::Nobody),
             worker: Arc::new(Local),
+            workshop: None,
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: None },
         });

@@ -317,6 +317,7 @@ async fn answer_all(store: Arc<Files>, ids: &[SessionId]) -> Outcome<f64> {
         agent: Arc::new(Nobody),
         planner: Arc::new(rapport::planners::Nobody),
         worker: Arc::new(Local),
+        workshop: None,
         clock: Clock::system(),
         holder: Holder { pid: std::process::id(), address: None },
     });

@@ -139,6 +139,7 @@ pub(crate) fn parked_child(sessions: PathBuf) -> Outcome {
             agent: Arc::new(Nobody),
             planner: Arc::new(rapport::planners::Nobody),
             worker: Arc::new(Local),
+            workshop: None,
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: None },
         });

@@ -51,9 +51,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let folder = files::find(&place, args.session.as_deref())?;
     seals::warn(&seals::broken_in(&place, &folder)?);
+    let session = files::state(&place, &folder)?;
     let side = |name: &str| {
         let turn = folder.turn(name)?;
-        let drawn = tree::drawn(&place, &folder, &turn)?;
+        let drawn = tree::drawn(&session, &turn)?;
         side(&turn, drawn)
     };
     let (one, other) = (side(&args.one)?, side(&args.other)?);

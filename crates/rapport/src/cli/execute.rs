@@ -3,26 +3,24 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rapport_core::report::Verdict::Skipped;
-use rapport_core::report::{Judged, Overall, Report};
-use rapport_core::{ActionPlan, Change};
+use rapport_core::report::{Overall, Report};
+use rapport_core::{Act, ActionPlan, Aim, Chosen, FileBatch, Session, TurnStage};
 
-use super::files::approving::{self, Approval};
-use super::files::batches::{self, Approved};
-use super::files::checking::{self, Checked};
-use super::files::hands::AloneHands;
-use super::files::reporting;
-use super::files::running::{Course, Run};
+use super::files::held::{self, Held};
+use super::files::reviewing::{self, Approval};
+use super::files::{batch, drafting};
 use super::output::{say, say_json};
 use super::{Common, typed, undo};
-use crate::actions::Ran;
-use crate::channels::terminal::review::{Selection, Verdict};
+use crate::channels::terminal::review::Verdict;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::{REPORT, memos, replace, text};
-use crate::wiring::Place;
+use crate::stores::{Holder, Store as _};
+use crate::turns::batches::{self, BatchDir, Batches, Naming};
+use crate::turns::report::{self, Carried};
+use crate::turns::{Folder, PLAN, REPORT, check, memos, replace, text};
+use crate::wiring::{Place, Shelf};
 
 /// Review a plan and run what you approve, outside of any session
 ///
@@ -46,6 +44,9 @@ pub(super) struct Args {
     yes: bool,
 }
 
+/// Why changes of the Active Context are left out.
+const NO_NEXT_TURN: &str = "the plan belongs to no session, so there is no next turn";
+
 /// How our reports begin.
 const REPORT_BEGINS: &str = "# Execution Report: ";
 
@@ -56,11 +57,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     warn_of_session(&place, args.plan.as_deref().map(Path::new));
     warn_of_cut_off(&place);
     let here = std::env::current_dir()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let job = Job { common, place: &place, settings: &settings, name, here };
-    let outcome = runtime.block_on(job.run(&source, Approval::from_flag(args.yes)));
-    runtime.shutdown_background();
-    outcome
+    let job = Job { common, place: &place, settings: &settings, name, here, source: &source };
+    job.run(Approval::from_flag(args.yes))
 }
 
 /// The plan's text, and what it is called in the report.
@@ -119,7 +117,7 @@ fn is_of_session(place: &Place, path: &Path) -> bool {
 /// A batch that was killed has no report, and no other command goes on with it.
 fn warn_of_cut_off(place: &Place) {
     // One that cannot be read is for `undo` to tell of; this plan has nothing to do with it.
-    if let Ok(Some(last)) = batches::last_alone(place)
+    if let Ok(Some(last)) = last_alone(place)
         && last.is_cut_off()
     {
         eprintln!(
@@ -129,115 +127,170 @@ fn warn_of_cut_off(place: &Place) {
     }
 }
 
+/// The last batch that belongs to no turn, if there is one.
+fn last_alone(place: &Place) -> Result<Option<BatchDir>, Failure> {
+    let is_alone = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.split('-').all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    Ok(batches::all(&place.project)?.into_iter().find(is_alone).map(BatchDir::read).transpose()?)
+}
+
 struct Job<'a> {
     common: &'a Common,
     place: &'a Place,
     settings: &'a Settings,
     name: String,
     here: PathBuf,
+    source: &'a str,
 }
 
 impl Job<'_> {
-    async fn run(&self, source: &str, approval: Approval) -> Outcome {
-        let mut plan = match checking::check(&self.place.project, &self.name, source)? {
-            Checked::Good(plan) => plan,
-            Checked::Bad(faulty) => {
-                let status = Overall::ValidationFailed;
-                let now = Clock::system().now();
-                let mut report =
-                    Report::nothing_done(&faulty.plan, &self.name, status, "the plan is not valid", now);
-                report.problems = faulty.problems.clone();
-                let path = self.write(&report)?;
-                return Err(faulty.failure("this plan").hint(format!("The report is in {}", path.display())));
-            }
+    fn run(&self, approval: Approval) -> Outcome {
+        let now = Clock::system().now();
+        let problems = check::problems(&self.place.project, &self.name, self.source)?;
+        let parsed = ActionPlan::parse(self.source);
+        let (Ok(plan), []) = (&parsed, problems.as_slice()) else {
+            let plan = parsed.unwrap_or_else(|_| ActionPlan::unread(self.source));
+            let mut report = Report::nothing_done(
+                &plan,
+                &self.name,
+                Overall::ValidationFailed,
+                "the plan is not valid",
+                now,
+            );
+            report.problems = problems.clone();
+            let path = self.write(&report.to_string())?;
+            let failure = drafting::faulty("this plan", &problems);
+            return Err(failure.hint(format!("The report is in {}", path.display())));
         };
         if !plan.memos.is_empty() {
             // Before anything is done, rather than when only this is left to do.
             memos::read(&config::memos(&self.place.project))?;
         }
-        // What the next turn is to be shown means nothing where there is none; nobody is asked about it.
-        let context = plan.context.take();
-        let verdict = approving::verdict(self.common, self.place, self.settings, &plan, approval).await?;
-        let selection = match verdict {
-            Verdict::Approve(selection) | Verdict::Run(selection) => selection,
-            Verdict::Skip => {
-                let now = Clock::system().now();
-                let report =
-                    Report::nothing_done(&plan, &self.name, Overall::Skipped, "the plan was skipped", now);
-                let path = self.write(&report)?;
-                return say(format_args!(
-                    "Nothing was done. The report is in {}",
-                    safe::line(&path.display().to_string())
-                ));
-            }
-            Verdict::Quit => return Err(approving::left()),
+        let Some(chosen) = self.chosen(plan, approval)? else {
+            let report =
+                Report::nothing_done(plan, &self.name, Overall::Skipped, "the plan was skipped", now);
+            let path = self.write(&report.to_string())?;
+            return say(format_args!(
+                "Nothing was done. The report is in {}",
+                safe::line(&path.display().to_string())
+            ));
         };
-        self.carry_out(&plan, context, &selection).await
+        let folder = self.begin()?;
+        let shelf = Shelf::Plans(self.name.clone());
+        let work = async |held: &Held<'_>| self.carry_out(held, plan, &chosen).await;
+        held::hold_in(self.common, self.place, self.settings, (shelf, folder), work)
     }
 
-    async fn carry_out(
-        &self,
-        plan: &ActionPlan,
-        context: Option<Vec<Change>>,
-        selection: &Selection,
-    ) -> Outcome {
-        let Self { common, place, settings, .. } = *self;
-        let approved = Approved::from(selection);
-        let path = batches::next_alone(place)?;
-        approved.keep(&path)?;
-        let hands = |stopper| AloneHands { common, place, settings, stopper };
-        let run = Run { common, place, settings, plan, journal: &path };
-        let ran = run.carry_out(Course::Begin(approved.choices()), hands).await?;
-        let remembered = if ran.unfinished { Ok(()) } else { approved.remember(place, plan) };
-        let report = self.report(plan, context, &approved, &ran);
+    /// What of a plan is to be done; nothing where it is skipped. What the next turn is to be shown means nothing where there is
+    /// none, and nobody is asked about it.
+    fn chosen(&self, plan: &ActionPlan, approval: Approval) -> Result<Option<Chosen>, Failure> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let asked = ActionPlan { context: None, ..plan.clone() };
+        let verdict = reviewing::verdict(self.common, self.place, self.settings, &asked, approval);
+        let verdict = runtime.block_on(verdict);
+        runtime.shutdown_background();
+        let chosen = match verdict? {
+            Verdict::Approve(selection) | Verdict::Run(selection) => selection.chosen(),
+            Verdict::Skip => return Ok(None),
+            Verdict::Quit => return Err(reviewing::left()),
+        };
+        let context = plan.context.iter().flatten().map(|_| Some(NO_NEXT_TURN.to_owned())).collect();
+        Ok(Some(Chosen { context, ..chosen }))
+    }
+
+    /// A log of its own for the plan, beside its batch.
+    fn begin(&self) -> Result<Folder, Failure> {
+        let shelf = Shelf::Plans(self.name.clone());
+        Batches::of(&self.place.project, Naming::Alone).set_up()?;
+        let now = Clock::system().now();
+        let facts = Session::begin(self.place.session(self.name.clone(), Aim::Files, self.settings)?)?;
+        let holder = Holder { pid: std::process::id(), address: None };
+        let time = now.strftime("%H%M%S").to_string();
+        let (id, _, log) = self.place.store_in(&shelf).create(&time, now, facts, &holder)?;
+        let folder = Folder::new(&shelf.root(&self.place.project), &id);
+        let turn = folder.make_next(None, now)?;
+        replace(&turn.file(PLAN), self.source.as_bytes())?;
+        drop(log);
+        Ok(folder)
+    }
+
+    async fn carry_out(&self, held: &Held<'_>, plan: &ActionPlan, chosen: &Chosen) -> Outcome {
+        const FOLDER: &str = "01";
+        let act = Act::Approve { folder: FOLDER.into(), revision: 1, chosen: chosen.clone() };
+        let ran = batch::run(held, plan, act).await;
+        let session = held.session().await?;
+        let turn = session.file_turn(FOLDER).filter(|turn| turn.stage == TurnStage::Complete);
+        let Some((turn, batch)) = turn.and_then(|turn| Some((turn, turn.batch()?))) else {
+            return self.interrupted(held, plan, chosen, ran).await;
+        };
+        let report = text(&held.folder.path.join(FOLDER).join(REPORT))?.unwrap_or_default();
         let written = self.write(&report);
-        self.tell(&report, written.as_deref().ok())?;
+        let status = turn.status.unwrap_or(Overall::Partial);
+        self.tell(status, batch, written.as_deref().ok())?;
         written.map_err(|failure| {
             Failure::new(failure.code, failure.message)
                 .hint("All that was to be done has been done, or tried.")
                 .hint("Take back what was done to files with: rapport undo")
         })?;
-        remembered?;
-        if ran.unfinished {
-            return Err(Failure::new(
-                Code::Interrupted,
-                "the batch was interrupted; what was not done is in the report",
-            )
-            .hint("Take back what was done to files with: rapport undo"));
-        }
-        match report.status {
-            Overall::Failed => undo::offer(common, place, &path, "rapport undo").await,
+        match status {
+            Overall::Failed => undo::offer(held, batch).await,
             Overall::Completed | Overall::Partial | Overall::Skipped | Overall::ValidationFailed => Ok(()),
         }
     }
 
-    /// What became of it. There is no next turn for the context, and what was interrupted is not remembered.
-    fn report(
+    /// Somebody left, or something is in the way: what was done so far is reported, and can only be undone.
+    async fn interrupted(
         &self,
+        held: &Held<'_>,
         plan: &ActionPlan,
-        context: Option<Vec<Change>>,
-        approved: &Approved,
-        ran: &Ran,
-    ) -> Report {
-        let mut report = reporting::report(plan, &self.name, approved, ran);
-        let left_out = |change| Judged {
-            change,
-            verdict: Skipped {
-                reason: Some("the plan belongs to no session, so there is no next turn".into()),
-            },
-        };
-        report.context = context.map(|changes| changes.into_iter().map(left_out).collect());
-        if ran.unfinished {
-            for judged in &mut report.memos {
-                judged.verdict = Skipped { reason: Some("the batch was interrupted".to_owned()) };
-            }
+        chosen: &Chosen,
+        ran: Outcome,
+    ) -> Outcome {
+        if held.session().await?.is_running() {
+            held.submit(Act::Pause).await?;
         }
-        report
+        held.settle().await?;
+        let session = held.session().await?;
+        if session.file_turn("01").is_some_and(|turn| !turn.problems.is_empty()) {
+            return Err(drafting::faulty(
+                "this plan",
+                &session.file_turn("01").map(|turn| turn.problems.clone()).unwrap_or_default(),
+            ));
+        }
+        let journal = BatchDir::read(held.folder.path.clone())?;
+        let ran_so_far = journal.so_far(plan);
+        let now = Clock::system().now();
+        let approved_at = session.batch("01").map_or(now, |(_, batch)| batch.approved_at);
+        let report = report::report(&Carried {
+            plan,
+            at: &self.name,
+            chosen,
+            approved_at,
+            ended_at: now,
+            ran: &ran_so_far,
+            is_alone: true,
+        });
+        let path = self.write(&report.to_string())?;
+        if !self.common.json {
+            say(format_args!("The report is in {}", safe::line(&path.display().to_string())))?;
+        }
+        let why = session.batch("01").and_then(|(_, batch)| batch.paused.clone());
+        let failure = ran.err().unwrap_or_else(|| {
+            let why = why.unwrap_or_else(|| "it was stopped".into());
+            Failure::new(
+                Code::Interrupted,
+                format!("the plan was not run to its end ({why}); what was done is in the report"),
+            )
+        });
+        Err(Failure::new(failure.code, failure.message)
+            .hint("Take back what was done to files with: rapport undo"))
     }
 
     /// Writes the report here, in the place of our last one. A file of somebody else's that is called so stays, and so does
     /// the report of a turn; ours gets a number then.
-    fn write(&self, report: &Report) -> Result<PathBuf, Failure> {
+    fn write(&self, report: &str) -> Result<PathBuf, Failure> {
         let is_turn = is_of_session(self.place, &self.here);
         let numbered = (2..1000).map(|number| format!("report-{number}.md"));
         for name in [REPORT.to_owned()].into_iter().chain(numbered) {
@@ -248,7 +301,7 @@ impl Job<'_> {
                 Err(_) => false,
             };
             if is_ours {
-                replace(&path, report.to_string().as_bytes())?;
+                replace(&path, report.as_bytes())?;
                 return Ok(path);
             }
         }
@@ -258,14 +311,14 @@ impl Job<'_> {
         ))
     }
 
-    fn tell(&self, report: &Report, path: Option<&Path>) -> Outcome {
+    fn tell(&self, status: Overall, batch: &FileBatch, path: Option<&Path>) -> Outcome {
         let path = path.map(|path| path.display().to_string());
         if self.common.json {
             return say_json(&serde_json::json!({
-                "report": path, "status": report.status.to_string(), "actions": reporting::counts(report),
+                "report": path, "status": status.to_string(), "actions": reviewing::counts(batch),
             }));
         }
-        reporting::say_outcome(report)?;
+        reviewing::say_outcome(status, batch)?;
         path.map_or(Ok(()), |path| say(format_args!("The report is in {}", safe::line(&path))))
     }
 }

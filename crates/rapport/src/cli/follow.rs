@@ -28,7 +28,7 @@ pub(super) async fn as_json(
         let Update::Entry(entry) = update else { continue };
         say_json(&entry)?;
         let view = gateway.view(id).await?;
-        if view.seq == entry.seq && screen::is_over(view.status) {
+        if view.seq == entry.seq && screen::is_over(&view) {
             say_json(&view)?;
             return screen::ended(&view);
         }

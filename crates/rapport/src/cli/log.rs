@@ -1,6 +1,6 @@
 //! `rapport log`: the facts of a session, in words or as they are.
 
-use rapport_core::{Asker, Entry, Event};
+use rapport_core::{ActionResult, Asker, Entry, Event};
 
 use super::output::{say, say_json};
 use super::{Common, sessions, tree};
@@ -57,7 +57,53 @@ fn words(fact: &Event) -> String {
         Event::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {kind:?}").to_lowercase(),
         Event::DraftStarted { turn, folder, .. } => format!("turn {turn} begins: a plan for {folder}"),
         Event::Filed { path, .. } => format!("the plan is in {path}"),
+        Event::Sealed { folder, by: Some(by), .. } => format!("{folder} is taken as it is now by {by}"),
         Event::Sealed { folder, .. } => format!("{folder} is complete"),
+        Event::DraftLeft { folder, by } => format!("{by} wants something else planned than {folder}"),
+        Event::TurnFound(found) => format!("the directory of turn {} is found", found.folder),
+        Event::TurnGone { folder } => format!("the directory of turn {folder} is gone"),
+        Event::ReviewStarted { folder, by } => format!("{by} looks at the plan of turn {folder}"),
+        Event::PlanChecked { folder, problems, .. } if problems.is_empty() => {
+            format!("the plan of turn {folder} can be carried out")
+        }
+        Event::PlanChecked { folder, problems, .. } => {
+            format!("the plan of turn {folder} cannot be carried out: {}", problems.join("; "))
+        }
+        Event::PlanDiffers { folder, .. } => format!("{folder}/plan.md is not what was planned"),
+        Event::PlanAccepted { folder, by } => format!("{by} accepts {folder}/plan.md as it is"),
+        Event::PlanRestored { folder, by } => format!("{by} wants {folder}/plan.md to be what was planned"),
+        Event::Approved { folder, batch, chosen, by, .. } => {
+            let taken = chosen.actions.iter().filter(|left| left.is_none()).count();
+            let all = chosen.actions.len();
+            format!("{by} approves {taken} of {all} actions of turn {folder}, as batch {batch}")
+        }
+        Event::Skipped { folder, message, by } => match message {
+            Some(message) => format!("{by} skips the plan of turn {folder}: {message}"),
+            None => format!("{by} skips the plan of turn {folder}"),
+        },
+        Event::ActionAsked { batch, action, question } => {
+            format!("{question} is what action {} of batch {batch} asks", action + 1)
+        }
+        Event::ActionEnded { batch, end } => {
+            let how = match end.result {
+                ActionResult::Done => "is done",
+                ActionResult::Failed => "failed",
+                ActionResult::Skipped => "is left out",
+            };
+            let why = end.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("action {} of batch {batch} {how}{why}", end.action + 1)
+        }
+        Event::BatchPaused { batch, reason, .. } => format!("batch {batch} pauses: {reason}"),
+        Event::BatchResumed { batch, by, .. } => format!("{by} lets batch {batch} go on"),
+        Event::BatchEnded { batch, status, .. } => format!("batch {batch} is over: {status}"),
+        Event::UndoStarted { batch, by, .. } => format!("{by} wants batch {batch} undone"),
+        Event::UndoRefused { batch, problem } => format!("batch {batch} is not undone: {}", problem.reason),
+        Event::Undone { batch, files } => {
+            format!(
+                "batch {batch} is undone: {} files brought back",
+                files.restored.len() + files.removed.len()
+            )
+        }
         Event::Heard { text, by, .. } => format!("{by} says: {text}"),
         Event::Outlined { goal, description } => format!("the plan is to be called {goal}/{description}"),
         Event::Unchecked { reason } => format!("whether more has to be asked is not known: {reason}"),

@@ -37,6 +37,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::agents::{keeper, rehearsal};
 use crate::error::{Code, Failure, Outcome};
 
+pub(crate) use files::helpers::ProjectHelpers;
+
 /// Makes coding agents ask instead of guess.
 ///
 /// Rapport takes an agent's questions to whoever can answer them, waits as long as it takes at no cost, and carries the

@@ -1,17 +1,17 @@
 //! `rapport plan -m`: the next turn of a session of files.
 
-use rapport_core::{Asking, Status};
+use rapport_core::{Act, Asking};
 
 use super::agent_flags::AgentFlags;
 use super::files::drafting::{self, Consent, Request};
 use super::files::held::{self, Held};
 use super::files::seals::{self, Changed};
 use super::files::told::{self, Base};
-use super::files::{self, Where, record};
+use super::files::{self, Where};
 use super::{Common, message, sessions};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store as _;
-use crate::turns::{Folder, Standing, Turn};
+use crate::stores::{Store as _, StoreError};
+use crate::turns::Folder;
 use crate::wiring::Place;
 
 /// What is to be planned, and how.
@@ -48,17 +48,29 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     let under_way = match planning.under_way {
         UnderWay::GoOn => under_way(&place, &folder, &request.message)?,
         UnderWay::Leave => {
-            held::leave(&place, &folder)?;
+            leave(&place, &folder)?;
             None
         }
     };
-    held::hold(common, &place, &settings, folder, async |held| match &under_way {
-        Some(turn) => {
-            drafting::begin_with(held, planning.changed).await?;
-            drafting::go_on(held, turn, &request).await
+    held::hold(common, &place, &settings, folder, async |held| {
+        drafting::begin_with(held, planning.changed).await?;
+        match &under_way {
+            Some(turn) => drafting::go_on(held, turn, &request).await,
+            None => next(held, planning, &request).await,
         }
-        None => next(held, planning, &request).await,
     })
+}
+
+/// Leaves what is being planned, as long as nobody is at it.
+fn leave(place: &Place, folder: &Folder) -> Outcome {
+    let store = place.store();
+    if files::state(place, folder)?.drafting().is_none() {
+        return Ok(());
+    }
+    if let Some(holder) = store.holder(&folder.id)? {
+        return Err(StoreError::Busy { id: folder.id.clone(), holder }.into());
+    }
+    sessions::act(&*store, &folder.id, &Act::LeaveDraft).map(drop)
 }
 
 /// Shows what the next turn would be shown, and does nothing.
@@ -69,14 +81,16 @@ pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
     seals::warn(&seals::broken_in(&place, &folder)?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(request(common, planning))?;
-    let turn = files::turn(&folder, planning.at.turn.as_deref())?;
-    let (base, name) = match &turn {
-        Some(turn) if turn.standing() == Standing::Unplanned => {
-            (Base::of(&place, &settings, &folder, turn)?, turn.name.to_string())
+    let session = files::state(&place, &folder)?;
+    let turn = files::turn(&session, &folder, planning.at.turn.as_deref())?;
+    let directory = turn.map(|turn| folder.turn(&turn.folder)).transpose()?;
+    let (base, name) = match (turn, &directory) {
+        (Some(turn), Some(directory)) if drafting::is_unplanned(turn) => {
+            (Base::of(&place, &settings, &folder, directory)?, turn.folder.clone())
         }
-        turn => {
-            let number = turn.as_ref().map_or(1, |turn| turn.name.number + 1);
-            (Base::after(&place, &settings, &folder, turn.as_ref())?, format!("{number:02}"))
+        (_, directory) => {
+            let number = directory.as_ref().map_or(1, |turn| turn.name.number + 1);
+            (Base::after(&place, &settings, &folder, directory.as_ref())?, format!("{number:02}"))
         }
     };
     let payload = told::payload(&place, &settings, &folder, &base, &request)?;
@@ -97,20 +111,13 @@ pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
 }
 
 async fn next(held: &Held<'_>, planning: &Planning<'_>, request: &Request) -> Outcome {
-    drafting::begin_with(held, planning.changed).await?;
-    let turn = files::turn(&held.folder, planning.at.turn.as_deref())?;
-    let under_way = record::drafting(&held.entries()?);
-    if let Some(waiting) =
-        turn.as_ref().filter(|turn| turn.standing() == Standing::Pending && under_way.is_none())
-    {
-        return Err(drafting::waits(&held.folder, waiting));
-    }
-    let Some(turn_under_way) = under_way.and_then(|under_way| held.folder.turn(&under_way.folder).ok())
-    else {
-        return drafting::plan(held, turn.as_ref(), request).await;
-    };
+    let session = held.session().await?;
+    let turn = files::turn(&session, &held.folder, planning.at.turn.as_deref())?;
     // What failed, or was left, is begun anew, in the same turn, with what is said now.
-    drafting::plan(held, Some(&turn_under_way), request).await
+    match session.drafting() {
+        Some(under_way) => drafting::plan(held, Some(under_way), request).await,
+        None => drafting::plan(held, turn, request).await,
+    }
 }
 
 async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Failure> {
@@ -120,26 +127,24 @@ async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Fa
 
 /// Told before somebody writes a message in an editor, which would be refused then, and lost.
 fn refuse_if_one_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
-    let turn = files::turn(folder, named)?.filter(|turn| turn.standing() == Standing::Pending);
-    let entries = seals::entries(place, folder)?;
-    match turn.filter(|_| record::drafting(&entries).is_none()) {
-        Some(waiting) => Err(drafting::waits(folder, &waiting)),
+    let session = files::state(place, folder)?;
+    let turn = files::turn(&session, folder, named)?.filter(|turn| drafting::is_waiting(turn));
+    match turn.filter(|_| session.drafting().is_none()) {
+        Some(waiting) => Err(drafting::waits(folder, &waiting.folder)),
         None => Ok(()),
     }
 }
 
 /// The turn that the agent is at, which is gone on with; another message is for another turn.
-fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<Turn>, Failure> {
-    let store = place.store();
-    // One without a log was never planned by us; what else is wrong with it is told when it is held.
-    let Ok(entries) = store.read(&folder.id, 0) else { return Ok(None) };
+fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<String>, Failure> {
+    let session = files::state(place, folder)?;
     // What failed or was cancelled is not being planned.
-    let is_ended = matches!(sessions::view(&*store, &folder.id)?.status, Status::Failed | Status::Cancelled);
-    let Some(under_way) = record::drafting(&entries).filter(|_| !is_ended) else { return Ok(None) };
-    // Where its directory is gone, there is nothing to go on with.
-    let Ok(turn) = folder.turn(&under_way.folder) else { return Ok(None) };
+    let Some(turn) = session.drafting().filter(|_| !session.is_failed() && !session.is_over()) else {
+        return Ok(None);
+    };
+    let turn = folder.turn(&turn.folder)?;
     if told::message_to(&turn)?.is_some_and(|told| told.trim_end() == message.trim_end()) {
-        return Ok(Some(turn));
+        return Ok(Some(turn.name.to_string()));
     }
     let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);
     Err(Failure::new(Code::Refused, what)

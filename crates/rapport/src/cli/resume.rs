@@ -1,17 +1,16 @@
 //! `rapport resume`: whatever comes next in a session of files.
 
-use rapport_core::Asking;
+use rapport_core::{Asking, TurnStage};
 
 use super::agent_flags::AgentFlags;
-use super::files::approving::{self, Approval};
 use super::files::drafting::{self, Consent, Request};
 use super::files::held::{self, Held};
+use super::files::reviewing::{Approval, Reviewing};
 use super::files::seals::Changed;
-use super::files::{self, Where, asking, record};
+use super::files::{self, Where, asking};
 use super::{Common, message};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store as _;
-use crate::turns::{CONTEXT_LOG, Folder, Standing, Turn};
+use crate::turns::Folder;
 use crate::wiring::Place;
 
 /// Go on with a session of files: review the plan and run what you approve, or say what to plan next
@@ -37,7 +36,7 @@ pub(super) struct Args {
     /// Have a plan that is not valid made again, without asking
     #[arg(long)]
     replan: bool,
-    /// Build on finished turns although their files were changed
+    /// Build on finished turns, and take a plan, although their files were changed
     #[arg(long)]
     accept_changes: bool,
     #[command(flatten)]
@@ -56,32 +55,31 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
-    drafting::begin_with(held, Changed::from_flag(args.accept_changes)).await?;
+    let changed = Changed::from_flag(args.accept_changes);
+    drafting::begin_with(held, changed).await?;
     let mut request = Request {
         message: String::new(),
         asking: if args.adaptive { Asking::Adaptive } else { Asking::Assume },
         consent: if args.replan { Consent::Given } else { Consent::Ask },
     };
-    let under_way = record::drafting(&held.entries()?);
-    // Where its directory is gone, there is nothing to go on with.
-    if let Some(turn) = under_way.and_then(|under_way| held.folder.turn(&under_way.folder).ok()) {
-        if turn.standing() == Standing::Unplanned {
-            return drafting::go_on(held, &turn, &request).await;
-        }
-        // Only that the plan is there was not noted.
-        drafting::settle(held, &turn).await?;
+    let session = held.session().await?;
+    if let Some(turn) = session.drafting() {
+        return drafting::go_on(held, &turn.folder, &request).await;
     }
-    let turn = files::turn(&held.folder, args.at.turn.as_deref())?;
-    match turn.as_ref().map(|turn| (turn.standing(), turn)) {
-        Some((Standing::Pending, turn)) if args.message.is_some() => Err(drafting::waits(&held.folder, turn)
-            .hint("A message is for after that: rapport resume without -m.")),
-        Some((Standing::Pending, turn)) => {
-            approving::approve(held, turn, Approval::from_flag(args.yes), &request).await
+    let turn = files::turn(&session, &held.folder, args.at.turn.as_deref())?;
+    match turn.map(|turn| (turn.stage, turn)) {
+        Some((_, turn)) if drafting::is_waiting(turn) && args.message.is_some() => {
+            Err(drafting::waits(&held.folder, &turn.folder)
+                .hint("A message is for after that: rapport resume without -m."))
         }
-        Some((Standing::Unplanned, turn)) if args.message.is_none() && is_ready(turn) => {
-            drafting::go_on(held, turn, &request).await
+        Some((_, turn)) if drafting::is_waiting(turn) => {
+            let approval = Approval::from_flag(args.yes);
+            Reviewing { held, approval, changed, request: &request }.turn(&turn.folder).await
         }
-        Some((Standing::Unplanned | Standing::Complete, _)) | None => {
+        Some((TurnStage::Unplanned { is_ready: true }, turn)) if args.message.is_none() => {
+            drafting::go_on(held, &turn.folder, &request).await
+        }
+        Some(_) | None => {
             request.message = match &args.message {
                 Some(words) => message::given(held.common, words).await?,
                 None if asking::is_possible(held.common) => {
@@ -89,7 +87,7 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
                 }
                 None => return Err(nobody_to_ask()),
             };
-            drafting::plan(held, turn.as_ref(), &request).await
+            drafting::plan(held, turn, &request).await
         }
     }
 }
@@ -97,22 +95,11 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
 /// The agent is at one turn at a time; another one that was named is not passed over in silence.
 fn refuse_another_turn(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
     let Some(named) = named else { return Ok(()) };
-    let named = folder.turn(named)?.name.to_string();
-    // One without a log was never planned by us.
-    let Ok(entries) = place.store().read(&folder.id, 0) else { return Ok(()) };
-    let Some(other) = record::drafting(&entries).map(|under_way| under_way.folder).filter(|at| *at != named)
-    else {
-        return Ok(());
-    };
-    Err(Failure::new(Code::Refused, format!("turn {other} is being planned, and comes first"))
+    let session = files::state(place, folder)?;
+    files::turn(&session, folder, Some(named))?;
+    let Some(other) = session.drafting().filter(|turn| turn.folder != named) else { return Ok(()) };
+    Err(Failure::new(Code::Refused, format!("turn {} is being planned, and comes first", other.folder))
         .hint(format!("Go on with it: rapport resume --session {}", folder.id)))
-}
-
-/// Whether what the agent is to be shown is there, and only the agent was not told yet. In a new branch it is a copy, and
-/// nobody was named yet to plan it.
-fn is_ready(turn: &Turn) -> bool {
-    let is_own = turn.name.branch == 0 || turn.meta.agent_name.is_some();
-    is_own && turn.file(CONTEXT_LOG).exists()
 }
 
 fn nobody_to_ask() -> Failure {

@@ -136,10 +136,10 @@ fn advice(view: &View) -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether nothing more comes by itself.
-pub(super) fn is_over(status: Status) -> bool {
-    match status {
+pub(super) fn is_over(view: &View) -> bool {
+    match view.status {
         Status::Completed | Status::Cancelled | Status::Failed | Status::Idle => true,
-        Status::Started | Status::Running | Status::NeedsInput => false,
+        Status::Started | Status::Running | Status::NeedsInput => view.is_at_rest(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rapport_core::{Aim, OpenQuestion, Status, View};
 
-use super::files::seals;
+use super::files::{self, seals};
 use super::output::{ago, say, say_json};
 use super::{Common, sessions, tree};
 use crate::channels::terminal::safe;
@@ -119,8 +119,10 @@ fn stopped(place: &Place, store: &dyn Store, view: &View) -> Outcome {
     if view.aim == Aim::Files {
         let folder = Folder::new(&config::sessions(&place.project), &view.id);
         // What cannot be read is told by the command that goes on with it.
+        let session = files::state(place, &folder).ok();
         let latest = folder.latest().ok().flatten();
-        if let Some(turn) = latest.and_then(|turn| tree::drawn(place, &folder, &turn).ok()) {
+        let drawn = session.zip(latest).and_then(|(session, turn)| tree::drawn(&session, &turn).ok());
+        if let Some(turn) = drawn {
             say(format_args!("        turn {}", shorten(&safe::line(&tree::words(&turn)), 100)))?;
         }
         return say(format_args!("        go on with: rapport resume --session {}", view.id));

@@ -1,16 +1,14 @@
 //! `rapport log --tree`: the turns of a session of files, as the tree they are.
 
-use rapport_core::report::Report;
-use rapport_core::{ActionPlan, Status};
+use rapport_core::{ActionPlan, FileTurn, Session, TurnStage, UndoState, first_heading};
 use serde::Serialize;
 
-use super::files::batches::{self, Undo};
-use super::files::{self, checking, record, seals};
+use super::Common;
+use super::files::{self, seals};
 use super::output::{say, say_json};
-use super::{Common, sessions};
 use crate::channels::terminal::safe;
 use crate::error::{Failure, Outcome};
-use crate::turns::{Folder, PLAN, REPORT, Standing, Turn, TurnName, text};
+use crate::turns::{Folder, PLAN, Turn, TurnName, text};
 use crate::wiring::Place;
 
 /// A turn as it is drawn.
@@ -51,20 +49,10 @@ pub(super) fn execute(common: &Common, session: Option<&str>) -> Outcome {
 }
 
 fn all(place: &Place, folder: &Folder) -> Result<Vec<Drawn>, Failure> {
+    let session = files::state(place, folder)?;
     let turns = folder.turns()?;
-    let under_way = record::drafting(&seals::entries(place, folder)?);
     let drawn = turns.iter().map(|turn| {
-        let mut drawn = drawn(place, folder, turn)?;
-        if under_way.as_ref().is_some_and(|under_way| under_way.folder == drawn.turn) {
-            drawn.status = match sessions::view(&*place.store(), &folder.id)?.status {
-                Status::Failed => "planning failed",
-                Status::Cancelled => "planning cancelled",
-                Status::Started | Status::Running | Status::NeedsInput | Status::Idle | Status::Completed => {
-                    "being planned"
-                }
-            }
-            .into();
-        }
+        let mut drawn = drawn(&session, turn)?;
         drawn.before = turn.before(&turns).map(|before| before.name);
         Ok(drawn)
     });
@@ -72,24 +60,15 @@ fn all(place: &Place, folder: &Folder) -> Result<Vec<Drawn>, Failure> {
 }
 
 /// A turn in brief.
-pub(super) fn drawn(place: &Place, folder: &Folder, turn: &Turn) -> Result<Drawn, Failure> {
-    let title = text(&turn.file(PLAN))?.map(|plan| title(&plan));
-    let status = match turn.standing() {
-        Standing::Unplanned => "not planned yet".to_owned(),
-        Standing::Pending => "waits for review".to_owned(),
-        Standing::Complete => {
-            let report = text(&turn.file(REPORT))?.unwrap_or_default();
-            Report::applied(&report).status.map_or_else(|| "reported".to_owned(), |status| status.to_string())
-        }
-    };
-    // One of which a part is undone is for the commands that build on it to tell.
-    let undone = batches::batch_of(place, folder, turn)
-        .is_ok_and(|batch| batch.is_some_and(|batch| batch.undo() != Undo::Not));
+pub(super) fn drawn(session: &Session, turn: &Turn) -> Result<Drawn, Failure> {
+    let name = turn.name.to_string();
+    let known = session.file_turn(&name);
+    let undone = known.and_then(|known| known.batch()).is_some_and(|batch| batch.undo != UndoState::Not);
     Ok(Drawn {
-        turn: turn.name.to_string(),
+        status: known.map_or_else(|| "not planned yet".to_owned(), |known| status(session, known)),
+        turn: name,
         parent: turn.meta.parent_turn_id.clone(),
-        status,
-        title,
+        title: text(&turn.file(PLAN))?.map(|plan| title(&plan)),
         cost: turn.meta.turn_cost,
         undone,
         name: turn.name,
@@ -97,10 +76,24 @@ pub(super) fn drawn(place: &Place, folder: &Folder, turn: &Turn) -> Result<Drawn
     })
 }
 
+fn status(session: &Session, turn: &FileTurn) -> String {
+    match turn.stage {
+        TurnStage::Unplanned { .. } => "not planned yet".to_owned(),
+        TurnStage::Drafting if session.is_failed() => "planning failed".to_owned(),
+        TurnStage::Drafting if session.is_over() => "planning cancelled".to_owned(),
+        TurnStage::Drafting => "being planned".to_owned(),
+        TurnStage::Planned => "waits for review".to_owned(),
+        TurnStage::Running => "is being carried out".to_owned(),
+        TurnStage::Paused => "was interrupted, and waits".to_owned(),
+        TurnStage::Ended => "is being reported".to_owned(),
+        TurnStage::Complete => turn.status.map_or_else(|| "reported".to_owned(), |status| status.to_string()),
+    }
+}
+
 fn title(plan: &str) -> String {
     match ActionPlan::parse(plan) {
         Ok(plan) => plan.title,
-        Err(_) => checking::first_heading(plan).unwrap_or("no title").to_owned(),
+        Err(_) => first_heading(plan).unwrap_or("no title").to_owned(),
     }
 }
 

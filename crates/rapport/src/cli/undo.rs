@@ -2,19 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use rapport_core::Act;
+use rapport_core::{Act, FileBatch, LaterChanges, Session, SessionId, UndoProblem, UndoState, UndoneFiles};
 use serde_json::json;
 
-use super::files::batches::{self, BatchDir, Undo};
-use super::files::{self, asking, record, seals};
+use super::files::held::{self, Held};
+use super::files::{self, asking};
 use super::output::say;
 use super::{Common, sessions};
-use crate::actions::undo::UndoError;
-use crate::actions::{LaterChanges, Place as Where, undo};
+use crate::actions::{ActionError, JournalError, Place as Where, undo};
 use crate::channels::terminal::safe;
+use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store as _;
 use crate::turns::Folder;
-use crate::wiring::Place;
+use crate::turns::batches::{self, BatchDir, Batches, Naming};
+use crate::wiring::{Place, Shelf};
 
 /// Take back what the last batch of a plan did to files
 ///
@@ -40,26 +42,108 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let batch = find(&place, &args)?;
+    let path = find(&place, &args)?;
     let later = if args.force { LaterChanges::Keep } else { LaterChanges::Refuse };
-    undo_and_tell(common, &place, &batch, later)?;
-    withdraw(&place, &batch)
+    match owner(&place, &path)? {
+        Some(owner) => in_its_session(common, &place, owner, later),
+        None => directly(common, &place, &path, later),
+    }
 }
 
-/// Nobody waits any more for what a batch asked that is undone.
-fn withdraw(place: &Place, batch: &Path) -> Outcome {
-    let store = place.store();
-    for folder in Folder::all(&files::sessions_of(place))? {
-        let Some(label) = batches::label(&folder, batch) else { continue };
-        for question in record::waiting(&seals::entries(place, &folder)?, label) {
-            sessions::act(&*store, &folder.id, &Act::Withdraw { question })?;
-        }
+/// The session that a batch belongs to, and what it is called there.
+struct Owner {
+    shelf: Shelf,
+    folder: Folder,
+    session: Session,
+    batch: String,
+}
+
+/// Undoes a batch as an act of its session: here, or in the process that holds it.
+fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChanges) -> Outcome {
+    let Owner { shelf, folder, session, batch } = owner;
+    let store = place.store_in(&shelf);
+    if store.holder(&folder.id)?.is_none() {
+        let settings = place.settings(Layer::default())?;
+        let work = async |held: &Held<'_>| in_session(held, &batch, later).await;
+        return held::hold_in(common, place, &settings, (shelf, folder), work);
     }
-    Ok(())
+    if session.is_running() {
+        let what = format!("another process is working on the batch {batch} of {}", folder.id);
+        return Err(Failure::new(Code::Busy, what).hint("Nothing was done."));
+    }
+    sessions::act(&*store, &folder.id, &Act::Undo { batch: batch.clone(), later })?;
+    // Whoever holds it does it now.
+    loop {
+        let session = sessions::replay(&*store, &folder.id, &store.read(&folder.id, 0)?)?;
+        if let Some((_, known)) = session.batch(&batch)
+            && !matches!(known.undo, UndoState::UnderWay(_))
+        {
+            return told(common, &folder, known, last_refusal(&store.read(&folder.id, 0)?, &batch));
+        }
+        std::thread::sleep(sessions::PAUSE);
+    }
+}
+
+/// Undoes a batch of a session that is held here, and tells what that came to.
+pub(super) async fn in_session(held: &Held<'_>, batch: &str, later: LaterChanges) -> Outcome {
+    let session = held.session().await?;
+    let is_under_way = |(_, batch): (_, &FileBatch)| matches!(batch.undo, UndoState::UnderWay(_));
+    if !session.batch(batch).is_some_and(is_under_way) {
+        held.submit(Act::Undo { batch: batch.to_owned(), later }).await?;
+    }
+    held.settle().await?;
+    let entries = held.entries().await?;
+    let session = held.session().await?;
+    let gone = || Failure::new(Code::NotFound, format!("there is no batch {batch}"));
+    let (_, known) = session.batch(batch).ok_or_else(gone)?;
+    told(held.common, &held.folder, known, last_refusal(&entries, batch))
+}
+
+/// Why a batch was not undone, if that is the last that was heard of it.
+fn last_refusal(entries: &[rapport_core::Entry], batch: &str) -> Option<UndoProblem> {
+    use rapport_core::Event;
+    let about = entries.iter().flat_map(|entry| &entry.facts).rev().find_map(|fact| match fact {
+        Event::UndoRefused { batch: refused, problem } if refused == batch => Some(Some(problem.clone())),
+        Event::Undone { batch: undone, .. } if undone == batch => Some(None),
+        _ => None,
+    });
+    about.flatten()
+}
+
+fn told(common: &Common, folder: &Folder, batch: &FileBatch, refused: Option<UndoProblem>) -> Outcome {
+    let name = name_of(&folder.id, &batch.name);
+    match (&batch.undo, refused) {
+        (UndoState::Done(files), _) => tell(common, &name, files),
+        (_, Some(problem)) => Err(failure(&problem)),
+        (_, None) => Err(Failure::new(Code::Trouble, format!("{name} was not undone"))),
+    }
+}
+
+/// A batch's directory is called after the session and its name there; where it belongs to none, after the session alone.
+fn name_of(session: &SessionId, batch: &str) -> String {
+    let is_alone = session.as_str().split('-').all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_alone { session.to_string() } else { format!("{session}-{batch}") }
+}
+
+fn failure(problem: &UndoProblem) -> Failure {
+    let failure = Failure::new(
+        if problem.changed.is_empty() { Code::Store } else { Code::Refused },
+        problem.reason.clone(),
+    );
+    match (problem.changed.is_empty(), problem.is_partial) {
+        (false, false) => failure
+            .hint("Nothing was undone. With --force those files stay as they are, and the rest is undone."),
+        (false, true) => failure
+            .hint("A part is undone. With --force those files stay as they are, and the rest is undone."),
+        (true, true) => {
+            failure.hint("Make that possible, and say it again: rapport undo goes on from there.")
+        }
+        (true, false) => failure.hint("Nothing was undone."),
+    }
 }
 
 fn find(place: &Place, args: &Args) -> Result<PathBuf, Failure> {
-    let all = batches::all(place)?;
+    let all = batches::all(&place.project)?;
     if let Some(name) = &args.batch {
         let known = |path: &&PathBuf| path.file_name().is_some_and(|known| known.to_str() == Some(name));
         return all.iter().find(known).cloned().ok_or_else(|| none(&format!("there is no batch {name}")));
@@ -69,9 +153,9 @@ fn find(place: &Place, args: &Args) -> Result<PathBuf, Failure> {
         None => None,
     };
     for path in all {
-        let is_meant = of_session.as_ref().is_none_or(|folder| batches::label(folder, &path).is_some());
+        let is_meant = of_session.as_ref().is_none_or(|folder| batches::turn_of(&folder.id, &path).is_some());
         // What was undone already is passed over; what was cut off while it was undone is not.
-        if is_meant && !matches!(BatchDir::read(path.clone())?.undo(), Undo::Done { .. }) {
+        if is_meant && !BatchDir::read(path.clone())?.is_undone() {
             return Ok(path);
         }
     }
@@ -83,26 +167,75 @@ fn none(what: &str) -> Failure {
         .hint("A batch is what rapport resume or rapport execute did; see .rapport/batches.")
 }
 
+/// The session a batch is of. One whose session is gone has none, and neither has a plan that an older version ran alone.
+fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
+    let shelf = Shelf::Plans(String::new());
+    let alone = place.store_in(&shelf);
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let id = SessionId::new(name);
+    if let Ok(entries) = alone.read(&id, 0) {
+        let session = sessions::replay(&*alone, &id, &entries)?;
+        let folder = Folder::new(&shelf.root(&place.project), &id);
+        return Ok(Some(Owner { batch: "01".into(), shelf, folder, session }));
+    }
+    let known = Batches::of(&place.project, Naming::ByTurn);
+    for folder in Folder::all(&files::sessions_of(place))? {
+        let Some(turn) = batches::turn_of(&folder.id, path) else { continue };
+        let session = files::state(place, &folder)?;
+        let batches =
+            session.file_turn(&turn.to_string()).map(|turn| turn.batches.clone()).unwrap_or_default();
+        for batch in batches {
+            if known.find(&folder.id, &turn.to_string(), batch.approved_at)?.as_deref() == Some(path) {
+                return Ok(Some(Owner { shelf: Shelf::Sessions, folder, session, batch: batch.name }));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Undoes a batch that belongs to no session.
+fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) -> Outcome {
+    let at = Where { project: place.project.clone(), journal: path.to_owned() };
+    let undone = undo(&at, later).map_err(|error| match error {
+        crate::actions::undo::UndoError::Action(ActionError::Journal(error @ JournalError::Busy { .. })) => {
+            Failure::new(Code::Busy, error.to_string()).hint("Nothing was done.")
+        }
+        crate::actions::undo::UndoError::ChangedLater { ref files, is_begun } => {
+            failure(&UndoProblem { reason: error.to_string(), changed: files.clone(), is_partial: is_begun })
+        }
+        error => failure(&UndoProblem { reason: error.to_string(), changed: Vec::new(), is_partial: false }),
+    })?;
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let set_aside = undone.set_aside.into_iter().map(|(file, path)| (file, path.display().to_string()));
+    let files = UndoneFiles {
+        restored: undone.restored,
+        removed: undone.removed,
+        kept: undone.kept,
+        set_aside: set_aside.collect(),
+        remaining: undone.remaining,
+    };
+    tell(common, name, &files)
+}
+
 /// After a failure, all that was done to files can be taken back: now, if somebody says so, or later with the command.
-pub(super) async fn offer(common: &Common, place: &Place, batch: &Path, command: &str) -> Outcome {
+pub(super) async fn offer(held: &Held<'_>, batch: &FileBatch) -> Outcome {
     let failure = Failure::new(Code::Trouble, "an action failed; what came after it was not done");
-    if !BatchDir::read(batch.to_owned())?.has_changes() {
+    if !batch.has_changes {
         return Err(failure);
     }
-    if asking::is_possible(common) && asking::yes("Undo what was done to files?").await? {
-        return undo_and_tell(common, place, batch, LaterChanges::Refuse);
+    if asking::is_possible(held.common) && asking::yes("Undo what was done to files?").await? {
+        return in_session(held, &batch.name, LaterChanges::Refuse).await;
     }
+    let of_session = held.folder.path.join(crate::turns::SESSION_CONTEXT).exists();
+    let command = if of_session {
+        format!("rapport undo --session {}", held.folder.id)
+    } else {
+        "rapport undo".to_owned()
+    };
     Err(failure.hint(format!("Take back what was done to files with: {command}")))
 }
 
-/// Undoes a batch, and tells what that came to.
-pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later: LaterChanges) -> Outcome {
-    let at = Where { project: place.project.clone(), journal: batch.to_owned() };
-    let mut undone = undo(&at, later).map_err(refused)?;
-    if BatchDir::read(batch.to_owned())?.has_remembered() {
-        undone.remaining.push("the changes to memos.yaml".to_owned());
-    }
-    let name = batch.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+fn tell(common: &Common, name: &str, undone: &UndoneFiles) -> Outcome {
     if common.json {
         return say(json!({
             "batch": name, "restored": undone.restored, "removed": undone.removed, "kept": undone.kept,
@@ -123,23 +256,11 @@ pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later:
         say(format_args!("  {how}: {}", safe::line(what)))?;
     }
     for (file, path) in &undone.set_aside {
-        let path = path.display().to_string();
         say(format_args!(
             "  {} was changed while a command ran. As it was then: {}",
             safe::line(file),
-            safe::line(&path)
+            safe::line(path)
         ))?;
     }
     Ok(())
-}
-
-fn refused(error: UndoError) -> Failure {
-    let message = error.to_string();
-    match error {
-        UndoError::ChangedLater { .. } => Failure::new(Code::Refused, message)
-            .hint("Nothing was undone. With --force those files stay as they are, and the rest is undone."),
-        UndoError::Stuck { .. } => Failure::new(Code::Store, message)
-            .hint("Make that possible, and say it again: rapport undo goes on from there."),
-        UndoError::Action(error) => files::running::failed(&error),
-    }
 }

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use rapport_core::{Action, Deed};
+use rapport_core::{Action, Deed, Interrupted};
 
 use super::changes::note_changes;
 use super::kinds::{may_be_repeated, path_of};
-use super::{Batch, Course, Interrupted, Known};
+use super::{Batch, Course, Known};
 use crate::actions::files::{Desk, State, made, state, temporary};
 use crate::actions::journal::{Fact, Intent};
 use crate::actions::outcome::{Outcome, Settled};

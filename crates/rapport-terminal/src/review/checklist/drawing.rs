@@ -6,8 +6,8 @@ use ratatui::style::{Modifier, Style};
 
 use super::super::super::safe;
 use super::super::super::text::{Line, Tone, clip};
-use rapport_core::review::Mark;
 use super::{Checklist, Node};
+use rapport_core::review::Mark;
 
 /// The line above the tree, and what is shown of it where it does not fit.
 const HINT: &str = "Use [↑/↓] to navigate, [space] to toggle, (p)review details, [enter] to confirm.";

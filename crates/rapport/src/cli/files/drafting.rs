@@ -1,23 +1,22 @@
 //! The first half of a turn: what the agent is shown is gathered and written down, and the agent makes a plan of it.
 //!
 //! Everything is in the turn's directory before the agent is told a word, and the agent is told what is written there. So
-//! a kill at any moment leaves a turn that can be gone on with, and never makes two of one.
+//! a kill at any moment leaves a turn that can be resumed, and never makes two of one.
 
 use rapport_core::context::Payload;
-use rapport_core::{Act, ActionPlan, Asking, Status};
+use rapport_core::report::Overall;
+use rapport_core::{Act, ActionPlan, Asking, FileTurn, Session, Status, TurnOrigin, TurnStage};
 
-use super::checking::{self, Checked, Faulty};
 use super::held::Held;
 use super::told::{self, Base};
-use super::{asking, batches, record, seals};
-use crate::channels::terminal::review;
-use crate::channels::terminal::safe;
+use super::{asking, seals};
+use crate::channels::terminal::{review, safe};
 use crate::cli::output::{say, say_json};
 use crate::clock::{self, Clock};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::{
-    CONTEXT_LOG, Folder, Meta, PLAN, Standing, TURN_CONTEXT, Turn, replace, replace_in_pieces, text,
+    CONTEXT_LOG, Folder, Meta, PLAN, TURN_CONTEXT, Turn, check, replace, replace_in_pieces, text,
 };
 use crate::wiring::Place;
 
@@ -53,70 +52,72 @@ pub(in crate::cli) enum Consent {
 
 /// Whether a turn is planned because of a plan that was not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
+enum Reason {
     Message,
     Replan,
 }
 
 /// Plans the next turn, or the one that waits for its plan, and again where that is wanted; then shows what is planned.
-pub(in crate::cli) async fn plan(held: &Held<'_>, after: Option<&Turn>, request: &Request) -> Outcome {
+pub(in crate::cli) async fn plan(held: &Held<'_>, after: Option<&FileTurn>, request: &Request) -> Outcome {
     let turn = next(held, after)?;
-    begin(held, &turn, request, Origin::Message).await?;
+    begin(held, &turn, request, Reason::Message).await?;
     conclude(held, turn, request).await
 }
 
 /// Goes on with a turn that the agent was at, or that is ready for it. One that failed is tried again.
-pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &Turn, request: &Request) -> Outcome {
+pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &str, request: &Request) -> Outcome {
+    let turn = held.folder.turn(turn)?;
+    let session = held.session().await?;
     let view = held.view().await?;
-    match record::drafting(&held.entries()?) {
+    match session.drafting() {
         Some(_) if view.status == Status::Failed => held.submit(Act::Restart).await?,
         Some(_) => {}
-        None if turn.standing() == Standing::Unplanned => start(held, turn, request.asking).await?,
-        // It was under way a moment ago, and is done by now.
-        None => {}
+        None => start(held, &turn, request.asking).await?,
     }
-    finish(held, turn, view.seq).await?;
-    conclude(held, turn.clone(), request).await
-}
-
-/// Waits until a turn whose plan is there is noted as planned.
-pub(in crate::cli) async fn settle(held: &Held<'_>, turn: &Turn) -> Outcome {
-    let after = held.view().await?.seq;
-    finish(held, turn, after).await
+    finish(held, &turn, view.seq).await?;
+    conclude(held, turn, request).await
 }
 
 /// The turn that is to be planned: one that has no plan yet, or a new one.
-fn next(held: &Held<'_>, after: Option<&Turn>) -> Result<Turn, Failure> {
+fn next(held: &Held<'_>, after: Option<&FileTurn>) -> Result<Turn, Failure> {
     match after {
-        Some(turn) if turn.standing() == Standing::Unplanned => Ok(turn.clone()),
-        Some(turn) if turn.standing() == Standing::Pending => Err(waits(&held.folder, turn)),
+        Some(turn) if is_unplanned(turn) => Ok(held.folder.turn(&turn.folder)?),
+        Some(turn) if turn.stage != TurnStage::Complete => Err(waits(&held.folder, &turn.folder)),
         after => {
-            if let Some(before) = after {
-                batches::batch_of(held.place, &held.folder, before)?;
-            }
-            Ok(held.folder.make_next(after, Clock::system().now())?)
+            let before = after.map(|turn| held.folder.turn(&turn.folder)).transpose()?;
+            Ok(held.folder.make_next(before.as_ref(), Clock::system().now())?)
         }
     }
 }
 
+/// Whether a turn has no plan yet.
+pub(in crate::cli) fn is_unplanned(turn: &FileTurn) -> bool {
+    matches!(turn.stage, TurnStage::Unplanned { .. } | TurnStage::Drafting)
+}
+
+/// Whether a person has to decide about a turn before anything is planned after it.
+pub(in crate::cli) fn is_waiting(turn: &FileTurn) -> bool {
+    !is_unplanned(turn) && turn.stage != TurnStage::Complete
+}
+
 /// How it is told that a plan waits (FILE-19).
-pub(in crate::cli) fn waits(folder: &Folder, turn: &Turn) -> Failure {
-    Failure::new(Code::Refused, format!("the plan of turn {} must be executed first", turn.name))
+pub(in crate::cli) fn waits(folder: &Folder, turn: &str) -> Failure {
+    Failure::new(Code::Refused, format!("the plan of turn {turn} must be executed first"))
         .hint(format!("Review and run it with: rapport resume --session {}", folder.id))
 }
 
-async fn begin(held: &Held<'_>, turn: &Turn, request: &Request, origin: Origin) -> Outcome {
-    prepare(held, turn, request, origin)?;
+async fn begin(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
+    prepare(held, turn, request, reason)?;
     let after = held.view().await?.seq;
     start(held, turn, request.asking).await?;
     finish(held, turn, after).await
 }
 
 /// Writes down what the agent will be shown, and shows what that takes.
-fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, origin: Origin) -> Outcome {
+fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
     let Held { place, settings, folder, common, .. } = held;
     let mut base = Base::of(place, settings, folder, turn)?;
-    if origin == Origin::Replan {
+    if reason == Reason::Replan {
         // What was wrong is in the message.
         base.report = None;
     }
@@ -124,14 +125,14 @@ fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, origin: Origin) -> O
     if !common.json {
         told::estimate(&payload, &turn.name.to_string())?;
     }
-    write_down(turn, &base, &payload, origin)
+    write_down(turn, &base, &payload, reason)
 }
 
-fn write_down(turn: &Turn, base: &Base, payload: &Payload, origin: Origin) -> Outcome {
+fn write_down(turn: &Turn, base: &Base, payload: &Payload, reason: Reason) -> Outcome {
     let meta = Meta {
         agent_name: Some(base.agent.clone()),
         cumulative_cost: base.cost,
-        is_replan: origin == Origin::Replan,
+        is_replan: reason == Reason::Replan,
         ..if turn.meta.turn_id.is_empty() {
             Meta::new(turn.name, None, turn.created)
         } else {
@@ -145,20 +146,27 @@ fn write_down(turn: &Turn, base: &Base, payload: &Payload, origin: Origin) -> Ou
 
 async fn start(held: &Held<'_>, turn: &Turn, asking: Asking) -> Outcome {
     let conversation = clock::new_conversation();
-    held.submit(Act::Draft { folder: turn.name.to_string(), conversation, asking }).await
+    let meta = Meta::read(&turn.path)?.unwrap_or_else(|| turn.meta.clone());
+    let parent = meta.parent_turn_id.clone();
+    // Turns of a tool that kept no parents follow each other.
+    let parent = match parent {
+        None => turn.before(&held.folder.turns()?).map(|before| before.name.to_string()),
+        parent => parent,
+    };
+    let origin = Some(TurnOrigin {
+        parent,
+        created: turn.created,
+        agent: meta.agent_name.clone(),
+        is_replan: meta.is_replan,
+    });
+    held.submit(Act::Draft { folder: turn.name.to_string(), conversation, asking, origin }).await
 }
 
-/// Shows the agent at its work until the plan is there, and notes what it took.
+/// Shows the agent at its work until the plan is there, checked and, where it is not valid, reported.
 async fn finish(held: &Held<'_>, turn: &Turn, after: u64) -> Outcome {
     held.show(after).await?;
-    let taken = record::taken(&held.entries()?, &turn.name.to_string());
-    let mut meta = Meta::read(&turn.path)?.unwrap_or_default();
-    let before = meta.cumulative_cost - meta.turn_cost;
-    meta.turn_cost = taken.cost_micros as f64 / 1e6;
-    meta.cumulative_cost = before + meta.turn_cost;
-    meta.model = taken.model.or(meta.model);
-    meta.write(&turn.path)?;
-    if turn.standing() == Standing::Unplanned {
+    let session = held.session().await?;
+    if session.file_turn(&turn.name.to_string()).is_none_or(is_unplanned) {
         let message = format!("the agent ended without a plan for turn {}", turn.name);
         return Err(Failure::new(Code::Agent, message)
             .hint(format!("Try again with: rapport resume --session {}", held.folder.id)));
@@ -166,34 +174,36 @@ async fn finish(held: &Held<'_>, turn: &Turn, after: u64) -> Outcome {
     Ok(())
 }
 
-/// Looks whether the plan is valid; has it made again where it is not and somebody consents.
+/// Tells of the plan; has it made again where it is not valid and somebody consents.
 async fn conclude(held: &Held<'_>, mut turn: Turn, request: &Request) -> Outcome {
     let mut replans = 0;
     loop {
-        let plan = text(&turn.file(PLAN))?.unwrap_or_default();
-        let faulty = match checking::check(&held.place.project, PLAN, &plan)? {
-            Checked::Good(good) => return tell(held, &turn, &good),
-            Checked::Bad(faulty) => faulty,
-        };
-        turn = replan(held, &turn, &faulty, request, replans).await?;
+        let session = held.session().await?;
+        let Some(problems) = invalid(&session, &turn) else { return tell(held, &turn) };
+        turn = replan(held, &turn, &problems, request, replans).await?;
         replans += 1;
     }
 }
 
-/// Reports a plan that is not valid, and plans again where somebody consents; fails where nobody does. Gives the turn with
-/// the new plan.
+/// Why the plan of a turn was reported as not valid, if it was.
+pub(in crate::cli) fn invalid(session: &Session, turn: &Turn) -> Option<Vec<String>> {
+    let turn = session.file_turn(&turn.name.to_string())?;
+    (turn.status == Some(Overall::ValidationFailed)).then(|| turn.problems.clone())
+}
+
+/// Plans again what is not valid, where somebody consents; fails where nobody does. Gives the turn with the new plan.
 async fn replan(
     held: &Held<'_>,
     turn: &Turn,
-    faulty: &Faulty,
+    problems: &[String],
     request: &Request,
     replans: u32,
 ) -> Result<Turn, Failure> {
-    faulty.report(held, turn, Clock::system().now()).await?;
-    consent(held, turn, faulty, request.consent, replans).await?;
-    let message = faulty.message(&original_message(held, turn)?);
+    consent(held, turn, problems, request.consent, replans).await?;
+    let plan = text(&turn.file(PLAN))?.unwrap_or_default();
+    let message = check::message(&plan, problems, &original_message(held, turn)?);
     let next = held.folder.make_next(Some(turn), Clock::system().now())?;
-    begin(held, &next, &Request { message, ..request.clone() }, Origin::Replan).await?;
+    begin(held, &next, &Request { message, ..request.clone() }, Reason::Replan).await?;
     Ok(next)
 }
 
@@ -201,18 +211,31 @@ async fn replan(
 pub(in crate::cli) async fn replan_from(
     held: &Held<'_>,
     turn: &Turn,
-    faulty: &Faulty,
+    problems: &[String],
     request: &Request,
 ) -> Outcome {
-    let next = replan(held, turn, faulty, request, 0).await?;
+    let next = replan(held, turn, problems, request, 0).await?;
     conclude(held, next, request).await
 }
 
+/// How it is told that a plan cannot be carried out.
+pub(in crate::cli) fn faulty(what: &str, problems: &[String]) -> Failure {
+    let failure = Failure::new(Code::Refused, format!("{what} cannot be carried out"));
+    let told = problems.iter().take(check::MOST).flat_map(|problem| problem.lines());
+    told.map(safe::line).fold(failure, Failure::hint)
+}
+
 /// Fails where nobody consents. Who is asked is told the mistakes first, and not once more afterwards.
-async fn consent(held: &Held<'_>, turn: &Turn, faulty: &Faulty, consent: Consent, replans: u32) -> Outcome {
+async fn consent(
+    held: &Held<'_>,
+    turn: &Turn,
+    problems: &[String],
+    consent: Consent,
+    replans: u32,
+) -> Outcome {
     const INSTEAD: &str = "Say what to plan instead: rapport plan -m MESSAGE";
     let what = format!("the plan of turn {}", turn.name);
-    let failure = faulty.failure(&what);
+    let failure = faulty(&what, problems);
     match consent {
         Consent::Given | Consent::Ask if replans >= MOST_REPLANS => Err(failure.hint(INSTEAD)),
         Consent::Given => Ok(()),
@@ -240,15 +263,17 @@ fn original_message(held: &Held<'_>, turn: &Turn) -> Result<String, Failure> {
     Ok(told::message_to(turn)?.unwrap_or_default())
 }
 
-fn tell(held: &Held<'_>, turn: &Turn, plan: &ActionPlan) -> Outcome {
+fn tell(held: &Held<'_>, turn: &Turn) -> Outcome {
     let path = turn.file(PLAN).display().to_string();
+    let text = text(&turn.file(PLAN))?.unwrap_or_default();
+    let plan = ActionPlan::parse(&text).unwrap_or_else(|_| ActionPlan::unread(&text));
     if held.common.json {
         let turn = turn.name.to_string();
         return say_json(&serde_json::json!({
             "session": held.folder.id, "turn": turn, "plan": path, "title": plan.title, "actions": plan.actions.len(),
         }));
     }
-    say(review::unasked(plan, &[]).trim_end())?;
+    say(review::unasked(&plan, &[]).trim_end())?;
     say(format_args!("\nThe plan of turn {} is in {}", turn.name, safe::line(&path)))?;
     say(format_args!("Review and run it with: rapport resume --session {}", held.folder.id))
 }
@@ -266,15 +291,27 @@ pub(in crate::cli) fn prepare_for(
     base.agent = agent.to_owned();
     let request = Request { message: message.to_owned(), ..Request::plain() };
     let payload = told::payload(place, settings, folder, &base, &request)?;
-    write_down(&turn, &base, &payload, Origin::Message)
+    write_down(&turn, &base, &payload, Reason::Message)
 }
 
-/// What has to hold before anything is planned or carried out.
+/// What has to hold before anything is planned or carried out: what goes on by itself has come to its end, and finished turns
+/// are as they were.
 pub(in crate::cli) async fn begin_with(held: &Held<'_>, changed: seals::Changed) -> Outcome {
-    if held.view().await?.status == Status::Cancelled {
+    let view = held.view().await?;
+    if view.status == Status::Cancelled {
         return Err(Failure::new(Code::Refused, format!("{} was cancelled", held.folder.id))
             .hint("Begin another one with: rapport new NAME"));
     }
-    seals::check(held, changed).await?;
-    seals::seal_finished(held).await
+    let session = held.session().await?;
+    if session.is_failed() && session.drafting().is_none() {
+        // Something that Rapport itself was to do: it is tried again.
+        held.submit(Act::Restart).await?;
+    }
+    if session.drafting().is_none() {
+        let view = held.settle().await?;
+        if let Some(reason) = view.failure {
+            return Err(Failure::new(Code::Store, reason).hint(crate::error::KEPT));
+        }
+    }
+    seals::check(held, changed).await
 }

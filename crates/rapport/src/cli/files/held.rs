@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use rapport_core::{Act, Aim, Entry, Input, Session, View, World};
+use rapport_core::{Act, Aim, Entry, Session, View};
 
-use super::record;
 use crate::cli::screen::{self, Answering, StopSignal};
 use crate::cli::{Common, follow, run, sessions};
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::engine::{Gateway, socket};
+use crate::engine::{Follower, Gateway, Update, socket};
 use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store as _;
 use crate::stores::files::Files;
-use crate::stores::{Holder, Store as _, StoreError};
 use crate::turns::Folder;
-use crate::wiring::{Host, Place};
+use crate::wiring::{Host, Place, Shelf};
 
 /// A session of files, held.
 pub(in crate::cli) struct Held<'a> {
@@ -26,7 +25,7 @@ pub(in crate::cli) struct Held<'a> {
     store: Arc<Files>,
 }
 
-/// Holds a session while something is done in it. What its agent was at when it was last held goes on at once.
+/// Holds a session while something is done in it. What it was at when it was last held goes on at once.
 pub(in crate::cli) fn hold<T>(
     common: &Common,
     place: &Place,
@@ -34,15 +33,22 @@ pub(in crate::cli) fn hold<T>(
     folder: Folder,
     work: impl AsyncFnOnce(&Held<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    enlist(place, settings, &folder)?;
+    hold_in(common, place, settings, (Shelf::Sessions, folder), work)
+}
+
+/// The same for one that may be kept elsewhere.
+pub(in crate::cli) fn hold_in<T>(
+    common: &Common,
+    place: &Place,
+    settings: &Settings,
+    (shelf, folder): (Shelf, Folder),
+    work: impl AsyncFnOnce(&Held<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let outcome = runtime.block_on(async {
-        let store = place.store();
-        enlist(place, &store, settings, &folder)?;
-        let is_gone = |under_way: record::Drafting| !folder.path.join(under_way.folder).is_dir();
-        if record::drafting(&store.read(&folder.id, 0)?).is_some_and(is_gone) {
-            leave(place, &folder)?;
-        }
-        let host = Host::start(place, settings)?;
+        let store = place.store_in(&shelf);
+        let host = Host::start_in(place, settings, &shelf)?;
         let held = Held { common, place, settings, folder, gateway: host.engine.gateway(), store };
         let outcome = match run::take_up(&held.gateway, &held.folder.id).await {
             Ok(()) => work(&held).await,
@@ -56,27 +62,9 @@ pub(in crate::cli) fn hold<T>(
     outcome
 }
 
-/// Leaves what is being planned, as long as nobody is at it: once the session is held, its agent goes on.
-pub(in crate::cli) fn leave(place: &Place, folder: &Folder) -> Outcome {
+/// A directory that came without a log gets one. What is in it is found when it is held.
+fn enlist(place: &Place, settings: &Settings, folder: &Folder) -> Outcome {
     let store = place.store();
-    let holder = Holder { pid: std::process::id(), address: None };
-    let (entries, mut log) = match store.hold(&folder.id, &holder) {
-        // One without a log was never planned by us.
-        Err(StoreError::NotFound(_)) => return Ok(()),
-        held => held?,
-    };
-    let session = sessions::replay(&*store, &folder.id, &entries)?;
-    if record::drafting(&entries).is_none() || session.is_failed() || session.is_over() {
-        return Ok(());
-    }
-    let now = Clock::system().now();
-    let left = World::Failed { reason: "what was being planned was left for something else".into() };
-    log.append(now, session.decide(&Input::World(left), now)?)?;
-    Ok(())
-}
-
-/// A directory that came without a log gets one.
-fn enlist(place: &Place, store: &Files, settings: &Settings, folder: &Folder) -> Outcome {
     if store.read(&folder.id, 0).is_ok() {
         return Ok(());
     }
@@ -93,14 +81,23 @@ impl<'a> Held<'a> {
         Ok(Held { common, place, settings, folder, gateway: self.gateway.clone(), store: self.store.clone() })
     }
 
-    /// The session as it stands.
+    /// The session as it is shown.
     pub(in crate::cli) async fn view(&self) -> Result<View, Failure> {
         Ok(self.gateway.view(&self.folder.id).await?)
     }
 
+    /// The session as it stands, from everything that is in its log.
+    pub(in crate::cli) async fn session(&self) -> Result<Session, Failure> {
+        Ok(sessions::replay(&*self.store, &self.folder.id, &self.entries().await?)?)
+    }
+
     /// Everything that is in its log.
-    pub(in crate::cli) fn entries(&self) -> Result<Vec<Entry>, Failure> {
-        Ok(self.store.read(&self.folder.id, 0)?)
+    pub(in crate::cli) async fn entries(&self) -> Result<Vec<Entry>, Failure> {
+        // Asked for first: a session that cannot be stored any more says why.
+        self.view().await?;
+        let (store, id) = (self.store.clone(), self.folder.id.clone());
+        let read = tokio::task::spawn_blocking(move || store.read(&id, 0));
+        Ok(read.await.map_err(std::io::Error::other)??)
     }
 
     /// Does something in it, in the name of who sits here. Durable when this returns.
@@ -108,11 +105,37 @@ impl<'a> Held<'a> {
         Ok(self.gateway.submit(&self.folder.id, socket::person_here(), act).await?)
     }
 
+    /// Follows it from after this entry.
+    pub(in crate::cli) async fn follow(&self, after: u64) -> Result<Follower, Failure> {
+        Ok(self.gateway.follow(&self.folder.id, after).await?)
+    }
+
+    /// Waits until nothing goes on in it by itself.
+    pub(in crate::cli) async fn settle(&self) -> Result<View, Failure> {
+        let mut stop = StopSignal::listen()?;
+        let mut view = self.view().await?;
+        let mut follower = self.follow(view.seq).await?;
+        while !view.is_settled() {
+            tokio::select! {
+                update = follower.next() => if !matches!(update, Some(Update::Entry(_)) | None) { continue },
+                () = stop.received() => return Err(self.interrupted("left; nothing is lost")),
+            }
+            view = self.view().await?;
+        }
+        Ok(view)
+    }
+
+    /// How it is told that somebody left in the middle.
+    pub(in crate::cli) fn interrupted(&self, what: impl Into<String>) -> Failure {
+        Failure::new(Code::Interrupted, what.into())
+            .hint(format!("Go on with: rapport resume --session {}", self.folder.id))
+    }
+
     /// Shows it from after this entry until its agent has done its part and nothing waits for an answer.
     pub(in crate::cli) async fn show(&self, after: u64) -> Outcome {
         let (stop, id) = (StopSignal::listen()?, &self.folder.id);
         let view = self.view().await?;
-        let shown = if self.common.json && screen::is_over(view.status) && view.seq <= after {
+        let shown = if self.common.json && screen::is_over(&view) && view.seq <= after {
             // Nothing more comes by itself.
             screen::ended(&view)
         } else if self.common.json {
@@ -121,8 +144,7 @@ impl<'a> Held<'a> {
             screen::show(self.common, &self.gateway, id, Answering::Person, stop).await
         };
         shown.map_err(|failure| match failure.code {
-            Code::Interrupted => Failure::new(Code::Interrupted, failure.message)
-                .hint(format!("Go on with: rapport resume --session {id}")),
+            Code::Interrupted => self.interrupted(failure.message),
             _ => failure,
         })
     }

@@ -1,28 +1,27 @@
 //! What the commands about sessions as files share: which session and turn is meant, holding it, and the two halves of a
-//! turn: having it planned ([`drafting`]), and carrying it out ([`approving`]).
+//! turn: having it planned ([`drafting`]), and having it reviewed and run ([`reviewing`]).
 
-pub(super) mod approving;
 pub(super) mod asking;
-pub(super) mod batches;
-pub(super) mod checking;
+pub(super) mod batch;
 pub(super) mod drafting;
-pub(super) mod hands;
 pub(super) mod held;
-pub(super) mod record;
-pub(super) mod reporting;
-pub(super) mod running;
+pub(crate) mod helpers;
+pub(super) mod reviewing;
 pub(super) mod seals;
 pub(super) mod told;
 
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use rapport_core::{Aim, Event, SessionId};
+use rapport_core::{Aim, Entry, Event, FileTurn, Input, Session, SessionId, World};
 
-use crate::config;
+use super::sessions;
+use crate::clock::Clock;
+use crate::config::{self, Layer};
 use crate::error::{Code, Failure};
 use crate::stores::{Store as _, StoreError};
-use crate::turns::{Folder, Turn};
+use crate::turns::batches::{Batches, Naming};
+use crate::turns::{Folder, TurnError, found};
 use crate::wiring::Place;
 
 /// Which session and turn is meant.
@@ -109,10 +108,44 @@ fn begun(place: &Place, folder: &Folder) -> Result<Option<Timestamp>, Failure> {
     Ok(first.filter(|entry| entry.facts.iter().any(is_ours)).map(|entry| entry.at))
 }
 
+/// A session as it stands: what its log says, and what else is in its directory. Nothing is written.
+pub(super) fn state(place: &Place, folder: &Folder) -> Result<Session, Failure> {
+    let store = place.store();
+    let now = Clock::system().now();
+    let mut session = match store.read(&folder.id, 0) {
+        Ok(entries) => sessions::replay(&*store, &folder.id, &entries)?,
+        // One of an older tool has no log.
+        Err(StoreError::NotFound(_)) => {
+            let settings = place.settings(Layer::default())?;
+            let task = folder.id.to_string();
+            let facts = Session::begin(place.session(task, Aim::Files, &settings)?)?;
+            let first = Entry { seq: 1, at: now, facts };
+            Session::open(&first).ok_or_else(|| StoreError::NotFound(folder.id.clone()))?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if store.holder(&folder.id).ok().flatten().is_some() {
+        // Whoever holds it knows what is there.
+        return Ok(session);
+    }
+    let found = found::found(folder, &Batches::of(&place.project, Naming::ByTurn))?;
+    let facts = session.decide(&Input::World(World::Found(found)), now)?;
+    let entry = Entry { seq: session.seq() + 1, at: now, facts };
+    session.apply_entry(&entry);
+    Ok(session)
+}
+
 /// The turn that is meant: the one that was named, else the latest.
-pub(super) fn turn(folder: &Folder, named: Option<&str>) -> Result<Option<Turn>, Failure> {
-    Ok(match named {
-        Some(name) => Some(folder.turn(name)?),
-        None => folder.latest()?,
-    })
+pub(super) fn turn<'a>(
+    session: &'a Session,
+    folder: &Folder,
+    named: Option<&str>,
+) -> Result<Option<&'a FileTurn>, Failure> {
+    match named {
+        Some(name) => {
+            let missing = || TurnError::NoTurn { name: name.to_owned(), session: folder.id.to_string() };
+            Ok(Some(session.file_turn(name).ok_or_else(missing)?))
+        }
+        None => Ok(session.latest_turn()),
+    }
 }

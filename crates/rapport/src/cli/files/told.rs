@@ -2,10 +2,9 @@
 
 use rapport_core::context::{ContextLog, Information, Payload, cascade, next_turn_context};
 use rapport_core::report::Report;
-use rapport_core::{ACTION_PLAN, Asking, slug};
+use rapport_core::{ACTION_PLAN, Asking, UndoState, UndoneFiles, slug};
 
 use super::asking;
-use super::batches::{Undo, batch_of};
 use super::drafting::Request;
 use crate::channels::terminal::safe;
 use crate::cli::output::say;
@@ -64,13 +63,15 @@ impl Base {
         let report = text(&before.file(REPORT))?;
         let approved = report.as_deref().map(|report| Report::applied(report).context).unwrap_or_default();
         let previous = text(&before.file(TURN_CONTEXT))?.unwrap_or_default();
-        let undo = batch_of(place, folder, before)?.map_or(Undo::Not, |batch| batch.undo());
-        let report = report.map(|report| match undo {
-            Undo::Not | Undo::CutOff => report,
-            Undo::Done { kept } if kept.is_empty() => {
+        let session = super::state(place, folder)?;
+        let batch = session.file_turn(&before.name.to_string()).and_then(|turn| turn.batch());
+        let undone = batch.map(|batch| &batch.undo);
+        let report = report.map(|report| match undone {
+            None | Some(UndoState::Not | UndoState::UnderWay(_) | UndoState::Stuck(_)) => report,
+            Some(UndoState::Done(UndoneFiles { kept, .. })) if kept.is_empty() => {
                 format!("{report}\nAfterwards, all that this did to files was undone.\n")
             }
-            Undo::Done { kept } => format!(
+            Some(UndoState::Done(UndoneFiles { kept, .. })) => format!(
                 "{report}\nAfterwards, all that this did to files was undone, but for these, which were changed since: {}\n",
                 kept.join(", ")
             ),

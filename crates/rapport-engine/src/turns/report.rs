@@ -2,38 +2,44 @@
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::report::{Detail, Entry, Execution, Judged, Outcome, Report, Verdict};
-use rapport_core::{Action, ActionPlan, Change};
+use rapport_core::{Action, ActionPlan, Change, Chosen};
 
-use super::batches::Approved;
 use crate::actions::{Details, FileChange, Outcome as Ended, Ran, Settled};
-use crate::cli::output::say;
-use crate::error::Outcome as Said;
 
-/// How many actions came to what, for scripts.
-pub(in crate::cli) fn counts(report: &Report) -> serde_json::Value {
-    let counts = report.counts();
-    serde_json::json!({
-        "total": counts.total, "approved": counts.approved, "skipped": counts.skipped,
-        "succeeded": counts.succeeded, "failed": counts.failed,
-    })
-}
-
-/// Says how it ended, in one line.
-pub(in crate::cli) fn say_outcome(report: &Report) -> Said {
-    let counts = report.counts();
-    say(format_args!(
-        "\n{}: {} of {} actions done, {} failed, {} skipped.",
-        report.status, counts.succeeded, counts.total, counts.failed, counts.skipped
-    ))
+/// A plan that was carried out, wholly or in part.
+#[derive(Debug)]
+pub struct Carried<'a> {
+    /// The plan.
+    pub plan: &'a ActionPlan,
+    /// Where it is, as the report's reader finds it.
+    pub at: &'a str,
+    /// What was approved of it.
+    pub chosen: &'a Chosen,
+    /// When.
+    pub approved_at: Timestamp,
+    /// When it was over.
+    pub ended_at: Timestamp,
+    /// What came of the actions.
+    pub ran: &'a Ran,
+    /// Whether it belongs to no session of files. Then there is no next turn for its context.
+    pub is_alone: bool,
 }
 
 /// The report of a plan that was carried out, wholly or in part.
-pub(in crate::cli) fn report(plan: &ActionPlan, at: &str, approved: &Approved, ran: &Ran) -> Report {
-    let context: Option<Vec<_>> = plan.context.as_ref().map(|changes| judged(changes, &approved.context));
-    let memos = judged(&plan.memos, &approved.memos);
+pub fn report(carried: &Carried<'_>) -> Report {
+    let Carried { plan, ran, chosen, .. } = carried;
+    let context: Option<Vec<_>> = plan.context.as_ref().map(|changes| judged(changes, &chosen.context));
+    let mut memos = judged(&plan.memos, &chosen.memos);
+    if ran.unfinished {
+        // What was interrupted is not remembered.
+        for judged in &mut memos {
+            judged.verdict = Verdict::Skipped { reason: Some("the batch was interrupted".to_owned()) };
+        }
+    }
     let entries: Vec<_> =
         plan.actions.iter().zip(&ran.actions).map(|(action, settled)| entry(action, settled)).collect();
-    let verdicts: Vec<_> = context.iter().flatten().chain(&memos).map(|judged| &judged.verdict).collect();
+    let counted = context.iter().flatten().filter(|_| !carried.is_alone).chain(&memos);
+    let verdicts: Vec<_> = counted.map(|judged| &judged.verdict).collect();
     let may_fail = |n: usize| plan.actions.get(n).is_some_and(|action| action.deed.may_fail());
     // What may have run was left so by a person.
     let is_left = |n: usize| ran.actions.get(n).is_some_and(|settled| settled.outcome.may_have_run());
@@ -41,9 +47,9 @@ pub(in crate::cli) fn report(plan: &ActionPlan, at: &str, approved: &Approved, r
     Report {
         title: plan.title.clone(),
         status,
-        plan: at.to_owned(),
-        started: approved.at,
-        ended: Timestamp::now(),
+        plan: carried.at.to_owned(),
+        started: carried.approved_at,
+        ended: carried.ended_at,
         context,
         memos,
         entries,

@@ -1,0 +1,273 @@
+//! A batch that runs: what was approved of a plan, done by the executor, beside the loop. It is to a session what an agent's
+//! process is: it reports what happens, is given the answers it waits for, and is stopped where nobody wants it to run.
+//!
+//! The journal is the executor's own write-ahead log. What it knows reaches the session as inputs, while the batch runs and, after
+//! a crash, when the session is taken up again.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rapport_core::{ActionEnd, ActionPlan, ActionReply, BatchOrder, Chosen, SessionId, World};
+use tokio::sync::{mpsc, watch};
+
+use super::run::Done;
+use crate::actions::{Batch, Choice, Hands, Live, Pending, Place, Ran, Stop, Stopper};
+use crate::clock::Clock;
+use crate::config;
+use crate::stores::Store;
+use crate::turns::batches::{Approved, BatchDir, action_end};
+use crate::turns::report::{Carried, report};
+use crate::turns::{PLAN, TurnError, Workshop, check, memos};
+
+/// How many lines of output may wait to be shown. Where a command writes faster than anybody reads, lines are left out.
+const MOST_LINES: usize = 1000;
+
+/// What an action of a running batch is at just now. Shown and forgotten, never stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It begins; its place in the plan, from 0.
+    Started(usize),
+    /// Its command wrote a line, safe to show.
+    Output(usize, String),
+    /// It is settled, or was passed over.
+    Ended(ActionEnd),
+}
+
+/// A batch that was started for a session.
+pub(super) struct BatchRun {
+    pub(super) name: String,
+    stopper: Stopper,
+    replies: watch::Sender<BTreeMap<usize, ActionReply>>,
+    replied: HashSet<usize>,
+    /// It was told to stop.
+    pub(super) ending: bool,
+}
+
+impl BatchRun {
+    /// Gives an action its reply, once.
+    pub(super) fn reply(&mut self, action: usize, reply: ActionReply) {
+        if self.replied.insert(action) {
+            self.replies.send_modify(|replies| drop(replies.insert(action, reply)));
+        }
+    }
+
+    pub(super) fn end(&mut self) {
+        self.ending = true;
+        self.stopper.stop();
+    }
+}
+
+/// Where a batch is run.
+pub(super) struct BatchPlace {
+    pub(super) session: SessionId,
+    pub(super) project: PathBuf,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) workshop: Workshop,
+    pub(super) clock: Clock,
+    pub(super) done: mpsc::UnboundedSender<Done>,
+}
+
+/// Starts a batch, or goes on with one that was begun.
+pub(super) fn start(order: BatchOrder, place: BatchPlace) -> BatchRun {
+    let (stopper, stop) = Stop::new();
+    let (replies, replied) = watch::channel(BTreeMap::new());
+    let name = order.batch.clone();
+    tokio::spawn(async move {
+        let (id, done, batch) = (place.session.clone(), place.done.clone(), order.batch.clone());
+        let world = Job { order, place }.run(&stop, replied).await;
+        let _ = done.send(Done::Batch { id, batch, world });
+    });
+    BatchRun { name, stopper, replies, replied: HashSet::new(), ending: false }
+}
+
+struct Job {
+    order: BatchOrder,
+    place: BatchPlace,
+}
+
+/// A batch that can begin, or go on.
+struct Ready {
+    plan: ActionPlan,
+    directory: PathBuf,
+    is_begun: bool,
+}
+
+impl Job {
+    /// Runs it. Whatever comes of that is an input.
+    async fn run(self, stop: &Stop, replied: watch::Receiver<BTreeMap<usize, ActionReply>>) -> World {
+        let job = Arc::new(self);
+        let ready = {
+            let job = job.clone();
+            tokio::task::spawn_blocking(move || job.prepare()).await
+        };
+        let ready = match ready {
+            Ok(Ok(Ok(ready))) => ready,
+            Ok(Ok(Err(world))) => return world,
+            Ok(Err(error)) => return job.paused(error.to_string(), None),
+            Err(error) => return job.paused(error.to_string(), None),
+        };
+        let ran = job.perform(&ready, stop, replied).await;
+        let told = {
+            let job = job.clone();
+            tokio::task::spawn_blocking(move || job.conclude(&ready, ran)).await
+        };
+        told.unwrap_or_else(|error| job.paused(error.to_string(), None))
+    }
+
+    fn paused(&self, reason: String, unsure: Option<usize>) -> World {
+        World::BatchPaused { batch: self.order.batch.clone(), reason, unsure }
+    }
+
+    /// Looks whether it can begin. What is not begun is checked: the project may be another than when it was reviewed, and the
+    /// plan's file may say something else.
+    fn prepare(&self) -> Result<Result<Ready, World>, TurnError> {
+        let BatchOrder { batch, folder, plan: text, chosen, approved_at, created, .. } = &self.order;
+        let BatchPlace { session, project, workshop, .. } = &self.place;
+        let found = workshop.batches.find(session, folder, *approved_at)?;
+        let is_begun = found.as_deref().is_some_and(crate::actions::journal::Journal::is_in);
+        let differs = self.file()?.filter(|there| there != text);
+        match differs {
+            Some(text) if !is_begun => return Ok(Err(World::BatchDiffers { batch: batch.clone(), text })),
+            Some(_) => {
+                let reason =
+                    format!("{folder}/{PLAN} was changed while it was carried out; bring it back first");
+                return Ok(Err(self.paused(reason, None)));
+            }
+            None => {}
+        }
+        if !is_begun {
+            let problems = check::problems(project, workshop.plan_name(), text)?;
+            if !problems.is_empty() {
+                return Ok(Err(World::BatchInvalid { batch: batch.clone(), problems }));
+            }
+            if chosen.memos.iter().any(Option::is_none) {
+                // Before anything is done, rather than when only this is left to do.
+                memos::read(&config::memos(project))?;
+            }
+        }
+        let Ok(plan) = ActionPlan::parse(text) else {
+            return Ok(Err(self.paused("the plan cannot be read".into(), None)));
+        };
+        let turn = created.map(|created| created.to_string());
+        let approved = Approved { at: *approved_at, turn, chosen: chosen.clone() };
+        let directory = workshop.batches.open(session, folder, &approved)?;
+        Ok(Ok(Ready { plan, directory, is_begun }))
+    }
+
+    /// What the plan's file says. One that is gone is written again when the turn is reported.
+    fn file(&self) -> Result<Option<String>, TurnError> {
+        let path = format!("{}/{PLAN}", self.order.folder);
+        let wrong = |what: String| TurnError::Wrong { path: PathBuf::from(&path), what };
+        let there = self
+            .place
+            .store
+            .attached(&self.place.session, &path)
+            .map_err(|error| wrong(error.to_string()))?;
+        Ok(there.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    async fn perform(
+        &self,
+        ready: &Ready,
+        stop: &Stop,
+        replied: watch::Receiver<BTreeMap<usize, ActionReply>>,
+    ) -> Result<Ran, String> {
+        let BatchPlace { project, workshop, .. } = &self.place;
+        let place = Place { project: project.clone(), journal: ready.directory.clone() };
+        let batch = Batch { plan: &ready.plan, place: &place, means: &workshop.means };
+        let hands = SessionHands { job: self, replied };
+        let waiting = Arc::new(());
+        let mut observer = |live: Live<'_>| self.tell(&live, &waiting);
+        let ran = if ready.is_begun {
+            batch.resume(self.order.interrupted, &hands, &mut observer, stop).await
+        } else {
+            batch.run(&choices(&self.order.chosen), &hands, &mut observer, stop).await
+        };
+        ran.map_err(|error| error.to_string())
+    }
+
+    /// Tells what an action is at, and puts in that it ended.
+    fn tell(&self, live: &Live<'_>, waiting: &Arc<()>) {
+        let (doing, shown) = match live {
+            Live::Started { n, .. } => (Doing::Started(*n), None),
+            Live::Output { .. } if Arc::strong_count(waiting) > MOST_LINES => return,
+            Live::Output { n, line } => (Doing::Output(*n, (*line).to_owned()), Some(waiting.clone())),
+            Live::Ended { n, settled, .. } => (Doing::Ended(action_end(*n, settled)), None),
+        };
+        let id = self.place.session.clone();
+        if let (Live::Ended { is_final: true, .. }, Doing::Ended(end)) = (live, &doing) {
+            self.put(World::ActionEnded { batch: self.order.batch.clone(), end: end.clone() });
+        }
+        let _ = self.place.done.send(Done::Doing { id, doing, shown });
+    }
+
+    fn put(&self, world: World) {
+        let _ = self.place.done.send(Done::World { id: self.place.session.clone(), world });
+    }
+
+    fn conclude(&self, ready: &Ready, ran: Result<Ran, String>) -> World {
+        let journal = BatchDir::read(ready.directory.clone());
+        let unsure = journal.as_ref().ok().and_then(BatchDir::unsure);
+        let ran = match ran {
+            Ok(ran) if !ran.unfinished => ran,
+            Ok(_) if unsure.is_some() => return self.paused("a command was interrupted".into(), unsure),
+            Ok(_) => return self.paused("it was stopped".into(), None),
+            Err(reason) => return self.paused(reason, unsure),
+        };
+        let report = report(&Carried {
+            plan: &ready.plan,
+            at: self.place.workshop.plan_name(),
+            chosen: &self.order.chosen,
+            approved_at: self.order.approved_at,
+            ended_at: self.place.clock.now(),
+            ran: &ran,
+            is_alone: self.place.workshop.batches.are_alone(),
+        });
+        World::BatchEnded {
+            batch: self.order.batch.clone(),
+            status: report.status,
+            report: report.to_string(),
+            has_changes: journal.is_ok_and(|journal| journal.has_changes()),
+        }
+    }
+}
+
+fn choices(chosen: &Chosen) -> Vec<Choice> {
+    let choice = |left: &Option<String>| match left {
+        None => Choice::Run,
+        Some(reason) => Choice::Skip { reason: reason.clone() },
+    };
+    chosen.actions.iter().map(choice).collect()
+}
+
+/// A person is asked in the session's name, so that they can answer from anywhere.
+struct SessionHands<'a> {
+    job: &'a Job,
+    replied: watch::Receiver<BTreeMap<usize, ActionReply>>,
+}
+
+impl Hands for SessionHands<'_> {
+    fn ask<'a>(&'a self, n: usize, message: &'a str) -> Pending<'a> {
+        let (batch, message) = (self.job.order.batch.clone(), message.to_owned());
+        self.job.put(World::ActionAsks { batch, action: n, message });
+        let mut replied = self.replied.clone();
+        Box::pin(async move {
+            let reply = replied.wait_for(|replies| replies.contains_key(&n)).await;
+            match reply.ok().and_then(|replies| replies.get(&n).cloned()) {
+                Some(ActionReply::Words(words)) => Ok(words),
+                Some(ActionReply::Ended(why)) => Err(why),
+                // The engine is gone, and this with it.
+                None => std::future::pending().await,
+            }
+        })
+    }
+
+    fn research<'a>(&'a self, _: usize, queries: &'a [String]) -> Pending<'a> {
+        self.job.place.workshop.helpers.research(queries)
+    }
+
+    fn invoke<'a>(&'a self, _: usize, agent: &'a str, message: &'a str) -> Pending<'a> {
+        self.job.place.workshop.helpers.invoke(agent, message)
+    }
+}

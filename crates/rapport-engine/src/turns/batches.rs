@@ -1,0 +1,325 @@
+//! The directories of batches: where the journal of each is, what was approved of its plan, and what the journal says.
+//!
+//! `approved.json` is written from the fact that approved the batch, and carries its time: that tells a batch from another of
+//! the same name, in a session that was removed and begun anew.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use rapport_core::{ActionEnd, ActionPlan, ActionResult, Chosen, FoundBatch, SessionId, UndoneFiles};
+use serde::{Deserialize, Serialize};
+
+use super::{TurnError, TurnName, io_error, replace, text};
+use crate::actions::journal::{Fact, Journal};
+use crate::actions::{Details, Outcome, Ran, Settled, is_for_good};
+use crate::config;
+
+const APPROVED: &str = "approved.json";
+
+/// What a person approved of a plan, for whoever looks into the directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approved {
+    /// When.
+    pub at: Timestamp,
+    /// When the turn was made that it is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<String>,
+    /// What.
+    #[serde(flatten)]
+    pub chosen: Chosen,
+}
+
+impl Approved {
+    /// Writes it beside the journal of its batch.
+    pub fn keep(&self, batch: &Path) -> Result<(), TurnError> {
+        fs::create_dir_all(batch).map_err(io_error("create the directory", batch))?;
+        let json = serde_json::to_vec_pretty(self).map_err(|error| io_error("write", batch)(error.into()))?;
+        replace(&batch.join(APPROVED), &json)
+    }
+
+    /// What was written there.
+    pub fn kept(batch: &Path) -> Result<Option<Self>, TurnError> {
+        let path = batch.join(APPROVED);
+        let Some(kept) = text(&path)? else { return Ok(None) };
+        serde_json::from_str(&kept)
+            .map(Some)
+            .map_err(|error| TurnError::Wrong { path, what: error.to_string() })
+    }
+}
+
+/// A batch as its journal has it.
+#[derive(Clone, Debug)]
+pub struct BatchDir {
+    /// Its directory.
+    pub path: PathBuf,
+    /// What was noted in it.
+    pub facts: Vec<Fact>,
+}
+
+impl BatchDir {
+    /// The batch in this directory.
+    pub fn read(path: PathBuf) -> Result<Self, TurnError> {
+        let facts = Journal::read(&path)?;
+        Ok(Self { facts, path })
+    }
+
+    /// Whether its file changes were taken back.
+    pub fn is_undone(&self) -> bool {
+        self.facts.contains(&Fact::Undone)
+    }
+
+    /// Whether undoing it was begun.
+    pub fn is_undo_begun(&self) -> bool {
+        self.facts.iter().any(|fact| matches!(fact, Fact::UndoBegan { .. }))
+    }
+
+    /// Whether there is more to be done in it, and nobody is at it.
+    pub fn is_cut_off(&self) -> bool {
+        !self.is_finished() && !self.is_undo_begun() && Journal::open(&self.path).is_ok()
+    }
+
+    /// Whether it did something to files, or may have.
+    pub fn has_changes(&self) -> bool {
+        self.facts.iter().any(|fact| matches!(fact, Fact::Began { intent: Some(_), .. }))
+    }
+
+    /// Whether nothing more is to be done in it.
+    pub fn is_finished(&self) -> bool {
+        self.facts.contains(&Fact::Finished)
+    }
+
+    /// The action that was interrupted and may have run.
+    pub fn unsure(&self) -> Option<usize> {
+        let unsure = |(n, what, ended): (usize, &str, Option<&Settled>)| {
+            (ended.is_none() && is_for_good(what)).then_some(n)
+        };
+        self.begun().find_map(unsure)
+    }
+
+    /// What was done so far, and what may have been, a line each.
+    pub fn story(&self) -> Vec<String> {
+        let line =
+            |(_, what, ended): (usize, &str, Option<&Settled>)| match ended.map(|settled| &settled.outcome) {
+                Some(Outcome::Done { .. }) => format!("done         {what}"),
+                Some(Outcome::Failed { why, .. }) => format!("failed       {what}: {why}"),
+                Some(Outcome::Skipped { reason }) => format!("left out     {what}: {reason}"),
+                None if is_for_good(what) => format!("interrupted  {what}"),
+                None => format!("begun        {what}"),
+            };
+        self.begun().map(line).collect()
+    }
+
+    /// How far it came, action by action of its plan, without doing anything.
+    pub fn so_far(&self, plan: &ActionPlan) -> Ran {
+        let skips = match self.facts.first() {
+            Some(Fact::Started { skip, .. }) => skip.clone(),
+            _ => Vec::new(),
+        };
+        let settled = |n: usize| match (self.ended(n), skips.get(n).cloned().flatten()) {
+            (Some(settled), _) => settled.clone(),
+            (None, Some(reason)) => Outcome::Skipped { reason }.into(),
+            (None, None) if self.begun().any(|(begun, ..)| begun == n) => {
+                Outcome::Failed { why: "interrupted".into(), details: Details::Nothing }.into()
+            }
+            (None, None) => Outcome::Skipped { reason: "the batch was stopped before it".into() }.into(),
+        };
+        Ran { actions: (0..plan.actions.len()).map(settled).collect(), unfinished: !self.is_finished() }
+    }
+
+    /// The same as facts of a session.
+    pub fn found(&self, approved: Approved) -> FoundBatch {
+        let ended = self.facts.iter().filter_map(|fact| match fact {
+            Fact::Ended { n, settled } => Some(action_end(*n, settled)),
+            _ => None,
+        });
+        let kept = self.facts.iter().rev().find_map(|fact| match fact {
+            Fact::UndoBegan { keep } => Some(keep.clone()),
+            _ => None,
+        });
+        let undone = UndoneFiles { kept: kept.unwrap_or_default(), ..UndoneFiles::default() };
+        FoundBatch {
+            approved_at: approved.at,
+            chosen: approved.chosen,
+            ended: ended.collect(),
+            unsure: self.unsure(),
+            is_ended: self.is_finished(),
+            has_changes: self.has_changes(),
+            is_half_undone: self.is_undo_begun() && !self.is_undone(),
+            undone: self.is_undone().then_some(undone),
+        }
+    }
+
+    /// What was begun, each once, and how it ended.
+    fn begun(&self) -> impl Iterator<Item = (usize, &str, Option<&Settled>)> {
+        let began = |at: usize, n: &usize| {
+            let is_it = |fact: &Fact| matches!(fact, Fact::Began { n: other, .. } if other == n);
+            !self.facts[at + 1..].iter().any(is_it)
+        };
+        self.facts.iter().enumerate().filter_map(move |(at, fact)| match fact {
+            // What was begun again counts from then.
+            Fact::Began { n, what, .. } if began(at, n) => Some((*n, what.as_str(), self.ended(*n))),
+            _ => None,
+        })
+    }
+
+    fn ended(&self, n: usize) -> Option<&Settled> {
+        self.facts.iter().find_map(|fact| match fact {
+            Fact::Ended { n: ended, settled } if *ended == n => Some(settled),
+            _ => None,
+        })
+    }
+}
+
+/// How an action ended, as a fact of the session.
+pub fn action_end(action: usize, settled: &Settled) -> ActionEnd {
+    let (result, why, session) = match &settled.outcome {
+        Outcome::Done { details: Details::Session { name } } => {
+            (ActionResult::Done, None, Some(name.clone()))
+        }
+        Outcome::Done { .. } => (ActionResult::Done, None, None),
+        Outcome::Failed { why, .. } => (ActionResult::Failed, Some(why.clone()), None),
+        Outcome::Skipped { reason } => (ActionResult::Skipped, Some(reason.clone()), None),
+    };
+    ActionEnd { action, result, why, session }
+}
+
+/// Where the batches of turns are.
+#[derive(Clone, Debug)]
+pub struct Batches {
+    root: PathBuf,
+    naming: Naming,
+}
+
+/// How the directories of batches are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// After the session and the turn: sessions have a directory of their own elsewhere.
+    ByTurn,
+    /// After the session alone, which has its log in the very same directory.
+    Alone,
+}
+
+impl Batches {
+    /// Those of a project.
+    pub fn of(project: &Path, naming: Naming) -> Self {
+        Self { root: config::batches(project), naming }
+    }
+
+    /// Whether the batches belong to no turn of a session of files.
+    pub fn are_alone(&self) -> bool {
+        self.naming == Naming::Alone
+    }
+
+    /// What a batch of a turn may be called, in order.
+    fn names(&self, session: &SessionId, folder: &str) -> impl Iterator<Item = PathBuf> {
+        let name = match self.naming {
+            Naming::ByTurn => format!("{session}-{folder}"),
+            Naming::Alone => session.to_string(),
+        };
+        let root = self.root.clone();
+        (1..1000).map(move |number: u32| match number {
+            1 => root.join(&name),
+            number => root.join(format!("{name}.{number}")),
+        })
+    }
+
+    /// The directory of the batch that was approved at this time, if it has one.
+    pub fn find(
+        &self,
+        session: &SessionId,
+        folder: &str,
+        approved_at: Timestamp,
+    ) -> Result<Option<PathBuf>, TurnError> {
+        for path in self.names(session, folder).take_while(|path| path.is_dir()) {
+            if Approved::kept(&path)?.is_some_and(|approved| approved.at == approved_at) {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The directory of that batch, made where it has none.
+    pub fn open(&self, session: &SessionId, folder: &str, approved: &Approved) -> Result<PathBuf, TurnError> {
+        if let Some(path) = self.find(session, folder, approved.at)? {
+            return Ok(path);
+        }
+        self.set_up()?;
+        let free = self.names(session, folder).find(|path| !Journal::is_in(path));
+        let path = free.ok_or_else(|| TurnError::Wrong {
+            path: self.root.clone(),
+            what: format!("turn {folder} of {session} was run too often"),
+        })?;
+        approved.keep(&path)?;
+        Ok(path)
+    }
+
+    /// Every batch of a turn that was begun, as its journal has it. One of another turn of the same name is left out.
+    pub fn found(
+        &self,
+        session: &SessionId,
+        folder: &str,
+        created: Timestamp,
+    ) -> Result<Vec<FoundBatch>, TurnError> {
+        let mut all = Vec::new();
+        for path in self.names(session, folder).take_while(|path| path.is_dir()) {
+            if !Journal::is_in(&path) {
+                continue;
+            }
+            // What was approved of one that cannot be read is not known; it can be undone.
+            let approved = Approved::kept(&path).ok().flatten();
+            let approved = approved.unwrap_or_else(|| Approved {
+                at: began(&path),
+                turn: None,
+                chosen: Chosen::default(),
+            });
+            let is_made = |turn: &String| turn.parse().is_ok_and(|made: Timestamp| made == created);
+            let is_of = approved.turn.as_ref().is_none_or(is_made);
+            if is_of {
+                all.push(BatchDir::read(path)?.found(approved));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Copies of files as they were are nobody's work: git is not to show them, and nobody is to commit them.
+    pub fn set_up(&self) -> Result<(), TurnError> {
+        fs::create_dir_all(&self.root).map_err(io_error("create the directory", &self.root))?;
+        let ignore = self.root.join(".gitignore");
+        if !ignore.exists() {
+            replace(&ignore, b"*\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// Which turn of a session a batch's directory is of: `01` for `SESSION-01.2`. `None` where it belongs to another: `a-2-01` is
+/// of `a-2` and not of `a`.
+pub fn turn_of(session: &SessionId, batch: &Path) -> Option<TurnName> {
+    let label = batch.file_name()?.to_str()?.strip_prefix(session.as_str())?.strip_prefix('-')?;
+    label.split('.').next()?.parse().ok()
+}
+
+/// Every batch of a project that was begun, the last one first.
+pub fn all(project: &Path) -> Result<Vec<PathBuf>, TurnError> {
+    let root = config::batches(project);
+    let entries = match fs::read_dir(&root) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(io_error("list the batches in", &root))?,
+    };
+    let begun = entries.flatten().map(|entry| entry.path()).filter(|path| Journal::is_in(path));
+    let mut dated: Vec<_> = begun.map(|path| (began(&path), path)).collect();
+    dated.sort();
+    Ok(dated.into_iter().rev().map(|(_, path)| path).collect())
+}
+
+/// When a batch was approved; where nothing says so, when it was begun.
+fn began(batch: &Path) -> Timestamp {
+    if let Ok(Some(approved)) = Approved::kept(batch) {
+        return approved.at;
+    }
+    let journal = fs::metadata(batch.join("journal.jsonl")).and_then(|about| about.modified());
+    Timestamp::try_from(journal.unwrap_or(SystemTime::UNIX_EPOCH)).unwrap_or(Timestamp::UNIX_EPOCH)
+}

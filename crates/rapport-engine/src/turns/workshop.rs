@@ -1,0 +1,53 @@
+//! Where and with what the engine works on turns: the directories of sessions and batches, what actions need, and who helps.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rapport_core::SessionId;
+
+use super::Folder;
+use super::batches::Batches;
+use crate::actions::{Means, Pending};
+
+/// What it takes to work on turns. Clones share it.
+#[derive(Clone)]
+pub struct Workshop {
+    /// Where the directories of sessions are.
+    pub sessions: PathBuf,
+    /// Where the batches are.
+    pub batches: Batches,
+    /// What a plan is called in reports and problems, where it is not the one in a turn's directory.
+    pub plan_name: Option<String>,
+    /// What actions need to know beside the plan.
+    pub means: Means,
+    /// Who does what an action cannot do alone.
+    pub helpers: Arc<dyn Helpers>,
+}
+
+/// Who does what an action cannot do alone.
+pub trait Helpers: Send + Sync {
+    /// Searches the web for these, and tells what was found.
+    fn research<'a>(&'a self, queries: &'a [String]) -> Pending<'a>;
+
+    /// Gives an agent a session of its own, with its first turn ready to be planned, and tells its name.
+    fn invoke<'a>(&'a self, agent: &'a str, message: &'a str) -> Pending<'a>;
+}
+
+impl Workshop {
+    /// What a plan is called.
+    pub fn plan_name(&self) -> &str {
+        self.plan_name.as_deref().unwrap_or(super::PLAN)
+    }
+
+    /// The directory of a session.
+    pub fn folder(&self, session: &SessionId) -> Folder {
+        Folder::new(&self.sessions, session)
+    }
+}
+
+impl fmt::Debug for Workshop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workshop").field("sessions", &self.sessions).finish_non_exhaustive()
+    }
+}

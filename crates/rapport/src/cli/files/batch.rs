@@ -1,0 +1,95 @@
+//! A batch as it is shown here while it runs.
+
+use rapport_core::{Act, ActionEnd, ActionPlan, ActionResult, Event};
+
+use super::held::Held;
+use crate::channels::terminal::safe;
+use crate::channels::terminal::text::clip;
+use crate::cli::output::say;
+use crate::cli::screen::StopSignal;
+use crate::engine::{Doing, Update};
+use crate::error::{Code, Failure, Outcome};
+
+/// How much of an action is told while it runs, in columns.
+const NAME: usize = 72;
+
+/// Has a batch run that this act approves or lets go on, and shows what happens until nothing goes on by itself. What it asks
+/// is asked here, too.
+pub(in crate::cli) async fn run(held: &Held<'_>, plan: &ActionPlan, act: Act) -> Outcome {
+    let mut stop = StopSignal::listen()?;
+    let after = held.view().await?.seq;
+    let mut follower = held.follow(after).await?;
+    held.submit(act).await?;
+    let screen = Screen::new(held.common.json, plan);
+    loop {
+        let update = tokio::select! {
+            update = follower.next() => update,
+            () = stop.received() => return Err(interrupted(held)),
+        };
+        match update {
+            Some(Update::Action(doing)) => screen.show(&doing),
+            Some(Update::Progress(_)) => {}
+            Some(Update::Entry(entry)) => {
+                let asks = entry.facts.iter().any(|fact| matches!(fact, Event::ActionAsked { .. }));
+                let view = held.view().await?;
+                if asks && !view.questions.is_empty() {
+                    held.show(entry.seq).await?;
+                } else if view.is_settled() && view.questions.is_empty() && view.seq == entry.seq {
+                    return match view.failure {
+                        Some(reason) => Err(Failure::new(Code::Store, reason).hint(crate::error::KEPT)),
+                        None => Ok(()),
+                    };
+                }
+            }
+            // Nobody is followed any more in a session that cannot be stored; asking for it says why.
+            None => {
+                held.view().await?;
+                return Err(interrupted(held));
+            }
+        }
+    }
+}
+
+fn interrupted(held: &Held<'_>) -> Failure {
+    Failure::new(Code::Interrupted, "the batch was interrupted")
+        .hint(format!("Go on with it, or undo it, with: rapport resume --session {}", held.folder.id))
+}
+
+/// What is seen of a batch while it runs.
+struct Screen {
+    is_quiet: bool,
+    names: Vec<String>,
+}
+
+impl Screen {
+    fn new(is_quiet: bool, plan: &ActionPlan) -> Self {
+        // Commands of agents are long, and were seen when they were approved.
+        let names =
+            plan.actions.iter().map(|action| clip(&safe::line(&action.deed.in_brief()), NAME)).collect();
+        Self { is_quiet, names }
+    }
+
+    fn show(&self, doing: &Doing) {
+        if self.is_quiet {
+            return;
+        }
+        let name = |n: usize| self.names.get(n).map(String::as_str).unwrap_or_default();
+        let told = match doing {
+            Doing::Started(n) => format!("▸ {}", name(*n)),
+            Doing::Output(_, line) => format!("  │ {line}"),
+            Doing::Ended(end) => ended(name(end.action), end),
+        };
+        // Somebody who no longer reads is no reason to stop in the middle of a batch.
+        let _ = say(safe::line(&told));
+    }
+}
+
+fn ended(name: &str, end: &ActionEnd) -> String {
+    let why = end.why.as_deref().unwrap_or_default();
+    match (end.result, &end.session) {
+        (ActionResult::Done, Some(session)) => format!("✓ {name}: session {session}"),
+        (ActionResult::Done, None) => format!("✓ {name}"),
+        (ActionResult::Failed, _) => format!("✗ {name}: {why}"),
+        (ActionResult::Skipped, _) => format!("– {name}: {why}"),
+    }
+}

@@ -1,0 +1,49 @@
+//! What actions need others for: a search of the web, another agent's session.
+
+use rapport_engine::agents::claude::once;
+
+use super::drafting;
+use crate::actions::Pending;
+use crate::cli::new;
+use crate::config::Settings;
+use crate::error::Failure;
+use crate::turns::{Folder, Helpers};
+use crate::wiring::{Place, agent_config};
+
+/// Those of a project.
+pub(crate) struct ProjectHelpers {
+    pub(crate) place: Place,
+    pub(crate) settings: Settings,
+}
+
+impl Helpers for ProjectHelpers {
+    fn research<'a>(&'a self, queries: &'a [String]) -> Pending<'a> {
+        Box::pin(self.search(queries))
+    }
+
+    fn invoke<'a>(&'a self, agent: &'a str, message: &'a str) -> Pending<'a> {
+        Box::pin(async move {
+            let begun = self.begin(agent, message).map_err(|failure| failure.message)?;
+            Ok(begun.id.to_string())
+        })
+    }
+}
+
+impl ProjectHelpers {
+    /// A session for another agent, with its first turn ready to be planned.
+    fn begin(&self, agent: &str, message: &str) -> Result<Folder, Failure> {
+        let folder = new::make(&self.place, agent)?;
+        drafting::prepare_for(&self.place, &self.settings, &folder, agent, message)?;
+        Ok(folder)
+    }
+
+    /// Searches the web through the agent, in a conversation of its own.
+    async fn search(&self, queries: &[String]) -> Result<String, String> {
+        let config = agent_config(&self.place, &self.settings).map_err(|failure| failure.message)?;
+        let list: String = queries.iter().map(|query| format!("- {}\n", query.replace('\n', " "))).collect();
+        let prompt = format!(
+            "Search the web for each of these, and tell what you found, in Markdown, with the addresses it is from:\n\n{list}"
+        );
+        once::ask(&config, &self.place.project, &prompt, "WebSearch,WebFetch").await
+    }
+}

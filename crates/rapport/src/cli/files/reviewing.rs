@@ -1,0 +1,358 @@
+//! The second half of a turn: the plan is checked and reviewed, what was approved is done and reported. All of that are acts
+//! and facts of the session; here they are asked for, and shown.
+
+use rapport_core::report::Overall;
+use rapport_core::{
+    Act, ActionPlan, ActionResult, FileBatch, FileTurn, Interrupted, LaterChanges, Resource, TurnStage,
+};
+use similar::TextDiff;
+
+use super::drafting::{self, Request};
+use super::held::Held;
+use super::seals::Changed;
+use super::{asking, batch};
+use crate::actions::read;
+use crate::channels::terminal::review::{self, Previewer, Review, ReviewError, Selection, Verdict};
+use crate::channels::terminal::safe;
+use crate::cli::output::{say, say_json};
+use crate::cli::{Common, screen, undo};
+use crate::config::{self, Settings};
+use crate::error::{Code, Failure, Outcome};
+use crate::turns::batches::{BatchDir, Batches, Naming};
+use crate::turns::{Folder, PLAN, REPORT, Turn, memos};
+use crate::wiring::Place;
+
+/// Who approves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Approval {
+    /// Who sits here.
+    Person,
+    /// Everything is approved beforehand.
+    All,
+}
+
+impl Approval {
+    /// As the flag says.
+    pub(in crate::cli) fn from_flag(yes: bool) -> Self {
+        if yes { Approval::All } else { Approval::Person }
+    }
+}
+
+/// How a turn is gone on with.
+pub(in crate::cli) struct Reviewing<'a> {
+    pub(in crate::cli) held: &'a Held<'a>,
+    pub(in crate::cli) approval: Approval,
+    pub(in crate::cli) changed: Changed,
+    pub(in crate::cli) request: &'a Request,
+}
+
+impl Reviewing<'_> {
+    /// Has the plan of a turn approved, carried out and reported; or goes on with a batch that pauses.
+    pub(in crate::cli) async fn turn(&self, folder: &str) -> Outcome {
+        // What could not be remembered afterwards is told before anything is asked or done.
+        memos::read(&config::memos(&self.held.place.project))?;
+        let paused =
+            self.held.session().await?.file_turn(folder).map(|turn| turn.stage) == Some(TurnStage::Paused);
+        if paused {
+            return self.paused(folder).await;
+        }
+        self.check(folder).await?;
+        let turn = self.found(folder).await?;
+        if turn.differs.is_some() {
+            self.differs(folder, &turn).await?;
+        }
+        self.review(folder).await
+    }
+
+    async fn found(&self, folder: &str) -> Result<FileTurn, Failure> {
+        let session = self.held.session().await?;
+        let gone = || Failure::new(Code::NotFound, format!("there is no turn {folder}"));
+        session.file_turn(folder).cloned().ok_or_else(gone)
+    }
+
+    async fn check(&self, folder: &str) -> Outcome {
+        self.held.submit(Act::Review { folder: folder.to_owned() }).await?;
+        let view = self.held.settle().await?;
+        match view.failure {
+            Some(reason) => Err(Failure::new(Code::Store, reason).hint(crate::error::KEPT)),
+            None => Ok(()),
+        }
+    }
+
+    /// The plan's file says something else than the plan: it counts once a person accepts it.
+    async fn differs(&self, folder: &str, turn: &FileTurn) -> Outcome {
+        let (planned, there) = (turn.plan.as_ref().map_or("", |plan| plan.text.as_str()), &turn.differs);
+        let there = there.clone().unwrap_or_default();
+        let accept = Act::AcceptPlan { folder: folder.to_owned(), text: there.clone() };
+        let act = match self.changed {
+            Changed::Accept => accept,
+            Changed::Refuse => {
+                let what = format!("{folder}/{PLAN} is not what was planned");
+                if !self.held.common.json {
+                    let diff = TextDiff::from_lines(planned, &there);
+                    let diff = diff.unified_diff().context_radius(3).header("planned", PLAN).to_string();
+                    diff.lines().try_for_each(|line| say(safe::line(line)))?;
+                }
+                if !asking::is_possible(self.held.common) || self.approval == Approval::All {
+                    return Err(Failure::new(Code::Refused, what).hint(
+                        "Take it as it is now with --accept-changes, or bring back what was planned.",
+                    ));
+                }
+                match self
+                    .choice(&format!("{what}. (u)se it as it is now / (r)estore it / (q)uit › "), "urq")
+                    .await?
+                {
+                    'u' => accept,
+                    'r' => Act::RestorePlan { folder: folder.to_owned() },
+                    _ => return Err(self.held.interrupted("left; nothing was done")),
+                }
+            }
+        };
+        self.held.submit(act).await?;
+        self.held.settle().await?;
+        Ok(())
+    }
+
+    async fn choice(&self, prompt: &str, letters: &str) -> Result<char, Failure> {
+        loop {
+            let answer = asking::line(prompt).await?.unwrap_or_else(|| "q".into()).to_lowercase();
+            if let Some(letter) = answer.chars().next().filter(|letter| letters.contains(*letter)) {
+                return Ok(letter);
+            }
+        }
+    }
+
+    async fn review(&self, folder: &str) -> Outcome {
+        let held = self.held;
+        let turn = self.found(folder).await?;
+        let directory = held.folder.turn(folder)?;
+        if let Some(problems) = drafting::invalid(&held.session().await?, &directory) {
+            return drafting::replan_from(held, &directory, &problems, self.request).await;
+        }
+        let Some(planned) = &turn.plan else {
+            return Err(Failure::new(Code::Refused, format!("turn {folder} has no plan that waits")));
+        };
+        let plan = ActionPlan::parse(&planned.text).unwrap_or_else(|_| ActionPlan::unread(&planned.text));
+        if !held.common.json {
+            // Whoever has several sessions should see which of them this is.
+            say(format_args!("Session {}, turn {folder}", held.folder.id))?;
+        }
+        match verdict(held.common, held.place, held.settings, &plan, self.approval).await? {
+            Verdict::Approve(selection) | Verdict::Run(selection) => {
+                let (folder, revision) = (folder.to_owned(), planned.revision);
+                self.run(&directory, Act::Approve { folder, revision, chosen: selection.chosen() }).await
+            }
+            Verdict::Skip => self.skip(folder).await,
+            Verdict::Quit => {
+                Err(left().hint(format!("Go on with: rapport resume --session {}", held.folder.id)))
+            }
+        }
+    }
+
+    /// Nothing of it is done; the person says what to plan instead (FILE-31).
+    async fn skip(&self, folder: &str) -> Outcome {
+        let held = self.held;
+        let message = match asking::message(held.common, &held.folder.id).await {
+            // Who leaves instead has not decided: the plan still waits.
+            Err(failure) if failure.code == Code::Interrupted => return Err(failure),
+            message => message,
+        };
+        held.submit(Act::Skip { folder: folder.to_owned(), message: message.as_ref().ok().cloned() }).await?;
+        held.settle().await?;
+        let request = Request { message: message?, ..self.request.clone() };
+        drafting::plan(held, Some(&self.found(folder).await?), &request).await
+    }
+
+    /// A batch was interrupted, and a person says how it goes on.
+    async fn paused(&self, folder: &str) -> Outcome {
+        let (held, turn) = (self.held, self.found(folder).await?);
+        let directory = held.folder.turn(folder)?;
+        let Some(batch) = turn.batch() else {
+            return Err(Failure::new(Code::Refused, format!("turn {folder} has no batch")));
+        };
+        let go_on = |interrupted| Act::GoOn { batch: batch.name.clone(), interrupted };
+        if batch.is_ended {
+            // Only its report is missing.
+            return self.run(&directory, go_on(Interrupted::Halt)).await;
+        }
+        if !held.common.json {
+            say(format_args!("The batch of turn {folder} was interrupted. So far:"))?;
+            let story = journal(held, &turn, batch)?.map(|journal| journal.story()).unwrap_or_default();
+            story.iter().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
+        }
+        if self.approval == Approval::All {
+            return self.run(&directory, go_on(Interrupted::Again)).await;
+        }
+        if !asking::is_possible(held.common) {
+            let id = &held.folder.id;
+            return Err(Failure::new(
+                Code::Refused,
+                "a batch was interrupted, and nobody can be asked what to do",
+            )
+            .hint(format!(
+                "Go on with it (what was interrupted is done again): rapport resume -y --session {id}"
+            ))
+            .hint(format!("Take back what was done to files with: rapport undo --session {id}")));
+        }
+        let (prompt, letters) = match batch.unsure {
+            Some(_) => ("(a)gain, the interrupted one too / (g)o on after it / (u)ndo / (q)uit › ", "aguq"),
+            None => ("(g)o on / (u)ndo / (q)uit › ", "guq"),
+        };
+        match self.choice(prompt, letters).await? {
+            'a' => self.run(&directory, go_on(Interrupted::Again)).await,
+            'g' if batch.unsure.is_some() => self.run(&directory, go_on(Interrupted::GoOn)).await,
+            'g' => self.run(&directory, go_on(Interrupted::Again)).await,
+            'u' => undo::in_session(held, &batch.name, LaterChanges::Refuse).await,
+            _ => Err(asking::left()),
+        }
+    }
+
+    /// Has a batch run, shows it, and tells what became of it.
+    async fn run(&self, turn: &Turn, act: Act) -> Outcome {
+        let (held, folder) = (self.held, turn.name.to_string());
+        let plan = self.found(&folder).await?.plan.map(|plan| plan.text).unwrap_or_default();
+        let plan = ActionPlan::parse(&plan).unwrap_or_else(|_| ActionPlan::unread(&plan));
+        batch::run(held, &plan, act).await?;
+        let after = self.found(&folder).await?;
+        if after.stage == TurnStage::Planned && after.differs.is_some() {
+            return Err(Failure::new(
+                Code::Refused,
+                format!("{folder}/{PLAN} was changed; nothing was done"),
+            )
+            .hint(format!("Look at it with: rapport resume --session {}", held.folder.id)));
+        }
+        if let Some(problems) = drafting::invalid(&held.session().await?, turn) {
+            return drafting::replan_from(held, turn, &problems, self.request).await;
+        }
+        let (Some(status), Some(batch)) = (after.status, after.batch()) else {
+            return Err(paused(held, &folder, after.batch()));
+        };
+        if after.stage != TurnStage::Complete {
+            return Err(paused(held, &folder, Some(batch)));
+        }
+        tell(held, turn, status, batch)?;
+        for name in batch.ended.values().filter_map(|end| end.session.as_ref()) {
+            match plan_invoked(held, name).await {
+                // It has its own commands to go on with; this turn is done either way.
+                Err(failure) if failure.code != Code::Interrupted => failure.print(held.common.json),
+                outcome => outcome?,
+            }
+        }
+        match status {
+            Overall::Failed => undo::offer(held, batch).await,
+            Overall::Completed | Overall::Partial | Overall::Skipped | Overall::ValidationFailed => Ok(()),
+        }
+    }
+}
+
+/// How it is told that a batch stopped before its end.
+fn paused(held: &Held<'_>, folder: &str, batch: Option<&FileBatch>) -> Failure {
+    let reason = batch.and_then(|batch| batch.paused.as_deref()).unwrap_or("it was stopped");
+    Failure::new(Code::Interrupted, format!("the batch of turn {folder} was interrupted: {reason}"))
+        .hint(format!("Go on with it, or undo it, with: rapport resume --session {}", held.folder.id))
+}
+
+/// The journal of a batch, if it was begun here.
+fn journal(held: &Held<'_>, turn: &FileTurn, batch: &FileBatch) -> Result<Option<BatchDir>, Failure> {
+    let batches = Batches::of(&held.place.project, Naming::ByTurn);
+    let path = batches.find(&held.folder.id, &turn.folder, batch.approved_at)?;
+    let begun = path.filter(|path| crate::actions::journal::Journal::is_in(path));
+    Ok(begun.map(BatchDir::read).transpose()?)
+}
+
+/// How it is told that the person left the review.
+pub(in crate::cli) fn left() -> Failure {
+    Failure::new(Code::Interrupted, "left; nothing was done")
+}
+
+/// What is to become of a plan.
+pub(in crate::cli) async fn verdict(
+    common: &Common,
+    place: &Place,
+    settings: &Settings,
+    plan: &ActionPlan,
+    approval: Approval,
+) -> Result<Verdict, Failure> {
+    match approval {
+        Approval::Person => ask(common, place, settings, plan).await,
+        Approval::All => {
+            if !common.json {
+                say(review::unasked(plan, &[]).trim_end())?;
+            }
+            Ok(Verdict::Approve(Selection::all(plan)))
+        }
+    }
+}
+
+async fn ask(
+    common: &Common,
+    place: &Place,
+    settings: &Settings,
+    plan: &ActionPlan,
+) -> Result<Verdict, Failure> {
+    let config = Review {
+        interactive: asking::is_possible(common),
+        colour: screen::colour(common.color),
+        previewer: previewer(place, settings)?,
+    };
+    review::review(plan, &[], &config).await.map_err(|error| match error {
+        ReviewError::NoTerminal => Failure::new(Code::Usage, error.to_string())
+            .hint("Approve all of it with -y, or come back with a terminal."),
+        ReviewError::Io(error) => error.into(),
+    })
+}
+
+/// How previews are made: what they need is read as running would read it.
+fn previewer(place: &Place, settings: &Settings) -> Result<Previewer, Failure> {
+    let root = place.project.canonicalize()?;
+    Ok(Previewer {
+        command: settings.preview_command.clone(),
+        fetch: std::sync::Arc::new(move |resource: Resource| {
+            let root = root.clone();
+            Box::pin(async move { read::look(&root, &resource).await })
+        }),
+    })
+}
+
+/// How many actions came to what, for scripts.
+pub(in crate::cli) fn counts(batch: &FileBatch) -> serde_json::Value {
+    let [total, succeeded, failed, skipped] = counted(batch);
+    serde_json::json!({
+        "total": total, "approved": total - skipped, "skipped": skipped, "succeeded": succeeded, "failed": failed,
+    })
+}
+
+/// Says how it ended, in one line.
+pub(in crate::cli) fn say_outcome(status: Overall, batch: &FileBatch) -> Outcome {
+    let [total, succeeded, failed, skipped] = counted(batch);
+    say(format_args!("\n{status}: {succeeded} of {total} actions done, {failed} failed, {skipped} skipped."))
+}
+
+fn counted(batch: &FileBatch) -> [usize; 4] {
+    let of = |result: ActionResult| batch.ended.values().filter(|end| end.result == result).count();
+    [batch.ended.len(), of(ActionResult::Done), of(ActionResult::Failed), of(ActionResult::Skipped)]
+}
+
+fn tell(held: &Held<'_>, turn: &Turn, status: Overall, batch: &FileBatch) -> Outcome {
+    let path = turn.file(REPORT).display().to_string();
+    if held.common.json {
+        return say_json(&serde_json::json!({
+            "session": held.folder.id, "turn": turn.name.to_string(), "report": path,
+            "status": status.to_string(), "actions": counts(batch),
+        }));
+    }
+    say_outcome(status, batch)?;
+    say(format_args!("The report of turn {} is in {}", turn.name, safe::line(&path)))?;
+    say(format_args!("Go on with: rapport resume --session {}", held.folder.id))
+}
+
+/// A session that the plan began for another agent is planned at once.
+async fn plan_invoked(held: &Held<'_>, name: &str) -> Outcome {
+    let folder = Folder::new(&config::sessions(&held.place.project), &rapport_core::SessionId::new(name));
+    let other = held.beside(folder).await?;
+    if !held.common.json {
+        say(format_args!("\nSession {} begins.", other.folder.id))?;
+    }
+    let Some(turn) = other.folder.latest()? else { return Ok(()) };
+    drafting::go_on(&other, &turn.name.to_string(), &Request::plain()).await
+}
