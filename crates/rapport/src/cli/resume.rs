@@ -1,6 +1,6 @@
 //! `rapport resume`: whatever comes next in a session of files.
 
-use rapport_core::{Asking, TurnStage};
+use rapport_core::{Asking, Session, TurnStage};
 
 use super::agent_flags::AgentFlags;
 use super::files::drafting::{self, Consent, Request};
@@ -49,12 +49,16 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let settings = place.settings(args.agent.layer())?;
     let folder = files::find(&place, args.at.session.as_deref())?;
-    // Before it is held: holding it lets its agent go on.
-    refuse_another_turn(&place, &folder, args.at.turn.as_deref())?;
-    held::hold(common, &place, &settings, folder, async |held| go_on(held, &args).await)
+    // Before it is held: holding it lets it go on.
+    let before = files::state(&place, &folder)?;
+    refuse_another_turn(&before, &folder, args.at.turn.as_deref())?;
+    let ended = before.file_turns().iter().find(|turn| turn.stage == TurnStage::Ended);
+    let ended = ended.map(|turn| turn.folder.clone());
+    held::hold(common, &place, &settings, folder, async |held| go_on(held, &args, ended.as_deref()).await)
 }
 
-async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
+/// Goes on. `ended` is a turn of which only the report was missing: it is there by now.
+async fn go_on(held: &Held<'_>, args: &Args, ended: Option<&str>) -> Outcome {
     let changed = Changed::from_flag(args.accept_changes);
     drafting::begin_with(held, changed).await?;
     let mut request = Request {
@@ -63,6 +67,11 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
         consent: if args.replan { Consent::Given } else { Consent::Ask },
     };
     let session = held.session().await?;
+    if let Some(turn) = ended.filter(|_| args.message.is_none()) {
+        let approval = Approval::from_flag(args.yes);
+        let reviewing = Reviewing { held, approval, changed, request: &request };
+        return reviewing.conclude(&held.folder.turn(turn)?).await;
+    }
     if let Some(turn) = session.drafting() {
         return drafting::go_on(held, &turn.folder, &request).await;
     }
@@ -93,10 +102,9 @@ async fn go_on(held: &Held<'_>, args: &Args) -> Outcome {
 }
 
 /// The agent is at one turn at a time; another one that was named is not passed over in silence.
-fn refuse_another_turn(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
+fn refuse_another_turn(session: &Session, folder: &Folder, named: Option<&str>) -> Outcome {
     let Some(named) = named else { return Ok(()) };
-    let session = files::state(place, folder)?;
-    files::turn(&session, folder, Some(named))?;
+    files::turn(session, folder, Some(named))?;
     let Some(other) = session.drafting().filter(|turn| turn.folder != named) else { return Ok(()) };
     Err(Failure::new(Code::Refused, format!("turn {} is being planned, and comes first", other.folder))
         .hint(format!("Go on with it: rapport resume --session {}", folder.id)))

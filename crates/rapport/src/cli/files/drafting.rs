@@ -72,7 +72,11 @@ pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &str, request: &Request
     match session.drafting() {
         Some(_) if view.status == Status::Failed => held.submit(Act::Restart).await?,
         Some(_) => {}
-        None => start(held, &turn, request.asking).await?,
+        None if session.file_turn(&turn.name.to_string()).is_none_or(is_unplanned) => {
+            start(held, &turn, request.asking).await?;
+        }
+        // It was under way a moment ago, and is done by now.
+        None => {}
     }
     finish(held, &turn, view.seq).await?;
     conclude(held, turn, request).await

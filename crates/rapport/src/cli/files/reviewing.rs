@@ -213,6 +213,12 @@ impl Reviewing<'_> {
         let plan = self.found(&folder).await?.plan.map(|plan| plan.text).unwrap_or_default();
         let plan = ActionPlan::parse(&plan).unwrap_or_else(|_| ActionPlan::unread(&plan));
         batch::run(held, &plan, act).await?;
+        self.conclude(turn).await
+    }
+
+    /// Tells what became of a turn.
+    pub(in crate::cli) async fn conclude(&self, turn: &Turn) -> Outcome {
+        let (held, folder) = (self.held, turn.name.to_string());
         let after = self.found(&folder).await?;
         if after.stage == TurnStage::Planned && after.differs.is_some() {
             return Err(Failure::new(

@@ -130,7 +130,7 @@ impl Seen {
         let words = match live {
             Live::Started { n, action } => format!("{n} {}", action.deed.name()),
             Live::Output { n, line } => format!("{n} > {line}"),
-            Live::Ended { n, settled } => format!("{n} {}", short(&settled.outcome)),
+            Live::Ended { n, settled, .. } => format!("{n} {}", short(&settled.outcome)),
         };
         self.0.lock().unwrap().push(words);
     }

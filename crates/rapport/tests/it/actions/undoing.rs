@@ -78,7 +78,7 @@ async fn files_changed_after_the_batch_are_named_and_kept() {
     fs::remove_file(stage.path("b.txt")).unwrap();
     let before = stage.everything();
     match undo(&stage.place, LaterChanges::Refuse) {
-        Err(UndoError::ChangedLater { files }) => assert_eq!(files, ["a.txt", "b.txt"]),
+        Err(UndoError::ChangedLater { files, .. }) => assert_eq!(files, ["a.txt", "b.txt"]),
         other => panic!("{other:?}"),
     }
     assert_eq!(stage.everything(), before, "nothing was done");
@@ -128,7 +128,7 @@ async fn what_somebody_did_in_the_middle_of_a_batch_is_theirs() {
     let ran = batch.resume(Interrupted::Halt, &hands, &mut |_| {}, &Stop::never()).await.unwrap();
     assert_eq!(told(&ran), ["done", "done", "done"]);
     match undo(&stage.place, LaterChanges::Refuse) {
-        Err(UndoError::ChangedLater { files }) => assert_eq!(files, ["a.txt"]),
+        Err(UndoError::ChangedLater { files, .. }) => assert_eq!(files, ["a.txt"]),
         other => panic!("{other:?}"),
     }
     assert_eq!(stage.text("a.txt").unwrap(), "eins and mine\n");

@@ -205,3 +205,35 @@ fn undo_keeps_to_the_session_that_is_named() {
     let undone: Value = project.json(&["undo", "--json", "--session", first.as_str()]);
     assert_eq!(undone["batch"], format!("{first}-01"));
 }
+
+/// What is found in a file is nobody's word: a plan that was changed counts once a person accepts it, and who did is a fact.
+#[test]
+fn a_plan_that_was_changed_counts_when_it_is_accepted() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("x").check(0, "");
+    let path = project.folder().join("01/plan.md");
+    std::fs::write(&path, greeting().replace("hello.txt", "moin.txt")).unwrap();
+    let ran = project.rapport(&["resume", "-y"]);
+    ran.check(3, "01/plan.md is not what was planned").check(3, "--accept-changes").check(3, "moin.txt");
+    assert_eq!(project.changes(), Vec::<String>::new());
+    project.rapport(&["resume", "-y", "--accept-changes"]).check(0, "Completed");
+    assert_eq!(project.changes(), [" M README.md", "?? moin.txt"]);
+    let accepted = |fact: &rapport_core::Event| matches!(fact, rapport_core::Event::PlanAccepted { .. });
+    assert_eq!(project.facts().iter().filter(|fact| accepted(fact)).count(), 1);
+}
+
+/// The same in a terminal: the difference is shown, and what was planned can be brought back.
+#[test]
+fn a_plan_that_was_changed_is_restored() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("x").check(0, "");
+    std::fs::write(project.folder().join("01/plan.md"), "# Nothing\n").unwrap();
+    let mut terminal = project.terminal(&["resume"], 100, 40);
+    terminal.wait_for("(u)se it as it is now / (r)estore it / (q)uit ›");
+    terminal.send("r\n");
+    terminal.wait_for("(a)pprove all");
+    terminal.send("a");
+    terminal.wait_for("left 0");
+    assert_eq!(project.turn_file("01/plan.md"), greeting());
+    assert_eq!(project.file("hello.txt"), "Hello\n");
+}

@@ -79,7 +79,7 @@ fn file_40_a_message_outside_of_a_session_waits_for_words() {
     std::fs::write(project.root().join("plan.md"), plan("Ask", &[], &[], &[chat])).unwrap();
     let mut terminal = project.terminal(&["execute", "-y", "plan.md"], 100, 30);
     terminal.wait_for("Ship it today?");
-    terminal.wait_for("enter send");
+    terminal.wait_for("enter answer");
     terminal.send("\r\x1b[200~Tomorrow.\n\n\nEarly.\x1b[201~");
     terminal.wait_for("Early.");
     terminal.send("\r");
@@ -195,14 +195,14 @@ fn file_40_a_message_waits_for_words() {
     let asking = plan("Ask", &[], &[], &[create("a.txt", "a"), chat, run("true")]);
     std::fs::write(project.root().join("plan.md"), &asking).unwrap();
     let mut terminal = project.terminal(&["execute", "-y", "plan.md"], 100, 30);
-    terminal.wait_for("ctrl-c leave");
+    terminal.wait_for("enter answer");
     terminal.send("\x03");
     terminal.wait_for("left 130");
     let report = project.file("report.md");
     assert!(report.contains("interrupted") && report.contains("the batch was stopped before it"), "{report}");
     project.rapport(&["undo"]).check(0, "removed: a.txt");
     let mut terminal = project.terminal(&["execute", "-y", "plan.md"], 100, 30);
-    terminal.wait_for("ctrl-c leave");
+    terminal.wait_for("enter answer");
     terminal.send("\r");
     terminal.send("Tomorrow\r");
     terminal.wait_for("left 0");

@@ -99,7 +99,22 @@ fn file_40_a_batch_that_is_begun_anew_asks_anew() {
     assert!(project.turn_file("01/report.md").contains("```markdown\nRed\n```"));
 }
 
-/// An undo that was cut off is finished before anything is built on it, and the agent is told what was kept.
+/// An undo that was cut off is finished by whatever takes the session up next: starting is recovery.
+#[test]
+fn an_undo_that_was_killed_is_finished_by_the_next_command() {
+    let project = project(&[&greeting(), &greeting()]);
+    project.plan_turn("x").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let killed = project.command().env("RAPPORT_TRIAL_ACTIONS", "4").args(["undo"]).status().unwrap();
+    assert_eq!(killed.code(), None, "it was killed");
+    assert_eq!(project.changes(), [" M README.md"], "half of it is undone");
+    project.plan_turn("y").check(0, "Add a greeting");
+    assert_eq!(project.changes(), Vec::<String>::new(), "the rest was undone before anything was planned on it");
+    let told = project.turn_file("02/_context.log");
+    assert!(told.contains("Afterwards, all that this did to files was undone."), "{told}");
+}
+
+/// An undo that was cut off and cannot be finished by itself: nothing is built on it, and the agent is told what was kept.
 #[test]
 fn nothing_is_built_on_a_batch_that_is_half_undone() {
     let project = project(&[&greeting(), &greeting()]);
@@ -107,14 +122,13 @@ fn nothing_is_built_on_a_batch_that_is_half_undone() {
     project.rapport(&["resume", "-y"]).check(0, "Completed");
     let killed = project.command().env("RAPPORT_TRIAL_ACTIONS", "4").args(["undo"]).status().unwrap();
     assert_eq!(killed.code(), None, "it was killed");
-    assert_eq!(project.changes(), [" M README.md"], "half of it is undone");
-    let name = format!("{}-01", project.session());
+    std::fs::write(project.root().join("README.md"), "# An app\n\nMine.\n").unwrap();
     for words in [&["plan", "-m", "y"][..], &["resume", "-m", "y"]] {
-        project.rapport(words).check(3, &format!("rapport undo --batch {name}"));
+        project.rapport(words).check(3, "undoing batch 01 was interrupted").check(3, "changed after the batch: README.md");
     }
     assert_eq!(project.turn_names(), ["01"]);
-    std::fs::write(project.root().join("README.md"), "# An app\n\nMine.\n").unwrap();
     project.rapport(&["undo"]).check(3, "changed after the batch: README.md");
+    let name = format!("{}-01", project.session());
     project.rapport(&["undo", "--batch", &name, "--force"]).check(0, "removed: hello.txt");
     project.plan_turn("y").check(0, "");
     let told = project.turn_file("02/_context.log");

@@ -4,7 +4,11 @@
 use std::os::unix::process::ExitStatusExt as _;
 
 use rapport::agents::rehearsal::scenario::Scenario;
-use rapport_core::Event;
+use rapport::stores::Store as _;
+use rapport::stores::files::Files;
+use rapport::turns::batches::{Batches, Naming};
+use rapport::turns::{Folder, found};
+use rapport_core::{Event, Input, Session, TurnStage, World};
 
 use super::{greeting, without_session};
 use crate::support::project::Project;
@@ -61,6 +65,7 @@ fn finish(project: &Project, story: &str) {
         let ran = project.rapport(RESUME);
         assert_eq!(ran.code(), 0, "{story}: {}", ran.err());
     }
+    same_as_the_directory(project, story);
     assert_eq!(project.turn_names(), ["01"], "{story}");
     assert_eq!(project.turn_file("01/plan.md"), greeting(), "{story}");
     assert_eq!(project.changes(), [" M README.md", "?? hello.txt"], "{story}");
@@ -78,4 +83,23 @@ fn finish(project: &Project, story: &str) {
     assert_eq!(count(|fact| matches!(fact, Event::Sealed { .. })), 1, "{story}");
     project.rapport(&["undo"]).check(0, "removed: hello.txt").check(0, "restored: README.md");
     assert_eq!(project.changes(), Vec::<String>::new(), "{story}");
+}
+
+/// The facts are the state: the directory tells nothing that they do not.
+fn same_as_the_directory(project: &Project, story: &str) {
+    let id = project.session();
+    let store = Files::new(project.root().join(".rapport/sessions"));
+    let session = Session::replay(&store.read(&id, 0).unwrap()).unwrap();
+    let folder = Folder::new(&project.root().join(".rapport/sessions"), &id);
+    let found = found::found(&folder, &Batches::of(&project.root(), Naming::ByTurn)).unwrap();
+    let [turn] = found.turns.as_slice() else { panic!("{story}: {found:?}") };
+    let known = session.file_turn("01").unwrap();
+    assert_eq!((known.stage, known.status), (TurnStage::Complete, turn.status), "{story}");
+    assert_eq!(known.origin.as_ref(), Some(&turn.origin), "{story}");
+    let (batch, journal) = (known.batch().unwrap(), turn.batches.last().unwrap());
+    assert_eq!(batch.ended.values().cloned().collect::<Vec<_>>(), journal.ended, "{story}");
+    assert_eq!((batch.is_ended, batch.has_changes), (journal.is_ended, journal.has_changes), "{story}");
+    assert_eq!((batch.approved_at, &batch.chosen), (journal.approved_at, &journal.chosen), "{story}");
+    let news = session.decide(&Input::World(World::Found(found)), batch.approved_at).unwrap();
+    assert_eq!(news, [], "{story}");
 }
