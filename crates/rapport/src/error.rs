@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::channels::terminal::safe;
 use crate::config::ConfigError;
-use crate::engine::GatewayError;
+use crate::engine::DoorError;
 use crate::stores::StoreError;
 use crate::turns::TurnError;
 
@@ -168,15 +168,15 @@ impl From<TurnError> for Failure {
     }
 }
 
-impl From<GatewayError> for Failure {
-    fn from(error: GatewayError) -> Self {
+impl From<DoorError> for Failure {
+    fn from(error: DoorError) -> Self {
         match error {
-            GatewayError::Refused(refusal) => refusal.into(),
-            GatewayError::Store(error) => error.into(),
-            GatewayError::Broken(error) => Self::new(Code::Store, error.to_string())
+            DoorError::Refused(refusal) => refusal.into(),
+            DoorError::Store(error) => error.into(),
+            DoorError::Broken(error) => Self::new(Code::Store, error.to_string())
                 .hint("Nothing that was confirmed is lost. Once it can be written again: rapport run --resume SESSION."),
-            GatewayError::NotHere(_) => Self::new(Code::NotFound, error.to_string()),
-            GatewayError::Closed => Self::new(Code::Interrupted, error.to_string()),
+            DoorError::Failed(why) => Self::new(Code::Store, why).hint(KEPT),
+            DoorError::Closed => Self::new(Code::Interrupted, error.to_string()),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::cli::Common;
 use crate::clock::{self, Clock};
 use crate::config::{self, Layer, Secret, Settings};
 use crate::engine::socket::{self, Serving, Socket};
-use crate::engine::{Engine, Parts};
+use crate::engine::{Engine, Parts, ProjectSessions, Sessions};
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
@@ -107,6 +107,11 @@ impl Place {
         Ok(settings)
     }
 
+    /// The door to all sessions here, for a command that runs none of them itself.
+    pub fn sessions(&self) -> ProjectSessions {
+        ProjectSessions::new(self.store(), None, Clock::system())
+    }
+
     /// Where this project's logs are.
     pub fn store(&self) -> Arc<Files> {
         Arc::new(Files::new(config::sessions(&self.project)).of(self.project.clone()))
@@ -132,8 +137,8 @@ impl Place {
 /// An engine with a socket to it.
 #[derive(Debug)]
 pub struct Host {
-    /// The engine.
-    pub engine: Engine,
+    sessions: ProjectSessions,
+    engine: Engine,
     socket: Serving,
 }
 
@@ -148,8 +153,9 @@ impl Host {
             )
             .hint("Rapport needs a folder of its own that it can write to. Name another: export RAPPORT_HOME=DIR")
         })?;
+        let store = trial(place.store());
         let engine = Engine::start(Parts {
-            store: trial(place.store()),
+            store: store.clone(),
             agent: Arc::new(Claude::new(agent_config(place, settings)?)),
             planner: planner(place, settings)?,
             worker: Arc::new(Local),
@@ -157,7 +163,13 @@ impl Host {
             holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
         });
         let socket = socket.serve(engine.gateway());
-        Ok(Self { engine, socket })
+        let sessions = ProjectSessions::new(store, Some(engine.gateway()), Clock::system());
+        Ok(Self { sessions, engine, socket })
+    }
+
+    /// The door to all sessions of the place, those of this engine included.
+    pub fn sessions(&self) -> Arc<dyn Sessions> {
+        Arc::new(self.sessions.clone())
     }
 
     /// Stops it; nothing is lost.

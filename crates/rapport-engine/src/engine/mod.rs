@@ -5,13 +5,13 @@
 //! nothing is done about it. A session is taken up by replaying its log and putting in `World::Lost`: the same loop
 //! then brings back whatever should be running.
 
-mod elsewhere;
 mod errands;
 mod fulfil;
 mod gateway;
 mod hosted;
 mod keepsake;
 mod run;
+mod sessions;
 pub mod socket;
 
 use std::sync::Arc;
@@ -25,9 +25,10 @@ use crate::planners::Planner;
 use crate::stores::{Holder, Store};
 use crate::workers::Worker;
 
-pub use elsewhere::{ActError, Elsewhere};
-pub use gateway::{Follower, Gateway, GatewayError, Seen, Update};
+pub use gateway::{Follower, Gateway, GatewayError};
 pub use keepsake::CONVERSATION;
+pub use rapport_door::{DoorError, Reached, Seen, Sessions, Update};
+pub use sessions::ProjectSessions;
 
 /// What an engine is put together from.
 #[derive(Clone)]

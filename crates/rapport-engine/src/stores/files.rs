@@ -8,7 +8,7 @@ mod lock;
 mod log;
 mod reserved;
 mod scan;
-pub mod watch;
+mod watch;
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ use rapport_core::{Entry, Event, SessionId, slug};
 use self::lock::Lock;
 use self::log::FileLog;
 use self::reserved::ReservedDir;
-use super::{Holder, Log, Reserved, Store, StoreError};
+use super::{Changes, Holder, Log, Reserved, Store, StoreError};
 use rapport_durable as durable;
 
 const LOG: &str = "log.jsonl";
@@ -165,6 +165,10 @@ impl Store for Files {
 
     fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
         lock::holder(&self.find(id)?.join(LOCK))
+    }
+
+    fn watch(&self) -> Result<Changes, StoreError> {
+        watch::watch(self)
     }
 
     fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {

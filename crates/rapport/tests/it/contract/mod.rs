@@ -1,5 +1,7 @@
 //! What every implementation of a trait must do: the same story, told to each of them.
 
 mod agent;
+mod door;
+mod dummy;
 mod speed;
 mod store;
