@@ -22,7 +22,7 @@ mod interactive;
 mod permission;
 mod plan;
 mod progress;
-mod prompt;
+pub mod prompt;
 mod question;
 mod refusal;
 mod session;
