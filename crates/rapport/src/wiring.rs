@@ -14,8 +14,9 @@ use crate::agents::claude::{Claude, ClaudeConfig};
 use crate::cli::Common;
 use crate::clock::{self, Clock};
 use crate::config::{self, Layer, Secret, Settings};
+use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
-use crate::engine::{Engine, Parts};
+use crate::engine::{Engine, Parts, descent};
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
@@ -140,6 +141,7 @@ pub struct Host {
 impl Host {
     /// Starts an engine for this place. Needs a runtime around it.
     pub fn start(place: &Place, settings: &Settings) -> Result<Self, Failure> {
+        refuse_agents()?;
         raise_file_limit();
         let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
             Failure::new(
@@ -165,6 +167,15 @@ impl Host {
         self.socket.stop().await;
         self.engine.stop().await;
     }
+}
+
+/// Refuses to act in a person's name where an agent started this program.
+pub fn refuse_agents() -> Result<(), Failure> {
+    if !descent::is_of_an_agent(std::process::id()) {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Refused, AGENTS_ANSWER_NOTHING)
+        .hint("Let the person do it, in a terminal of their own or in a channel such as Telegram."))
 }
 
 /// Each session that is held takes two descriptors, so as many are taken as the system gives.
