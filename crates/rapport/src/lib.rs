@@ -3,6 +3,7 @@
 pub mod actions;
 pub mod agents;
 pub mod channels;
+mod checked_line;
 pub mod cli;
 pub mod clock;
 pub mod config;
@@ -11,7 +12,6 @@ pub mod engine;
 pub mod error;
 pub mod planners;
 pub mod projects;
-mod sealed;
 pub mod stores;
 #[cfg(debug_assertions)]
 mod trial;

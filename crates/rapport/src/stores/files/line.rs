@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use rapport_core::{Entry, Event, FORMAT};
 use serde::{Deserialize, Serialize};
 
-pub(super) use crate::sealed::is_intact;
-use crate::sealed::seal;
+use crate::checked_line;
+pub(super) use crate::checked_line::is_intact;
 
 /// How a line of ours begins, which spares reading its format on its own.
 const START: &str = r#"{"v":1,"#;
@@ -30,7 +30,7 @@ pub(super) fn encode(entry: &Entry) -> Result<Vec<u8>, serde_json::Error> {
         facts: &'a [Event],
     }
     let line = Line { v: FORMAT, seq: entry.seq, at: entry.at, facts: &entry.facts };
-    Ok(seal(serde_json::to_vec(&line)?))
+    Ok(checked_line::encode(serde_json::to_vec(&line)?))
 }
 
 /// The entry of a line, given without its newline.
