@@ -12,6 +12,7 @@ pub mod engine;
 pub mod error;
 pub mod planners;
 pub mod projects;
+pub mod seals;
 pub mod stores;
 #[cfg(debug_assertions)]
 mod trial;
