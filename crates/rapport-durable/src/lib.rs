@@ -1,0 +1,8 @@
+//! Files that survive a kill at any instant: whole or not there, and there after a power cut.
+
+pub mod checked_line;
+mod replace;
+#[cfg(debug_assertions)]
+pub mod trial;
+
+pub use replace::{private_folder, replace, replace_in_pieces, replace_private};

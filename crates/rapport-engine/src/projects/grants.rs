@@ -1,0 +1,140 @@
+//! What agents may do in a project without being asked again: rules that a person made by answering "always". They are kept
+//! in Rapport's home and applied by Rapport, so that a project cannot bring any, and they hold for every agent.
+
+use std::io;
+use std::path::Path;
+
+use jiff::Timestamp;
+use rapport_core::{By, SessionId};
+use serde::{Deserialize, Serialize};
+
+use super::record::Record;
+
+/// A rule, and who made it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The tool it is about (`Bash`).
+    pub tool: String,
+    /// What of it is allowed, exactly as it was shown.
+    pub rule: String,
+    /// Where it holds.
+    pub scope: Scope,
+    /// Who made it.
+    pub by: By,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Where a rule holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// In every session of the project.
+    Project,
+    /// In one session.
+    Session(SessionId),
+}
+
+/// The rules of one project.
+#[derive(Clone, Debug)]
+pub struct Grants(Record);
+
+impl Grants {
+    /// Those that this home keeps for this project.
+    pub fn of(home: &Path, project: &Path) -> Self {
+        Self(Record::new(home, project, "grants.json"))
+    }
+
+    /// All of them, the oldest first.
+    pub fn list(&self) -> io::Result<Vec<Grant>> {
+        Ok(self.0.read()?.unwrap_or_default())
+    }
+
+    /// Adds a rule. One that is there already, for the same tool and scope, stays as it is.
+    pub fn add(&self, grant: Grant) -> io::Result<()> {
+        self.0.change(|grants: &mut Vec<Grant>| {
+            if !grants.iter().any(|known| known.is(&grant.tool, &grant.rule, &grant.scope)) {
+                grants.push(grant);
+            }
+        })
+    }
+
+    /// Takes a rule back. Whether it was there.
+    pub fn remove(&self, tool: &str, rule: &str, scope: &Scope) -> io::Result<bool> {
+        self.0.change(|grants: &mut Vec<Grant>| {
+            let before = grants.len();
+            grants.retain(|grant| !grant.is(tool, rule, scope));
+            grants.len() < before
+        })
+    }
+}
+
+impl Grant {
+    fn is(&self, tool: &str, rule: &str, scope: &Scope) -> bool {
+        self.tool == tool && self.rule == rule && self.scope == *scope
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn grant(rule: &str, scope: Scope) -> Grant {
+        let by = By::Person { channel: "terminal".into(), id: "ann".into() };
+        Grant { tool: "Bash".into(), rule: rule.into(), scope, by, at: Timestamp::UNIX_EPOCH }
+    }
+
+    #[test]
+    fn rules_are_added_once_listed_and_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, project) = (folder.path().join("home"), folder.path().join("app"));
+        fs::create_dir(&project).unwrap();
+        let grants = Grants::of(&home, &project);
+        assert_eq!(grants.list().unwrap(), []);
+        let session = Scope::Session(SessionId::new("20260124-x"));
+        let (whole, once) = (grant("git status", Scope::Project), grant("git status", session.clone()));
+        for grant in [&whole, &once, &whole] {
+            grants.add(grant.clone()).unwrap();
+        }
+        assert_eq!(grants.list().unwrap(), [whole.clone(), once]);
+        assert!(grants.remove("Bash", "git status", &session).unwrap());
+        assert!(!grants.remove("Bash", "git status", &session).unwrap());
+        // By another way to the same directory, they are the same.
+        assert_eq!(Grants::of(&home, &project.join("../app")).list().unwrap(), [whole]);
+    }
+
+    /// Another directory that takes the project's place has none of its rules, and nobody else can read them.
+    #[test]
+    fn rules_belong_to_the_directory_they_were_made_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, project) = (folder.path().join("home"), folder.path().join("app"));
+        fs::create_dir(&project).unwrap();
+        Grants::of(&home, &project).add(grant("git status", Scope::Project)).unwrap();
+        fs::rename(&project, folder.path().join("moved")).unwrap();
+        fs::create_dir(&project).unwrap();
+        assert_eq!(Grants::of(&home, &project).list().unwrap(), []);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let kept = fs::read_dir(home.join("projects")).unwrap().next().unwrap().unwrap().path();
+        assert_eq!(mode(&home), 0o700);
+        assert_eq!((mode(&kept), mode(&kept.join("grants.json"))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn rules_of_a_newer_format_are_refused_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, project) = (folder.path().join("home"), folder.path().join("app"));
+        fs::create_dir(&project).unwrap();
+        let grants = Grants::of(&home, &project);
+        grants.add(grant("a", Scope::Project)).unwrap();
+        let kept =
+            fs::read_dir(home.join("projects")).unwrap().next().unwrap().unwrap().path().join("grants.json");
+        let newer = fs::read_to_string(&kept).unwrap().replace("\"v\": 1", "\"v\": 2");
+        fs::write(&kept, &newer).unwrap();
+        assert!(grants.list().unwrap_err().to_string().contains("it has format 2"));
+        assert!(grants.add(grant("b", Scope::Project)).is_err());
+        assert_eq!(fs::read_to_string(&kept).unwrap(), newer);
+    }
+}

@@ -1,0 +1,5 @@
+//! What is known about a project: what its files tell, and what a person said about it, which is kept in Rapport's home.
+
+pub mod grants;
+mod record;
+pub mod stack;

@@ -1,3 +1,0 @@
-//! What is known about a project.
-
-pub mod stack;
