@@ -20,6 +20,7 @@ use crate::engine::{Engine, Parts, descent};
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
+use crate::seals::Seals;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::workers::local::{self, Local};
@@ -110,7 +111,8 @@ impl Place {
 
     /// Where this project's logs are.
     pub fn store(&self) -> Arc<Files> {
-        Arc::new(Files::new(config::sessions(&self.project)).of(self.project.clone()))
+        let files = Files::new(config::sessions(&self.project)).of(self.project.clone());
+        Arc::new(files.sealed_by(Seals::new(self.home.clone(), self.project.clone())))
     }
 
     /// What a new session here starts from.

@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 use rapport_core::{Entry, Event, SessionId};
 
 use super::{Holder, Log, Reserved, Store, StoreError};
+use crate::seals::Seal;
 
 /// The store itself, or one that dies when it is told to.
 pub fn wrap(store: Arc<dyn Store>) -> Arc<dyn Store> {
@@ -102,6 +103,10 @@ impl Store for Trial {
 
     fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
         self.store.read(id, after)
+    }
+
+    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
+        self.store.sealed(id, after)
     }
 
     fn list(&self) -> Result<Vec<SessionId>, StoreError> {
