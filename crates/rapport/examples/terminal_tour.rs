@@ -125,7 +125,7 @@ fn changes() -> Changes {
             file("deleted", "src/basic_auth.rs", Some(0), Some(88)),
             file("added", "assets/logo.png", None, None),
         ],
-        result: None,
+        ..Changes::default()
     }
 }
 

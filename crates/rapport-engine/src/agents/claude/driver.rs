@@ -111,10 +111,11 @@ async fn begin(
             config.print_arguments(opening, &order.conversation, order.kind, system, said)
         }
     };
-    let (mut process, lines) = Process::spawn(config, &args, &place.directory).map_err(|error| {
-        let (program, directory) = (config.program.display(), place.directory.display());
-        format!("{CANNOT_START}{program} in {directory}: {error}")
-    })?;
+    let (mut process, lines) =
+        Process::spawn(config, &args, &place.directory, place.mark.clone()).map_err(|error| {
+            let (program, directory) = (config.program.display(), place.directory.display());
+            format!("{CANNOT_START}{program} in {directory}: {error}")
+        })?;
     let talk = match channel {
         Channel::Live => Talk::live(message, start.told, order.replies.iter().cloned(), stays(order)),
         Channel::Print => {

@@ -157,7 +157,8 @@ fn done() {
         file("deleted", "a.rs", 0, 40),
     ];
     sitting.history.clear();
-    sitting.act(|stage| stage.world(World::Report { changes: Some(Changes { files, result: None }) }));
+    sitting
+        .act(|stage| stage.world(World::Report { changes: Some(Changes { files, ..Changes::default() }) }));
     insta::assert_snapshot!("done", sitting.history());
     assert_eq!(sitting.frame(), "");
 }
