@@ -7,6 +7,8 @@ use rapport_core::{Refusal, SessionId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::seal::Seal;
+
 /// Why a request was not carried out.
 #[derive(Debug, Error)]
 pub enum DoorError {
@@ -22,6 +24,17 @@ pub enum DoorError {
     /// The process that runs the session could not do it.
     #[error("{0}")]
     Failed(String),
+    /// This process may not do that, or not in that name.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The process that runs the session is there and says nothing. What was sent may still count.
+    #[error("session {id} is run by {holder}, which does not answer")]
+    Silent {
+        /// Which session.
+        id: SessionId,
+        /// By whom.
+        holder: Holder,
+    },
     /// Rapport is stopping.
     #[error("Rapport is shutting down")]
     Closed,
@@ -84,6 +97,14 @@ pub enum StoreError {
         found: u32,
         /// What is known.
         known: u32,
+    },
+    /// What the log says does not count here: nothing is started for it.
+    #[error("session {id} {seal}")]
+    NotOurs {
+        /// Which session.
+        id: SessionId,
+        /// Whose word it is.
+        seal: Seal,
     },
     /// The system said no.
     #[error("cannot {what} {place}: {source}")]

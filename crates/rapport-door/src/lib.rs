@@ -4,12 +4,14 @@
 //! implements [`Sessions`]; a test can implement it as well.
 
 mod error;
+mod seal;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use rapport_core::{Act, Batch, By, Created, Entry, Progress, SessionId, View};
 
 pub use error::{DoorError, Holder, StoreError};
+pub use seal::Seal;
 
 /// Every session of a project, whichever process runs it.
 pub trait Sessions: Send + Sync {

@@ -5,6 +5,7 @@
 //! nothing is done about it. A session is taken up by replaying its log and putting in `World::Lost`: the same loop
 //! then brings back whatever should be running.
 
+pub mod claims;
 mod errands;
 mod fulfil;
 mod gateway;
@@ -25,6 +26,8 @@ use crate::planners::Planner;
 use crate::stores::{Holder, Store};
 use crate::workers::Worker;
 
+pub use crate::agents::keeper::descent;
+pub use claims::ChannelLease;
 pub use gateway::{Follower, Gateway, GatewayError};
 pub use keepsake::CONVERSATION;
 pub use rapport_door::{DoorError, Reached, Seen, Sessions, Update};

@@ -13,8 +13,10 @@ use rapport_door::{Content, DoorError, Pieces, Reached, Reply, Seen, Sessions, U
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
+use super::claims::AGENTS_ANSWER_NOTHING;
 use super::gateway::{Follower, Gateway, GatewayError};
 use super::socket::{self, Sent};
+use crate::agents::keeper::descent;
 use crate::clock::Clock;
 use crate::stores::{Changes, Holder, Store, StoreError};
 
@@ -351,13 +353,18 @@ async fn send(holder: &Holder, id: &SessionId, by: &By, act: &Act) -> Result<Opt
     match socket::send_for(address, id, act, by).await {
         Sent::Done => Ok(Some(Reached::Process)),
         Sent::Refused(refusal) => Err(refusal.into()),
+        Sent::Forbidden(why) => Err(DoorError::Forbidden(why)),
         Sent::Failed(why) => Err(DoorError::Failed(why)),
+        Sent::Silent => Err(DoorError::Silent { id: id.clone(), holder: holder.clone() }),
         Sent::Nobody => Ok(None),
     }
 }
 
 /// Decides and stores, where no process runs the session.
 fn write_directly(store: &dyn Store, clock: &Clock, id: &SessionId, input: &Input) -> Result<(), DoorError> {
+    if descent::is_of_an_agent(std::process::id()) {
+        return Err(DoorError::Forbidden(AGENTS_ANSWER_NOTHING.into()));
+    }
     let (entries, mut log) = store.hold(id, &Holder { pid: std::process::id(), address: None })?;
     let session = replay(store, id, &entries)?;
     let now = clock.now();

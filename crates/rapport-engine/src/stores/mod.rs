@@ -12,6 +12,8 @@ use tokio::sync::mpsc;
 
 pub use rapport_door::{Holder, StoreError};
 
+use crate::seals::Seal;
+
 /// A place where logs live.
 pub trait Store: Send + Sync {
     /// Makes a session from its first facts, called after the day and these words, and holds it for writing.
@@ -33,6 +35,15 @@ pub trait Store: Send + Sync {
 
     /// The entries after this one (0 for all), without holding anything. What a writer is just adding may be missing.
     fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError>;
+
+    /// The same, and whose word the whole log is.
+    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError>;
+
+    /// The same, where what the log says counts.
+    fn counted(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
+        let (entries, seal) = self.sealed(id, after)?;
+        if seal.counts() { Ok(entries) } else { Err(StoreError::NotOurs { id: id.clone(), seal }) }
+    }
 
     /// Every session there is, sorted by name. Names begin with the day, so the oldest come first.
     fn list(&self) -> Result<Vec<SessionId>, StoreError>;

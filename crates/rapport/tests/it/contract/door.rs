@@ -86,7 +86,7 @@ async fn all_sessions_are_watched_wherever_they_run() {
 }
 
 async fn is_seen_followed_and_ended(sessions: &dyn Sessions, id: &SessionId, expected: Reached) {
-    assert_eq!(sessions.list().await.unwrap(), [id.clone()]);
+    assert_eq!(sessions.list().await.unwrap(), std::slice::from_ref(id));
     assert_eq!(sessions.view(id).await.unwrap().status, Status::Idle);
     let mut updates = sessions.follow(id, 0).await.unwrap();
     assert!(matches!(next(&mut updates).await.facts[..], [Event::Created(_)]));

@@ -3,5 +3,6 @@
 mod agent;
 mod door;
 mod dummy;
+mod seals;
 mod speed;
 mod store;
