@@ -15,11 +15,13 @@ use crate::cli::Common;
 use crate::cli::ProjectHelpers;
 use crate::clock::{self, Clock};
 use crate::config::{self, Layer, Secret, Settings};
+use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
-use crate::engine::{Engine, Parts};
+use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
+use crate::seals::Seals;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::turns::Workshop;
@@ -110,6 +112,11 @@ impl Place {
         Ok(settings)
     }
 
+    /// The door to all sessions here, for a command that runs none of them itself.
+    pub fn sessions(&self) -> ProjectSessions {
+        ProjectSessions::new(self.store(), None, Clock::system())
+    }
+
     /// Where this project's logs are.
     pub fn store(&self) -> Arc<Files> {
         self.store_in(&Shelf::Sessions)
@@ -117,7 +124,8 @@ impl Place {
 
     /// Where the logs are that are kept there.
     pub fn store_in(&self, shelf: &Shelf) -> Arc<Files> {
-        Arc::new(Files::new(shelf.root(&self.project)).of(self.project.clone()))
+        let files = Files::new(shelf.root(&self.project)).of(self.project.clone());
+        Arc::new(files.sealed_by(Seals::new(self.home.clone(), self.project.clone())))
     }
 
     /// What a new session here starts from.
@@ -177,8 +185,8 @@ impl Shelf {
 /// An engine with a socket to it.
 #[derive(Debug)]
 pub struct Host {
-    /// The engine.
-    pub engine: Engine,
+    sessions: ProjectSessions,
+    engine: Engine,
     socket: Serving,
 }
 
@@ -190,6 +198,7 @@ impl Host {
 
     /// The same for what is kept there.
     pub fn start_in(place: &Place, settings: &Settings, shelf: &Shelf) -> Result<Self, Failure> {
+        refuse_agents()?;
         raise_file_limit();
         let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
             Failure::new(
@@ -198,8 +207,9 @@ impl Host {
             )
             .hint("Rapport needs a folder of its own that it can write to. Name another: export RAPPORT_HOME=DIR")
         })?;
+        let store = trial(place.store_in(shelf));
         let engine = Engine::start(Parts {
-            store: trial(place.store_in(shelf)),
+            store: store.clone(),
             agent: Arc::new(Claude::new(agent_config(place, settings)?)),
             planner: planner(place, settings)?,
             worker: Arc::new(Local),
@@ -208,7 +218,13 @@ impl Host {
             holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
         });
         let socket = socket.serve(engine.gateway());
-        Ok(Self { engine, socket })
+        let sessions = ProjectSessions::new(store, Some(engine.gateway()), Clock::system());
+        Ok(Self { sessions, engine, socket })
+    }
+
+    /// The door to all sessions of the place, those of this engine included.
+    pub fn sessions(&self) -> Arc<dyn Sessions> {
+        Arc::new(self.sessions.clone())
     }
 
     /// Stops it; nothing is lost.
@@ -216,6 +232,15 @@ impl Host {
         self.socket.stop().await;
         self.engine.stop().await;
     }
+}
+
+/// Refuses to act in a person's name where an agent started this program.
+pub fn refuse_agents() -> Result<(), Failure> {
+    if !descent::is_of_an_agent(std::process::id()) {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Refused, AGENTS_ANSWER_NOTHING)
+        .hint("Let the person do it, in a terminal of their own or in a channel such as Telegram."))
 }
 
 /// Each session that is held takes two descriptors, so as many are taken as the system gives.

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rapport_core::{ActionEnd, ActionPlan, ActionReply, BatchOrder, Chosen, SessionId, World};
+use rapport_core::{ActionPlan, ActionReply, BatchOrder, Chosen, SessionId, World};
+use rapport_door::Doing;
 use tokio::sync::{mpsc, watch};
 
 use super::run::Done;
@@ -22,17 +23,6 @@ use crate::turns::{PLAN, TurnError, Workshop, check, memos};
 
 /// How many lines of output may wait to be shown. Where a command writes faster than anybody reads, lines are left out.
 const MOST_LINES: usize = 1000;
-
-/// What an action of a running batch is at just now. Shown and forgotten, never stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Doing {
-    /// It begins; its place in the plan, from 0.
-    Started(usize),
-    /// Its command wrote a line, safe to show.
-    Output(usize, String),
-    /// It is settled, or was passed over.
-    Ended(ActionEnd),
-}
 
 /// A batch that was started for a session.
 pub(super) struct BatchRun {

@@ -2,37 +2,17 @@
 
 use std::collections::VecDeque;
 
-use rapport_core::{Act, Batch, By, Created, Entry, Progress, Refusal, SessionId, View};
+use rapport_core::{Act, Batch, By, Created, Entry, Refusal, SessionId, View};
+use rapport_door::{DoorError, Seen, Update};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 
-use super::batches::Doing;
 use crate::stores::StoreError;
 
 /// The door. Cheap to clone; every clone leads to the same engine.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     requests: mpsc::Sender<Request>,
-}
-
-/// Something seen while following a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Update {
-    /// Facts, durable, in order, each exactly once.
-    Entry(Entry),
-    /// What the agent is at just now; some may be missed.
-    Progress(Progress),
-    /// What an action of a batch is at just now; some may be missed.
-    Action(Doing),
-}
-
-/// Something seen in one of all sessions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// Which session.
-    pub session: SessionId,
-    /// What.
-    pub update: Update,
 }
 
 /// A session being followed. It ends when the engine does.
@@ -88,6 +68,18 @@ pub enum GatewayError {
     /// The engine has stopped.
     #[error("Rapport is shutting down")]
     Closed,
+}
+
+impl From<GatewayError> for DoorError {
+    fn from(error: GatewayError) -> Self {
+        match error {
+            GatewayError::Refused(refusal) => DoorError::Refused(refusal),
+            GatewayError::Store(error) => DoorError::Store(error),
+            GatewayError::Broken(error) => DoorError::Broken(error),
+            GatewayError::NotHere(id) => DoorError::Store(StoreError::NotFound(id)),
+            GatewayError::Closed => DoorError::Closed,
+        }
+    }
 }
 
 pub(super) type Answer<T> = oneshot::Sender<Result<T, GatewayError>>;

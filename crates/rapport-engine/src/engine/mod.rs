@@ -6,13 +6,14 @@
 //! then brings back whatever should be running.
 
 mod batches;
-mod elsewhere;
+pub mod claims;
 mod errands;
 mod fulfil;
 mod gateway;
 mod hosted;
 mod keepsake;
 mod run;
+mod sessions;
 pub mod socket;
 mod turn_errands;
 
@@ -28,10 +29,12 @@ use crate::stores::{Holder, Store};
 use crate::turns::Workshop;
 use crate::workers::Worker;
 
-pub use batches::Doing;
-pub use elsewhere::{ActError, Elsewhere};
-pub use gateway::{Follower, Gateway, GatewayError, Seen, Update};
+pub use crate::agents::keeper::descent;
+pub use claims::ChannelLease;
+pub use gateway::{Follower, Gateway, GatewayError};
 pub use keepsake::CONVERSATION;
+pub use rapport_door::{Doing, DoorError, Reached, Seen, Sessions, Update};
+pub use sessions::ProjectSessions;
 
 /// What an engine is put together from.
 #[derive(Clone)]

@@ -12,10 +12,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::Parts;
-use super::batches::Doing;
 use super::errands::Errand;
-use super::gateway::{Answer, Follower, GatewayError, Request, Seen, Update};
+use super::gateway::{Answer, Follower, GatewayError, Request};
 use super::hosted::{Hosted, Incoming, Run};
+use rapport_door::{Doing, Seen, Update};
+
+use crate::agents::keeper::mark;
 use crate::agents::{Command, Happened, Report, RunId};
 use crate::stores::{Log, StoreError};
 use crate::turns::{Workshop, found};
@@ -191,6 +193,9 @@ impl Loop {
             });
             match held {
                 Ok((session, found, log)) => {
+                    if session.may_have_process() {
+                        mark::end_left_behind(&id);
+                    }
                     let answer = Taken::Adopted(answer);
                     let _ = done.send(Done::Taken { id, session, found, log, answer });
                 }
@@ -387,8 +392,9 @@ impl Loop {
 
     /// Tells those who follow this session, and those who watch all.
     fn tell(&mut self, id: &SessionId, update: Update) {
-        self.watchers
-            .retain(|watcher| watcher.send(Seen { session: id.clone(), update: update.clone() }).is_ok());
+        self.watchers.retain(|watcher| {
+            watcher.send(Seen { session: id.clone(), updates: vec![update.clone()] }).is_ok()
+        });
         if let Some(hosted) = self.sessions.get_mut(id) {
             hosted.tell(&update);
         }

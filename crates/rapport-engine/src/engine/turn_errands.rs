@@ -6,7 +6,7 @@ use super::errands::Around;
 use crate::actions::undo::UndoError;
 use crate::actions::{Place, undo};
 use crate::config;
-use crate::turns::{Meta, PLAN, REPORT, Workshop, check, memos, seal};
+use crate::turns::{Meta, PLAN, REPORT, Workshop, check, checksum, memos};
 
 /// Runs the errand for a want about turns. May block.
 pub(super) fn run(want: &Want, around: &Around) -> Result<World, String> {
@@ -97,7 +97,10 @@ impl TurnErrand<'_> {
         }
         self.attach(&format!("{folder}/{REPORT}"), report)?;
         let directory = self.workshop.folder(&self.around.session).path.join(folder);
-        Ok(World::ReportFiled { folder: folder.to_owned(), files: seal::sums(&directory).map_err(failed)? })
+        Ok(World::ReportFiled {
+            folder: folder.to_owned(),
+            files: checksum::sums(&directory).map_err(failed)?,
+        })
     }
 
     fn undo(

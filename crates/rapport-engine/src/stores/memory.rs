@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
+use tokio::sync::mpsc;
 
-use super::{Holder, Log, Reserved, Store, StoreError};
+use super::{Changes, Holder, Log, Reserved, Store, StoreError};
+use crate::seals::Seal;
 
 /// Sessions that last as long as any clone of this.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +21,7 @@ pub struct Memory {
 struct Shared {
     sessions: BTreeMap<SessionId, Kept>,
     reserved: BTreeSet<SessionId>,
+    watchers: Vec<mpsc::UnboundedSender<SessionId>>,
     failing: bool,
 }
 
@@ -27,6 +30,8 @@ struct Kept {
     entries: Vec<Entry>,
     holder: Option<Holder>,
     beside: BTreeMap<String, Vec<u8>>,
+    /// Whose word it is, where it is not this program's.
+    foreign: Option<Seal>,
 }
 
 impl Memory {
@@ -38,6 +43,13 @@ impl Memory {
     /// Makes the next append to any session fail, as on a full disk. The one after that works again.
     pub fn fail_next_append(&self) {
         self.lock().failing = true;
+    }
+
+    /// Makes a session somebody else's word, as if it had come with a clone.
+    pub fn disown(&self, id: &SessionId, seal: Seal) {
+        if let Ok(kept) = self.lock().kept(id) {
+            kept.foreign = Some(seal);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -54,6 +66,11 @@ impl Shared {
         let is_free = |id: &SessionId| !self.sessions.contains_key(id) && !self.reserved.contains(id);
         let mut names = super::names(words, at).map(SessionId::new);
         names.find(is_free).ok_or_else(|| full("find a free name in", "memory".to_owned()))
+    }
+
+    /// Tells those who watch that a session changed.
+    fn tell(&mut self, id: &SessionId) {
+        self.watchers.retain(|watcher| watcher.send(id.clone()).is_ok());
     }
 
     fn kept(&mut self, id: &SessionId) -> Result<&mut Kept, StoreError> {
@@ -74,6 +91,7 @@ impl Store for Memory {
         let entry = Entry { seq: 1, at, facts };
         let kept = Kept { entries: vec![entry.clone()], holder: Some(holder.clone()), ..Kept::default() };
         shared.sessions.insert(id.clone(), kept);
+        shared.tell(&id);
         let log = self.log(&id);
         Ok((id, entry, log))
     }
@@ -101,12 +119,24 @@ impl Store for Memory {
         Ok(entries.filter(|entry| entry.seq > after).cloned().collect())
     }
 
+    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
+        let entries = self.read(id, after)?;
+        let foreign = self.lock().kept(id)?.foreign.clone();
+        Ok((entries, foreign.unwrap_or(Seal::Ours)))
+    }
+
     fn list(&self) -> Result<Vec<SessionId>, StoreError> {
         Ok(self.lock().sessions.keys().cloned().collect())
     }
 
     fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
         Ok(self.lock().kept(id)?.holder.clone())
+    }
+
+    fn watch(&self) -> Result<Changes, StoreError> {
+        let (tell, changed) = mpsc::unbounded_channel();
+        self.lock().watchers.push(tell);
+        Ok(Changes::new(changed, ()))
     }
 
     fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
@@ -145,8 +175,10 @@ impl Reserved for ReservedName {
 
     fn fill(self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError> {
         let beside = kept.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect();
-        let session = Kept { entries: entries.to_vec(), holder: None, beside };
-        self.store.lock().sessions.insert(self.id.clone(), session);
+        let session = Kept { entries: entries.to_vec(), beside, ..Kept::default() };
+        let mut shared = self.store.lock();
+        shared.sessions.insert(self.id.clone(), session);
+        shared.tell(&self.id);
         Ok(())
     }
 }
@@ -173,6 +205,7 @@ impl Log for MemoryLog {
         let entries = &mut shared.kept(&self.id)?.entries;
         let entry = Entry { seq: entries.len() as u64 + 1, at, facts };
         entries.push(entry.clone());
+        shared.tell(&self.id);
         Ok(entry)
     }
 }

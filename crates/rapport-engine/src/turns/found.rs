@@ -5,7 +5,7 @@ use rapport_core::report::Report;
 use rapport_core::{FoundTurn, FoundTurns, TurnOrigin};
 
 use super::batches::Batches;
-use super::{CONTEXT_LOG, Folder, PLAN, REPORT, Standing, Turn, TurnError, seal, text};
+use super::{CONTEXT_LOG, Folder, PLAN, REPORT, Standing, Turn, TurnError, checksum, text};
 
 /// What is there of a session's turns.
 pub fn found(folder: &Folder, batches: &Batches) -> Result<FoundTurns, TurnError> {
@@ -37,7 +37,7 @@ fn found_turn(turn: &Turn, all: &[Turn]) -> Result<FoundTurn, TurnError> {
         plan: if is_complete { None } else { text(&turn.file(PLAN))? },
         is_complete,
         status: report.as_deref().and_then(|report| Report::applied(report).status),
-        files: if is_complete { seal::sums(&turn.path)? } else { Default::default() },
+        files: if is_complete { checksum::sums(&turn.path)? } else { Default::default() },
         batches: Vec::new(),
     })
 }

@@ -4,10 +4,11 @@
 //!
 //! [`Folder`] is a session's directory, [`Turn`] one directory in it, [`TurnName`] its name, [`Meta`] where it comes from,
 //! [`batches`] has the directories of batches, [`check`] and [`report`] are what happens to a plan before and after.
-//! Everything is written at once or not at all, and nothing is written twice: what is finished gets a [`seal`].
+//! Everything is written at once or not at all, and nothing is written twice: what is finished gets [`checksum`]s.
 
 pub mod batches;
 pub mod check;
+pub mod checksum;
 pub mod folder;
 pub mod found;
 pub mod gathering;
@@ -15,7 +16,6 @@ pub mod memos;
 pub mod meta;
 pub mod name;
 pub mod report;
-pub mod seal;
 pub mod workshop;
 
 use std::io;

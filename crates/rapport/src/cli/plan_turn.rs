@@ -70,7 +70,7 @@ fn leave(place: &Place, folder: &Folder) -> Outcome {
     if let Some(holder) = store.holder(&folder.id)? {
         return Err(StoreError::Busy { id: folder.id.clone(), holder }.into());
     }
-    sessions::act(&*store, &folder.id, &Act::LeaveDraft).map(drop)
+    sessions::act(place, &folder.id, &Act::LeaveDraft).map(drop)
 }
 
 /// Shows what the next turn would be shown, and does nothing.

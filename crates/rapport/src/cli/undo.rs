@@ -1,6 +1,7 @@
 //! `rapport undo`: what a batch did to files is taken back.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rapport_core::{Act, FileBatch, LaterChanges, Session, SessionId, UndoProblem, UndoState, UndoneFiles};
 use serde_json::json;
@@ -17,6 +18,9 @@ use crate::stores::Store as _;
 use crate::turns::Folder;
 use crate::turns::batches::{self, BatchDir, Batches, Naming};
 use crate::wiring::{Place, Shelf};
+
+/// How long apart the log of a session is looked at that another process holds.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Take back what the last batch of a plan did to files
 ///
@@ -71,7 +75,7 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
         let what = format!("another process is working on the batch {batch} of {}", folder.id);
         return Err(Failure::new(Code::Busy, what).hint("Nothing was done."));
     }
-    sessions::act(&*store, &folder.id, &Act::Undo { batch: batch.clone(), later })?;
+    sessions::act(place, &folder.id, &Act::Undo { batch: batch.clone(), later })?;
     // Whoever holds it does it now.
     loop {
         let session = sessions::replay(&*store, &folder.id, &store.read(&folder.id, 0)?)?;
@@ -80,7 +84,7 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
         {
             return told(common, &folder, known, last_refusal(&store.read(&folder.id, 0)?, &batch));
         }
-        std::thread::sleep(sessions::PAUSE);
+        std::thread::sleep(PAUSE);
     }
 }
 

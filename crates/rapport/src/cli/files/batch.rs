@@ -1,5 +1,6 @@
 //! A batch as it is shown here while it runs.
 
+use futures_util::StreamExt as _;
 use rapport_core::{Act, ActionEnd, ActionPlan, ActionResult, Event};
 
 use super::held::Held;
@@ -18,12 +19,12 @@ const NAME: usize = 72;
 pub(in crate::cli) async fn run(held: &Held<'_>, plan: &ActionPlan, act: Act) -> Outcome {
     let mut stop = StopSignal::listen()?;
     let after = held.view().await?.seq;
-    let mut follower = held.follow(after).await?;
+    let mut updates = held.follow(after).await?;
     held.submit(act).await?;
     let screen = Screen::new(held.common.json, plan);
     loop {
         let update = tokio::select! {
-            update = follower.next() => update,
+            update = updates.next() => update,
             () = stop.received() => return Err(interrupted(held)),
         };
         match update {

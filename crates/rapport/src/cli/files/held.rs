@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
 use rapport_core::{Act, Aim, Entry, Session, View};
 
 use crate::cli::screen::{self, Answering, StopSignal};
-use crate::cli::{Common, follow, run, sessions};
+use crate::cli::{Common, follow, sessions};
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::engine::{Follower, Gateway, Update, socket};
+use crate::engine::{Sessions, Update, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store as _;
 use crate::stores::files::Files;
@@ -21,7 +23,7 @@ pub(in crate::cli) struct Held<'a> {
     pub(in crate::cli) place: &'a Place,
     pub(in crate::cli) settings: &'a Settings,
     pub(in crate::cli) folder: Folder,
-    pub(in crate::cli) gateway: Gateway,
+    pub(in crate::cli) sessions: Arc<dyn Sessions>,
     store: Arc<Files>,
 }
 
@@ -49,10 +51,10 @@ pub(in crate::cli) fn hold_in<T>(
     let outcome = runtime.block_on(async {
         let store = place.store_in(&shelf);
         let host = Host::start_in(place, settings, &shelf)?;
-        let held = Held { common, place, settings, folder, gateway: host.engine.gateway(), store };
-        let outcome = match run::take_up(&held.gateway, &held.folder.id).await {
+        let held = Held { common, place, settings, folder, sessions: host.sessions(), store };
+        let outcome = match held.sessions.resume(&held.folder.id).await {
             Ok(()) => work(&held).await,
-            Err(failure) => Err(failure),
+            Err(error) => Err(error.into()),
         };
         host.stop().await;
         outcome
@@ -76,14 +78,21 @@ fn enlist(place: &Place, settings: &Settings, folder: &Folder) -> Outcome {
 impl<'a> Held<'a> {
     /// Another session, held beside this one.
     pub(in crate::cli) async fn beside(&self, folder: Folder) -> Result<Held<'a>, Failure> {
-        run::take_up(&self.gateway, &folder.id).await?;
+        self.sessions.resume(&folder.id).await?;
         let Self { common, place, settings, .. } = *self;
-        Ok(Held { common, place, settings, folder, gateway: self.gateway.clone(), store: self.store.clone() })
+        Ok(Held {
+            common,
+            place,
+            settings,
+            folder,
+            sessions: self.sessions.clone(),
+            store: self.store.clone(),
+        })
     }
 
     /// The session as it is shown.
     pub(in crate::cli) async fn view(&self) -> Result<View, Failure> {
-        Ok(self.gateway.view(&self.folder.id).await?)
+        Ok(self.sessions.view(&self.folder.id).await?)
     }
 
     /// The session as it stands, from everything that is in its log.
@@ -102,22 +111,23 @@ impl<'a> Held<'a> {
 
     /// Does something in it, in the name of who sits here. Durable when this returns.
     pub(in crate::cli) async fn submit(&self, act: Act) -> Outcome {
-        Ok(self.gateway.submit(&self.folder.id, socket::person_here(), act).await?)
+        self.sessions.act(&self.folder.id, &socket::person_here(), &act).await?;
+        Ok(())
     }
 
     /// Follows it from after this entry.
-    pub(in crate::cli) async fn follow(&self, after: u64) -> Result<Follower, Failure> {
-        Ok(self.gateway.follow(&self.folder.id, after).await?)
+    pub(in crate::cli) async fn follow(&self, after: u64) -> Result<BoxStream<'static, Update>, Failure> {
+        Ok(self.sessions.follow(&self.folder.id, after).await?)
     }
 
     /// Waits until nothing goes on in it by itself.
     pub(in crate::cli) async fn settle(&self) -> Result<View, Failure> {
         let mut stop = StopSignal::listen()?;
         let mut view = self.view().await?;
-        let mut follower = self.follow(view.seq).await?;
+        let mut updates = self.follow(view.seq).await?;
         while !view.is_settled() {
             tokio::select! {
-                update = follower.next() => if !matches!(update, Some(Update::Entry(_)) | None) { continue },
+                update = updates.next() => if !matches!(update, Some(Update::Entry(_)) | None) { continue },
                 () = stop.received() => return Err(self.interrupted("left; nothing is lost")),
             }
             view = self.view().await?;
@@ -139,9 +149,9 @@ impl<'a> Held<'a> {
             // Nothing more comes by itself.
             screen::ended(&view)
         } else if self.common.json {
-            follow::as_json(self.common, &self.gateway, id, &Answering::Person, after, stop).await
+            follow::as_json(self.common, &self.sessions, id, &Answering::Person, after, stop).await
         } else {
-            screen::show(self.common, &self.gateway, id, Answering::Person, stop).await
+            screen::show(self.common, &self.sessions, id, Answering::Person, stop).await
         };
         shown.map_err(|failure| match failure.code {
             Code::Interrupted => self.interrupted(failure.message),

@@ -8,7 +8,7 @@ use super::held::Held;
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::{Store as _, StoreError};
-use crate::turns::{Folder, seal};
+use crate::turns::{Folder, checksum};
 use crate::wiring::Place;
 
 /// What to do where a finished turn was changed.
@@ -31,7 +31,7 @@ impl Changed {
 fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     let mut broken = Vec::new();
     for (turn, sums) in sealed(session) {
-        broken.extend(seal::broken(&folder.path.join(turn), sums)?);
+        broken.extend(checksum::broken(&folder.path.join(turn), sums)?);
     }
     Ok(broken)
 }
@@ -63,7 +63,7 @@ pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome 
         Changed::Accept => {
             let now = sealed(&session).map(|(turn, _)| {
                 let path = held.folder.path.join(turn);
-                let sums = if path.is_dir() { seal::sums(&path)? } else { BTreeMap::new() };
+                let sums = if path.is_dir() { checksum::sums(&path)? } else { BTreeMap::new() };
                 Ok((turn.clone(), sums))
             });
             let turns = now.collect::<Result<_, Failure>>()?;

@@ -109,7 +109,11 @@ fn an_undo_that_was_killed_is_finished_by_the_next_command() {
     assert_eq!(killed.code(), None, "it was killed");
     assert_eq!(project.changes(), [" M README.md"], "half of it is undone");
     project.plan_turn("y").check(0, "Add a greeting");
-    assert_eq!(project.changes(), Vec::<String>::new(), "the rest was undone before anything was planned on it");
+    assert_eq!(
+        project.changes(),
+        Vec::<String>::new(),
+        "the rest was undone before anything was planned on it"
+    );
     let told = project.turn_file("02/_context.log");
     assert!(told.contains("Afterwards, all that this did to files was undone."), "{told}");
 }
@@ -124,7 +128,10 @@ fn nothing_is_built_on_a_batch_that_is_half_undone() {
     assert_eq!(killed.code(), None, "it was killed");
     std::fs::write(project.root().join("README.md"), "# An app\n\nMine.\n").unwrap();
     for words in [&["plan", "-m", "y"][..], &["resume", "-m", "y"]] {
-        project.rapport(words).check(3, "undoing batch 01 was interrupted").check(3, "changed after the batch: README.md");
+        project
+            .rapport(words)
+            .check(3, "undoing batch 01 was interrupted")
+            .check(3, "changed after the batch: README.md");
     }
     assert_eq!(project.turn_names(), ["01"]);
     project.rapport(&["undo"]).check(3, "changed after the batch: README.md");
