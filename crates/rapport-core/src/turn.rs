@@ -221,6 +221,8 @@ pub struct FileBatch {
     pub has_changes: bool,
     /// Whether it is undone.
     pub undo: UndoState,
+    /// Why it was not, when that was last wanted.
+    pub undo_refused: Option<UndoProblem>,
 }
 
 /// Whether a batch is undone.
@@ -252,6 +254,7 @@ impl FileBatch {
             is_ended: false,
             has_changes: false,
             undo: UndoState::Not,
+            undo_refused: None,
         }
     }
 

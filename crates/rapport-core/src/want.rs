@@ -95,6 +95,8 @@ pub enum Want {
         later: LaterChanges,
         /// Whether it changed memos, which stay.
         has_remembered: bool,
+        /// Whether it is known to have run.
+        has_run: bool,
     },
     /// The changes since the baseline of this turn are known.
     Report {

@@ -8,6 +8,7 @@ mod seal;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use rapport_core::review::Group;
 use rapport_core::{Act, ActionEnd, Batch, By, Created, Entry, Progress, SessionId, View};
 
 pub use error::{DoorError, Holder, StoreError};
@@ -67,6 +68,15 @@ pub type Pieces = BoxStream<'static, Result<Vec<u8>, DoorError>>;
 pub enum Content {
     /// The log as it is stored.
     Log,
+    /// What would be done by an item of a plan that waits for review: content, a diff, a command.
+    Preview {
+        /// The turn.
+        turn: String,
+        /// The part of the plan,
+        group: Group,
+        /// and which item of it, from 0.
+        item: usize,
+    },
     /// A file kept beside the facts.
     Attachment(String),
 }

@@ -83,6 +83,7 @@ impl Session {
                 approved_at: batch.approved_at,
                 later,
                 has_remembered: batch.has_remembered(),
+                has_run: batch.is_ended || !batch.ended.is_empty(),
             }),
             UndoState::Not | UndoState::Stuck(_) | UndoState::Done(_) => None,
         });

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
-use rapport_core::{Act, Batch, By, Created, Entry, Input, Session, SessionId, View};
+use rapport_core::review::{self, Checks, Group};
+use rapport_core::{Act, ActionPlan, Batch, By, Created, Entry, Input, Session, SessionId, View};
 use rapport_door::{Content, DoorError, Pieces, Reached, Reply, Seen, Sessions, Update};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -70,6 +71,26 @@ impl ProjectSessions {
     async fn read_entries(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, DoorError> {
         let id = id.clone();
         self.blocking(move |store| store.read(&id, after)).await
+    }
+
+    /// What an item of a plan would do, as things are now. What has to be read for it is read as running would read it.
+    async fn preview(&self, id: &SessionId, turn: &str, group: Group, item: usize) -> Result<String, DoorError> {
+        let owned = id.clone();
+        let session = self.blocking(move |store| replay(store, &owned, &store.read(&owned, 0)?)).await?;
+        let failed = |why: String| DoorError::Failed(why);
+        let plan = session.file_turn(turn).and_then(|turn| turn.plan.as_ref());
+        let plan = plan.ok_or_else(|| failed(format!("turn {turn} has no plan that waits")))?;
+        let plan = ActionPlan::parse(&plan.text).map_err(|_| failed("the plan cannot be read".into()))?;
+        let checks = Checks::all(&plan);
+        let read = match review::needed(&plan, &checks, group, Some(item)) {
+            Some(resource) => {
+                let root = std::path::PathBuf::from(session.project());
+                let root = root.canonicalize().map_err(broken)?;
+                Some(crate::actions::read::look(&root, &resource).await)
+            }
+            None => None,
+        };
+        Ok(review::preview(&plan, &checks, group, Some(item), read).text)
     }
 
     async fn holder_of(&self, id: &SessionId) -> Result<Option<Holder>, DoorError> {
@@ -205,6 +226,10 @@ impl Sessions for ProjectSessions {
                 Content::Log => {
                     let entries = self.read_entries(id, 0).await?;
                     Ok(stream::iter(entries).map(|entry| line(&entry)).boxed())
+                }
+                Content::Preview { turn, group, item } => {
+                    let text = self.preview(id, &turn, group, item).await?;
+                    Ok(stream::iter([Ok(text.into_bytes())]).boxed())
                 }
                 Content::Attachment(name) => {
                     let id = id.clone();

@@ -20,8 +20,13 @@ pub(super) fn run(want: &Want, around: &Around) -> Result<World, String> {
             errand.check(folder, *revision, plan, *restore)
         }
         Want::ReportFiled { folder, report, memos } => errand.report(folder, report, memos),
-        Want::Undone { batch, folder, approved_at, later, has_remembered } => {
-            let outcome = errand.undo(folder, *approved_at, *later, *has_remembered);
+        Want::Undone { batch, folder, approved_at, later, has_remembered, has_run } => {
+            let outcome = errand.undo(folder, *approved_at, *later, *has_run);
+            let memos = has_remembered.then(|| "the changes to memos.yaml".to_owned());
+            let outcome = outcome.map(|mut files| {
+                files.remaining.extend(memos);
+                files
+            });
             Ok(World::Undone { batch: batch.clone(), outcome })
         }
         _ => Err("this is not about turns".to_owned()),
@@ -108,12 +113,15 @@ impl TurnErrand<'_> {
         folder: &str,
         approved_at: jiff::Timestamp,
         later: LaterChanges,
-        has_remembered: bool,
+        has_run: bool,
     ) -> Result<UndoneFiles, UndoProblem> {
         let problem = |reason: String| UndoProblem { reason, changed: Vec::new(), is_partial: false };
         let found = self.workshop.batches.find(&self.around.session, folder, approved_at);
         let Some(journal) = found.map_err(|error| problem(error.to_string()))? else {
-            // Approved, and never begun; or its journal is not here, as in a clone.
+            if !has_run {
+                // It was approved, and never begun.
+                return Ok(UndoneFiles::default());
+            }
             return Err(problem("its journal is not here, so nobody knows how files were before".into()));
         };
         let place = Place { project: self.around.project.clone(), journal };
@@ -121,7 +129,6 @@ impl TurnErrand<'_> {
             return Ok(UndoneFiles::default());
         }
         let undone = undo(&place, later).map_err(|error| refused(&error))?;
-        let memos = has_remembered.then(|| "the changes to memos.yaml".to_owned());
         Ok(UndoneFiles {
             restored: undone.restored,
             removed: undone.removed,
@@ -131,7 +138,7 @@ impl TurnErrand<'_> {
                 .into_iter()
                 .map(|(file, path)| (file, path.display().to_string()))
                 .collect(),
-            remaining: undone.remaining.into_iter().chain(memos).collect(),
+            remaining: undone.remaining,
         })
     }
 }

@@ -39,6 +39,30 @@ pub enum Button {
     Jump,
     /// `iq:again`: try again what failed.
     Again,
+    /// `iq:ap`: run all of a plan.
+    Approve,
+    /// `iq:ch`: the list of what is in a plan.
+    Choose,
+    /// `iq:run`: run what is chosen.
+    Run,
+    /// `iq:pv:{item}`: see more of this.
+    Preview(usize),
+    /// `iq:sk`: run nothing of a plan.
+    Skip,
+    /// `iq:go`: go on with a run that was interrupted.
+    GoOn,
+    /// `iq:re`: the same, and what was interrupted once more.
+    Redo,
+    /// `iq:un`: take back what a run did to files.
+    Undo,
+    /// `iq:uf`: the same, but for files that were changed since.
+    UndoRest,
+    /// `iq:rp`: what was done.
+    Report,
+    /// `iq:ok`: take the plan as its file has it.
+    Accept,
+    /// `iq:rs`: bring the plan back.
+    Restore,
 }
 
 /// A button that was pressed.
@@ -93,6 +117,18 @@ impl Button {
             Button::Cancel => "cancel".into(),
             Button::Jump => "j".into(),
             Button::Again => "again".into(),
+            Button::Approve => "ap".into(),
+            Button::Choose => "ch".into(),
+            Button::Run => "run".into(),
+            Button::Preview(item) => format!("pv:{item}"),
+            Button::Skip => "sk".into(),
+            Button::GoOn => "go".into(),
+            Button::Redo => "re".into(),
+            Button::Undo => "un".into(),
+            Button::UndoRest => "uf".into(),
+            Button::Report => "rp".into(),
+            Button::Accept => "ok".into(),
+            Button::Restore => "rs".into(),
         };
         format!("{PREFIX}{words}:{tag}")
     }
@@ -117,6 +153,18 @@ pub fn read(data: &str) -> Option<Press> {
         "cancel" => Button::Cancel,
         "j" => Button::Jump,
         "again" => Button::Again,
+        "ap" => Button::Approve,
+        "ch" => Button::Choose,
+        "run" => Button::Run,
+        "pv" => Button::Preview(number()?),
+        "sk" => Button::Skip,
+        "go" => Button::GoOn,
+        "re" => Button::Redo,
+        "un" => Button::Undo,
+        "uf" => Button::UndoRest,
+        "rp" => Button::Report,
+        "ok" => Button::Accept,
+        "rs" => Button::Restore,
         _ => return None,
     };
     let tag = words.next().map(|tag| Tag(tag.to_owned()));
@@ -148,6 +196,18 @@ mod tests {
             Button::Cancel,
             Button::Jump,
             Button::Again,
+            Button::Approve,
+            Button::Choose,
+            Button::Run,
+            Button::Preview(99),
+            Button::Skip,
+            Button::GoOn,
+            Button::Redo,
+            Button::Undo,
+            Button::UndoRest,
+            Button::Report,
+            Button::Accept,
+            Button::Restore,
         ];
         for button in all {
             let data = button.data(&tag());

@@ -6,6 +6,7 @@ use super::desk::{CardKey, Desk, Happened, Held, person};
 use super::hands::{Deed, Done, USE_BUTTONS, Wish};
 use super::incoming::{Incoming, Sender, What};
 use super::press::Tap;
+use super::turns::{TurnCard, TurnCardKind};
 use crate::access::{REFUSAL, Verdict};
 use crate::intake::Handled;
 use crate::notice::Notice;
@@ -170,6 +171,11 @@ impl Desk {
                 |answer| format!("Already answered: {}", super::card::short(&answer, 200)),
             );
             return self.only_say(visit, &words);
+        }
+        // Words about a plan are what to do instead of it.
+        if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Review) {
+            let act = Act::Skip { folder: turn.folder, message: Some(text) };
+            return self.carry_out(visit, vec![Deed::Act(card.session.clone(), act)]);
         }
         if !takes_words(held, &card.question) {
             return self.only_say(visit, USE_BUTTONS);

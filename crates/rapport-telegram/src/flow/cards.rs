@@ -7,6 +7,7 @@ use super::button::Tag;
 use super::card::{self, Card};
 use super::desk::{CardKey, Desk, Happened, private};
 use super::notes::CardNote;
+use super::turns::TurnCard;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
 use crate::outgoing::{Outgoing, Sent};
@@ -86,6 +87,10 @@ impl Desk {
     pub(super) fn card(&self, key: &CardKey) -> Option<(Room, Card)> {
         let held = self.held.get(&key.session)?;
         let focus = held.mirror.focus().iter().find(|focus| focus.question == key.question)?;
+        if let Some(turn) = TurnCard::read(&key.question) {
+            let chosen = held.chosen.get(key);
+            return Some((held.room, card::turn::open(held.mirror.session(), &tag(key), &turn, chosen)?));
+        }
         let nothing = Default::default();
         let chosen = held.chosen.get(key).unwrap_or(&nothing);
         Some((held.room, card::open(&key.session, &held.mirror, focus, chosen)?))

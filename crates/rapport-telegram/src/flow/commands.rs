@@ -10,6 +10,7 @@ use super::desk::{Desk, Held};
 use super::hands::{Deed, Wish};
 use super::incoming::Sender;
 use super::notes::Guest;
+use super::turns::{TurnCard, TurnCardKind};
 
 /// What there is, as `/help` and the bot's menu list it.
 pub const COMMANDS: [(&str, &str); 8] = [
@@ -108,6 +109,18 @@ impl Desk {
             let session = held.mirror.session();
             for focus in held.mirror.focus() {
                 let key = Self::key(id, focus);
+                if let Some(card) = TurnCard::read(&focus.question) {
+                    if card.kind != TurnCardKind::Result {
+                        tags.push(((room.chat, tag(&key)), key.clone()));
+                        waiting.push(Waiting {
+                            question: format!("The plan of turn {} waits for review", card.folder),
+                            task: session.created().task.clone(),
+                            since: now.duration_since(focus.at),
+                            data: Button::Jump.data(&tag(&key)),
+                        });
+                    }
+                    continue;
+                }
                 let Some(round) = session.rounds().find(|round| round.id == focus.round) else { continue };
                 let Some(item) = round.items.iter().find(|item| item.question.id == focus.question) else {
                     continue;

@@ -323,6 +323,7 @@ impl Desk {
         self.file(id);
         self.look_busy(id);
         self.finish_if_over(id);
+        self.release_at_rest(id);
     }
 
     /// The key of what is in front of the person.

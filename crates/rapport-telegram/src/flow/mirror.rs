@@ -7,6 +7,8 @@ use rapport_core::{
     Aim, Asker, Clarifier, Entry, Event, PhaseView, Purpose, QuestionId, RoundId, RoundLook, Session,
 };
 
+use super::turns::TurnCard;
+
 /// A session that is followed.
 #[derive(Clone, Debug)]
 pub struct Mirror {
@@ -127,7 +129,12 @@ impl Mirror {
             let known = before.iter().find(|focus| focus.round == round && focus.question == question);
             Some(known.cloned().unwrap_or(Focus { round, question, since: entry.seq, at: entry.at }))
         });
-        self.focus = if self.session.is_over() { Vec::new() } else { now.collect() };
+        let turn = TurnCard::in_front(&self.session).map(|card| {
+            let (round, question) = (RoundId(0), card.id());
+            let known = before.iter().find(|focus| focus.question == question);
+            known.cloned().unwrap_or(Focus { round, question, since: entry.seq, at: entry.at })
+        });
+        self.focus = if self.session.is_over() { Vec::new() } else { now.chain(turn).collect() };
     }
 }
 

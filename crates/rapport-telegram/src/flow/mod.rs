@@ -22,6 +22,7 @@ mod press;
 mod progress;
 mod remind;
 mod start;
+mod turns;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -11,6 +11,7 @@ use super::card::{self, Card};
 use super::cards::{posted, tag};
 use super::desk::{CardKey, Desk, FAILED, Happened, person};
 use super::hands::{Deed, Done, prompt};
+use super::turns::TurnCard;
 use crate::outgoing::Outgoing;
 
 const EXPIRED: &str = "Session expired. Use /plan to start again.";
@@ -79,11 +80,17 @@ impl Desk {
             let answer = card::answer(&held.mirror, &key.question);
             return self.too_late(tap, &about(answer.as_deref()));
         }
-        let effect = self.effect(&tap, press.button, &key);
-        self.carry(tap, &key, effect);
+        match TurnCard::read(&key.question) {
+            Some(_) if press.button == Button::Jump => self.carry(tap, &key, Effect::Again),
+            Some(card) => self.press_turn(tap, &key, press.button, &card),
+            None => {
+                let effect = self.effect(&tap, press.button, &key);
+                self.carry(tap, &key, effect);
+            }
+        }
     }
 
-    fn only_toast(&mut self, tap: Tap, words: &str) {
+    pub(super) fn only_toast(&mut self, tap: Tap, words: &str) {
         self.toast(tap.query, words);
         finished(tap.done);
     }
@@ -120,7 +127,19 @@ impl Desk {
             | Button::EditCancel
             | Button::Cancel
             | Button::Jump
-            | Button::Again => held.mirror.focus().first().map(|focus| Self::key(id, focus)),
+            | Button::Again
+            | Button::Approve
+            | Button::Choose
+            | Button::Run
+            | Button::Preview(_)
+            | Button::Skip
+            | Button::GoOn
+            | Button::Redo
+            | Button::Undo
+            | Button::UndoRest
+            | Button::Report
+            | Button::Accept
+            | Button::Restore => held.mirror.focus().first().map(|focus| Self::key(id, focus)),
         }
     }
 
@@ -181,7 +200,19 @@ impl Desk {
             Button::EditCancel => Effect::StripAnd("Nothing is changed.".to_owned(), Vec::new()),
             Button::Cancel => Effect::Acts(String::new(), vec![Act::Cancel { reason: None }]),
             Button::Jump => Effect::Again,
-            Button::Again => nothing(NOT_ASKED),
+            Button::Again
+            | Button::Approve
+            | Button::Choose
+            | Button::Run
+            | Button::Preview(_)
+            | Button::Skip
+            | Button::GoOn
+            | Button::Redo
+            | Button::Undo
+            | Button::UndoRest
+            | Button::Report
+            | Button::Accept
+            | Button::Restore => nothing(NOT_ASKED),
         }
     }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::card::Card;
 use super::desk::{CardKey, Desk};
+use super::turns::{TurnCard, TurnCardKind};
 use crate::text::Text;
 
 impl Desk {
@@ -12,7 +13,9 @@ impl Desk {
         let Some(held) = self.held.get(&key.session) else { return };
         let noted = self.notes.of(&key.session);
         let card = noted.and_then(|noted| noted.cards.iter().find(|card| card.is(&key.question, key.since)));
-        if self.remind.is_zero() || card.is_none_or(|card| card.reminded) {
+        // What became of a run waits for nobody.
+        let is_result = TurnCard::read(&key.question).is_some_and(|card| card.kind == TurnCardKind::Result);
+        if self.remind.is_zero() || is_result || card.is_none_or(|card| card.reminded) {
             return;
         }
         // Its round may have been asked long before: it came to the front when the one before it was answered.

@@ -9,7 +9,7 @@ use super::desk::{Desk, Happened};
 use super::filing::Filing;
 use super::hands::Hands;
 use super::notes::Notes;
-use super::{Parts, RunError};
+use super::{Parts, RunError, turns};
 use crate::outbox::Outbox;
 
 /// A desk with nothing on it yet.
@@ -71,7 +71,8 @@ impl Desk {
             }
             self.requests.extend(session.created().request.clone());
             let goes_on = !session.wants().is_empty() || session.deadline().is_some();
-            if session.created().room.is_some() && !session.is_over() && goes_on {
+            let is_ours = session.created().room.is_some() && !session.is_over();
+            if goes_on && (is_ours || turns::is_ours(&session, &entries)) {
                 going.push(id.clone());
             }
             // Of most there is nothing to show any more.

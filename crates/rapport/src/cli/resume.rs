@@ -1,6 +1,7 @@
 //! `rapport resume`: whatever comes next in a session of files.
 
-use rapport_core::{Asking, Session, TurnStage};
+use rapport_core::report::Overall;
+use rapport_core::{Asking, FileTurn, Session, TurnStage};
 
 use super::agent_flags::AgentFlags;
 use super::files::drafting::{self, Consent, Request};
@@ -52,7 +53,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     // Before it is held: holding it lets it go on.
     let before = files::state(&place, &folder)?;
     refuse_another_turn(&before, &folder, args.at.turn.as_deref())?;
-    let ended = before.file_turns().iter().find(|turn| turn.stage == TurnStage::Ended);
+    let is_over = |turn: &&FileTurn| turn.stage == TurnStage::Ended && turn.status != Some(Overall::Skipped);
+    let ended = before.file_turns().iter().find(is_over);
     let ended = ended.map(|turn| turn.folder.clone());
     held::hold(common, &place, &settings, folder, async |held| go_on(held, &args, ended.as_deref()).await)
 }

@@ -82,7 +82,7 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
         if let Some((_, known)) = session.batch(&batch)
             && !matches!(known.undo, UndoState::UnderWay(_))
         {
-            return told(common, &folder, known, last_refusal(&store.read(&folder.id, 0)?, &batch));
+            return told(common, &folder, known);
         }
         std::thread::sleep(PAUSE);
     }
@@ -96,29 +96,17 @@ pub(super) async fn in_session(held: &Held<'_>, batch: &str, later: LaterChanges
         held.submit(Act::Undo { batch: batch.to_owned(), later }).await?;
     }
     held.settle().await?;
-    let entries = held.entries().await?;
     let session = held.session().await?;
     let gone = || Failure::new(Code::NotFound, format!("there is no batch {batch}"));
     let (_, known) = session.batch(batch).ok_or_else(gone)?;
-    told(held.common, &held.folder, known, last_refusal(&entries, batch))
+    told(held.common, &held.folder, known)
 }
 
-/// Why a batch was not undone, if that is the last that was heard of it.
-fn last_refusal(entries: &[rapport_core::Entry], batch: &str) -> Option<UndoProblem> {
-    use rapport_core::Event;
-    let about = entries.iter().flat_map(|entry| &entry.facts).rev().find_map(|fact| match fact {
-        Event::UndoRefused { batch: refused, problem } if refused == batch => Some(Some(problem.clone())),
-        Event::Undone { batch: undone, .. } if undone == batch => Some(None),
-        _ => None,
-    });
-    about.flatten()
-}
-
-fn told(common: &Common, folder: &Folder, batch: &FileBatch, refused: Option<UndoProblem>) -> Outcome {
+fn told(common: &Common, folder: &Folder, batch: &FileBatch) -> Outcome {
     let name = name_of(&folder.id, &batch.name);
-    match (&batch.undo, refused) {
+    match (&batch.undo, &batch.undo_refused) {
         (UndoState::Done(files), _) => tell(common, &name, files),
-        (_, Some(problem)) => Err(failure(&problem)),
+        (_, Some(problem)) => Err(failure(problem)),
         (_, None) => Err(Failure::new(Code::Trouble, format!("{name} was not undone"))),
     }
 }

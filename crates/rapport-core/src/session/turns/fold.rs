@@ -91,11 +91,15 @@ impl Session {
                 }
             }
             Event::UndoStarted { batch, later, .. } => {
-                self.with_batch(batch, |_, batch| batch.undo = UndoState::UnderWay(*later));
+                self.with_batch(batch, |_, batch| {
+                    batch.undo = UndoState::UnderWay(*later);
+                    batch.undo_refused = None;
+                });
             }
             Event::UndoRefused { batch, problem } => self.with_batch(batch, |_, batch| {
                 batch.undo =
                     if problem.is_partial { UndoState::Stuck(problem.clone()) } else { UndoState::Not };
+                batch.undo_refused = Some(problem.clone());
             }),
             Event::Undone { batch, files } => self.with_batch(batch, |stage, batch| {
                 batch.undo = UndoState::Done(files.clone());

@@ -4,6 +4,7 @@ mod ending;
 mod list;
 mod question;
 mod summary;
+pub mod turn;
 
 use std::collections::BTreeSet;
 
@@ -12,6 +13,7 @@ use rapport_core::{Purpose, QuestionId, Room, RoundLook, SessionId};
 
 use super::button::{Button, Tag};
 use super::mirror::{Focus, Mirror};
+use super::turns::TurnCard;
 use crate::outgoing::{Edit, Message};
 use crate::text::Text;
 
@@ -85,6 +87,9 @@ pub fn open(id: &SessionId, mirror: &Mirror, focus: &Focus, chosen: &BTreeSet<us
 
 /// What the card of a question becomes that is no longer in front of the person.
 pub fn closed(mirror: &Mirror, question: &QuestionId) -> Option<Text> {
+    if let Some(card) = TurnCard::read(question) {
+        return turn::closed(mirror.session(), &card);
+    }
     let (round, place) = find(mirror, question)?;
     Some(match round.items[place].question.purpose {
         Purpose::Confirm => summary::closed(mirror, &round, place),

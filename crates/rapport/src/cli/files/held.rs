@@ -101,7 +101,7 @@ impl<'a> Held<'a> {
     }
 
     /// Everything that is in its log.
-    pub(in crate::cli) async fn entries(&self) -> Result<Vec<Entry>, Failure> {
+    async fn entries(&self) -> Result<Vec<Entry>, Failure> {
         // Asked for first: a session that cannot be stored any more says why.
         self.view().await?;
         let (store, id) = (self.store.clone(), self.folder.id.clone());

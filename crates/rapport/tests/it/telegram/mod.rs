@@ -12,6 +12,7 @@ mod looks;
 mod real;
 mod refused;
 mod strangers;
+mod turns;
 mod upgrades;
 mod webhook;
 mod words;
@@ -105,6 +106,15 @@ impl Stage {
         command.args(["serve", "--json"]).envs(env.iter().copied());
         command.stdout(Stdio::from(output("out"))).stderr(Stdio::from(output("err")));
         self.serving = Some(command.spawn().unwrap());
+    }
+
+    /// Whether it was killed, by itself or another.
+    pub(crate) fn has_died(&mut self) -> bool {
+        let has = self.serving.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some());
+        if has {
+            self.serving = None;
+        }
+        has
     }
 
     /// `kill -9`.

@@ -198,6 +198,28 @@ impl Person {
         self.shared.look(|state| self.on_screen(state).any(|message| message.text().contains(text)))
     }
 
+    /// Whether a button with this label is on the screen.
+    pub(crate) fn on_screen_button(&self, label: &str) -> bool {
+        self.shared.look(|state| {
+            let mut cards = self.on_screen(state).filter(|message| message.is_by_bot());
+            cards.any(|card| card.now().markup.rows().iter().flatten().any(|button| button.text == label))
+        })
+    }
+
+    /// What the button with this label says, the so many'th on the newest card that has one, from 0.
+    pub(crate) fn on_screen_data(&self, label: &str, place: usize) -> String {
+        let found = self.shared.look(|state| {
+            let cards = self.on_screen(state).rev().filter(|message| message.is_by_bot());
+            let mut found = cards.filter_map(|card| {
+                let rows = card.now().markup.rows();
+                let all = rows.iter().flatten().filter(|button| button.text == label);
+                all.filter_map(|button| button.data.clone()).nth(place)
+            });
+            found.next()
+        });
+        found.unwrap_or_else(|| panic!("no button {label:?}"))
+    }
+
     /// Waits until there is a card with buttons; the newest one.
     #[track_caller]
     pub(crate) fn card(&self) -> impl Future<Output = ChatMessage> {

@@ -1,0 +1,227 @@
+//! The cards of a turn of a session of files: its plan to review, with a list to choose from; a batch that pauses; what became
+//! of it.
+
+use std::collections::BTreeSet;
+
+use rapport_core::report::Overall;
+use rapport_core::review::{Dependencies, Group, Checks, counts, items};
+use rapport_core::{ActionPlan, ActionResult, FileBatch, FileTurn, Session, UndoState};
+
+use super::{Card, DIVIDER, TITLE, named, short};
+use crate::flow::button::{Button, Tag};
+use crate::flow::turns::{TurnCard, TurnCardKind, places, plan_of};
+use crate::text::Text;
+
+/// How many items can be chosen one by one. A message has so many buttons at most.
+const MOST_ITEMS: usize = 40;
+/// How much of an item fits on a button, and in the text.
+const ON_A_BUTTON: usize = 36;
+const LONGEST_ITEM: usize = 120;
+/// How much of a reason is shown.
+const LONGEST_REASON: usize = 300;
+
+/// The card of a turn. `chosen` are the items chosen so far, where the list is shown.
+pub fn open(session: &Session, tag: &Tag, card: &TurnCard, chosen: Option<&BTreeSet<usize>>) -> Option<Card> {
+    let turn = session.file_turn(&card.folder)?;
+    Some(match card.kind {
+        TurnCardKind::Review => review(session, turn, tag, chosen),
+        TurnCardKind::Differs => differs(session, turn, tag),
+        TurnCardKind::Paused => paused(session, turn, tag),
+        TurnCardKind::Result => result(session, turn, tag),
+    })
+}
+
+/// What a card of a turn becomes that is no longer in front of the person.
+pub fn closed(session: &Session, card: &TurnCard) -> Option<Text> {
+    let turn = session.file_turn(&card.folder)?;
+    let text = head(session, turn, "📋");
+    let batch = turn.batch();
+    let words = match (&turn.stage, batch, turn.status) {
+        (_, Some(batch), _) if batch.undo != UndoState::Not => return Some(undone(text, batch)),
+        (_, _, Some(status)) => status.to_string(),
+        (_, Some(batch), None) => {
+            let taken = batch.chosen.actions.iter().filter(|left| left.is_none()).count();
+            let by = batch.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+            format!("✅ {taken} of {} actions approved{by}.", batch.chosen.actions.len())
+        }
+        (_, None, None) => "No longer waits.".to_owned(),
+    };
+    Some(text.plain(&format!("\n{words}")))
+}
+
+fn head(session: &Session, turn: &FileTurn, sign: &str) -> Text {
+    let title = if turn.plan.is_some() { plan_of(turn).title } else { format!("Turn {}", turn.folder) };
+    let task = short(&session.created().task, TITLE);
+    Text::new()
+        .plain(&format!("{sign} "))
+        .bold(&short(&title, TITLE))
+        .plain(&format!("\n{task}, turn {}\n{DIVIDER}", turn.folder))
+}
+
+fn review(session: &Session, turn: &FileTurn, tag: &Tag, chosen: Option<&BTreeSet<usize>>) -> Card {
+    let plan = plan_of(turn);
+    let mut text = head(session, turn, "📋");
+    for counted in counts(&plan.actions) {
+        text = text.plain(&format!("\n• {}", counted.split_whitespace().collect::<Vec<_>>().join(" ")));
+    }
+    text = text.plain("\n");
+    for (number, (group, item)) in places(&plan).into_iter().enumerate() {
+        let Some(shown) = items(&plan, group).into_iter().nth(item) else { continue };
+        let words = format!("\n{}. {} {}", number + 1, shown.label.trim(), short(&shown.what, LONGEST_ITEM));
+        text = text.plain(&words);
+    }
+    let rows = match chosen {
+        None => vec![
+            vec![named("✅ Approve all", Button::Approve, tag), named("☰ Choose", Button::Choose, tag)],
+            vec![named("⏭ Skip", Button::Skip, tag)],
+        ],
+        Some(chosen) => list(&plan, chosen, tag),
+    };
+    Card { text, rows }
+}
+
+/// Each item with a box and a preview, and what is done with the choice.
+fn list(plan: &ActionPlan, chosen: &BTreeSet<usize>, tag: &Tag) -> Vec<Vec<(String, String)>> {
+    let notes = notes(plan, chosen);
+    let mut rows = Vec::new();
+    for (place, (group, item)) in places(plan).into_iter().enumerate().take(MOST_ITEMS) {
+        let Some(shown) = items(plan, group).into_iter().nth(item) else { continue };
+        let sign = if chosen.contains(&place) { "☑" } else { "☐" };
+        let care = if notes.get(place).is_some_and(Option::is_some) { " ⚠️" } else { "" };
+        let label = format!("{sign} {} {}{care}", shown.label.trim(), short(&shown.what, ON_A_BUTTON));
+        rows.push(vec![named(&label, Button::Toggle(0, place), tag), named("👁", Button::Preview(place), tag)]);
+    }
+    let run = format!("▶️ Run {} chosen", chosen.len());
+    rows.push(vec![named(&run, Button::Run, tag), named("↩️ Back", Button::Back, tag)]);
+    rows
+}
+
+/// What to know about each item because of others that are not chosen.
+fn notes(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Vec<Option<String>> {
+    let mut checks = Checks::all(plan);
+    for (place, (group, item)) in places(plan).into_iter().enumerate() {
+        if !chosen.contains(&place) {
+            checks.toggle(group, item);
+        }
+    }
+    let dependencies = Dependencies::of(plan);
+    Group::ALL.into_iter().flat_map(|group| dependencies.notes(group, &checks)).collect()
+}
+
+fn differs(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
+    let text = head(session, turn, "⚠️").plain(&format!(
+        "\n{}/plan.md is not what was planned. It counts once you accept it.",
+        turn.folder
+    ));
+    let rows = vec![vec![named("Use it as it is", Button::Accept, tag), named("Restore the plan", Button::Restore, tag)]];
+    Card { text, rows }
+}
+
+fn paused(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
+    let mut text = head(session, turn, "⏸");
+    let batch = turn.batch();
+    if let Some(reason) = batch.and_then(|batch| batch.paused.as_deref()) {
+        text = text.plain(&format!("\nThe run was interrupted: {}\n", short(reason, LONGEST_REASON)));
+    }
+    let plan = plan_of(turn);
+    text = text.text(&actions(&plan, batch));
+    let unsure = batch.and_then(|batch| batch.unsure);
+    let mut rows = match unsure {
+        Some(_) => vec![vec![
+            named("🔁 Again, the interrupted one too", Button::Redo, tag),
+            named("▶️ Go on after it", Button::GoOn, tag),
+        ]],
+        None => vec![vec![named("▶️ Go on", Button::GoOn, tag)]],
+    };
+    if let Some(batch) = batch {
+        text = text.text(&refused(batch));
+        rows.push(vec![undo(batch, tag)]);
+    }
+    Card { text, rows }
+}
+
+fn result(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
+    let sign = match turn.status {
+        Some(Overall::Completed) => "🏁",
+        Some(Overall::Failed | Overall::ValidationFailed) => "❌",
+        Some(Overall::Partial | Overall::Skipped) | None => "🏁",
+    };
+    let mut text = head(session, turn, sign);
+    let Some(batch) = turn.batch() else { return Card::plain(text) };
+    let of = |result: ActionResult| batch.ended.values().filter(|end| end.result == result).count();
+    let status = turn.status.map(|status| status.to_string()).unwrap_or_default();
+    text = text.plain(&format!(
+        "\n{status}: {} of {} actions done, {} failed, {} skipped.",
+        of(ActionResult::Done),
+        batch.ended.len(),
+        of(ActionResult::Failed),
+        of(ActionResult::Skipped)
+    ));
+    for end in batch.ended.values().filter(|end| end.result == ActionResult::Failed) {
+        let why = short(end.why.as_deref().unwrap_or_default(), LONGEST_REASON);
+        text = text.plain(&format!("\n✗ action {}: {why}", end.action + 1));
+    }
+    text = text.text(&refused(batch));
+    let report = named("📄 Report", Button::Report, tag);
+    let row = [report].into_iter().chain(batch.has_changes.then(|| undo(batch, tag)));
+    Card { text, rows: vec![row.collect()] }
+}
+
+/// Why a batch was not undone.
+fn refused(batch: &FileBatch) -> Text {
+    match &batch.undo_refused {
+        Some(problem) => Text::new().plain(&format!("\nNot undone: {}", short(&problem.reason, LONGEST_REASON))),
+        None => Text::new(),
+    }
+}
+
+/// The button that undoes it; the second time but for what was changed since.
+fn undo(batch: &FileBatch, tag: &Tag) -> (String, String) {
+    match &batch.undo_refused {
+        Some(problem) if !problem.changed.is_empty() => {
+            named("↩️ Undo all but that", Button::UndoRest, tag)
+        }
+        _ => named("↩️ Undo", Button::Undo, tag),
+    }
+}
+
+fn actions(plan: &ActionPlan, batch: Option<&FileBatch>) -> Text {
+    let mut text = Text::new();
+    for (place, action) in plan.actions.iter().enumerate() {
+        let end = batch.and_then(|batch| batch.ended.get(&place)).map(|end| end.result);
+        let is_unsure = batch.is_some_and(|batch| batch.unsure == Some(place));
+        let sign = match end {
+            Some(ActionResult::Done) => "✓",
+            Some(ActionResult::Failed) => "✗",
+            Some(ActionResult::Skipped) => "–",
+            None if is_unsure => "❓",
+            None => "·",
+        };
+        text = text.plain(&format!("\n{sign} {}", short(&action.deed.in_brief(), LONGEST_ITEM)));
+    }
+    text
+}
+
+fn undone(text: Text, batch: &FileBatch) -> Text {
+    match &batch.undo {
+        UndoState::Done(files) => {
+            let mut text = text.plain("\n↩️ ").bold("Undone");
+            for file in &files.removed {
+                text = text.plain("\n• removed ").code(file);
+            }
+            for file in &files.restored {
+                text = text.plain("\n• restored ").code(file);
+            }
+            for file in &files.kept {
+                text = text.plain("\n• kept, because it was changed since: ").code(file);
+            }
+            for what in &files.remaining {
+                text = text.plain(&format!("\n• cannot be undone: {}", short(what, LONGEST_ITEM)));
+            }
+            text
+        }
+        UndoState::UnderWay(_) => text.plain("\n↩️ Being undone…"),
+        UndoState::Stuck(problem) => text.plain(&format!("\nNot undone: {}", short(&problem.reason, LONGEST_REASON))),
+        UndoState::Not => text,
+    }
+}

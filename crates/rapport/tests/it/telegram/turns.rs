@@ -1,0 +1,183 @@
+//! A plan of actions from the phone: planned at a terminal, reviewed, approved in part, run and undone in a chat.
+
+use rapport_core::{By, Event};
+
+use super::{ANNA, Stage};
+use crate::files::{create, greeting, plan, planning, run};
+use crate::support::patience::wait_for;
+use crate::support::telegram::Person;
+
+const TASK: &str = "add-greeting";
+
+/// A project with a session of files, planned at a terminal, and the bot.
+async fn planned(plan: &str) -> Stage {
+    let scenario = serde_json::to_string(&planning(&[plan]).build()).unwrap();
+    let mut stage = Stage::quiet(&scenario).await;
+    stage.project.rapport(&["new", TASK]).check(0, TASK);
+    stage.project.plan_turn("Greet.").check(0, "");
+    stage.serve();
+    stage
+}
+
+fn facts(stage: &Stage) -> Vec<Event> {
+    stage.sessions().pop().map(|(_, _, facts)| facts).unwrap_or_default()
+}
+
+fn is_anna(by: &By) -> bool {
+    *by == By::Person { channel: "telegram".into(), id: ANNA.to_string() }
+}
+
+/// Chooses two of three actions, and runs them.
+async fn run_two_of_three(anna: &Person) {
+    let card = anna.sees("Add a greeting").await;
+    assert!(card.text().contains("CREATE: hello.txt") && card.text().contains("EXECUTE: cat hello.txt"), "{}", card.text());
+    assert_eq!(card.buttons(), [vec!["✅ Approve all", "☰ Choose"], vec!["⏭ Skip"]]);
+    anna.taps("☰ Choose").await;
+    anna.taps("☑ EXECUTE: cat hello.txt").await;
+    anna.taps("▶️ Run 4 chosen").await;
+}
+
+// FILE-28, FILE-33, FILE-34, FILE-35: the summary, the list, previews and a part of the plan, from the phone; then the undo.
+#[tokio::test]
+async fn two_of_three_actions_are_approved_run_and_undone_from_the_phone() {
+    let stage = planned(&greeting()).await;
+    let anna = stage.anna();
+    anna.sees("Add a greeting").await;
+    anna.taps("☰ Choose").await;
+    wait_for("the list", || anna.on_screen_button("☑ EDIT: README.md").then_some(()));
+    let edit = anna.on_screen_data("👁", 3);
+    anna.taps_data(&edit);
+    let preview = anna.sees("EDIT:").await;
+    assert!(preview.text().contains("+# A friendly app"), "{}", preview.text());
+    anna.taps("↩️ Back").await;
+    run_two_of_three(&anna).await;
+    let result = anna.sees("2 of 3 actions done, 0 failed, 1 skipped").await;
+    assert_eq!(result.buttons(), [vec!["📄 Report", "↩️ Undo"]]);
+    assert_eq!(stage.project.changes(), [" M README.md", "?? hello.txt"]);
+    assert!(stage.project.turn_file("01/report.md").contains("3 Total / 2 Approved / 1 Skipped"));
+    let approved = |fact: &Event| matches!(fact, Event::Approved { by, .. } if is_anna(by));
+    assert!(facts(&stage).iter().any(approved), "{:?}", facts(&stage));
+    anna.taps("📄 Report").await;
+    anna.sees("Execution Report: Add a greeting").await;
+    anna.taps("↩️ Undo").await;
+    let undone = anna.sees("Undone").await;
+    assert!(undone.text().contains("removed hello.txt") && undone.text().contains("restored README.md"), "{}", undone.text());
+    assert!(undone.buttons().is_empty());
+    assert_eq!(stage.project.changes(), Vec::<String>::new());
+    assert!(facts(&stage).iter().any(|fact| matches!(fact, Event::UndoStarted { by, .. } if is_anna(by))));
+    // It rests, so whoever sits at a terminal goes on with it.
+    let resumed = wait_for("the session to be let go", || {
+        let ran = stage.project.rapport(&["resume"]);
+        (ran.code() != 5).then_some(ran)
+    });
+    resumed.check(2, "nobody can be asked what to plan next");
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// FILE-31: skipped with words, which are in the report.
+#[tokio::test]
+async fn a_plan_is_skipped_with_words() {
+    let stage = planned(&greeting()).await;
+    let anna = stage.anna();
+    let card = anna.sees("Add a greeting").await;
+    anna.replies_to(card.id, "Rather say goodbye.");
+    wait_for("the report", || {
+        let report = stage.project.turn_file("01/report.md");
+        report.contains("Rather say goodbye.").then_some(())
+    });
+    assert_eq!(stage.project.changes(), Vec::<String>::new());
+}
+
+/// kill -9 while a batch runs: what was done is told, and the phone says how it goes on.
+#[tokio::test]
+async fn killed_in_the_middle_of_a_run_the_phone_decides() {
+    let hanging = run("echo x >> begun; test -e go-on || sleep 600");
+    let mut stage = planned(&plan("Hang", &[], &[], &[create("a.txt", "a"), hanging, create("b.txt", "b")])).await;
+    let anna = stage.anna();
+    anna.sees("Hang").await;
+    anna.taps("✅ Approve all").await;
+    wait_for("the command", || stage.project.root().join("begun").exists().then_some(()));
+    stage.kill();
+    std::fs::write(stage.project.root().join("go-on"), "").unwrap();
+    stage.serve();
+    let paused = anna.sees("The run was interrupted: Rapport was stopped").await;
+    assert!(paused.text().contains("✓ CREATE a.txt") && paused.text().contains("❓ EXECUTE"), "{}", paused.text());
+    anna.taps("🔁 Again, the interrupted one too").await;
+    anna.sees("3 of 3 actions done").await;
+    assert_eq!(stage.project.file("begun"), "x\nx\n", "the command was run again, because Anna said so");
+    anna.taps("↩️ Undo").await;
+    anna.sees("Undone").await;
+    assert!(!stage.project.root().join("a.txt").exists() && !stage.project.root().join("b.txt").exists());
+}
+
+/// A message to a person is a question like any other, answered on the phone.
+#[tokio::test]
+async fn a_message_of_a_plan_is_answered_on_the_phone() {
+    let chat = "### `CHAT_WITH_USER`\n\nShip it today?\n".to_owned();
+    let stage = planned(&plan("Ask", &[], &[], &[chat])).await;
+    let anna = stage.anna();
+    anna.sees("Ask").await;
+    anna.taps("✅ Approve all").await;
+    let question = anna.sees("Ship it today?").await;
+    anna.replies_to(question.id, "Tomorrow.");
+    anna.sees("1 of 1 actions done").await;
+    assert!(stage.project.turn_file("01/report.md").contains("Tomorrow."));
+}
+
+/// kill -9 around every write of a run and of its undo, all from the phone: what comes out is the same.
+#[tokio::test]
+async fn killed_around_any_write_of_a_run_and_its_undo() {
+    for (variable, order) in [
+        ("RAPPORT_TRIAL", "kill-after:"),
+        ("RAPPORT_TRIAL_ACTIONS", ""),
+        ("RAPPORT_TRIAL_TURNS", ""),
+    ] {
+        let mut points = 0;
+        for point in 1..100 {
+            let scenario = serde_json::to_string(&planning(&[&greeting()]).build()).unwrap();
+            let mut stage = Stage::quiet(&scenario).await;
+            stage.project.rapport(&["new", TASK]).check(0, TASK);
+            stage.project.plan_turn("Greet.").check(0, "");
+            let trial = format!("{order}{point}");
+            stage.serve_with(&[(variable, &trial)]);
+            let anna = stage.anna();
+            anna.sees("Add a greeting").await;
+            anna.taps("✅ Approve all").await;
+            let died = finish(&mut stage, &anna, &format!("{variable}={trial}")).await;
+            if !died {
+                break;
+            }
+            points += 1;
+        }
+        assert!(points > 0, "{variable}: there were no points to be killed at");
+    }
+}
+
+/// Brings a run and its undo to their end, however often the bot dies on the way. Says whether it did.
+async fn finish(stage: &mut Stage, anna: &Person, story: &str) -> bool {
+    let mut died = false;
+    for _ in 0..600 {
+        if stage.has_died() {
+            died = true;
+            stage.serve();
+        }
+        let undone = facts(stage).iter().any(|fact| matches!(fact, Event::Undone { .. }));
+        if undone {
+            wait_for("the project as it was", || stage.project.changes().is_empty().then_some(()));
+            let count = |is: fn(&Event) -> bool| facts(stage).iter().filter(|fact| is(fact)).count();
+            assert_eq!(count(|fact| matches!(fact, Event::Sealed { .. })), 1, "{story}");
+            assert_eq!(count(|fact| matches!(fact, Event::BatchEnded { .. })), 1, "{story}");
+            assert_eq!(stage.project.file(".rapport/memos.yaml"), "- Greetings are in English.\n", "{story}");
+            return died;
+        }
+        for label in ["🔁 Again, the interrupted one too", "▶️ Go on", "↩️ Undo", "✅ Approve all"] {
+            let is_undo_too_early = label == "↩️ Undo" && !anna.shows("3 of 3 actions done");
+            if !is_undo_too_early && anna.on_screen_button(label) {
+                anna.taps(label).await;
+                break;
+            }
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("{story}: it does not come to an end: {:?}", facts(stage));
+}
