@@ -1,12 +1,14 @@
-//! Files that are whole or not there, and still there after a power cut.
+//! Files that are whole or not there, and still there after a power cut; and reading what may be no file at all.
 
 use std::fs::{DirBuilder, File};
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use atomic_write_file::AtomicWriteFile;
 use atomic_write_file::unix::OpenOptionsExt as _;
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
 
 /// Either the old file or the whole new one, whatever happens in between. Durable when this returns.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -42,4 +44,24 @@ pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !path.is_dir() => Err(error),
         _ => File::open(above)?.sync_all(),
     }
+}
+
+/// The content of a file, of so many bytes at most. What is no file is refused: to open a pipe would be to wait for who
+/// writes to it.
+pub(crate) fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    let about = file.metadata()?;
+    if about.is_dir() {
+        return Err(Errno::EISDIR.into());
+    }
+    if !about.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe or a device, not a file"));
+    }
+    if about.len() > most {
+        let why = format!("it has {} bytes, more than the {most} that are read", about.len());
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    let mut content = Vec::new();
+    file.take(most).read_to_end(&mut content)?;
+    Ok(content)
 }

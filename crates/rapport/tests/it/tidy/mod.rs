@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// What a folder of `src/` may use of the others. Arrows go one way; siblings never use siblings.
 const MAY_USE: [(&str, &[&str]); 17] = [
     ("clock", &[]),
-    ("config", &[]),
+    ("config", &["durable", "projects"]),
     ("durable", &[]),
     ("sealed", &[]),
     ("trial", &[]),
@@ -16,12 +16,18 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("stores", &["durable", "sealed"]),
     ("turns", &["durable", "trial"]),
     ("workers", &[]),
-    ("agents", &["durable", "workers"]),
+    ("agents", &["durable", "projects", "workers"]),
     ("planners", &["agents"]),
     ("engine", &["agents", "clock", "durable", "planners", "stores", "workers"]),
     ("channels", &["durable", "engine"]),
     ("error", &["channels", "config", "engine", "stores", "turns"]),
-    ("wiring", &["agents", "cli", "clock", "config", "engine", "error", "planners", "stores", "workers"]),
+    (
+        "wiring",
+        &[
+            "agents", "channels", "cli", "clock", "config", "engine", "error", "planners", "projects",
+            "stores", "workers",
+        ],
+    ),
     (
         "cli",
         &[
