@@ -20,7 +20,7 @@ mod input;
 mod interactive;
 mod plan;
 mod progress;
-mod prompt;
+pub mod prompt;
 mod question;
 mod refusal;
 mod session;

@@ -10,6 +10,12 @@ use crate::question::Question;
 use crate::session::Given;
 use crate::want::Told;
 
+/// What an agent is told that was cut off with nothing else to be told.
+pub const GO_ON: &str = "Go on with the task where you left off.";
+/// The same, where its last words are all that is wanted: it may have said them, and nobody heard it.
+pub const SAY_ALL: &str = "You were cut off. Reply with the whole plan now, in the form you were asked for.";
+/// What follows words that the CLI would take for more than words to their very end.
+pub const END_OF_MESSAGE: &str = "(End of the message.)";
 /// To an agent that asked for leave to carry out the plan it was to make.
 pub(crate) const PLAN_NOTED: &str = "The plan is noted and goes to a person for confirmation. Stop here; \
     you will be told when to start.";

@@ -1,20 +1,18 @@
 //! The parts behind the `rapport` binary. `ARCHITECTURE.md` is the map.
 
-pub mod actions;
-pub mod agents;
-pub mod channels;
 pub mod cli;
-pub mod clock;
-pub mod config;
-mod durable;
-pub mod engine;
 pub mod error;
-pub mod planners;
-pub mod projects;
-mod sealed;
-pub mod stores;
-#[cfg(debug_assertions)]
-mod trial;
-pub mod turns;
 pub mod wiring;
-pub mod workers;
+
+pub use rapport_engine::{actions, clock, config, engine, planners, projects, stores, turns, workers};
+
+/// The programs that do the work.
+pub mod agents {
+    pub use rapport_engine::agents::*;
+    pub use rapport_rehearsal as rehearsal;
+}
+
+/// Where people see and answer.
+pub mod channels {
+    pub use {rapport_telegram as telegram, rapport_terminal as terminal};
+}

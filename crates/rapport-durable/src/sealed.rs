@@ -1,0 +1,32 @@
+//! A line of JSON that ends with a checksum of everything before it, so that a line that is not what was written is
+//! noticed. Logs and journals are made of such lines.
+
+/// What stands between the checked bytes and the checksum.
+const SUM: &[u8] = br#","crc":""#;
+/// What stands after the checksum.
+const END: &[u8] = br#""}"#;
+
+/// The line for a JSON object that has at least one field, with its newline.
+pub fn seal(mut object: Vec<u8>) -> Vec<u8> {
+    object.pop(); // The closing brace comes back after the checksum.
+    let sum = checksum(&object);
+    object.extend_from_slice(SUM);
+    object.extend_from_slice(&sum);
+    object.extend_from_slice(END);
+    object.push(b'\n');
+    object
+}
+
+/// Whether the checksum is there and right, in a line given without its newline.
+pub fn is_intact(line: &[u8]) -> bool {
+    let Some((rest, sum)) = line.strip_suffix(END).and_then(<[u8]>::split_last_chunk::<8>) else {
+        return false;
+    };
+    rest.strip_suffix(SUM).is_some_and(|checked| checksum(checked) == *sum)
+}
+
+/// CRC-32 in lower-case hex, and in no other spelling: a changed letter of it is damage too.
+fn checksum(bytes: &[u8]) -> [u8; 8] {
+    let sum = crc32fast::hash(bytes);
+    std::array::from_fn(|place| b"0123456789abcdef"[(sum >> (28 - 4 * place)) as usize & 0xf])
+}

@@ -1,0 +1,348 @@
+//! The journal of a batch: what was about to be done and what was done, one fact per line, each synced before anything
+//! follows from it. Beside it, the files as they were before, named by their content.
+//!
+//! ```text
+//! journal.jsonl     the facts; append only, each line with a checksum
+//! before/SHA256     files as they were
+//! reserve           space that undoing can count on when the disk is full
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use atomic_write_file::AtomicWriteFile;
+use atomic_write_file::unix::OpenOptionsExt as _;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use thiserror::Error;
+
+use super::files::{make_directories, sync_directory};
+use super::outcome::Settled;
+use super::point;
+use rapport_durable::sealed::{is_intact, seal};
+
+/// The format of the lines.
+const FORMAT: u32 = 1;
+/// The least that is set aside, before anything is done: what undoing writes at most beside the files it restores.
+pub(super) const RESERVE: u64 = 16 * 1024;
+
+/// One thing that was about to be done, or was done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum Fact {
+    /// A batch was approved.
+    Started {
+        /// Its name, unlike any other.
+        id: String,
+        /// What it carries out, as a digest.
+        plan: String,
+        /// For each action, why it is not to be done; nothing where it is.
+        skip: Vec<Option<String>>,
+    },
+    /// An action is about to be done.
+    Began {
+        /// Which, from 0.
+        n: usize,
+        /// What it is, in words.
+        what: String,
+        /// What it will change.
+        intent: Option<Intent>,
+    },
+    /// An action was done, or failed.
+    Ended {
+        /// Which, from 0.
+        n: usize,
+        /// How.
+        settled: Settled,
+    },
+    /// A command of the batch changed files that actions before it had changed: what they are now is the batch's doing.
+    Changed {
+        /// The files, from the project's root, and the digest of what they are; nothing where they are gone.
+        files: BTreeMap<String, Option<String>>,
+    },
+    /// Nothing more is to be done.
+    Finished,
+    /// The batch is about to be undone.
+    UndoBegan {
+        /// Files that stay as they are, because they were changed later.
+        keep: Vec<String>,
+    },
+    /// It was undone.
+    Undone,
+}
+
+/// What an action is about to do to a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    /// The file, from the project's root, without symbolic links.
+    pub file: String,
+    /// As it is before; nothing where there is none.
+    pub before: Option<Image>,
+    /// The digest of what it will be.
+    pub after: String,
+    /// Directories that are not there yet, from the project's root, outermost first.
+    pub directories: Vec<String>,
+}
+
+/// A file as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// The digest of its content, which is its name under `before/`.
+    pub sha256: String,
+    /// Its permissions.
+    pub mode: u32,
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    /// The system does not let us.
+    #[error("cannot {doing} {}: {error}", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// It is not what was written.
+    #[error("line {line} of {} is damaged: {what}", path.display())]
+    Damaged {
+        /// The journal, or a file beside it.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// How that shows.
+        what: String,
+    },
+    /// A newer program wrote it.
+    #[error("{} has format {found}, and this program knows up to {FORMAT}", path.display())]
+    Newer {
+        /// The journal.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// Somebody is at it.
+    #[error("another process is working on the batch in {}", path.display())]
+    Busy {
+        /// Where.
+        path: PathBuf,
+    },
+}
+
+/// An open journal. Nobody else writes to it while this lives.
+#[derive(Debug)]
+pub struct Journal {
+    directory: PathBuf,
+    path: PathBuf,
+    file: File,
+    facts: Vec<Fact>,
+    /// Up to here the file is what was acknowledged.
+    good: u64,
+    reserved: u64,
+}
+
+impl Journal {
+    /// Opens the journal in this directory, and makes both where they are missing. What a writer before left unfinished is
+    /// cut off.
+    pub fn open(directory: &Path) -> Result<Self, JournalError> {
+        make_directories(directory).map_err(io_error("create the directory", directory))?;
+        let path = directory.join("journal.jsonl");
+        let opened = File::options().read(true).append(true).create(true).mode(0o600).open(&path);
+        let mut file = opened.map_err(io_error("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(JournalError::Busy { path: directory.to_owned() }),
+            Err(TryLockError::Error(error)) => return Err(io_error("lock", &path)(error)),
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(io_error("read", &path))?;
+        let (facts, good) = scan(&path, &bytes)?;
+        let reserved = fs::metadata(directory.join("reserve")).map_or(0, |reserve| reserve.len());
+        let journal = Self { directory: directory.to_owned(), path, file, facts, good, reserved };
+        if bytes.len() as u64 > good {
+            journal.cut_excess().map_err(io_error("cut off the unfinished end of", &journal.path))?;
+        }
+        Ok(journal)
+    }
+
+    /// What was noted in this directory so far, for who only looks. Somebody may be writing on.
+    pub fn read(directory: &Path) -> Result<Vec<Fact>, JournalError> {
+        let path = directory.join("journal.jsonl");
+        let bytes = fs::read(&path).map_err(io_error("read", &path))?;
+        scan(&path, &bytes).map(|(facts, _)| facts)
+    }
+
+    /// Whether there is a batch in this directory.
+    pub fn is_in(directory: &Path) -> bool {
+        fs::metadata(directory.join("journal.jsonl")).is_ok_and(|journal| journal.len() > 0)
+    }
+
+    /// Everything that was noted.
+    pub fn facts(&self) -> &[Fact] {
+        &self.facts
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Notes a fact. When this returns, it is durable; when it fails, nothing was noted.
+    pub fn note(&mut self, fact: Fact) -> Result<(), JournalError> {
+        point();
+        let line = encode(self.facts.len() as u64 + 1, &fact)
+            .map_err(|error| io_error("write to", &self.path)(error.into()))?;
+        if let Err(error) = self.write(&line) {
+            // Where this fails too, it is cut off when the journal is opened again.
+            let _ = self.cut_excess();
+            return Err(io_error("write to", &self.path)(error));
+        }
+        self.good += line.len() as u64;
+        self.facts.push(fact);
+        point();
+        Ok(())
+    }
+
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        // A command may have cleaned up more than it should: what is written to a file without a name is lost.
+        let (named, held) = (fs::metadata(&self.path)?, self.file.metadata()?);
+        if (named.dev(), named.ino()) != (held.dev(), held.ino()) {
+            return Err(io::Error::other("it was replaced by another file"));
+        }
+        self.file.write_all(line)?;
+        self.file.sync_data()?;
+        if self.facts.is_empty() {
+            sync_directory(&self.directory)?;
+        }
+        Ok(())
+    }
+
+    fn cut_excess(&self) -> io::Result<()> {
+        self.file.set_len(self.good)?;
+        self.file.sync_all()
+    }
+
+    /// Keeps a file as it is before it is changed, and sets aside the space that restoring it will take.
+    pub(super) fn keep(&mut self, content: &[u8]) -> Result<String, JournalError> {
+        let sha256 = digest(content);
+        let folder = self.directory.join("before");
+        let kept = self.path_of(&sha256);
+        self.reserve(content.len() as u64 + RESERVE)?;
+        if fs::metadata(&kept).is_ok_and(|kept| kept.len() == content.len() as u64) {
+            return Ok(sha256);
+        }
+        make_directories(&folder).map_err(io_error("create the directory", &folder))?;
+        let write = || {
+            // It may be a file that only its owner may read.
+            let mut file = AtomicWriteFile::options().preserve_mode(false).mode(0o600).open(&kept)?;
+            file.write_all(content)?;
+            file.commit()
+        };
+        write().map_err(io_error("keep what was there before in", &kept))?;
+        point();
+        Ok(sha256)
+    }
+
+    /// Where a file is kept as it was.
+    pub(super) fn path_of(&self, sha256: &str) -> PathBuf {
+        self.directory.join("before").join(sha256)
+    }
+
+    /// A file as it was, checked.
+    pub(super) fn kept(&self, sha256: &str) -> Result<Vec<u8>, JournalError> {
+        let path = self.path_of(sha256);
+        let content = fs::read(&path).map_err(io_error("read", &path))?;
+        if digest(&content) != sha256 {
+            let what = "its content is not what its name says".to_owned();
+            return Err(JournalError::Damaged { path, line: 1, what });
+        }
+        Ok(content)
+    }
+
+    /// Sets this much space aside, if not so much is already.
+    pub(super) fn reserve(&mut self, size: u64) -> Result<(), JournalError> {
+        if size <= self.reserved {
+            return Ok(());
+        }
+        let path = self.directory.join("reserve");
+        let grow = || {
+            let mut file = File::options().append(true).create(true).open(&path)?;
+            io::copy(&mut io::repeat(b'.').take(size - self.reserved), &mut file)?;
+            file.sync_all()
+        };
+        if let Err(error) = grow() {
+            // Half of it would only fill the disk.
+            let _ = File::options().write(true).open(&path).and_then(|file| file.set_len(self.reserved));
+            return Err(io_error("set space aside in", &path)(error));
+        }
+        self.reserved = size;
+        Ok(())
+    }
+
+    /// Gives back the space that was set aside.
+    pub(super) fn release(&mut self) {
+        // What stays behind is only space; it is given back the next time.
+        let _ = fs::remove_file(self.directory.join("reserve"));
+        self.reserved = 0;
+    }
+}
+
+/// The digest of some content, by which it is named.
+pub(super) fn digest(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn encode(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        v: u32,
+        seq: u64,
+        at: Timestamp,
+        #[serde(flatten)]
+        fact: &'a Fact,
+    }
+    Ok(seal(serde_json::to_vec(&Line { v: FORMAT, seq, at: Timestamp::now(), fact })?))
+}
+
+/// The facts in these bytes, and how many bytes they take. What comes after the last newline was never acknowledged.
+fn scan(path: &Path, bytes: &[u8]) -> Result<(Vec<Fact>, u64), JournalError> {
+    let mut facts = Vec::new();
+    let mut good = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let Some(whole) = line.strip_suffix(b"\n") else { break };
+        facts.push(decode(path, whole, facts.len() + 1)?);
+        good += line.len() as u64;
+    }
+    Ok((facts, good))
+}
+
+fn decode(path: &Path, line: &[u8], number: usize) -> Result<Fact, JournalError> {
+    #[derive(Deserialize)]
+    struct Head {
+        v: u32,
+        seq: usize,
+    }
+    let damaged = |what: String| JournalError::Damaged { path: path.to_owned(), line: number, what };
+    if !is_intact(line) {
+        return Err(damaged("its checksum is wrong".to_owned()));
+    }
+    let head: Head = serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
+    if head.v > FORMAT {
+        return Err(JournalError::Newer { path: path.to_owned(), found: head.v });
+    }
+    if head.seq != number {
+        return Err(damaged(format!("it is fact {} where fact {number} belongs", head.seq)));
+    }
+    serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))
+}
+
+fn io_error(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> JournalError {
+    move |error| JournalError::Io { doing, path: path.to_owned(), error }
+}

@@ -1,0 +1,370 @@
+//! One run of an agent, from order to leave: the loop that ties the process to the talk.
+//!
+//! Reports wait in a queue of our own, so that a slow engine never keeps a command from being heard; when the queue is
+//! long, the agent is not read until it is shorter. Leaving is said once, last, when no process is left.
+
+mod calls;
+mod ending;
+mod opening;
+mod talk;
+mod words;
+
+use std::io;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rapport_core::context::ContextLog;
+use rapport_core::{AgentDid, Leave, Order};
+use tokio::sync::mpsc::{self, Permit};
+use tokio::time::{Instant, sleep_until};
+
+use super::channel::Channel;
+use super::command::{ClaudeConfig, Door};
+use super::process::{Heard, Process};
+use super::transcript::{self, Transcript};
+use super::wire;
+use crate::agents::keeper::CANNOT_START;
+use crate::agents::{Command, Happened, Place, Report, RunId};
+use ending::Ending;
+use rapport_core::prompt::GO_ON;
+use talk::{Stay, Talk};
+
+pub use opening::answers_message;
+
+/// How long a message may be that goes on the command line, in bytes.
+const LONGEST_ARGUMENT: usize = 100_000;
+/// How many reports may wait before the agent is no longer read.
+const MAX_QUEUED: usize = 256;
+
+/// Runs an agent for an order, and reports what it does.
+pub(super) async fn drive(
+    config: Arc<ClaudeConfig>,
+    channel: Channel,
+    run: RunId,
+    order: Order,
+    place: Place,
+    commands: mpsc::UnboundedReceiver<Command>,
+    reports: mpsc::Sender<Report>,
+) {
+    let mut order = order;
+    let (leave, rest) = match begin(&config, channel, &mut order, &place).await {
+        Ok((process, lines, talk)) => {
+            let driver = Driver {
+                config: &config,
+                run,
+                process,
+                talk,
+                lines: Some(lines),
+                commands: Some(commands),
+                reports: &reports,
+                heard_at: Instant::now(),
+                ending: Ending::default(),
+                linger: order.linger.and_then(|time| Duration::try_from(time).ok()).unwrap_or_default(),
+            };
+            driver.run().await
+        }
+        Err(reason) => (Leave::Failed { reason }, Vec::new()),
+    };
+    keep_conversation(&config, &order, place).await;
+    let last = Happened::Did(AgentDid::Leave(leave));
+    for what in rest.into_iter().chain([last]) {
+        // An engine that is gone needs to be told nothing.
+        let _ = reports.send(Report { run, what }).await;
+    }
+}
+
+type Lines = mpsc::Receiver<Heard>;
+
+/// Keeps the conversation beside the session, before anybody hears that the agent is gone. It is a copy: without it the
+/// session goes on as long as the CLI has its own, so not being able to keep it is no reason to fail.
+async fn keep_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: Place) {
+    let (config, conversation) = (config.clone(), order.conversation.clone());
+    let keep = move || {
+        let path = transcript::path(&config.env, &place.directory, &conversation);
+        path.map(|path| place.keepsake.keep(&std::fs::read(path)?)).unwrap_or(Ok(()))
+    };
+    let _: Result<io::Result<()>, _> = tokio::task::spawn_blocking(keep).await;
+}
+
+async fn begin(
+    config: &Arc<ClaudeConfig>,
+    channel: Channel,
+    order: &mut Order,
+    place: &Place,
+) -> Result<(Process, Lines, Talk), String> {
+    let (transcript, shown, door) = find_conversation(config, order, place)
+        .await
+        .map_err(|error| format!("cannot read the conversation {}: {error}", order.conversation))?;
+    show(order, shown)?;
+    let start = opening::start(order, &transcript, channel);
+    let (opening, message) = (start.opening, start.message.as_deref());
+    let args = match channel {
+        Channel::Live => {
+            config.arguments(opening, &order.conversation, order.kind, order.system.as_deref(), &door)
+        }
+        Channel::Print => {
+            let message = message.unwrap_or(GO_ON);
+            let said = Some(message).filter(|message| can_be_argument(message));
+            let system = order.system.as_deref();
+            config.print_arguments(opening, &order.conversation, order.kind, system, &door, said)
+        }
+    };
+    let (mut process, lines) = Process::spawn(config, &args, &place.directory).map_err(|error| {
+        let (program, directory) = (config.program.display(), place.directory.display());
+        format!("{CANNOT_START}{program} in {directory}: {error}")
+    })?;
+    let talk = match channel {
+        Channel::Live => Talk::live(message, start.told, order.replies.iter().cloned(), stays(order)),
+        Channel::Print => {
+            if let Some(message) = message.filter(|message| !can_be_argument(message)) {
+                process.tell(message.to_owned());
+            }
+            process.close_input();
+            Talk::printed(start.told)
+        }
+    };
+    Ok((process, lines, talk))
+}
+
+/// Whether a message can be the last word of a command line: what begins with a hyphen is taken for a flag.
+fn can_be_argument(message: &str) -> bool {
+    message.len() < LONGEST_ARGUMENT && !message.starts_with('-') && !message.contains('\0')
+}
+
+/// What the conversation knows, what the agent is to be shown in this turn, where that is in a file, and what it takes from
+/// the project.
+async fn find_conversation(
+    config: &Arc<ClaudeConfig>,
+    order: &Order,
+    place: &Place,
+) -> io::Result<(Transcript, Option<Vec<u8>>, Door)> {
+    let (config, place, conversation) = (config.clone(), place.clone(), order.conversation.clone());
+    let find = move || {
+        transcript::restore(&config.env, &place.directory, &conversation, &*place.keepsake)?;
+        let shown = place.keepsake.shown()?;
+        let transcript = Transcript::find(&config.env, &place.directory, &conversation)?;
+        Ok((transcript, shown, config.door(&place.directory)))
+    };
+    tokio::task::spawn_blocking(find).await?
+}
+
+/// What the agent is told in this turn, where that is in a file.
+fn show(order: &mut Order, shown: Option<Vec<u8>>) -> Result<(), String> {
+    let Some(folder) = &order.folder else { return Ok(()) };
+    let shown = shown.ok_or_else(|| format!("what the agent is to be shown in {folder} is gone"))?;
+    let shown = String::from_utf8(shown)
+        .map_err(|_| format!("what the agent is to be shown in {folder} is not UTF-8 text"))?;
+    let told = ContextLog::parse(&shown)
+        .map_err(|error| format!("what the agent is to be shown in {folder} cannot be read: {error}"))?;
+    order.system = Some(told.system);
+    order.prompt = told.document;
+    Ok(())
+}
+
+fn stays(order: &Order) -> Stay {
+    if order.linger.is_some() { Stay::Lingers } else { Stay::Leaves }
+}
+
+struct Driver<'a> {
+    config: &'a ClaudeConfig,
+    run: RunId,
+    process: Process,
+    talk: Talk,
+    /// None once its output is at its end.
+    lines: Option<Lines>,
+    /// None once nobody can send any.
+    commands: Option<mpsc::UnboundedReceiver<Command>>,
+    reports: &'a mpsc::Sender<Report>,
+    /// When the agent last said something, or got what it waited for.
+    heard_at: Instant,
+    ending: Ending,
+    /// How long it stays when a turn is over.
+    linger: Duration,
+}
+
+/// All that can happen.
+enum Event<'a> {
+    /// The engine wants something; or it never will again.
+    Command(Option<Command>),
+    /// There is room for a report; or nobody who reads it.
+    Room(Option<Permit<'a, Report>>),
+    /// The agent printed something; or closed its output.
+    Heard(Option<Heard>),
+    /// No process is left.
+    Gone(Option<ExitStatus>),
+    /// It took too long.
+    TimeIsUp,
+}
+
+impl<'a> Driver<'a> {
+    async fn run(mut self) -> (Leave, Vec<Happened>) {
+        while !self.ending.is_over(self.lines.is_none()) {
+            while let Some(line) = self.talk.lines.pop_front() {
+                self.process.tell(line);
+            }
+            match self.next().await {
+                Event::Command(command) => self.command(command),
+                Event::Room(Some(permit)) => self.report(permit),
+                Event::Room(None) => self.nobody_listens(),
+                Event::Heard(Some(heard)) => self.heard(heard),
+                Event::Heard(None) => self.output_closed(),
+                Event::Gone(status) => self.ending.gone(status, self.config.grace),
+                Event::TimeIsUp => self.time_is_up(),
+            }
+        }
+        self.talk.end();
+        let leave = self.ending.leave(&self.config.program, &mut self.process, self.config.grace).await;
+        (leave, self.talk.reports.into())
+    }
+
+    async fn next(&mut self) -> Event<'a> {
+        let deadline = self.deadline();
+        let has_reports = !self.talk.reports.is_empty();
+        let may_read = self.talk.reports.len() < MAX_QUEUED;
+        tokio::select! {
+            command = receive(self.commands.as_mut()) => Event::Command(command),
+            permit = self.reports.reserve(), if has_reports => Event::Room(permit.ok()),
+            () = self.reports.closed(), if !self.ending.has_begun() => Event::Room(None),
+            heard = receive_line(self.lines.as_mut()), if may_read => Event::Heard(heard),
+            status = self.process.gone(), if !self.ending.is_gone() => Event::Gone(status.ok()),
+            () = until(deadline) => Event::TimeIsUp,
+        }
+    }
+
+    /// Until when something has to happen. Who waits for a person waits as long as it takes.
+    fn deadline(&self) -> Option<Instant> {
+        match self.ending.deadline() {
+            Some(deadline) => deadline,
+            None if self.talk.anyone_waits() => None,
+            None if self.talk.is_resting() => self.heard_at.checked_add(self.linger),
+            None => Some(self.heard_at + self.config.silence),
+        }
+    }
+
+    fn command(&mut self, command: Option<Command>) {
+        match command {
+            Some(Command::Reply { call, reply }) => {
+                self.talk.reply(call, reply);
+                self.heard_at = Instant::now();
+            }
+            Some(Command::Park { call }) => {
+                self.talk.park(&call);
+                self.heard_at = Instant::now();
+            }
+            Some(Command::Say { text }) => self.talk.say(&text),
+            Some(Command::Next { prompt }) => {
+                self.talk.next(&prompt);
+                self.heard_at = Instant::now();
+            }
+            Some(Command::Stop) => self.stop(),
+            None => self.commands = None,
+        }
+    }
+
+    /// Ends it politely. But an agent that waits for an answer is ended at once: told to stop it would take that for
+    /// an answer, and so would it take a closed input.
+    fn stop(&mut self) {
+        if !self.ending.begin(Leave::Stopped, self.config.grace) {
+            return;
+        }
+        if self.talk.anyone_waits() {
+            self.kill();
+            return;
+        }
+        self.process.tell(wire::interrupt());
+        self.process.close_input();
+    }
+
+    fn report(&mut self, permit: Permit<'_, Report>) {
+        if let Some(what) = self.talk.reports.pop_front() {
+            permit.send(Report { run: self.run, what });
+        }
+    }
+
+    /// Without an engine nothing it does can be kept, and no question of it answered.
+    fn nobody_listens(&mut self) {
+        self.talk.reports.clear();
+        self.ending.begin(Leave::Stopped, self.config.grace);
+        self.kill();
+    }
+
+    fn heard(&mut self, heard: Heard) {
+        self.heard_at = Instant::now();
+        let line = match &heard {
+            Heard::Line(line) => std::str::from_utf8(line),
+            Heard::TooLong(_) => return self.talk.babble(&heard.lossy()),
+        };
+        match line {
+            Ok(line) if self.ending.has_begun() => self.talk.hear_out(line),
+            Ok(line) => {
+                if let Some(leave) = self.talk.hear(line) {
+                    let is_deferred = matches!(leave, Leave::Deferred { .. });
+                    self.ending.begin(leave, self.config.grace);
+                    self.process.close_input();
+                    if is_deferred && self.talk.has_background() {
+                        // It would wait for the end of what it left running, and then go on without the answer.
+                        self.process.ask_to_end();
+                    }
+                }
+            }
+            Err(_) => self.talk.babble(&heard.lossy()),
+        }
+    }
+
+    fn output_closed(&mut self) {
+        self.lines = None;
+        if self.talk.is_resting() {
+            // Nobody misses it: the next turn starts another.
+            self.ending.begin(Leave::Stopped, self.config.grace);
+        }
+        self.ending.begin_unexplained(self.config.grace);
+    }
+
+    fn time_is_up(&mut self) {
+        if self.ending.is_gone() {
+            // Somebody else holds its output open. Nothing more of it can come.
+            self.lines = None;
+            return;
+        }
+        if self.ending.deadline().is_none() && self.talk.is_resting() {
+            self.ending.begin(Leave::Stopped, self.config.grace);
+            self.process.close_input();
+        } else if self.ending.deadline().is_none() {
+            let silence = self.config.silence;
+            let reason = format!("{} was silent for {silence:?}", self.config.program.display());
+            self.ending.begin(Leave::Failed { reason }, self.config.grace);
+            self.kill();
+        } else if self.ending.out_of_patience() {
+            self.kill();
+        } else {
+            self.process.ask_to_end();
+        }
+    }
+
+    fn kill(&mut self) {
+        self.ending.killed();
+        self.process.kill();
+    }
+}
+
+async fn receive(commands: Option<&mut mpsc::UnboundedReceiver<Command>>) -> Option<Command> {
+    match commands {
+        Some(commands) => commands.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn receive_line(lines: Option<&mut Lines>) -> Option<Heard> {
+    match lines {
+        Some(lines) => lines.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

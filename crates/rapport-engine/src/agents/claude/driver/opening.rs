@@ -1,0 +1,159 @@
+//! How a conversation is taken up: what it still has to be told.
+
+use std::borrow::Cow;
+
+use rapport_core::{CallId, CallReply, Order, TurnKind};
+
+use crate::agents::claude::channel::Channel;
+use crate::agents::claude::command::Opening;
+use crate::agents::claude::transcript::{ANSWERS, Transcript};
+use rapport_core::prompt::{GO_ON, SAY_ALL};
+
+/// How to begin.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Start {
+    pub(super) opening: Opening,
+    /// The first message; none where a call that was put away will be asked again.
+    pub(super) message: Option<String>,
+    /// Calls whose replies the conversation holds as soon as the agent says a word.
+    pub(super) told: Vec<CallId>,
+}
+
+/// Finds out how to begin, from the order and what the conversation knows of it.
+pub(super) fn start(order: &Order, transcript: &Transcript, channel: Channel) -> Start {
+    // A permission told by message is not used yet: the agent asks for it again, and gets it then.
+    let arrives = |call: &CallId, reply: &CallReply| {
+        matches!(reply, CallReply::Answers(_)) || has_result(transcript, channel, call, reply)
+    };
+    let arriving = order.replies.iter().filter(|(call, reply)| arrives(call, reply));
+    let calls = || arriving.map(|(call, _)| call.clone()).collect();
+    if !transcript.exists() {
+        let message = joined([Some(order.prompt.clone()), answers_message(&order.replies)]);
+        return Start { opening: Opening::Fresh, message, told: calls() };
+    }
+    let opening = Opening::Resumed;
+    if order.replies.iter().any(|(call, _)| transcript.is_deferred(call)) {
+        return Start { opening, message: None, told: Vec::new() };
+    }
+    let is_told = transcript.times_told(&order.prompt) > order.told_before;
+    let prompt = (!is_told).then(|| order.prompt.clone());
+    let message = joined([prompt, untold_answers(order, transcript, channel)]);
+    if message.is_none() && transcript.has_deferred() {
+        return Start { opening, message: None, told: Vec::new() };
+    }
+    let otherwise = match order.kind {
+        TurnKind::Draft => SAY_ALL,
+        TurnKind::Plan | TurnKind::Work | TurnKind::Chat => GO_ON,
+    };
+    Start { opening, message: Some(message.unwrap_or_else(|| otherwise.into())), told: calls() }
+}
+
+fn untold_answers(order: &Order, transcript: &Transcript, channel: Channel) -> Option<String> {
+    let untold = order.replies.iter().filter(|(call, reply)| !has_reply(transcript, channel, call, reply));
+    answers_message(&untold.cloned().collect::<Vec<_>>())
+}
+
+/// Whether the conversation holds this reply: as the call's result, or in a message after it.
+fn has_reply(transcript: &Transcript, channel: Channel, call: &CallId, reply: &CallReply) -> bool {
+    let in_message = |(question, _): &(&str, Cow<'_, str>)| transcript.was_answered_since(call, question);
+    has_result(transcript, channel, call, reply) || in_words(reply).iter().all(in_message)
+}
+
+/// Whether the call came to its end with this reply. One that was to be refused has, when it has failed; but in print
+/// mode every call fails, and that says nothing.
+fn has_result(transcript: &Transcript, channel: Channel, call: &CallId, reply: &CallReply) -> bool {
+    match reply {
+        CallReply::Answers(_) | CallReply::Allow { .. } => transcript.answered(call),
+        CallReply::Deny { .. } => {
+            transcript.answered(call) || channel == Channel::Live && transcript.failed(call)
+        }
+    }
+}
+
+fn joined(parts: [Option<String>; 2]) -> Option<String> {
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// Questions and answers in one message (CLARIFY-11), for a conversation whose calls no longer wait.
+pub fn answers_message(replies: &[(CallId, CallReply)]) -> Option<String> {
+    let pairs: Vec<_> = replies.iter().flat_map(|(_, reply)| in_words(reply)).collect();
+    if pairs.is_empty() {
+        return None;
+    }
+    let numbered = |label: &dyn Fn(usize) -> String, words: &dyn Fn(usize) -> String| {
+        (0..pairs.len()).map(|n| format!("{}{}\n", label(n + 1), words(n))).collect::<String>()
+    };
+    let questions = numbered(&|n| format!("Q{n}: "), &|n| pairs[n].0.to_string());
+    let answers = numbered(&|n| format!("{n}. "), &|n| pairs[n].1.to_string());
+    Some(format!("{ANSWERS}\n\n{questions}\nMy answers:\n{}", answers.trim_end()))
+}
+
+fn in_words(reply: &CallReply) -> Vec<(&str, Cow<'_, str>)> {
+    match reply {
+        CallReply::Answers(told) => {
+            told.iter().map(|told| (told.question.as_str(), told.attributed().into())).collect()
+        }
+        CallReply::Allow { asked, always: false } => vec![(asked, "Allow once".into())],
+        CallReply::Allow { asked, always: true } => vec![(asked, "Allow always".into())],
+        CallReply::Deny { asked, message } => vec![(asked, message.into())],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rapport_core::{ConversationId, TurnId};
+
+    use super::*;
+
+    /// A plan that was said and not heard is said again as a whole; "go on" would bring its end, or a remark.
+    #[test]
+    fn a_draft_that_was_cut_off_is_said_as_a_whole() {
+        let order = Order {
+            turn: TurnId(1),
+            kind: TurnKind::Draft,
+            conversation: ConversationId::new("c"),
+            prompt: "Plan it".into(),
+            told_before: 0,
+            system: None,
+            folder: Some("01".into()),
+            linger: None,
+            replies: Vec::new(),
+        };
+        let told = r#"{"type":"user","message":{"content":"Plan it"}}"#;
+        let start = start(&order, &Transcript::read(told.as_bytes()).unwrap(), Channel::Live);
+        assert_eq!(start.message.as_deref(), Some(SAY_ALL));
+    }
+
+    /// A permission that was told by message and not used yet is not taken: the agent will ask for it again, and nobody
+    /// else is to be asked.
+    #[test]
+    fn a_permission_told_by_message_has_not_arrived_before_it_is_used() {
+        let call = CallId::new("toolu_1");
+        let reply = CallReply::Allow { asked: "May the agent use Bash: ls?".into(), always: false };
+        let replies = vec![(call.clone(), reply)];
+        let asked = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":"Bash"}]}}"#;
+        let message = serde_json::json!({ "content": answers_message(&replies) });
+        let told = format!(r#"{{"type":"user","message":{message}}}"#);
+        let done = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":""}]}}"#;
+        let order = Order {
+            turn: TurnId(1),
+            kind: TurnKind::Work,
+            conversation: ConversationId::new("c"),
+            prompt: "Do it".into(),
+            told_before: 0,
+            system: None,
+            folder: None,
+            linger: None,
+            replies,
+        };
+        let prompt = r#"{"type":"user","message":{"content":"Do it"}}"#;
+        for (lines, arrived) in
+            [(vec![prompt, asked, &told], vec![]), (vec![prompt, asked, done], vec![call])]
+        {
+            let transcript = Transcript::read(lines.join("\n").as_bytes()).unwrap();
+            let start = start(&order, &transcript, Channel::Live);
+            assert_eq!((start.message.as_deref(), start.told), (Some(GO_ON), arrived));
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! A conversation as the CLI keeps it on disk: what of an order it knows already.
+//!
+//! The file belongs to the CLI. It is read, with lines of unknown kinds and a torn last line passed over; and a copy that
+//! was kept is put back where the CLI has none any more.
+
+mod fork;
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use rapport_core::{CallId, ConversationId};
+
+use super::wire;
+use crate::agents::Keepsake;
+use rapport_durable as durable;
+
+pub use fork::{Home, copy, fork};
+
+/// What a conversation holds.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    exists: bool,
+    lines: usize,
+    calls: HashMap<String, usize>,
+    results: HashMap<String, ToolResult>,
+    told: Vec<(usize, String)>,
+    deferred: Vec<(usize, String)>,
+}
+
+#[derive(Debug)]
+struct ToolResult {
+    line: usize,
+    is_error: bool,
+}
+
+impl Transcript {
+    /// Reads the conversation of an agent with this environment in this directory.
+    pub fn find(
+        env: &[(OsString, OsString)],
+        directory: &Path,
+        conversation: &ConversationId,
+    ) -> io::Result<Self> {
+        match path(env, directory, conversation) {
+            Some(path) => Self::read(BufReader::new(File::open(path)?)),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// Reads a conversation, line by line.
+    pub fn read(mut reader: impl BufRead) -> io::Result<Self> {
+        let mut transcript = Self { exists: true, ..Self::default() };
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line)? > 0 {
+            if let Ok(text) = std::str::from_utf8(&line) {
+                transcript.note(text);
+            }
+            transcript.lines += 1;
+            line.clear();
+        }
+        Ok(transcript)
+    }
+
+    /// Whether there is such a conversation.
+    pub fn exists(&self) -> bool {
+        self.exists
+    }
+
+    /// Whether the call has its answer.
+    pub fn answered(&self, call: &CallId) -> bool {
+        self.results.get(call.as_str()).is_some_and(|result| !result.is_error)
+    }
+
+    /// Whether the call was cut off or refused.
+    pub fn failed(&self, call: &CallId) -> bool {
+        self.results.get(call.as_str()).is_some_and(|result| result.is_error)
+    }
+
+    /// How often the agent was told just this, alone or in one message with other things.
+    pub fn times_told(&self, text: &str) -> usize {
+        self.told.iter().filter(|(_, told)| told == text).count()
+    }
+
+    /// Whether a message of answers that came after this call is about this question (CLARIFY-11).
+    pub fn was_answered_since(&self, call: &CallId, question: &str) -> bool {
+        let since = self.calls.get(call.as_str()).copied().unwrap_or_default();
+        let mut messages =
+            self.told.iter().filter(|(line, told)| *line >= since && told.starts_with(ANSWERS));
+        messages.any(|(_, told)| told.contains(&format!(": {question}\n")))
+    }
+
+    /// Whether the call was put away and will be asked again when the conversation is resumed. It will not be once
+    /// the conversation went on, with the call's result or with a message.
+    pub fn is_deferred(&self, call: &CallId) -> bool {
+        let quoted = format!("\"{call}\"");
+        let noted = self.deferred.iter().rev().find(|(_, note)| note.contains(&quoted));
+        let result = self.results.get(call.as_str()).map(|result| result.line);
+        let message = self.told.last().map(|(line, _)| *line);
+        noted.is_some_and(|(noted, _)| result.max(message).is_none_or(|later| later < *noted))
+    }
+
+    /// Whether any call was put away and will be asked again.
+    pub fn has_deferred(&self) -> bool {
+        self.calls.keys().any(|call| self.is_deferred(&CallId::new(call)))
+    }
+
+    fn note(&mut self, text: &str) {
+        let text = &*wire::without_halves(text);
+        let Ok(line) = wire::parse(text) else {
+            return;
+        };
+        if line.is_deferred_note() {
+            self.deferred.push((self.lines, text.to_owned()));
+        }
+        let Some(message) = line.message.as_ref() else {
+            return;
+        };
+        match line.kind() {
+            wire::Kind::Assistant => {
+                let calls = message.blocks().filter(|block| block.is_tool_use());
+                self.calls.extend(calls.map(|call| (call.id.to_string(), self.lines)));
+            }
+            wire::Kind::User => self.note_user(message),
+            _ => {}
+        }
+    }
+
+    fn note_user(&mut self, message: &wire::Message<'_>) {
+        let line = self.lines;
+        for block in message.blocks().filter(|block| block.is_tool_result()) {
+            let result = ToolResult { line, is_error: block.is_error.0 };
+            self.results.insert(block.tool_use_id.to_string(), result);
+        }
+        // What was told in two pieces was told as a whole. Nothing is told twice in one message.
+        let whole: String = message.texts().take(2).collect();
+        let told: BTreeSet<_> = message.texts().chain([whole.as_str()]).flat_map(parts).collect();
+        self.told
+            .extend(told.into_iter().filter(|part| !part.is_empty()).map(|part| (line, part.to_owned())));
+    }
+}
+
+/// How a message that carries answers begins; two things in one message are joined before it.
+pub(super) const ANSWERS: &str = "Here are my answers to your questions:";
+
+/// A message, and what it was put together from.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let joint = format!("\n\n{ANSWERS}");
+    let split = text.rfind(&joint).map(|at| [&text[..at], &text[at + 2..]]);
+    [text].into_iter().chain(split.into_iter().flatten())
+}
+
+/// Where the CLI has this conversation, if it has it.
+pub(super) fn path(
+    env: &[(OsString, OsString)],
+    directory: &Path,
+    conversation: &ConversationId,
+) -> Option<PathBuf> {
+    let expected = expected(env, directory, conversation)?;
+    if expected.is_file() {
+        return Some(expected);
+    }
+    let folders = fs::read_dir(expected.parent()?.parent()?).ok()?;
+    let name = expected.file_name()?;
+    folders.flatten().map(|folder| folder.path().join(name)).find(|path| path.is_file())
+}
+
+/// A conversation as the CLI has it, if it has it.
+pub fn content(
+    env: &[(OsString, OsString)],
+    directory: &Path,
+    conversation: &ConversationId,
+) -> io::Result<Option<Vec<u8>>> {
+    path(env, directory, conversation).map(fs::read).transpose()
+}
+
+/// Puts a conversation back where the CLI looks for it, if it is gone from there and was kept.
+pub(super) fn restore(
+    env: &[(OsString, OsString)],
+    directory: &Path,
+    conversation: &ConversationId,
+    keepsake: &dyn Keepsake,
+) -> io::Result<()> {
+    if path(env, directory, conversation).is_some() {
+        return Ok(());
+    }
+    let (Some(path), Some(kept)) = (expected(env, directory, conversation), keepsake.kept()?) else {
+        return Ok(());
+    };
+    fs::create_dir_all(path.parent().unwrap_or(&path))?;
+    durable::replace(&path, &kept)
+}
+
+/// Where the CLI looks for this conversation.
+fn expected(
+    env: &[(OsString, OsString)],
+    directory: &Path,
+    conversation: &ConversationId,
+) -> Option<PathBuf> {
+    Some(home(env)?.join("projects").join(folder(directory)).join(file_name(conversation)?))
+}
+
+fn home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
+    variable(env, "CLAUDE_CONFIG_DIR").or_else(|| variable(env, "HOME").map(|home| home.join(".claude")))
+}
+
+/// A directory that is named in the agent's environment.
+pub(super) fn variable(env: &[(OsString, OsString)], name: &str) -> Option<PathBuf> {
+    let mut values = env.iter().filter(|(key, _)| key.as_os_str() == OsStr::new(name));
+    values.next_back().map(|(_, value)| PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty())
+}
+
+/// The id is a name from outside: one that could lead elsewhere names no file.
+fn file_name(conversation: &ConversationId) -> Option<String> {
+    let id = conversation.as_str();
+    let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    (!id.is_empty() && id.chars().all(plain)).then(|| format!("{id}.jsonl"))
+}
+
+fn folder(directory: &Path) -> String {
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    folder_name(&directory.to_string_lossy())
+}
+
+/// The CLI's name for the folder of a directory's conversations, as seen with 2.1.325: letters and digits, hyphens for
+/// all else; a long one is cut, and told apart by a checksum. It counts in UTF-16.
+pub(crate) fn folder_name(directory: &str) -> String {
+    const LONGEST: usize = 200;
+    let plain = |unit: u16| {
+        let letter = u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric);
+        letter.map_or('-', char::from)
+    };
+    let mut name: String = directory.encode_utf16().map(plain).collect();
+    if name.len() > LONGEST {
+        let add = |sum: i32, unit: u16| sum.wrapping_mul(31).wrapping_add(unit.into());
+        let sum = directory.encode_utf16().fold(0, add);
+        name.truncate(LONGEST);
+        name = format!("{name}-{}", base_36(sum.unsigned_abs()));
+    }
+    name
+}
+
+fn base_36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.extend(char::from_digit(number % 36, 36));
+        number /= 36;
+        if number == 0 {
+            return digits.into_iter().rev().collect();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folder_name;
+
+    /// Names that the CLI gave.
+    #[test]
+    fn conversations_are_where_the_cli_looks_for_them() {
+        let long = "long".repeat(30);
+        let cut = &"long".repeat(16)[..59];
+        let cases = [
+            ("/tmp/tmp.h6FboR75GF/my app_x.y+ü".to_owned(), "-tmp-tmp-h6FboR75GF-my-app-x-y--".to_owned()),
+            (
+                format!("/tmp/tmp.h6FboR75GF/{long}/{long}"),
+                format!("-tmp-tmp-h6FboR75GF-{long}-{cut}-rjzqe0"),
+            ),
+        ];
+        for (directory, name) in cases {
+            assert_eq!(folder_name(&directory), name);
+        }
+    }
+}

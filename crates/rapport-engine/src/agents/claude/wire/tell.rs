@@ -1,0 +1,202 @@
+//! What Claude Code is told, one line each, without the newline.
+
+use std::collections::HashSet;
+
+use rapport_core::Told;
+use rapport_core::prompt::END_OF_MESSAGE;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::ASK;
+
+/// How long the CLI lets our hook wait. A hook that runs out of time fails open: the model goes on without an answer.
+/// Calls are put away long before; more than 24 days do not fit into a timer of the CLIs that run on Node.
+pub const HOOK_TIMEOUT_SECONDS: u64 = 20 * 24 * 60 * 60;
+
+/// The first line of all: questions are to come to us, before anything else decides on them.
+pub fn initialize() -> String {
+    let hook = json!({"matcher": ASK, "hookCallbackIds": ["ask"], "timeout": HOOK_TIMEOUT_SECONDS});
+    request("initialize", json!({"subtype": "initialize", "hooks": {"PreToolUse": [hook]}}))
+}
+
+/// Something for the model to read.
+pub fn user_message(text: &str) -> String {
+    let message = json!({"role": "user", "content": as_words(text)});
+    json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": ""}).to_string()
+}
+
+/// Something for the model to read, under a name by which it comes back when it is taken up.
+pub fn named_message(text: &str, name: &str) -> String {
+    let message = json!({"role": "user", "content": as_words(text)});
+    json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": "", "uuid": name})
+        .to_string()
+}
+
+/// A message that is nothing but words. The CLI runs a message that begins with the name of a command, such as `/clear`,
+/// and reads every file that is mentioned as `@path` into it, without asking anybody, wherever the file is. It looks for
+/// both in the last piece of a message only. That is its own last line where that is nothing but words, so that nothing is
+/// said that is not in the message.
+fn as_words(text: &str) -> Value {
+    if is_words(text) {
+        return text.into();
+    }
+    let own = text.trim_end().rfind('\n').map(|at| text.split_at(at + 1));
+    let (first, last) = own.filter(|(_, last)| is_words(last)).unwrap_or((text, END_OF_MESSAGE));
+    json!([{"type": "text", "text": first}, {"type": "text", "text": last}])
+}
+
+fn is_words(text: &str) -> bool {
+    !text.contains('@') && !text.trim_start().starts_with('/')
+}
+
+/// Stop what you are doing.
+pub fn interrupt() -> String {
+    request("interrupt", json!({"subtype": "interrupt"}))
+}
+
+/// The tool may be used, with this input.
+pub fn allow(request_id: &str, input: &RawValue) -> String {
+    respond(request_id, &Allow { behavior: "allow", updated_input: input, updated_permissions: None })
+}
+
+/// The tool may be used, with this input, and what the CLI suggested is to be noted down.
+pub fn allow_always(request_id: &str, input: &RawValue, suggestions: &RawValue) -> String {
+    let updated_permissions = Some(suggestions);
+    respond(request_id, &Allow { behavior: "allow", updated_input: input, updated_permissions })
+}
+
+/// The tool may not be used.
+pub fn deny(request_id: &str, message: &str) -> String {
+    respond(request_id, &json!({"behavior": "deny", "message": message}))
+}
+
+/// The hook has seen the call, and changed its input to this.
+pub fn hook_allow(request_id: &str, input: &RawValue) -> String {
+    respond_to_hook(request_id, Decision { updated_input: Some(input), ..Decision::new("allow") })
+}
+
+/// The hook does not let the call pass.
+pub fn hook_deny(request_id: &str, reason: &str) -> String {
+    let permission_decision_reason = Some(reason);
+    respond_to_hook(request_id, Decision { permission_decision_reason, ..Decision::new("deny") })
+}
+
+/// The call is put away: the process ends and asks again when it is resumed.
+pub fn hook_defer(request_id: &str) -> String {
+    respond_to_hook(request_id, Decision::new("defer"))
+}
+
+/// A request nobody here understands. Without any response the agent would wait for one.
+pub fn unsupported(request_id: &str, subtype: &str) -> String {
+    let error = format!("{subtype} is not supported by this host");
+    let response = json!({"subtype": "error", "request_id": request_id, "error": error});
+    json!({"type": "control_response", "response": response}).to_string()
+}
+
+/// The question tool's input with the answers in it. They are keyed by the question's text as the agent wrote it;
+/// texts that differ only in spaces around them are told apart by their order.
+pub fn with_answers(input: &RawValue, told: &[Told]) -> Box<RawValue> {
+    let mut input: Map<String, Value> = serde_json::from_str(input.get()).unwrap_or_default();
+    let mut answers = Map::new();
+    for one in told {
+        let is_it = |text: &&str| text.trim() == one.question.trim() && !answers.contains_key(*text);
+        let as_written = texts(&input).find(is_it).unwrap_or(&one.question).to_owned();
+        answers.insert(as_written, one.attributed().into());
+    }
+    input.insert("answers".into(), answers.into());
+    // A map of values can always be written.
+    serde_json::value::to_raw_value(&input).unwrap_or_default()
+}
+
+/// Whether two questions have the same text, so that one answer would take the other's place.
+pub fn has_equal_texts(input: Option<&RawValue>) -> bool {
+    let input: Map<String, Value> =
+        input.and_then(|input| serde_json::from_str(input.get()).ok()).unwrap_or_default();
+    let mut seen = HashSet::new();
+    texts(&input).any(|text| !seen.insert(text))
+}
+
+fn texts(input: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let questions = input.get("questions").and_then(Value::as_array).into_iter().flatten();
+    questions.filter_map(|asked| asked.as_str().or_else(|| asked.get("question")?.as_str()))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Allow<'a> {
+    behavior: &'static str,
+    updated_input: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_permissions: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Decision<'a> {
+    hook_event_name: &'static str,
+    permission_decision: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission_decision_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_input: Option<&'a RawValue>,
+}
+
+impl Decision<'_> {
+    fn new(permission_decision: &'static str) -> Self {
+        let hook_event_name = "PreToolUse";
+        Self { hook_event_name, permission_decision, permission_decision_reason: None, updated_input: None }
+    }
+}
+
+fn request(id: &str, request: Value) -> String {
+    json!({"type": "control_request", "request_id": format!("rapport-{id}"), "request": request}).to_string()
+}
+
+fn respond_to_hook(request_id: &str, decision: Decision<'_>) -> String {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Output<'a> {
+        hook_specific_output: Decision<'a>,
+    }
+    respond(request_id, &Output { hook_specific_output: decision })
+}
+
+fn respond<T: Serialize>(request_id: &str, response: &T) -> String {
+    #[derive(Serialize)]
+    struct Line<'a, T> {
+        r#type: &'static str,
+        response: Success<'a, T>,
+    }
+    #[derive(Serialize)]
+    struct Success<'a, T> {
+        subtype: &'static str,
+        request_id: &'a str,
+        response: &'a T,
+    }
+    let response = Success { subtype: "success", request_id, response };
+    // Nothing in these can fail to be written.
+    serde_json::to_string(&Line { r#type: "control_response", response }).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_that_is_not_in_the_message_where_that_can_be() {
+        let pieces = |first: &str, last: &str| json!([{"type": "text", "text": first}, {"type": "text", "text": last}]);
+        for (text, expected) in [
+            ("Add a login.", json!("Add a login.")),
+            ("a/b\nc", json!("a/b\nc")),
+            ("Read @a.md.\n```\n", pieces("Read @a.md.\n", "```\n")),
+            ("/clear\nis a command", pieces("/clear\n", "is a command")),
+            ("Read @a.md.", pieces("Read @a.md.", END_OF_MESSAGE)),
+            ("First\n\n@a.md\n\n", pieces("First\n\n@a.md\n\n", END_OF_MESSAGE)),
+            (" /init", pieces(" /init", END_OF_MESSAGE)),
+            ("@a\n/init", pieces("@a\n/init", END_OF_MESSAGE)),
+        ] {
+            assert_eq!(as_words(text), expected, "{text:?}");
+        }
+    }
+}

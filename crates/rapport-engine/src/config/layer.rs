@@ -1,0 +1,221 @@
+//! One layer of settings, in which everything may be left out.
+
+use std::path::{Path, PathBuf};
+
+use jiff::SignedDuration;
+use rapport_durable as durable;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use super::ConfigError;
+use super::planner::PlannerLayer;
+use super::telegram::TelegramLayer;
+
+/// A larger file is not one of settings.
+pub(super) const LARGEST: u64 = 1024 * 1024;
+
+/// One layer of settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Layer {
+    /// About the agent.
+    pub agent: AgentLayer,
+    /// About rounds of questions.
+    pub rounds: RoundsLayer,
+    /// About questions.
+    pub questions: QuestionsLayer,
+    /// About who makes rounds of questions.
+    pub planner: PlannerLayer,
+    /// About the Telegram channel.
+    pub telegram: TelegramLayer,
+    /// What shows the preview of an action (`nvim -R`); the file's path becomes its last argument.
+    pub preview_command: Option<String>,
+    /// What searches the web for a plan; the queries become its last arguments.
+    pub research_command: Option<String>,
+    /// About what an agent is shown.
+    pub context: ContextLayer,
+    /// About carrying out plans.
+    pub execution: ExecutionLayer,
+    /// The directories of projects whose own files may say everything. Only the home's file can.
+    pub trusted: Option<Vec<PathBuf>>,
+}
+
+/// About what an agent is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ContextLayer {
+    /// The largest file that is shown whole, in bytes.
+    pub max_file_bytes: Option<u64>,
+}
+
+/// About carrying out plans.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExecutionLayer {
+    /// How long a command may take where its plan does not say so (`60s`).
+    #[serde(deserialize_with = "some_duration")]
+    pub timeout: Option<SignedDuration>,
+}
+
+/// About the agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentLayer {
+    /// The CLI to run (`claude`), or `rehearsal` for the scripted one.
+    pub command: Option<String>,
+    /// How long a waiting agent's process is kept (`5m`).
+    #[serde(deserialize_with = "some_duration")]
+    pub hot: Option<SignedDuration>,
+    /// How long an agent may be silent while it works (`30m`).
+    #[serde(deserialize_with = "some_duration")]
+    pub silence: Option<SignedDuration>,
+    /// The permission mode of working turns (`default`, `acceptEdits`, ...).
+    pub permission_mode: Option<String>,
+    /// How it is talked to: `auto`, `live` or `print`.
+    pub channel: Option<Channel>,
+    /// Variables the agent gets beside the usual ones.
+    pub env: Option<Vec<String>>,
+}
+
+/// How the agent's CLI is talked to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Channel {
+    /// As its version allows.
+    #[default]
+    Auto,
+    /// Over its live channel.
+    Live,
+    /// Message by message, as CLIs need it that have no live channel.
+    Print,
+}
+
+/// About rounds of questions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RoundsLayer {
+    /// How many there may be before a plan.
+    pub max: Option<u32>,
+}
+
+/// About questions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct QuestionsLayer {
+    /// How long they stay open (`7d` would be `168h`).
+    #[serde(deserialize_with = "some_duration")]
+    pub expire: Option<SignedDuration>,
+}
+
+impl Layer {
+    /// The layer in a file; an empty one if there is no file.
+    pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
+        let name = path.display().to_string();
+        let content = match durable::read_file(path, LARGEST) {
+            Ok(content) => content,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(source) => return Err(ConfigError::Unreadable { path: name, source }),
+        };
+        let text = String::from_utf8(content)
+            .map_err(|_| ConfigError::Wrong { place: name.clone(), what: "it is not UTF-8 text".into() })?;
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        serde_saphyr::from_str(&text).map_err(|error| {
+            let Some(at) = error.location() else {
+                return ConfigError::Wrong { place: name, what: error.to_string() };
+            };
+            let place = format!("{name}:{}:{}", at.line(), at.column());
+            let what = error.without_snippet().to_string();
+            let what = what.trim_end_matches(&format!(" at line {}, column {}", at.line(), at.column()));
+            ConfigError::Wrong { place, what: what.to_owned() }
+        })
+    }
+
+    /// The layer in the environment: `agent.hot` is `RAPPORT_AGENT_HOT`, and so on.
+    pub fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let list =
+            |value: String| value.split([',', ' ']).filter(|w| !w.is_empty()).map(str::to_owned).collect();
+        Ok(Self {
+            agent: AgentLayer {
+                command: env("RAPPORT_AGENT_COMMAND"),
+                hot: parsed(&env, "RAPPORT_AGENT_HOT", duration)?,
+                silence: parsed(&env, "RAPPORT_AGENT_SILENCE", duration)?,
+                permission_mode: env("RAPPORT_AGENT_PERMISSION_MODE"),
+                channel: parsed(&env, "RAPPORT_AGENT_CHANNEL", channel)?,
+                env: env("RAPPORT_AGENT_ENV").map(list),
+            },
+            rounds: RoundsLayer { max: parsed(&env, "RAPPORT_ROUNDS_MAX", number)? },
+            questions: QuestionsLayer { expire: parsed(&env, "RAPPORT_QUESTIONS_EXPIRE", duration)? },
+            planner: PlannerLayer::from_env(&env)?,
+            telegram: TelegramLayer::from_env(&env)?,
+            preview_command: env("RAPPORT_PREVIEW_COMMAND"),
+            research_command: env("RAPPORT_RESEARCH_COMMAND"),
+            context: ContextLayer {
+                max_file_bytes: parsed(&env, "RAPPORT_CONTEXT_MAX_FILE_BYTES", number)?.map(u64::from),
+            },
+            execution: ExecutionLayer { timeout: parsed(&env, "RAPPORT_EXECUTION_TIMEOUT", duration)? },
+            trusted: None,
+        })
+    }
+
+    /// This layer, with another laid over it.
+    pub fn under(self, upper: Self) -> Self {
+        Self {
+            agent: AgentLayer {
+                command: upper.agent.command.or(self.agent.command),
+                hot: upper.agent.hot.or(self.agent.hot),
+                silence: upper.agent.silence.or(self.agent.silence),
+                permission_mode: upper.agent.permission_mode.or(self.agent.permission_mode),
+                channel: upper.agent.channel.or(self.agent.channel),
+                env: upper.agent.env.or(self.agent.env),
+            },
+            rounds: RoundsLayer { max: upper.rounds.max.or(self.rounds.max) },
+            questions: QuestionsLayer { expire: upper.questions.expire.or(self.questions.expire) },
+            planner: self.planner.under(upper.planner),
+            telegram: self.telegram.under(upper.telegram),
+            preview_command: upper.preview_command.or(self.preview_command),
+            research_command: upper.research_command.or(self.research_command),
+            context: ContextLayer {
+                max_file_bytes: upper.context.max_file_bytes.or(self.context.max_file_bytes),
+            },
+            execution: ExecutionLayer { timeout: upper.execution.timeout.or(self.execution.timeout) },
+            trusted: upper.trusted.or(self.trusted),
+        }
+    }
+}
+
+/// A time as people write it. One that is negative is none.
+pub fn duration(words: &str) -> Result<SignedDuration, String> {
+    let parsed = words.parse().ok().filter(|duration: &SignedDuration| !duration.is_negative());
+    parsed.ok_or_else(|| format!("{words:?} is not a time such as 30s, 5m or 2h"))
+}
+
+fn number(words: &str) -> Result<u32, String> {
+    words.parse().map_err(|_| format!("{words:?} is not a number such as 5"))
+}
+
+fn channel(word: &str) -> Result<Channel, String> {
+    match word {
+        "auto" => Ok(Channel::Auto),
+        "live" => Ok(Channel::Live),
+        "print" => Ok(Channel::Print),
+        _ => Err(format!("{word:?} is not one of auto, live and print")),
+    }
+}
+
+pub(super) fn some_duration<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SignedDuration>, D::Error> {
+    let words = Option::<String>::deserialize(deserializer)?;
+    words.map(|words| duration(&words).map_err(D::Error::custom)).transpose()
+}
+
+pub(super) fn parsed<T>(
+    env: impl Fn(&str) -> Option<String>,
+    name: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, ConfigError> {
+    let value = env(name).map(|value| parse(&value));
+    value.transpose().map_err(|what| ConfigError::Variable { name: name.into(), what })
+}

@@ -1,0 +1,234 @@
+//! Sessions as directories: `<root>/20260124-add-user-auth/log.jsonl`, and beside it a lock for the one who writes.
+//! `docs/formats/log.md` and `docs/formats/session-directory.md` are the contract with other programs.
+
+mod dirs;
+mod home;
+mod line;
+mod lock;
+mod log;
+mod reserved;
+mod scan;
+pub mod watch;
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use jiff::Timestamp;
+use rapport_core::{Entry, Event, SessionId, slug};
+
+use self::lock::Lock;
+use self::log::FileLog;
+use self::reserved::ReservedDir;
+use super::{Holder, Log, Reserved, Store, StoreError};
+use rapport_durable as durable;
+
+const LOG: &str = "log.jsonl";
+const LOCK: &str = "lock";
+const KEPT: &str = "kept";
+
+/// Sessions below one directory, which need not be there yet.
+#[derive(Clone, Debug)]
+pub struct Files {
+    root: PathBuf,
+    project: Option<PathBuf>,
+}
+
+impl Files {
+    /// Sessions below this directory: `<project>/.rapport/sessions`.
+    pub fn new(root: PathBuf) -> Self {
+        Self { root, project: None }
+    }
+
+    /// The same, of this project: its sessions are worked on there, wherever they were begun.
+    #[must_use]
+    pub fn of(self, project: PathBuf) -> Self {
+        Self { project: Some(project), ..self }
+    }
+
+    /// Gives a directory of sessions as files a log, where it came without one. One that is there is left as it is.
+    pub fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
+        let dir = self.root.join(id.as_str());
+        if !is_plain_name(id.as_str()) || !dir.is_dir() {
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        let lock = Lock::take(id, &dir.join(LOCK), &Holder { pid: std::process::id(), address: None })?;
+        let path = dir.join(LOG);
+        if scan::has_entry(&path).map_err(io_error("read", &path))? {
+            return Ok(());
+        }
+        // What is there without an entry is what is left of somebody who was killed at this very thing.
+        let mut log = match path.exists() {
+            true => FileLog::open(path, lock)?.1,
+            false => FileLog::create(path, lock)?,
+        };
+        log.append(at, facts)?;
+        dirs::sync(&dir)
+    }
+
+    /// The directory of a session that is there. A name that is not just a name leads nowhere.
+    fn find(&self, id: &SessionId) -> Result<PathBuf, StoreError> {
+        if !is_plain_name(id.as_str()) {
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        let dir = self.root.join(id.as_str());
+        let log = dir.join(LOG);
+        if scan::has_entry(&log).map_err(io_error("read", &log))? {
+            return Ok(dir);
+        }
+        match fs::metadata(&self.root) {
+            Ok(root) if !root.is_dir() => {
+                Err(io_error("look for sessions in", &self.root)(io::ErrorKind::NotADirectory.into()))
+            }
+            _ => Err(StoreError::NotFound(id.clone())),
+        }
+    }
+
+    /// Fills a new directory. Until its first entry is complete, nobody takes it for a session.
+    fn begin(
+        &self,
+        id: &SessionId,
+        dir: &Path,
+        at: Timestamp,
+        facts: Vec<Event>,
+        holder: &Holder,
+    ) -> Result<(Entry, FileLog), StoreError> {
+        let lock = Lock::take(id, &dir.join(LOCK), holder)?;
+        let mut log = FileLog::create(dir.join(LOG), lock)?;
+        let entry = log.append(at, facts)?;
+        dirs::sync(dir)?;
+        dirs::sync(&self.root)?;
+        Ok((entry, log))
+    }
+}
+
+impl Store for Files {
+    fn create(
+        &self,
+        words: &str,
+        at: Timestamp,
+        facts: Vec<Event>,
+        holder: &Holder,
+    ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError> {
+        dirs::make_all(&self.root)?;
+        let (name, dir) = dirs::make_first_free(&self.root, super::names(words, at))?;
+        let id = SessionId::new(name);
+        match self.begin(&id, &dir, at, facts, holder) {
+            Ok((entry, log)) => Ok((id, entry, Box::new(log))),
+            Err(error) => {
+                // What cannot be removed is ignored by every reader.
+                let _ = fs::remove_dir_all(&dir);
+                Err(error)
+            }
+        }
+    }
+
+    fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
+        dirs::make_all(&self.root)?;
+        let (name, dir) = dirs::make_first_free(&self.root, super::names(words, at))?;
+        Ok(Box::new(ReservedDir::new(SessionId::new(name), dir)))
+    }
+
+    fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
+        let dir = self.find(id)?;
+        let lock = Lock::take(id, &dir.join(LOCK), holder)?;
+        let (entries, log) = FileLog::open(dir.join(LOG), lock)?;
+        if entries.is_empty() {
+            // Whoever was just creating it has failed to.
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        Ok((home::at_home(entries, self.project.as_deref()), Box::new(log)))
+    }
+
+    fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
+        let path = self.find(id)?.join(LOG);
+        let bytes = fs::read(&path).map_err(io_error("read", &path))?;
+        Ok(home::at_home(scan::scan(&path, &bytes, after)?.entries, self.project.as_deref()))
+    }
+
+    fn list(&self) -> Result<Vec<SessionId>, StoreError> {
+        let directory = match fs::read_dir(&self.root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => opened.map_err(io_error("list the sessions in", &self.root))?,
+        };
+        let mut names = Vec::new();
+        for file in directory {
+            let file = file.map_err(io_error("list the sessions in", &self.root))?;
+            // What cannot be looked into is listed: to read it tells why.
+            if scan::has_entry(&file.path().join(LOG)).unwrap_or(true) {
+                names.extend(file.file_name().into_string());
+            }
+        }
+        names.sort_unstable();
+        Ok(names.into_iter().map(SessionId::new).collect())
+    }
+
+    fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
+        lock::holder(&self.find(id)?.join(LOCK))
+    }
+
+    fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        keep_in(&self.find(id)?, name, content)
+    }
+
+    fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        read_if_there(&self.find(id)?.join(KEPT).join(slug::part(name)))
+    }
+
+    fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError> {
+        let place = inside(&self.find(id)?, path)?;
+        if let Some(folder) = place.parent() {
+            dirs::make_all(folder)?;
+        }
+        replace(&place, content)
+    }
+
+    fn attached(&self, id: &SessionId, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        read_if_there(&inside(&self.find(id)?, path)?)
+    }
+
+    fn whereabouts(&self, id: &SessionId) -> String {
+        self.root.join(id.as_str()).display().to_string()
+    }
+}
+
+/// Keeps something in a session's directory.
+fn keep_in(dir: &Path, name: &str, content: &[u8]) -> Result<(), StoreError> {
+    let folder = dir.join(KEPT);
+    dirs::make_all(&folder)?;
+    replace(&folder.join(slug::part(name)), content)
+}
+
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match fs::read(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("read", path)(error)),
+    }
+}
+
+/// A file below a session's directory, by plain names only.
+fn inside(dir: &Path, path: &str) -> Result<PathBuf, StoreError> {
+    if path.split('/').all(is_plain_name) {
+        return Ok(dir.join(path));
+    }
+    let outside = io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
+    Err(io_error("use", &dir.join(path))(outside))
+}
+
+/// Either the old file or the whole new one, whatever happens in between.
+fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    durable::replace(path, content).map_err(io_error("write", path))
+}
+
+/// Whether a name is one part of a path and nothing else: not empty, not `..`, no slash, nothing a system call rejects.
+fn is_plain_name(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    let only = (parts.next(), parts.next());
+    matches!(only, (Some(Component::Normal(part)), None) if part == name) && !name.contains('\0')
+}
+
+/// Says what was tried and where, beside what the system said.
+fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    move |source| StoreError::Io { what, place: path.display().to_string(), source }
+}

@@ -1,0 +1,60 @@
+//! One line of a log: an entry as a JSON object that begins with the format and ends with a checksum of everything
+//! before it. These two places stay the same in every format, so that "damaged" and "newer" can be told apart.
+
+use jiff::Timestamp;
+use rapport_core::{Entry, Event, FORMAT};
+use serde::{Deserialize, Serialize};
+
+pub(super) use rapport_durable::sealed::is_intact;
+use rapport_durable::sealed::seal;
+
+/// How a line of ours begins, which spares reading its format on its own.
+const START: &str = r#"{"v":1,"#;
+
+/// Why a line gives no entry.
+#[derive(Debug)]
+pub(super) enum Flaw {
+    /// It is not what was written.
+    Damaged(String),
+    /// It is of this format, which is not known yet.
+    Newer(u32),
+}
+
+/// The line for an entry, with its newline: what one write takes to the file.
+pub(super) fn encode(entry: &Entry) -> Result<Vec<u8>, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        v: u32,
+        seq: u64,
+        at: Timestamp,
+        facts: &'a [Event],
+    }
+    let line = Line { v: FORMAT, seq: entry.seq, at: entry.at, facts: &entry.facts };
+    Ok(seal(serde_json::to_vec(&line)?))
+}
+
+/// The entry of a line, given without its newline.
+pub(super) fn decode(line: &[u8]) -> Result<Entry, Flaw> {
+    if !is_intact(line) {
+        return Err(Flaw::Damaged("its checksum is wrong".to_owned()));
+    }
+    let json = str::from_utf8(line).map_err(|error| Flaw::Damaged(error.to_string()))?;
+    check_format(json)?;
+    Entry::from_json(json).map_err(|error| Flaw::Damaged(error.to_string()))
+}
+
+fn check_format(json: &str) -> Result<(), Flaw> {
+    #[derive(Deserialize)]
+    struct Format {
+        v: u32,
+    }
+    if FORMAT == 1 && json.starts_with(START) {
+        return Ok(());
+    }
+    match serde_json::from_str(json) {
+        Ok(Format { v }) if v > FORMAT => Err(Flaw::Newer(v)),
+        Ok(Format { v: 0 }) => Err(Flaw::Damaged("there is no format 0".to_owned())),
+        Ok(_) => Ok(()),
+        Err(error) => Err(Flaw::Damaged(error.to_string())),
+    }
+}

@@ -1,0 +1,123 @@
+//! Sessions as files: the directories of turns, what is in them, and which turn comes after which. The files are the state;
+//! the log beside them records what involves the agent and people. `docs/formats/session-directory.md` is the contract.
+//!
+//! [`Folder`] is a session's directory, [`Turn`] one directory in it, [`TurnName`] its name, [`Meta`] where it comes from.
+//! Everything is written at once or not at all, and nothing is written twice: what is finished gets a [`seal`].
+
+pub mod folder;
+pub mod gathering;
+pub mod memos;
+pub mod meta;
+pub mod name;
+pub mod seal;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use rapport_durable as durable;
+
+pub use folder::{Folder, Standing, Turn};
+pub use meta::Meta;
+pub use name::TurnName;
+
+/// What the agent is to be shown, path by path.
+pub const TURN_CONTEXT: &str = "turn.context";
+/// What it was shown, word for word.
+pub const CONTEXT_LOG: &str = "_context.log";
+/// What it proposes.
+pub const PLAN: &str = "plan.md";
+/// What was done.
+pub const REPORT: &str = "report.md";
+/// Where the turn comes from.
+pub const META: &str = "meta.yaml";
+/// What every turn of a session is shown.
+pub const SESSION_CONTEXT: &str = "session.context";
+
+/// What can go wrong with the files of a session.
+#[derive(Debug, Error)]
+pub enum TurnError {
+    /// The system said no.
+    #[error("cannot {what} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{}: {what}", path.display())]
+    Wrong {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// There is no such turn.
+    #[error("there is no turn {name} in {session}")]
+    NoTurn {
+        /// What was asked for.
+        name: String,
+        /// Where.
+        session: String,
+    },
+    /// There are as many turns as there can be.
+    #[error("{session} has {} turns, and there can be no more", name::MOST)]
+    Full {
+        /// Which session.
+        session: String,
+    },
+}
+
+/// Says what was tried and with what, beside what the system said.
+pub fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TurnError {
+    move |source| TurnError::Io { what, path: path.to_owned(), source }
+}
+
+/// Either the old file or the whole new one, whatever happens in between. Durable when this returns.
+pub fn replace(path: &Path, content: &[u8]) -> Result<(), TurnError> {
+    replace_in_pieces(path, [content])
+}
+
+/// The same, for what need not be put together for it.
+pub fn replace_in_pieces<B: AsRef<[u8]>>(
+    path: &Path,
+    pieces: impl IntoIterator<Item = B>,
+) -> Result<(), TurnError> {
+    point();
+    durable::replace_in_pieces(path, pieces).map_err(io_error("write", path))?;
+    point();
+    Ok(())
+}
+
+/// A point at which the crash test may kill this process. Nothing in release builds.
+fn point() {
+    #[cfg(debug_assertions)]
+    {
+        static TRIAL: rapport_durable::trial::Trial =
+            rapport_durable::trial::Trial::new("RAPPORT_TRIAL_TURNS");
+        TRIAL.point();
+    }
+}
+
+/// A file as text; `None` where there is none.
+pub fn text(path: &Path) -> Result<Option<String>, TurnError> {
+    match std::fs::read(path) {
+        Ok(bytes) => {
+            let text = String::from_utf8(bytes);
+            text.map(Some)
+                .map_err(|_| TurnError::Wrong { path: path.to_owned(), what: "it is not UTF-8 text".into() })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("read", path)(error)),
+    }
+}
+
+/// Makes the new names in a directory durable.
+fn sync(directory: &Path) -> Result<(), TurnError> {
+    let synced = std::fs::File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(io_error("sync the directory", directory))
+}

@@ -1,0 +1,265 @@
+//! A turn: from a message to its `result`, or on from where the last process left off.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::decision::{ANSWERS_HEADER, answers_in_message, answers_to, question_texts};
+use super::history::{OpenCall, Place};
+use super::host::Message;
+use super::placeholders::fill;
+use super::play::{Player, Stop};
+use super::result::{Ending, Sums, Totals, result_event};
+use super::scenario::{Counter, Entry};
+use super::stream::{ASK_TOOL, Event, new_uuid, text_block};
+use rapport_core::prompt::{GO_ON, SAY_ALL};
+
+/// The turn being played.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    pub(super) running: bool,
+    pub(super) place: Place,
+    pub(super) entry: Entry,
+    /// Lines printed so far.
+    pub(super) events: u64,
+    /// The model response under way: texts and the tool calls after them share it.
+    pub(super) message_id: Option<String>,
+    pub(super) user_events: u64,
+    pub(super) permission_denials: Vec<Value>,
+    pub(super) spent: Totals,
+    /// Messages that came in during the turn and no step waited for.
+    pub(super) unclaimed: usize,
+    pub(super) prompt_id: String,
+    started: Option<Instant>,
+}
+
+/// What comes after a step.
+#[derive(Debug, PartialEq)]
+pub(super) enum Flow {
+    Next,
+    /// The host interrupted, while a tool was at work or not.
+    Interrupted {
+        during_tool: bool,
+    },
+    /// The host deferred this tool call.
+    Deferred(Value),
+}
+
+impl Player {
+    /// Plays the response to a message, or the rest of a response that was cut off.
+    pub(super) fn play_message(&mut self, message: &Message) -> Result<(), Stop> {
+        if [GO_ON, SAY_ALL].contains(&message.text.as_str())
+            && let Some(ended) = self.last_ended()
+        {
+            return self.say_result_again(ended, message);
+        }
+        let (entry, step) = self.next_place()?;
+        let place = Place { entry, step, call: 0 };
+        let goes_on =
+            self.loaded.counter == Counter::Conversation && self.transcript.history.playing.is_some();
+        self.begin_turn(place);
+        self.transcript.message(&message.text)?;
+        if !goes_on {
+            self.start_entry(place)?;
+        }
+        self.answer_by_message(&message.text)?;
+        self.emit(&Event::init(&self.session))?;
+        self.replay(message)?;
+        self.play_from(place)
+    }
+
+    /// The entry that ended, if nothing is being played: told to go on, there is nothing to go on with.
+    fn last_ended(&self) -> Option<Place> {
+        let history = &self.transcript.history;
+        let is_between = self.loaded.counter == Counter::Conversation && history.playing.is_none();
+        let entry = history.next_entry.checked_sub(1).filter(|_| is_between)?;
+        Some(Place { entry, step: self.entry(entry).steps.len(), call: 0 })
+    }
+
+    /// As a model does that is told to go on when it was done: its host may have missed the end.
+    fn say_result_again(&mut self, ended: Place, message: &Message) -> Result<(), Stop> {
+        self.begin_turn(ended);
+        self.transcript.message(&message.text)?;
+        self.emit(&Event::init(&self.session))?;
+        self.replay(message)?;
+        self.play_from(ended)
+    }
+
+    /// Asks a deferred tool call again, the very same one, and plays on.
+    pub(super) fn resume_deferred(&mut self) -> Result<(), Stop> {
+        let Some(deferred) = self.transcript.history.deferred.clone() else {
+            return Ok(());
+        };
+        self.begin_turn(deferred.place);
+        match self.take_up(deferred.clone())? {
+            Flow::Next => {}
+            other => return self.end_early(other),
+        }
+        let mut place = Place { step: deferred.place.step + 1, call: 0, ..deferred.place };
+        if self.loaded.counter == Counter::Invocations {
+            let (entry, step) = self.next_place()?;
+            place = Place { entry, step, call: 0 };
+            self.turn.entry = self.entry(entry);
+            self.start_entry(place)?;
+        }
+        self.emit(&Event::init(&self.session))?;
+        self.turn.user_events = 0;
+        self.play_from(place)
+    }
+
+    /// Something the model says: a new response unless one is under way. Returns the message's id.
+    pub(super) fn respond(&mut self) -> Result<String, Stop> {
+        if let Some(id) = &self.turn.message_id {
+            return Ok(id.clone());
+        }
+        let totals = Totals::per_response(&self.turn.entry);
+        self.transcript.response(self.turn.place, totals)?;
+        self.turn.spent.add(totals);
+        let id = format!("msg_{}", jiff::Timestamp::now().as_microsecond());
+        self.turn.message_id = Some(id.clone());
+        Ok(id)
+    }
+
+    /// Takes in what the user said during the turn, as the model does between tools.
+    pub(super) fn take_steering(&mut self) -> Result<(), Stop> {
+        self.pump_ready()?;
+        while let Some(message) = self.host.messages.pop_front() {
+            self.transcript.message(&message.text)?;
+            self.replay(&message)?;
+            self.turn.unclaimed += 1;
+        }
+        Ok(())
+    }
+
+    /// Tells a host that wants to know which of its messages was taken up.
+    fn replay(&mut self, message: &Message) -> Result<(), Stop> {
+        if !self.arguments.replay {
+            return Ok(());
+        }
+        let event = Event::user(&self.session, json!(message.text), json!({"isReplay": true}));
+        self.emit(&event.called(message.uuid.as_deref()))
+    }
+
+    fn begin_turn(&mut self, place: Place) {
+        self.host.interrupted = false;
+        self.turn = Turn {
+            running: true,
+            place,
+            entry: self.entry(place.entry),
+            prompt_id: new_uuid(),
+            started: Some(Instant::now()),
+            ..Turn::default()
+        };
+    }
+
+    fn start_entry(&mut self, place: Place) -> Result<(), Stop> {
+        self.transcript.note("entry_started", place)?;
+        for line in &self.turn.entry.stderr_lines {
+            eprintln!("{line}");
+        }
+        Ok(())
+    }
+
+    /// Questions count as answered when the message says it answers them (CLARIFY-11): the open ones, or, after a
+    /// turn in which nobody could answer, those that the message repeats.
+    fn answer_by_message(&mut self, message: &str) -> Result<(), Stop> {
+        if !message.contains(ANSWERS_HEADER) {
+            return Ok(());
+        }
+        if self.transcript.history.open.is_empty() {
+            let answers = answers_in_message(message);
+            self.transcript.answered(&OpenCall::default(), &answers)?;
+        }
+        for call in self.transcript.history.open.clone() {
+            let answers = answers_to(&question_texts(&call.input), message);
+            if let Some(answers) = answers.filter(|_| call.name == ASK_TOOL) {
+                self.transcript.answered(&call, &answers)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn play_from(&mut self, from: Place) -> Result<(), Stop> {
+        let steps = self.turn.entry.steps.clone();
+        for (index, step) in steps.iter().enumerate().skip(from.step) {
+            self.turn.place = Place { step: index, ..from };
+            let flow = if self.host.interrupted {
+                Flow::Interrupted { during_tool: false }
+            } else {
+                self.play_step(step)?
+            };
+            if flow != Flow::Next {
+                return self.end_early(flow);
+            }
+        }
+        if self.host.interrupted {
+            return self.end_early(Flow::Interrupted { during_tool: false });
+        }
+        self.complete()
+    }
+
+    fn complete(&mut self) -> Result<(), Stop> {
+        let entry = self.turn.entry.clone();
+        for line in &entry.raw_lines {
+            self.pace()?;
+            self.output.raw(&format!("{line}\n"))?;
+            self.count_event()?;
+        }
+        let history = &self.transcript.history;
+        let text =
+            entry.result.map_or_else(|| history.last_text.clone(), |text| fill(&text, &history.answers));
+        let subtype = entry.subtype.unwrap_or_else(|| "success".to_owned());
+        let is_error = entry.is_error.unwrap_or(subtype != "success");
+        let stop_reason = entry.stop_reason.unwrap_or_else(|| "end_turn".to_owned());
+        self.end(Ending::Completed { text, stop_reason, subtype, is_error })?;
+        match entry.exit_code {
+            Some(code) => Err(Stop::Exit(code)),
+            None => Ok(()),
+        }
+    }
+
+    fn end_early(&mut self, flow: Flow) -> Result<(), Stop> {
+        match flow {
+            Flow::Next => Ok(()),
+            Flow::Interrupted { during_tool } => {
+                let note = if during_tool { " for tool use" } else { "" };
+                self.note_interrupt(&format!("[Request interrupted by user{note}]"))?;
+                self.end(Ending::Interrupted { during_tool })
+            }
+            Flow::Deferred(tool_use) => {
+                self.end(Ending::Deferred(tool_use))?;
+                Err(Stop::Exit(0))
+            }
+        }
+    }
+
+    fn note_interrupt(&mut self, text: &str) -> Result<(), Stop> {
+        self.transcript.message(text)?;
+        self.turn.user_events += 1;
+        self.emit(&Event::user(&self.session, json!([text_block(text)]), json!({})))
+    }
+
+    fn end(&mut self, ending: Ending) -> Result<(), Stop> {
+        self.pace()?;
+        if !matches!(ending, Ending::Deferred(_)) {
+            self.transcript.note("entry_ended", self.turn.place)?;
+        }
+        let sums = Sums {
+            conversation: self.transcript.history.totals,
+            turn: self.turn.spent,
+            num_turns: 1 + self.turn.user_events,
+            duration_ms: self
+                .turn
+                .started
+                .map_or(0, |at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            result_index: self.results,
+            queued: self.host.messages.len(),
+            permission_denials: std::mem::take(&mut self.turn.permission_denials),
+        };
+        self.results += 1;
+        self.turn.running = false;
+        self.host.interrupted = false;
+        self.output.result(&result_event(&self.session, ending, &sums))?;
+        self.count_event()
+    }
+}

@@ -1,0 +1,224 @@
+//! What is said when something has happened in a session, each once, in order.
+
+use rapport_core::{Aim, Entry, Event, PhaseView, Room, Session, SessionId, TurnId, TurnKind, signal};
+
+use super::card::{self, Card, thread};
+use super::desk::{Desk, Happened, person};
+use super::hands::Wish;
+use crate::api::Document;
+use crate::api_error::ApiError;
+use crate::notice::Notice;
+use crate::outgoing::{Message, Outgoing};
+use crate::split::{self, Reply};
+use crate::text::Text;
+
+/// What is said while a planner looks for more questions.
+const CHECKING: &str = "Checking for follow-up questions...";
+const STARTING: &str = "🚀 Starting...";
+const CANCELLED: &str = "❌ Planning cancelled.";
+/// Why a plan is given up that has no questions. Then that was told already.
+const NO_QUESTIONS: &str = "no questions could be made";
+
+/// Whether there are other tasks in a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    Some,
+    None,
+}
+
+impl Desk {
+    /// Says what an entry means, where it means something to the people in its room.
+    pub(super) fn announce(&mut self, id: &SessionId, entry: &Entry) {
+        let Some(held) = self.held.get(id).filter(|held| held.at_home) else { return };
+        let (room, is_chat) = (held.room, held.mirror.is_chat());
+        let mut outgoing = Vec::new();
+        let mut grown = None;
+        for fact in &entry.facts {
+            match fact {
+                Event::TurnEnded { turn, result } if is_chat => match signal::detect(result) {
+                    Some(batch) => grown = Some((*turn, batch)),
+                    None => outgoing.extend(reply(room, result)),
+                },
+                Event::Reported { .. } => {
+                    let view = held.mirror.session().view(id);
+                    outgoing.push(Outgoing::Message(card::ended(&view).message(room)));
+                    outgoing.extend(view.result.iter().flat_map(|words| reply(room, words)));
+                }
+                Event::Failed { reason } => {
+                    outgoing.push(Outgoing::Message(self.failed(id, entry.seq, reason).message(room)));
+                }
+                Event::Cancelled { reason: None, .. } if !is_chat => {
+                    let is_only = self.tasks(room).all(|(other, _)| other == id);
+                    let others = if is_only { Others::None } else { Others::Some };
+                    outgoing.push(text(room, &cancelled(held.mirror.session(), others)));
+                }
+                fact => {
+                    let words = said(held.mirror.session(), fact, entry);
+                    outgoing.extend(words.map(|words| text(room, &words)));
+                }
+            }
+        }
+        if held.mirror.is_thinking() && entry.facts.iter().any(|fact| matches!(fact, Event::Answered { .. }))
+        {
+            outgoing.push(text(room, CHECKING));
+        }
+        match grown {
+            Some((turn, batch)) => self.grow(id, turn, batch, entry.seq),
+            None => self.tell(id, room, outgoing, entry.seq),
+        }
+        self.clear_failed_plan(id, entry);
+    }
+
+    /// Sends what is to be said, and notes it when it has arrived.
+    fn tell(&mut self, id: &SessionId, room: Room, outgoing: Vec<Outgoing>, seq: u64) {
+        if outgoing.is_empty() {
+            return;
+        }
+        *self.telling.entry(id.clone()).or_default() += 1;
+        let sending: Vec<_> =
+            outgoing.into_iter().map(|what| self.hands.outbox.send(room.chat, what)).collect();
+        let (back, id) = (self.hands.back.clone(), id.clone());
+        tokio::spawn(async move {
+            let mut untold = None;
+            for sent in sending {
+                // What Telegram does not take now cannot be told another time either.
+                untold = untold.or(sent.await.err());
+            }
+            let _ = back.send(Happened::Told { session: id, seq, untold });
+        });
+    }
+
+    /// What an entry meant was told, or was not taken.
+    pub(super) fn told(&mut self, session: &SessionId, seq: u64, untold: Option<ApiError>) {
+        if let Some(telling) = self.telling.get_mut(session) {
+            *telling = telling.saturating_sub(1);
+        }
+        if !self.held.contains_key(session) {
+            return;
+        }
+        if let Some(why) = untold.filter(|_| self.untold.insert(session.clone())) {
+            let (session, why) = (session.to_string(), why.to_string());
+            let _ = self.notices.send(Notice::Untold { session, why });
+        }
+        self.notes.told(session, seq);
+        self.finish_if_over(session);
+    }
+
+    /// A reply that is nothing but questions becomes a planned task, exactly once: the task names the turn it came from.
+    fn grow(&mut self, id: &SessionId, turn: TurnId, batch: rapport_core::Batch, seq: u64) {
+        if self.grown.contains(&(id.clone(), turn)) {
+            return self.notes.told(id, seq);
+        }
+        let Some(held) = self.held.get(id) else { return };
+        self.grown.insert((id.clone(), turn));
+        let (room, owner, task) = (held.room, held.owner, held.said.clone());
+        let grown_from = Some(rapport_core::Seed { session: id.clone(), turn });
+        let wish = Wish { task, aim: Aim::Work, room, owner, request: None, grown_from };
+        let older = self.replaced(room);
+        *self.telling.entry(id.clone()).or_default() += 1;
+        let (hands, id) = (self.hands.clone(), id.clone());
+        tokio::spawn(async move {
+            for (old, act) in older {
+                // Whether or not it is there to be replaced, the new one is wanted.
+                let _ = hands.elsewhere.act(&old, &person(owner), &act).await;
+            }
+            match hands.create(wish, Some(batch)).await {
+                Ok(()) => drop(hands.back.send(Happened::Told { session: id, seq, untold: None })),
+                Err(error) => hands.say(room, &format!("❌ The questions could not be kept: {error}")),
+            }
+        });
+    }
+
+    fn failed(&self, id: &SessionId, seq: u64, reason: &str) -> Card {
+        let Some(held) = self.held.get(id) else { return Card::default() };
+        let session = held.mirror.session();
+        if held.mirror.is_chat() {
+            let words = format!(
+                "❌ {}\n\nWrite again to try again, or /new to begin anew.",
+                card::short(reason, 600)
+            );
+            return Card::plain(Text::new().plain(&words));
+        }
+        if is_without_questions(held.mirror.session()) {
+            return card::no_questions(reason);
+        }
+        if session.phase() == PhaseView::Working && !session.was_connected() {
+            return card::failed_start(id, seq, reason);
+        }
+        card::failed(id, seq, &held.mirror, reason)
+    }
+
+    /// A plan without a single question is given up, so that the next message is ordinary again.
+    fn clear_failed_plan(&mut self, id: &SessionId, entry: &Entry) {
+        let failed = entry.facts.iter().any(|fact| matches!(fact, Event::Failed { .. }));
+        let Some(held) = self.held.get(id).filter(|held| failed && held.mirror.is_planned()) else { return };
+        if is_without_questions(held.mirror.session()) {
+            let (elsewhere, id, by) = (self.hands.elsewhere.clone(), id.clone(), person(held.owner));
+            let act = rapport_core::Act::Cancel { reason: Some(NO_QUESTIONS.into()) };
+            tokio::spawn(async move { elsewhere.act(&id, &by, &act).await });
+        }
+    }
+}
+
+fn is_without_questions(session: &Session) -> bool {
+    session.phase() == PhaseView::Clarifying && session.rounds().next().is_none()
+}
+
+/// What a fact means in words, where it means something.
+fn said(session: &Session, fact: &Event, entry: &Entry) -> Option<String> {
+    let is_chat = session.created().aim == Aim::Chat;
+    match fact {
+        Event::TurnStarted { kind: TurnKind::Work, .. } => Some(STARTING.into()),
+        Event::TurnStarted { kind: TurnKind::Plan, turn, .. } if *turn > TurnId(1) || entry.seq > 1 => {
+            Some("✏️ Planning again with what you said...".into())
+        }
+        Event::Unchecked { reason } => Some(format!(
+            "⚠️ Could not check for follow-up questions ({}). The plan is made of what is known.",
+            card::short(reason, 300)
+        )),
+        Event::Cancelled { .. } if is_chat => {
+            Some("🆕 A new conversation begins with your next message.".into())
+        }
+        Event::Cancelled { reason: Some(reason), .. } if reason == NO_QUESTIONS => None,
+        Event::Cancelled { reason: Some(reason), .. } => Some(format!("{CANCELLED} ({reason})")),
+        _ => None,
+    }
+}
+
+/// Which task is cancelled. A plan need not be named where there is nothing else.
+fn cancelled(session: &Session, others: Others) -> String {
+    let task = card::short(&session.created().task, 200);
+    match (session.was_connected(), others) {
+        (true, _) => format!("❌ Cancelled: {task}"),
+        (false, Others::Some) => format!("❌ Planning cancelled: {task}"),
+        (false, Others::None) => CANCELLED.into(),
+    }
+}
+
+fn text(room: Room, words: &str) -> Outgoing {
+    Outgoing::Message(Card::plain(Text::new().plain(words)).message(room))
+}
+
+/// An agent's words as messages, or as a file where they are very long.
+pub(super) fn reply(room: Room, markdown: &str) -> Vec<Outgoing> {
+    if markdown.trim().is_empty() {
+        return vec![text(room, "(The agent ended without a word.)")];
+    }
+    match split::reply(markdown, "reply") {
+        Reply::Messages(parts) => {
+            let message = |part: &Text| Message { thread: thread(room), ..Message::new(part) };
+            parts.iter().map(|part| Outgoing::Message(message(part))).collect()
+        }
+        Reply::File { name, content, caption } => {
+            let (caption, entities) = caption.finish();
+            let thread = thread(room);
+            vec![Outgoing::Document(Document {
+                name,
+                bytes: content.into_bytes(),
+                caption,
+                entities,
+                thread,
+            })]
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What is said while an agent works, and when it is over.
+
+use jiff::SignedDuration;
+use rapport_core::{Changes, FileChange, QuestionId, SessionId, View};
+
+use super::{Card, DIVIDER, TITLE, cut, named, short};
+use crate::flow::button::{Button, Tag};
+use crate::flow::desk::FAILED;
+use crate::flow::mirror::Mirror;
+use crate::text::Text;
+
+/// How many files are named.
+const MOST_FILES: usize = 15;
+/// How much of a reason is shown.
+const LONGEST_REASON: usize = 1500;
+
+/// What is said when a planner could not make a single question.
+pub fn no_questions(reason: &str) -> Card {
+    let text = Text::new().plain("❌ Failed to generate questions. Please try /plan again.");
+    Card::plain(text.plain("\n\n").italic(&cut(reason, LONGEST_REASON)))
+}
+
+/// What is said when the agent did not even start.
+pub fn failed_start(id: &SessionId, seq: u64, reason: &str) -> Card {
+    let text = Text::new().plain("❌ Claude failed to start. Your plan is saved — use /plan to try again.");
+    Card { text: text.plain("\n\n").italic(&cut(reason, LONGEST_REASON)), rows: again(id, seq) }
+}
+
+/// What is said when it cannot go on by itself.
+pub fn failed(id: &SessionId, seq: u64, mirror: &Mirror, reason: &str) -> Card {
+    let task = short(&mirror.session().created().task, TITLE);
+    let text = Text::new().plain("❌ ").bold("Cannot go on").plain("\n").italic(&task);
+    let text = text.plain(&format!("\n{DIVIDER}\n{}", cut(reason, LONGEST_REASON)));
+    Card { text, rows: again(id, seq) }
+}
+
+fn again(id: &SessionId, seq: u64) -> Vec<Vec<(String, String)>> {
+    let tag = Tag::of(id, &QuestionId::new(FAILED), seq);
+    vec![vec![named("🔁 Try again", Button::Again, &tag), named("✖ Cancel", Button::Cancel, &tag)]]
+}
+
+/// What is said when the work is done.
+pub fn ended(view: &View) -> Card {
+    let took = view.updated_at.duration_since(view.created_at);
+    let mut text = Text::new().plain("🏁 ").bold("Done").plain(&format!("\n{DIVIDER}\n"));
+    text = text.bold("Task:").plain(&format!(" {}\n", short(&view.task, 2 * TITLE)));
+    text = text.bold("Time:").plain(&format!(" {}", duration(took)));
+    if view.usage.cost_micros > 0 {
+        text = text.plain("   ").bold("Cost:").plain(&format!(" {}", cost(view.usage.cost_micros)));
+    }
+    if let Some(plan) = view.plan.as_ref().and_then(|plan| plan.path.as_deref()) {
+        text = text.plain("\n").bold("Plan:").plain(" ").code(plan);
+    }
+    Card::plain(text.text(&files(view.changes.as_ref())))
+}
+
+fn files(changes: Option<&Changes>) -> Text {
+    let text = Text::new().plain("\n").bold("Files:");
+    let Some(changes) = changes else { return text.plain(" not known (the project is no git repository)") };
+    if changes.files.is_empty() {
+        return text.plain(" none changed");
+    }
+    let line = |text: Text, file: &FileChange| {
+        let text = text.plain(&format!("\n• {} ", file.status)).code(&file.path);
+        match (file.added, file.removed) {
+            (Some(added), Some(removed)) => text.plain(&format!(" (+{added} −{removed})")),
+            _ => text,
+        }
+    };
+    let text = changes.files.iter().take(MOST_FILES).fold(text, line);
+    match changes.files.len().saturating_sub(MOST_FILES) {
+        0 => text,
+        more => text.plain(&format!("\nand {more} more")),
+    }
+}
+
+/// What is said while an agent works: what it does, since when, what it cost so far.
+pub fn working(doing: Option<&str>, since: SignedDuration, cost_micros: u64) -> Text {
+    let text = Text::new()
+        .plain("⏳ ")
+        .plain(&doing.map_or_else(|| "Working…".to_owned(), |what| short(what, TITLE)));
+    let text = text.plain(&format!("\n{}", duration(since)));
+    if cost_micros == 0 { text } else { text.plain(&format!(" · {}", cost(cost_micros))) }
+}
+
+/// A time in two units at most.
+pub fn duration(time: SignedDuration) -> String {
+    let seconds = time.as_secs().max(0);
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// Millionths of a dollar as dollars.
+pub fn cost(micros: u64) -> String {
+    let cents = micros.div_ceil(10_000);
+    format!("${}.{:02}", cents / 100, cents % 100)
+}

@@ -1,0 +1,134 @@
+//! What a person sees: cards with buttons, made from a session as it stands. Nothing here sends anything.
+
+mod ending;
+mod list;
+mod question;
+mod summary;
+
+use std::collections::BTreeSet;
+
+use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
+use rapport_core::{Purpose, QuestionId, Room, RoundLook, SessionId};
+
+use super::button::{Button, Tag};
+use super::mirror::{Focus, Mirror};
+use crate::outgoing::{Edit, Message};
+use crate::text::Text;
+
+pub use ending::{cost, duration, ended, failed, failed_start, no_questions, working};
+pub use list::{Waiting, ago, help, waiting};
+pub use summary::edit_menu;
+
+/// The line below a card's title.
+const DIVIDER: &str = "━━━━━━━━━━━━━━━━━━━━━━";
+/// How much of a task is shown as a title.
+const TITLE: usize = 120;
+/// How many letters a label may have to share a row, and how many share one.
+const SHORT_LABEL: usize = 14;
+const IN_A_ROW: usize = 3;
+/// How many letters of a label fit on a button.
+const LONGEST_LABEL: usize = 40;
+
+/// A message with buttons.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Card {
+    /// What it says.
+    pub text: Text,
+    /// Labels and what they say when they are pressed, row by row.
+    pub rows: Vec<Vec<(String, String)>>,
+}
+
+impl Card {
+    /// A card without buttons.
+    pub fn plain(text: Text) -> Self {
+        Self { text, rows: Vec::new() }
+    }
+
+    /// It as a new message for a room.
+    pub fn message(&self, room: Room) -> Message {
+        let keyboard = self.keyboard().map(ReplyMarkup::InlineKeyboardMarkup);
+        Message { keyboard, thread: thread(room), ..Message::new(&self.text) }
+    }
+
+    /// It in place of a message.
+    pub fn edit(&self, message: i32) -> Edit {
+        Edit { keyboard: self.keyboard(), ..Edit::new(message, &self.text) }
+    }
+
+    /// Its buttons.
+    pub fn keyboard(&self) -> Option<InlineKeyboardMarkup> {
+        let button = |(label, data): &(String, String)| {
+            InlineKeyboardButton::builder().text(label).callback_data(data).build()
+        };
+        let rows: Vec<Vec<_>> = self.rows.iter().map(|row| row.iter().map(button).collect()).collect();
+        (!rows.is_empty()).then(|| InlineKeyboardMarkup::builder().inline_keyboard(rows).build())
+    }
+}
+
+/// The topic of a room, as messages name it.
+pub fn thread(room: Room) -> Option<i32> {
+    room.topic.and_then(|topic| i32::try_from(topic).ok())
+}
+
+/// The card of a question in front of the person. `chosen` are the options chosen so far, where there can be several.
+pub fn open(id: &SessionId, mirror: &Mirror, focus: &Focus, chosen: &BTreeSet<usize>) -> Option<Card> {
+    let tag = Tag::of(id, &focus.question, focus.since);
+    let round = mirror.session().rounds().find(|round| round.id == focus.round)?;
+    let place = round.items.iter().position(|item| item.question.id == focus.question)?;
+    Some(match &round.items[place].question.purpose {
+        Purpose::Confirm => summary::open(mirror, &tag),
+        Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
+            question::open(mirror, &round, place, &tag, chosen)
+        }
+    })
+}
+
+/// What the card of a question becomes that is no longer in front of the person.
+pub fn closed(mirror: &Mirror, question: &QuestionId) -> Option<Text> {
+    let (round, place) = find(mirror, question)?;
+    Some(match round.items[place].question.purpose {
+        Purpose::Confirm => summary::closed(mirror, &round, place),
+        Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
+            question::closed(mirror, &round, place)
+        }
+    })
+}
+
+/// The answer to a question in words, if it has one.
+pub fn answer(mirror: &Mirror, question: &QuestionId) -> Option<String> {
+    let (round, place) = find(mirror, question)?;
+    let item = &round.items[place];
+    item.given.map(|(answer, _)| item.question.words(answer))
+}
+
+fn find<'a>(mirror: &'a Mirror, question: &QuestionId) -> Option<(RoundLook<'a>, usize)> {
+    mirror.session().rounds().find_map(|round| {
+        let place = round.items.iter().position(|item| item.question.id == *question)?;
+        Some((round, place))
+    })
+}
+
+/// Labels with what they say: several in a row where all are short, else one each.
+fn rows(buttons: Vec<(String, String)>) -> Vec<Vec<(String, String)>> {
+    let short = buttons.iter().all(|(label, _)| label.chars().count() <= SHORT_LABEL);
+    let size = if short { IN_A_ROW } else { 1 };
+    buttons.chunks(size).map(<[_]>::to_vec).collect()
+}
+
+fn named(label: &str, button: Button, tag: &Tag) -> (String, String) {
+    (label.to_owned(), button.data(tag))
+}
+
+/// At most so many characters on one line, with an ellipsis where something is missing.
+pub fn short(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    cut(&line, most)
+}
+
+/// At most so many characters, with an ellipsis where something is missing.
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}

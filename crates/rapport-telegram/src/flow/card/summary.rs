@@ -1,0 +1,101 @@
+//! The card of a plan that waits for confirmation, and the list of answers that can be changed.
+
+use rapport_core::{Asker, PhaseView, Purpose, RoundLook};
+
+use super::question::elsewhere;
+use super::{Card, DIVIDER, cut, named, short};
+use crate::flow::button::{Button, Tag};
+use crate::flow::mirror::Mirror;
+use crate::markdown;
+use crate::text::Text;
+
+/// How much of a task, a question, an answer and a plan is shown.
+const LONGEST_TASK: usize = 400;
+const LONGEST_QUESTION: usize = 80;
+const LONGEST_ANSWER: usize = 100;
+const LONGEST_PLAN: usize = 1500;
+/// How much of a question fits on a button.
+const ON_A_BUTTON: usize = 30;
+
+pub(super) fn open(mirror: &Mirror, tag: &Tag) -> Card {
+    let confirm =
+        vec![named("✅ Confirm & Start", Button::Confirm, tag), named("✏️ Edit Answers", Button::Edit, tag)];
+    let has_answers = mirror.clarifying().next().is_some();
+    let confirm = confirm.into_iter().take(if has_answers { 2 } else { 1 }).collect();
+    let cancel = vec![named("✖ Cancel", Button::Cancel, tag)];
+    Card { text: text(mirror), rows: vec![confirm, cancel] }
+}
+
+pub(super) fn closed(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> Text {
+    let item = &round.items[place];
+    let text = text(mirror).plain("\n\n");
+    match (item.given, round.closed) {
+        (Some((answer, by)), _) if answer.text.is_none() && answer.values.iter().any(|v| v == "confirm") => {
+            text.plain("✅ ").bold("Confirmed").plain(&elsewhere(by))
+        }
+        (Some((answer, by)), _) => {
+            text.bold(&short(&item.question.words(answer), LONGEST_TASK)).plain(&elsewhere(by))
+        }
+        (None, _) if mirror.session().phase() == PhaseView::Ended => text.italic("Cancelled."),
+        (None, Some(how)) => text.italic(&format!("No longer asked: {how}.")),
+        (None, None) => text.italic("Being changed, see below."),
+    }
+}
+
+fn text(mirror: &Mirror) -> Text {
+    let session = mirror.session();
+    let task = cut(session.created().task.trim(), LONGEST_TASK);
+    let mut text = Text::new().plain("✅ ").bold("Plan Ready").plain(&format!("\n{DIVIDER}\n"));
+    text = text.bold("Task:").plain(&format!(" {task}\n"));
+    for (number, (question, answer)) in answers(mirror).into_iter().enumerate() {
+        let words = format!(" {} → {}", short(&question, LONGEST_QUESTION), short(&answer, LONGEST_ANSWER));
+        text = text.plain("\n").bold(&format!("Q{}:", number + 1)).plain(&words);
+    }
+    if let Some(plan) = plan(mirror) {
+        text = text.plain("\n\n").text(&markdown::text(&plan).trimmed(LONGEST_PLAN));
+    }
+    match session.plan_path() {
+        Some(path) => text.plain("\n\n📁 Saved to: ").code(path),
+        None => text,
+    }
+}
+
+/// The agent's own words about its plan, where it made one.
+fn plan(mirror: &Mirror) -> Option<String> {
+    mirror.session().plan_text().filter(|text| !text.trim().is_empty()).map(str::to_owned)
+}
+
+/// The list of answers: one button each, and back to the plan.
+pub fn edit_menu(mirror: &Mirror, tag: &Tag) -> Card {
+    let text = Text::new()
+        .plain("✏️ ")
+        .bold("Edit Answers")
+        .plain(&format!("\n{DIVIDER}\nWhich answer do you want to change?"));
+    let row = |(number, (question, answer)): (usize, (String, String))| {
+        let label = format!(
+            "Q{}: {} → {}",
+            number + 1,
+            short(&question, ON_A_BUTTON),
+            short(&answer, ON_A_BUTTON / 2)
+        );
+        vec![named(&label, Button::EditQuestion(number), tag)]
+    };
+    let mut rows: Vec<_> = answers(mirror).into_iter().enumerate().map(row).collect();
+    rows.push(vec![named("↩️ Back to the plan", Button::EditCancel, tag)]);
+    Card { text, rows }
+}
+
+/// What was asked before the plan, with its answers in words.
+fn answers(mirror: &Mirror) -> Vec<(String, String)> {
+    let rounds = mirror.session().rounds().filter(|round| !matches!(round.asker, Asker::Rapport));
+    let items = rounds.flat_map(|round| round.items);
+    let items = items.filter(|item| item.question.purpose == Purpose::Clarify);
+    let words = items.map(|item| {
+        let answer = item.given.map(|(answer, _)| answer).or(item.previous);
+        (
+            item.question.text.clone(),
+            answer.map_or_else(|| "–".to_owned(), |answer| item.question.words(answer)),
+        )
+    });
+    words.collect()
+}

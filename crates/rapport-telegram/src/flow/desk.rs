@@ -1,0 +1,413 @@
+//! The flow's one owner of state: which session is where, what is shown of it, who may do what. Everything that happens
+//! comes in through one list, and nothing here waits.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use rapport_core::{Aim, By, Created, Entry, Event, QuestionId, Room, Session, SessionId, TurnId, TurnKind};
+
+use super::button::Tag;
+use super::came::Early;
+use super::filing::Filing;
+use super::hands::{Done, Hands};
+use super::incoming::Incoming;
+use super::mirror::{Focus, Mirror, Step};
+use super::notes::Notes;
+use super::progress::Busy;
+use crate::access::Access;
+use crate::api_error::ApiError;
+use crate::notice::{Notice, Notices};
+use crate::outgoing::Sent;
+use crate::pairing::Pairing;
+use crate::users::Users;
+use crate::{CHANNEL, Now};
+use rapport_engine::engine::{Seen, Update};
+
+/// Stands for the question whether to try again.
+pub(super) const FAILED: &str = "failed";
+
+/// What a session of this chat starts from: its task and what it is for.
+pub type Template = Arc<dyn Fn(String, Aim) -> Created + Send + Sync>;
+
+/// Something that happened.
+pub(super) enum Happened {
+    /// Somebody did something.
+    Came(Box<Incoming>, Done),
+    /// A session of this process went on.
+    Seen(Seen),
+    /// A session may have gone on in another process.
+    Changed(SessionId),
+    /// A log was read.
+    Read(SessionId, Vec<Entry>),
+    /// A card arrived, or was not taken.
+    Posted { card: CardKey, sent: Result<Sent, ApiError> },
+    /// A request for words arrived.
+    Prompted { card: CardKey, message: i32 },
+    /// The messages of a card say that it is over.
+    Stripped(CardKey),
+    /// What an entry meant was told; all of it, or Telegram does not take it.
+    Told { session: SessionId, seq: u64, untold: Option<ApiError> },
+    /// The message that says what the agent does arrived, or never will.
+    Working(SessionId, Option<i32>),
+    /// The bot may write in a chat again.
+    Opened(i64),
+    /// A chat became another.
+    Moved { from: i64, to: i64 },
+    /// Somebody was let in.
+    Paired { user: u64, name: String, room: Room, outcome: Result<(), String>, done: Done },
+}
+
+/// One showing of a question.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CardKey {
+    pub(super) session: SessionId,
+    pub(super) question: QuestionId,
+    pub(super) since: u64,
+}
+
+/// A session as the desk has it.
+pub(super) struct Held {
+    pub(super) mirror: Mirror,
+    pub(super) room: Room,
+    pub(super) owner: u64,
+    /// When it began.
+    pub(super) began: Timestamp,
+    /// Whether its room is named in its log, rather than found.
+    pub(super) at_home: bool,
+    /// What somebody last said to it, where it is a conversation.
+    pub(super) said: String,
+    /// The entry that says it failed, if it did.
+    pub(super) failed_at: u64,
+    /// Options chosen so far, where there can be several.
+    pub(super) chosen: HashMap<CardKey, BTreeSet<usize>>,
+}
+
+/// What there is in a room.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RoomState {
+    /// The task that was planned here last, until it is over, and when it began.
+    pub(super) plan: Option<(Timestamp, SessionId)>,
+    /// The conversation.
+    pub(super) chat: Option<(Timestamp, SessionId)>,
+}
+
+impl RoomState {
+    /// The task that was planned here last, until it is over.
+    pub(super) fn plan(&self) -> Option<&SessionId> {
+        self.plan.as_ref().map(|(_, id)| id)
+    }
+
+    /// The conversation.
+    pub(super) fn chat(&self) -> Option<&SessionId> {
+        self.chat.as_ref().map(|(_, id)| id)
+    }
+}
+
+/// The state.
+pub(super) struct Desk {
+    pub(super) hands: Hands,
+    pub(super) access: Access,
+    /// Whose the sessions are that began elsewhere.
+    pub(super) owner: Option<u64>,
+    pub(super) users: Users,
+    pub(super) remind: SignedDuration,
+    pub(super) now: Now,
+    pub(super) notices: Notices,
+    pub(super) filing: Filing,
+    pub(super) notes: Notes,
+    /// Where the files of sessions are, for people and tools.
+    pub(super) folder: PathBuf,
+    pub(super) held: HashMap<SessionId, Held>,
+    pub(super) rooms: HashMap<Room, RoomState>,
+    /// Sessions of this process: what they do is seen, and need not be read.
+    pub(super) hosted: HashSet<SessionId>,
+    pub(super) tags: HashMap<(i64, Tag), CardKey>,
+    pub(super) messages: HashMap<(i64, i32), CardKey>,
+    /// Cards on their way,
+    pub(super) pending: HashSet<CardKey>,
+    /// what was written meanwhile,
+    pub(super) early: Vec<Early>,
+    /// and cards that were not taken. They are sent again when their chat opens, or somebody does something there.
+    pub(super) refused: HashSet<CardKey>,
+    /// How much is being told of a session.
+    pub(super) telling: HashMap<SessionId, usize>,
+    /// Sessions of which something could not be told, and the host knows.
+    pub(super) untold: HashSet<SessionId>,
+    /// Cards whose messages are being told that they are over.
+    pub(super) closing: HashSet<CardKey>,
+    /// Turns of conversations that became sessions of their own.
+    pub(super) grown: HashSet<(SessionId, TurnId)>,
+    /// What sessions were begun for.
+    pub(super) requests: HashSet<String>,
+    /// When to remind of what.
+    pub(super) reminders: BTreeSet<(Timestamp, SessionId, QuestionId, u64)>,
+    pub(super) busy: HashMap<SessionId, Busy>,
+    /// Whether the program is about to end.
+    pub(super) is_stopping: bool,
+    /// Taps that were answered, so that none is answered twice.
+    pub(super) answered: HashSet<String>,
+}
+
+impl Desk {
+    /// Takes one thing in.
+    pub(super) fn take(&mut self, happened: Happened) {
+        match happened {
+            Happened::Came(incoming, done) => self.came(*incoming, done),
+            Happened::Seen(Seen { session, update: Update::Entry(entry) }) => {
+                self.hosted.insert(session.clone());
+                self.entries(&session, &[entry]);
+            }
+            Happened::Seen(Seen { session, update: Update::Progress(progress) }) => {
+                if let Some(busy) = self.busy.get_mut(&session) {
+                    busy.note(progress);
+                }
+            }
+            Happened::Changed(session) => {
+                if !self.hosted.contains(&session) {
+                    self.read(&session);
+                }
+            }
+            Happened::Read(session, entries) => self.entries(&session, &entries),
+            Happened::Posted { card, sent } => {
+                self.posted(card.clone(), sent);
+                self.look_at_early(&card);
+            }
+            Happened::Prompted { card, message } => {
+                if let Some(held) = self.held.get(&card.session) {
+                    self.messages.insert((held.room.chat, message), card.clone());
+                    self.notes.prompted(&card.session, &card.question, card.since, message);
+                }
+            }
+            Happened::Stripped(card) => {
+                self.closing.remove(&card);
+                if self.held.contains_key(&card.session) {
+                    self.notes.closed(&card.session, &card.question, card.since);
+                    self.finish_if_over(&card.session);
+                }
+            }
+            Happened::Told { session, seq, untold } => self.told(&session, seq, untold),
+            Happened::Working(session, message) => self.working(&session, message),
+            Happened::Opened(chat) => self.show_refused(chat),
+            Happened::Moved { from, to } => self.moved(from, to),
+            Happened::Paired { user, name, room, outcome, done } => {
+                self.paired((user, name), room, outcome, done);
+            }
+        }
+    }
+
+    /// Takes entries of one session in, and shows what follows from them.
+    pub(super) fn entries(&mut self, id: &SessionId, entries: &[Entry]) {
+        if !self.held.contains_key(id) && !self.is_news(id, entries) {
+            return;
+        }
+        let mut changed = false;
+        for entry in entries {
+            match self.entry(id, entry) {
+                Step::Next => changed = true,
+                Step::Old => {}
+                Step::Gap => return self.read(id),
+            }
+        }
+        if changed {
+            self.refresh(id);
+        }
+    }
+
+    /// Whether anything of a session is to be shown that is not held here. What was never shown of one that has been going
+    /// on is not told afterwards; its open questions are.
+    fn is_news(&mut self, id: &SessionId, entries: &[Entry]) -> bool {
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return false };
+        // It is read from its beginning, and looked at then.
+        if first.seq > 1 {
+            return true;
+        }
+        let Some(session) = Session::replay(entries) else { return false };
+        // There may be nobody yet to show it to.
+        if self.place(session.created()).is_none() {
+            return false;
+        }
+        if self.notes.of(id).is_some() {
+            return true;
+        }
+        if session.is_over() {
+            return false;
+        }
+        self.notes.told(id, if entries.len() == 1 { 0 } else { last.seq });
+        true
+    }
+
+    /// Reads what is not known yet of a session.
+    fn read(&self, id: &SessionId) {
+        let after = self.held.get(id).map_or(0, |held| held.mirror.session().seq());
+        let (hands, id) = (self.hands.clone(), id.clone());
+        tokio::spawn(async move {
+            // A directory that is no session, or a log that is damaged: there is nothing to show of it.
+            if let Ok(entries) = hands.elsewhere.read(&id, after).await
+                && !entries.is_empty()
+            {
+                let _ = hands.back.send(Happened::Read(id, entries));
+            }
+        });
+    }
+
+    fn entry(&mut self, id: &SessionId, entry: &Entry) -> Step {
+        let step = match self.held.get_mut(id) {
+            Some(held) => held.mirror.apply(entry),
+            None if entry.seq > 1 => Step::Gap,
+            None => self.begin(id, entry),
+        };
+        if step == Step::Next {
+            self.remember(id, entry);
+            let told = self.notes.of(id).map_or(0, |noted| noted.told);
+            if entry.seq > told {
+                self.announce(id, entry);
+            }
+        }
+        step
+    }
+
+    /// A session that is new here.
+    fn begin(&mut self, id: &SessionId, entry: &Entry) -> Step {
+        let Some(mirror) = Mirror::open(entry) else { return Step::Old };
+        let Some((room, owner)) = self.place(mirror.session().created()) else { return Step::Old };
+        let at_home = mirror.session().created().room.is_some();
+        let held = Held {
+            mirror,
+            room,
+            owner,
+            began: entry.at,
+            at_home,
+            said: String::new(),
+            failed_at: 0,
+            chosen: HashMap::new(),
+        };
+        self.held.insert(id.clone(), held);
+        Step::Next
+    }
+
+    /// Where a session is shown, and whose it is. What began elsewhere is the first person's who may use the bot.
+    fn place(&self, created: &Created) -> Option<(Room, u64)> {
+        let owner = telegram_id(&created.by).or(self.owner)?;
+        Some((self.notes.now(created.room.or_else(|| private(owner))?), owner))
+    }
+
+    fn remember(&mut self, id: &SessionId, entry: &Entry) {
+        let Some(held) = self.held.get_mut(id) else { return };
+        for fact in &entry.facts {
+            match fact {
+                Event::Created(created) => {
+                    if let Some(seed) = &created.grown_from {
+                        self.grown.insert((seed.session.clone(), seed.turn));
+                    }
+                    self.requests.extend(created.request.clone());
+                    let room = self.rooms.entry(held.room).or_default();
+                    let began = (entry.at, id.clone());
+                    if held.at_home && held.mirror.is_planned() {
+                        room.plan = room.plan.take().max(Some(began));
+                    } else if held.at_home && held.mirror.is_chat() {
+                        room.chat = room.chat.take().max(Some(began));
+                    }
+                }
+                Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => held.said = prompt.clone(),
+                Event::Failed { .. } => held.failed_at = entry.seq,
+                _ => {}
+            }
+        }
+    }
+
+    /// Shows a session as it stands: its cards, its file, what it does.
+    pub(super) fn refresh(&mut self, id: &SessionId) {
+        if let Some(held) = self.held.get(id).filter(|held| held.mirror.session().is_failed()) {
+            let key =
+                CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: held.failed_at };
+            self.tags.insert((held.room.chat, Tag::of(id, &key.question, key.since)), key);
+        }
+        self.show_cards(id);
+        self.file(id);
+        self.look_busy(id);
+        self.finish_if_over(id);
+    }
+
+    /// The key of what is in front of the person.
+    pub(super) fn key(id: &SessionId, focus: &Focus) -> CardKey {
+        CardKey { session: id.clone(), question: focus.question.clone(), since: focus.since }
+    }
+
+    /// Lets go of a session that is over, once everything about it is told.
+    pub(super) fn finish_if_over(&mut self, id: &SessionId) {
+        let Some(held) = self.held.get(id) else { return };
+        let session = held.mirror.session();
+        if !session.is_over() {
+            return;
+        }
+        let noted = self.notes.of(id);
+        let cards_open = noted.is_some_and(|noted| noted.cards.iter().any(|card| !card.closed));
+        let is_told = self.telling.get(id).is_none_or(|telling| *telling == 0);
+        let on_their_way = self.pending.iter().any(|card| card.session == *id);
+        if cards_open || on_their_way || !is_told {
+            return;
+        }
+        let cards = noted.map(|noted| noted.cards.clone()).unwrap_or_default();
+        let answers = cards.iter().map(|card| {
+            let tag = Tag::of(id, &card.question, card.since);
+            (tag, super::card::answer(&held.mirror, &card.question))
+        });
+        let (answers, room): (Vec<_>, _) = (answers.collect(), held.room);
+        self.notes.over(id, room.chat, answers);
+        self.held.remove(id);
+        self.hosted.remove(id);
+        self.busy.remove(id);
+        self.telling.remove(id);
+        self.untold.remove(id);
+        self.refused.retain(|card| card.session != *id);
+        self.tags.retain(|_, card| card.session != *id);
+        self.messages.retain(|_, card| card.session != *id);
+        if let Some(state) = self.rooms.get_mut(&room) {
+            state.plan.take_if(|(_, plan)| plan == id);
+            state.chat.take_if(|(_, chat)| chat == id);
+        }
+        let (gateway, id) = (self.hands.gateway.clone(), id.clone());
+        tokio::spawn(async move { gateway.let_go(&id).await });
+    }
+
+    /// Whether somebody may answer and steer a session.
+    pub(super) fn may(&self, user: u64, held: &Held) -> bool {
+        held.owner == user || self.notes.is_guest(held.room, held.owner, user)
+    }
+
+    /// Has the host show a code, where nobody may use the bot yet and no code is open.
+    pub(super) fn offer_code(&mut self) {
+        let now = self.time();
+        if !self.access.is_empty() || self.access.pairing_is_open(now) {
+            return;
+        }
+        if let Some(pairing) = self.access.code(Pairing::chance(), now) {
+            let notice = Notice::Code { code: pairing.code().to_owned(), until: pairing.until() };
+            let _ = self.notices.send(notice);
+        }
+    }
+
+    /// What time it is.
+    pub(super) fn time(&self) -> Timestamp {
+        (self.now)()
+    }
+}
+
+/// A person in Telegram, by their id.
+pub(super) fn person(id: u64) -> By {
+    By::Person { channel: CHANNEL.into(), id: id.to_string() }
+}
+
+/// The chat with one person alone.
+pub(super) fn private(owner: u64) -> Option<Room> {
+    i64::try_from(owner).ok().map(|chat| Room { chat, topic: None })
+}
+
+fn telegram_id(by: &By) -> Option<u64> {
+    match by {
+        By::Person { channel, id } if channel == CHANNEL => id.parse().ok(),
+        By::Person { .. } | By::Lead { .. } | By::Model { .. } | By::Rule { .. } => None,
+    }
+}

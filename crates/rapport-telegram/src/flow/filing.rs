@@ -1,0 +1,107 @@
+//! Writes files one after the other, off the async threads: lines that are added, files that are replaced or removed.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_blocking;
+
+use crate::durable;
+use crate::notice::{Notice, Notices};
+
+/// Something to be written.
+enum Job {
+    Append(PathBuf, String),
+    Replace(PathBuf, Option<Vec<u8>>),
+    Flush(oneshot::Sender<()>),
+}
+
+/// Who writes. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Filing(mpsc::UnboundedSender<Job>);
+
+impl Filing {
+    /// Starts writing; what cannot be written is told.
+    pub(super) fn start(notices: Notices) -> Self {
+        let (jobs, taken) = mpsc::unbounded_channel();
+        spawn_blocking(move || write(taken, &notices));
+        Self(jobs)
+    }
+
+    /// Adds a line to a file. It is not synced: a line lost in a power cut costs a message that is sent again.
+    pub(super) fn append(&self, path: PathBuf, line: String) {
+        let _ = self.0.send(Job::Append(path, line));
+    }
+
+    /// Puts a file in place of another, durably.
+    pub(super) fn replace(&self, path: PathBuf, content: Vec<u8>) {
+        let _ = self.0.send(Job::Replace(path, Some(content)));
+    }
+
+    /// Takes a file away.
+    pub(super) fn remove(&self, path: PathBuf) {
+        let _ = self.0.send(Job::Replace(path, None));
+    }
+
+    /// Until all that was said so far is written.
+    pub(super) async fn flush(&self) {
+        let (done, flushed) = oneshot::channel();
+        if self.0.send(Job::Flush(done)).is_ok() {
+            let _ = flushed.await;
+        }
+    }
+}
+
+fn write(mut jobs: mpsc::UnboundedReceiver<Job>, notices: &Notices) {
+    while let Some(first) = jobs.blocking_recv() {
+        let (mut lines, mut files, mut flushes) = (Vec::new(), HashMap::new(), Vec::new());
+        let mut next = Some(first);
+        // Of a file that changes faster than the disk takes it, only the last state matters.
+        while let Some(job) = next {
+            match job {
+                Job::Append(path, line) => lines.push((path, line)),
+                Job::Replace(path, content) => drop(files.insert(path, content)),
+                Job::Flush(done) => flushes.push(done),
+            }
+            next = jobs.try_recv().ok();
+        }
+        append_all(lines, notices);
+        for (path, content) in files {
+            let written = match content {
+                Some(content) => durable::replace(&path, &content),
+                None => match std::fs::remove_file(&path) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+                    _ => Ok(()),
+                },
+            };
+            tell(written, &path, notices);
+        }
+        for done in flushes {
+            let _ = done.send(());
+        }
+    }
+}
+
+fn append_all(lines: Vec<(PathBuf, String)>, notices: &Notices) {
+    let mut by_file: HashMap<PathBuf, String> = HashMap::new();
+    for (path, line) in lines {
+        let text = by_file.entry(path).or_default();
+        text.push_str(&line);
+        text.push('\n');
+    }
+    for (path, text) in by_file {
+        tell(append(&path, &text), &path, notices);
+    }
+}
+
+fn append(path: &std::path::Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    durable::make_folder(path)?;
+    std::fs::File::options().create(true).append(true).open(path)?.write_all(text.as_bytes())
+}
+
+fn tell(written: std::io::Result<()>, path: &std::path::Path, notices: &Notices) {
+    if let Err(error) = written {
+        let _ = notices.send(Notice::Unwritten { why: format!("cannot write {}: {error}", path.display()) });
+    }
+}

@@ -1,0 +1,181 @@
+//! What the flow does outside: acts in sessions, sends messages, answers taps. Each thing is done in a task of its own, and
+//! what the flow has to know of it comes back as something that happened.
+
+use std::sync::Arc;
+
+use frankenstein::methods::AnswerCallbackQueryParams;
+use rapport_core::{Act, Aim, Batch, By, Created, Refusal, Room, Seed, SessionId};
+use tokio::sync::{mpsc, oneshot};
+
+use super::came::Visit;
+use super::card::{Card, thread};
+use super::desk::{Happened, Template, person};
+use crate::api::Api;
+use crate::api_error::ApiError;
+use crate::intake::Handled;
+use crate::outbox::Outbox;
+use crate::outgoing::{Message, Outgoing, Sent};
+use crate::text::Text;
+use rapport_engine::engine::{ActError, Elsewhere, Gateway, GatewayError};
+
+/// What is said where only buttons count.
+pub(super) const USE_BUTTONS: &str = "Please use the buttons to answer ☝️";
+
+/// Told when an update cannot be lost any more.
+pub(super) type Done = oneshot::Sender<Handled>;
+
+/// The ways out.
+#[derive(Clone)]
+pub(super) struct Hands {
+    /// The engine of this process.
+    pub(super) gateway: Gateway,
+    /// All sessions of the project.
+    pub(super) elsewhere: Elsewhere,
+    /// The way to chats.
+    pub(super) outbox: Outbox,
+    /// The bot.
+    pub(super) api: Arc<Api>,
+    /// What sessions start from.
+    pub(super) template: Template,
+    /// The way back to the flow.
+    pub(super) back: mpsc::UnboundedSender<Happened>,
+}
+
+/// Something to be done in the sessions.
+pub(super) enum Deed {
+    /// In one that is there.
+    Act(SessionId, Act),
+    /// In one that is not, perhaps with its first questions.
+    Create(Wish, Option<Batch>),
+}
+
+/// What somebody wants a session for.
+pub(super) struct Wish {
+    /// What is to be done, or what is said first.
+    pub(super) task: String,
+    /// Whether it is to be done or talked about.
+    pub(super) aim: Aim,
+    /// Where.
+    pub(super) room: Room,
+    /// By whom.
+    pub(super) owner: u64,
+    /// What the wish is known by.
+    pub(super) request: Option<String>,
+    /// The turn of a conversation it came from.
+    pub(super) grown_from: Option<Seed>,
+}
+
+impl Wish {
+    /// What somebody wants who is here.
+    pub(super) fn new(visit: &Visit, task: String, aim: Aim) -> Self {
+        let (room, owner, request) = (visit.room, visit.sender.id, Some(visit.update.clone()));
+        Self { task, aim, room, owner, request, grown_from: None }
+    }
+}
+
+impl Hands {
+    /// Answers a tap, at once.
+    pub(super) fn toast(&self, query: String, words: &str) {
+        let (api, words) = (self.api.clone(), (!words.is_empty()).then(|| words.to_owned()));
+        tokio::spawn(async move {
+            let params =
+                AnswerCallbackQueryParams::builder().callback_query_id(query).maybe_text(words).build();
+            // Too late or unreachable: the person sees the card change all the same.
+            let _ = api.answer_callback_query(&params).await;
+        });
+    }
+
+    /// Says something in a room.
+    pub(super) fn say(&self, room: Room, words: &str) {
+        self.send(room, &Card::plain(Text::new().plain(words)));
+    }
+
+    /// Sends a card nobody has to find again.
+    pub(super) fn send(&self, room: Room, card: &Card) {
+        drop(self.outbox.send(room.chat, Outgoing::Message(card.message(room))));
+    }
+
+    /// Takes the buttons of a message away.
+    pub(super) fn strip(&self, room: Room, message: i32) {
+        drop(self.outbox.send(room.chat, Outgoing::Buttons { message, keyboard: None }));
+    }
+
+    /// Sends something and tells the flow how it ended.
+    pub(super) fn send_then(
+        &self,
+        room: Room,
+        what: Outgoing,
+        then: impl FnOnce(Result<Sent, ApiError>) -> Happened + Send + 'static,
+    ) {
+        let (sending, back) = (self.outbox.send(room.chat, what), self.back.clone());
+        tokio::spawn(async move {
+            let _ = back.send(then(sending.await));
+        });
+    }
+
+    /// Does one thing after the other. What is not taken is told in the room, and ends it.
+    pub(super) fn carry_out(&self, room: Room, by: By, deeds: Vec<Deed>, done: Done) {
+        let hands = self.clone();
+        tokio::spawn(async move {
+            for deed in deeds {
+                let outcome = match deed {
+                    Deed::Act(session, act) => hands.elsewhere.act(&session, &by, &act).await,
+                    Deed::Create(wish, first) => hands.create(wish, first).await,
+                };
+                if let Err(error) = outcome {
+                    hands.refused(room, &error);
+                    break;
+                }
+            }
+            // Nobody waits any more where the program ends.
+            let _ = done.send(Handled::Durable);
+        });
+    }
+
+    /// Begins a session.
+    pub(super) async fn create(&self, wish: Wish, first: Option<Batch>) -> Result<(), ActError> {
+        let template = self.template.clone();
+        // It looks at the project first.
+        let created = tokio::task::spawn_blocking(move || {
+            let Wish { task, aim, room, owner, request, grown_from } = wish;
+            Created { room: Some(room), by: person(owner), request, grown_from, ..template(task, aim) }
+        });
+        let created = created.await.map_err(|error| ActError::Failed(error.to_string()))?;
+        let made = match first {
+            Some(batch) => self.gateway.create_with(created, batch).await,
+            None => self.gateway.create(created).await,
+        };
+        match made {
+            Ok(_) => Ok(()),
+            Err(GatewayError::Refused(refusal)) => Err(refusal.into()),
+            Err(error) => Err(ActError::Failed(error.to_string())),
+        }
+    }
+
+    fn refused(&self, room: Room, error: &ActError) {
+        let words = match error {
+            ActError::Refused(Refusal::OptionsOnly { .. }) => USE_BUTTONS.to_owned(),
+            // The card shows it by then.
+            ActError::Refused(Refusal::AlreadyAnswered { .. }) => return,
+            ActError::Refused(refusal) => format!("That was not taken: {refusal}."),
+            ActError::Failed(why) => format!("❌ That could not be done: {why}. Please try again."),
+        };
+        self.say(room, &words);
+    }
+}
+
+/// A request for words, as a reply to a card.
+pub(super) fn prompt(room: Room, card: Option<i32>) -> Message {
+    use frankenstein::types::{ForceReply, ReplyMarkup};
+    let ask = ForceReply::builder()
+        .force_reply(true)
+        .selective(true)
+        .input_field_placeholder("Your answer")
+        .build();
+    Message {
+        keyboard: Some(ReplyMarkup::ForceReply(ask)),
+        thread: thread(room),
+        reply_to: card,
+        ..Message::new(&Text::new().plain("✍️ Type your answer:"))
+    }
+}

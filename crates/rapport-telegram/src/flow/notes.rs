@@ -1,0 +1,357 @@
+//! What was shown, where: which message shows which question, and how far each session was told. One line per note; the
+//! file is written anew at every start with what still matters.
+//!
+//! A kill between sending and noting has a message sent once more; nothing is ever left out because of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+
+use rapport_core::{QuestionId, Room, SessionId};
+use serde::{Deserialize, Serialize};
+
+use super::button::Tag;
+use super::filing::Filing;
+use crate::durable;
+
+/// How many cards of sessions that are over are remembered, to say what became of them.
+const MOST_OLD: usize = 2000;
+
+/// One note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// A session is told up to here.
+    Told { session: SessionId, seq: u64 },
+    /// A message shows a question, with buttons.
+    Shown { session: SessionId, question: QuestionId, since: u64, message: i32 },
+    /// A message asks for words of one's own.
+    Prompted { session: SessionId, question: QuestionId, since: u64, message: i32 },
+    /// A question is in front of nobody any more, and its messages say so.
+    Closed { session: SessionId, question: QuestionId, since: u64 },
+    /// Somebody was reminded of it.
+    Reminded { session: SessionId, question: QuestionId, since: u64 },
+    /// A message says what the agent does.
+    Progress { session: SessionId, message: Option<i32> },
+    /// A session is over, and was told to its end.
+    Over { session: SessionId },
+    /// What became of a card of such a session.
+    Old { chat: i64, tag: String, answer: Option<String> },
+    /// A chat is another now.
+    Moved { from: i64, to: i64 },
+    /// The messages of a session cannot be reached any more.
+    Left { session: SessionId },
+    /// Somebody may answer for somebody else here.
+    Guest { room: Room, owner: u64, guest: u64, may: bool },
+}
+
+/// What was shown of one session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Noted {
+    /// How far it was told.
+    pub(super) told: u64,
+    /// Its cards.
+    pub(super) cards: Vec<CardNote>,
+    /// The message that says what its agent does.
+    pub(super) progress: Option<i32>,
+}
+
+/// What was shown of one question, since it was in front of the person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CardNote {
+    /// Which question.
+    pub(super) question: QuestionId,
+    /// Since which entry.
+    pub(super) since: u64,
+    /// The messages that show it, the newest last. None while the first is on its way.
+    pub(super) shown: Vec<i32>,
+    /// The messages that ask for words.
+    pub(super) prompts: Vec<i32>,
+    /// Whether it is over.
+    pub(super) closed: bool,
+    /// Whether somebody was reminded.
+    pub(super) reminded: bool,
+}
+
+impl CardNote {
+    /// A card that is on its way.
+    pub(super) fn new(question: QuestionId, since: u64) -> Self {
+        Self { question, since, shown: Vec::new(), prompts: Vec::new(), closed: false, reminded: false }
+    }
+
+    /// Whether somebody sees it, or need not any more.
+    pub(super) fn is_known(&self) -> bool {
+        self.closed || !self.shown.is_empty()
+    }
+
+    /// Whether it is this showing of this question.
+    pub(super) fn is(&self, question: &QuestionId, since: u64) -> bool {
+        self.since == since && self.question == *question
+    }
+
+    /// The lines that say all this.
+    fn lines(&self, session: &SessionId) -> Vec<Line> {
+        let name = || (session.clone(), self.question.clone(), self.since);
+        let shown = self.shown.iter().map(|message| {
+            let (session, question, since) = name();
+            Line::Shown { session, question, since, message: *message }
+        });
+        let prompted = self.prompts.iter().map(|message| {
+            let (session, question, since) = name();
+            Line::Prompted { session, question, since, message: *message }
+        });
+        let closed = self.closed.then(name);
+        let closed = closed.map(|(session, question, since)| Line::Closed { session, question, since });
+        let reminded = self.reminded.then(name);
+        let reminded = reminded.map(|(session, question, since)| Line::Reminded { session, question, since });
+        shown.chain(prompted).chain(closed).chain(reminded).collect()
+    }
+}
+
+/// All notes.
+#[derive(Debug)]
+pub(super) struct Notes {
+    path: PathBuf,
+    filing: Filing,
+    sessions: HashMap<SessionId, Noted>,
+    guests: BTreeSet<(Room, u64, u64)>,
+    old: VecDeque<(i64, String)>,
+    answers: HashMap<(i64, String), Option<String>>,
+    moved: BTreeMap<i64, i64>,
+    /// Lines of kinds that are not known here. They are kept as they are.
+    unknown: Vec<String>,
+}
+
+impl Notes {
+    /// The notes in this file; none if there is no file yet. A line that was cut off by a kill is left out, one of a kind
+    /// that is not known here is kept. Blocks until the disk has what still matters.
+    pub(super) fn open(path: &Path, filing: Filing) -> std::io::Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            read => read?,
+        };
+        let mut notes = Self {
+            path: path.to_owned(),
+            filing,
+            sessions: HashMap::new(),
+            guests: BTreeSet::new(),
+            old: VecDeque::new(),
+            answers: HashMap::new(),
+            moved: BTreeMap::new(),
+            unknown: Vec::new(),
+        };
+        for text in text.lines() {
+            match serde_json::from_str(text) {
+                Ok(line) => notes.take(line),
+                Err(error) if error.is_data() => notes.unknown.push(text.to_owned()),
+                Err(_) => {}
+            }
+        }
+        notes.compact()?;
+        Ok(notes)
+    }
+
+    /// What was shown of a session, if anything is known of it.
+    pub(super) fn of(&self, session: &SessionId) -> Option<&Noted> {
+        self.sessions.get(session)
+    }
+
+    /// A session is told up to here.
+    pub(super) fn told(&mut self, session: &SessionId, seq: u64) {
+        self.note(Line::Told { session: session.clone(), seq });
+    }
+
+    /// A message shows a question.
+    pub(super) fn shown(&mut self, session: &SessionId, question: &QuestionId, since: u64, message: i32) {
+        let (session, question) = (session.clone(), question.clone());
+        self.note(Line::Shown { session, question, since, message });
+    }
+
+    /// A message asks for words.
+    pub(super) fn prompted(&mut self, session: &SessionId, question: &QuestionId, since: u64, message: i32) {
+        let (session, question) = (session.clone(), question.clone());
+        self.note(Line::Prompted { session, question, since, message });
+    }
+
+    /// A question is in front of nobody any more.
+    pub(super) fn closed(&mut self, session: &SessionId, question: &QuestionId, since: u64) {
+        self.note(Line::Closed { session: session.clone(), question: question.clone(), since });
+    }
+
+    /// Somebody was reminded.
+    pub(super) fn reminded(&mut self, session: &SessionId, question: &QuestionId, since: u64) {
+        self.note(Line::Reminded { session: session.clone(), question: question.clone(), since });
+    }
+
+    /// This message says what the agent does.
+    pub(super) fn progress(&mut self, session: &SessionId, message: Option<i32>) {
+        self.note(Line::Progress { session: session.clone(), message });
+    }
+
+    /// A session is over. Of its cards no more is kept than what was answered.
+    pub(super) fn over(&mut self, session: &SessionId, chat: i64, answers: Vec<(Tag, Option<String>)>) {
+        for (tag, answer) in answers {
+            self.note(Line::Old { chat, tag: tag.to_string(), answer });
+        }
+        self.note(Line::Over { session: session.clone() });
+    }
+
+    /// What became of an old card: `None` if nothing is known of it.
+    pub(super) fn old(&self, chat: i64, tag: &Tag) -> Option<Option<&str>> {
+        self.answers.get(&(chat, tag.to_string())).map(Option::as_deref)
+    }
+
+    /// Whether a card of a session that is not over has this tag.
+    pub(super) fn is_open(&self, tag: &Tag) -> bool {
+        let cards =
+            self.sessions.iter().flat_map(|(id, noted)| noted.cards.iter().map(move |card| (id, card)));
+        let mut open = cards.filter(|(_, card)| !card.closed);
+        open.any(|(id, card)| Tag::of(id, &card.question, card.since) == *tag)
+    }
+
+    /// Somebody may answer for somebody else in a room, or no longer.
+    pub(super) fn guest(&mut self, room: Room, owner: u64, guest: u64, may: Guest) {
+        self.note(Line::Guest { room, owner, guest, may: may == Guest::May });
+    }
+
+    /// Whether somebody may answer for somebody else.
+    pub(super) fn is_guest(&self, room: Room, owner: u64, guest: u64) -> bool {
+        self.guests.contains(&(room, owner, guest))
+    }
+
+    /// Whether somebody may answer for anybody here.
+    pub(super) fn is_any_guest(&self, room: Room, guest: u64) -> bool {
+        let all = (room, 0, 0)..=(room, u64::MAX, u64::MAX);
+        self.guests.range(all).any(|(_, _, known)| *known == guest)
+    }
+
+    /// A chat is another now; what was shown of these sessions is not there.
+    pub(super) fn moved<'a>(&mut self, from: i64, to: i64, sessions: impl Iterator<Item = &'a SessionId>) {
+        self.note(Line::Moved { from, to });
+        for session in sessions {
+            self.note(Line::Left { session: session.clone() });
+        }
+    }
+
+    /// What a room is now.
+    pub(super) fn now(&self, room: Room) -> Room {
+        Room { chat: self.moved.get(&room.chat).copied().unwrap_or(room.chat), ..room }
+    }
+
+    fn note(&mut self, line: Line) {
+        if let Ok(text) = serde_json::to_string(&line) {
+            self.filing.append(self.path.clone(), text);
+        }
+        self.take(line);
+    }
+
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Told { session, seq } => self.session(session).told = seq,
+            Line::Shown { session, question, since, message } => {
+                self.card(session, question, since).shown.push(message);
+            }
+            Line::Prompted { session, question, since, message } => {
+                self.card(session, question, since).prompts.push(message);
+            }
+            Line::Closed { session, question, since } => self.card(session, question, since).closed = true,
+            Line::Reminded { session, question, since } => {
+                self.card(session, question, since).reminded = true
+            }
+            Line::Progress { session, message } => self.session(session).progress = message,
+            Line::Over { session } => drop(self.sessions.remove(&session)),
+            Line::Old { chat, tag, answer } => self.remember(chat, tag, answer),
+            Line::Moved { from, to } => self.take_move(from, to),
+            Line::Left { session } => {
+                let noted = self.session(session);
+                noted.progress = None;
+                for card in &mut noted.cards {
+                    card.shown.clear();
+                    card.prompts.clear();
+                }
+            }
+            Line::Guest { room, owner, guest, may: true } => drop(self.guests.insert((room, owner, guest))),
+            Line::Guest { room, owner, guest, may: false } => drop(self.guests.remove(&(room, owner, guest))),
+        }
+    }
+
+    fn take_move(&mut self, from: i64, to: i64) {
+        self.moved.insert(from, to);
+        // A room is never looked up in two steps.
+        self.moved.values_mut().filter(|now| **now == from).for_each(|now| *now = to);
+        let now = |chat: i64| if chat == from { to } else { chat };
+        self.guests = std::mem::take(&mut self.guests)
+            .into_iter()
+            .map(|(room, owner, guest)| (Room { chat: now(room.chat), ..room }, owner, guest))
+            .collect();
+        self.old.iter_mut().for_each(|(chat, _)| *chat = now(*chat));
+        self.answers = std::mem::take(&mut self.answers)
+            .into_iter()
+            .map(|((chat, tag), answer)| ((now(chat), tag), answer))
+            .collect();
+    }
+
+    fn session(&mut self, session: SessionId) -> &mut Noted {
+        self.sessions.entry(session).or_default()
+    }
+
+    fn card(&mut self, session: SessionId, question: QuestionId, since: u64) -> &mut CardNote {
+        let cards = &mut self.session(session).cards;
+        let place = cards.iter().position(|card| card.is(&question, since));
+        let place = place.unwrap_or_else(|| {
+            cards.push(CardNote::new(question, since));
+            cards.len() - 1
+        });
+        &mut cards[place]
+    }
+
+    fn remember(&mut self, chat: i64, tag: String, answer: Option<String>) {
+        if self.answers.insert((chat, tag.clone()), answer).is_none() {
+            self.old.push_back((chat, tag));
+        }
+        while self.old.len() > MOST_OLD {
+            if let Some(oldest) = self.old.pop_front() {
+                self.answers.remove(&oldest);
+            }
+        }
+    }
+
+    fn compact(&self) -> std::io::Result<()> {
+        let lines = self.lines();
+        let lines = lines.iter().filter_map(|line| serde_json::to_string(line).ok());
+        let text: String = lines.chain(self.unknown.iter().cloned()).map(|line| line + "\n").collect();
+        durable::replace(&self.path, text.as_bytes())
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let mut lines: Vec<_> =
+            self.moved.iter().map(|(from, to)| Line::Moved { from: *from, to: *to }).collect();
+        for (session, noted) in &self.sessions {
+            lines.push(Line::Told { session: session.clone(), seq: noted.told });
+            if noted.progress.is_some() {
+                lines.push(Line::Progress { session: session.clone(), message: noted.progress });
+            }
+            lines.extend(noted.cards.iter().flat_map(|card| card.lines(session)));
+        }
+        lines.extend(self.old.iter().map(|(chat, tag)| Line::Old {
+            chat: *chat,
+            tag: tag.clone(),
+            answer: self.answers.get(&(*chat, tag.clone())).cloned().flatten(),
+        }));
+        lines.extend(self.guests.iter().map(|(room, owner, guest)| Line::Guest {
+            room: *room,
+            owner: *owner,
+            guest: *guest,
+            may: true,
+        }));
+        lines
+    }
+}
+
+/// Whether somebody may answer for somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guest {
+    /// From now on.
+    May,
+    /// No longer.
+    MayNot,
+}

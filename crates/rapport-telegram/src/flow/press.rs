@@ -1,0 +1,319 @@
+//! Buttons that were pressed. Each is answered once and at once; what it does is decided by the session.
+
+use std::collections::BTreeSet;
+
+use frankenstein::types::InlineKeyboardMarkup;
+use rapport_core::{Act, Question, Reply, Room, RoundLook};
+
+use super::button::{self, Button, Press};
+use super::came::finished;
+use super::card::{self, Card};
+use super::cards::{posted, tag};
+use super::desk::{CardKey, Desk, FAILED, Happened, person};
+use super::hands::{Deed, Done, prompt};
+use crate::outgoing::Outgoing;
+
+const EXPIRED: &str = "Session expired. Use /plan to start again.";
+const ELSEWHERE: &str = "This task is not in the project I serve now.";
+const NOT_ASKED: &str = "This is not asked any more.";
+const NOT_YOURS: &str = "Only whoever asked for this task can do that.";
+const NOT_OURS: &str = "This button belongs to something else; I cannot do anything with it.";
+
+/// A press of a button.
+pub(super) struct Tap {
+    /// Where.
+    pub room: Room,
+    /// By whom.
+    pub by: u64,
+    /// What to answer.
+    pub query: String,
+    /// What the button said.
+    pub data: String,
+    /// The message it is on,
+    pub message: Option<i32>,
+    /// and its buttons as they were seen.
+    pub seen: Option<InlineKeyboardMarkup>,
+    /// Told when it cannot be lost any more.
+    pub done: Done,
+}
+
+/// What a press comes to.
+enum Effect {
+    /// A word at once, and then these acts.
+    Acts(String, Vec<Act>),
+    /// The same, and the message with the button loses its buttons.
+    StripAnd(String, Vec<Act>),
+    /// One option more or less.
+    Toggle(usize),
+    /// A request for words.
+    Words,
+    /// The list of answers.
+    Menu(Box<Card>),
+    /// The card once more.
+    Again,
+}
+
+impl Desk {
+    pub(super) fn press(&mut self, tap: Tap) {
+        let Some(press) = button::read(&tap.data) else { return self.only_toast(tap, NOT_OURS) };
+        let Some(key) = self.pressed(tap.room, &press) else {
+            if press.tag.as_ref().is_some_and(|tag| self.notes.is_open(tag)) {
+                return self.only_toast(tap, ELSEWHERE);
+            }
+            let words = self.about_old(tap.room, &press);
+            return self.too_late(tap, &words);
+        };
+        let Some(held) = self.held.get(&key.session) else { return self.too_late(tap, EXPIRED) };
+        if !self.may(tap.by, held) {
+            return self.only_toast(tap, NOT_YOURS);
+        }
+        if key.question.as_str() == FAILED {
+            let act = match press.button {
+                Button::Again => Act::Restart,
+                _ => Act::Cancel { reason: None },
+            };
+            self.tags.remove(&(tap.room.chat, tag(&key)));
+            return self.carry(tap, &key, Effect::StripAnd(String::new(), vec![act]));
+        }
+        if !self.is_in_front(&key) {
+            let answer = card::answer(&held.mirror, &key.question);
+            return self.too_late(tap, &about(answer.as_deref()));
+        }
+        let effect = self.effect(&tap, press.button, &key);
+        self.carry(tap, &key, effect);
+    }
+
+    fn only_toast(&mut self, tap: Tap, words: &str) {
+        self.toast(tap.query, words);
+        finished(tap.done);
+    }
+
+    /// A card that is over, and may have been left behind with its buttons.
+    fn too_late(&mut self, tap: Tap, words: &str) {
+        if let Some(message) = tap.message {
+            self.hands.strip(tap.room, message);
+        }
+        self.only_toast(tap, words);
+    }
+
+    /// Which card it was. Without a tag it is the one in hand in this room, if the numbers fit.
+    fn pressed(&self, room: Room, press: &Press) -> Option<CardKey> {
+        if let Some(tag) = &press.tag {
+            let here = self.tags.get(&(room.chat, tag.clone()));
+            // Alone with the bot somebody sees what waits for them in all chats.
+            let anywhere = || self.tags.iter().find(|((_, known), _)| known == tag).map(|(_, key)| key);
+            return here.or_else(|| anywhere().filter(|_| room.chat > 0)).cloned();
+        }
+        let (id, held) = self.planning(room)?;
+        match press.button {
+            Button::Answer(question, _) | Button::Toggle(question, _) => {
+                let (number, focus) = held.mirror.collecting()?;
+                (number == question).then(|| Self::key(id, focus))
+            }
+            Button::Done
+            | Button::Type
+            | Button::Recommended
+            | Button::Back
+            | Button::Confirm
+            | Button::Edit
+            | Button::EditQuestion(_)
+            | Button::EditCancel
+            | Button::Cancel
+            | Button::Jump
+            | Button::Again => held.mirror.focus().first().map(|focus| Self::key(id, focus)),
+        }
+    }
+
+    /// What is said about a card that is not known as one of a session that goes on.
+    fn about_old(&self, room: Room, press: &Press) -> String {
+        if let Some(tag) = &press.tag {
+            return self.notes.old(room.chat, tag).map_or_else(|| EXPIRED.to_owned(), about);
+        }
+        match (press.button, self.planning(room)) {
+            (Button::Answer(question, _) | Button::Toggle(question, _), Some((_, held))) => {
+                let id = held.mirror.clarifying().nth(question);
+                about(id.and_then(|id| card::answer(&held.mirror, id)).as_deref())
+            }
+            (_, Some(_)) => NOT_ASKED.to_owned(),
+            (_, None) => EXPIRED.to_owned(),
+        }
+    }
+
+    /// What a button of a card in front of the person comes to.
+    fn effect(&self, tap: &Tap, button: Button, key: &CardKey) -> Effect {
+        let nothing = |words: &str| Effect::Acts(words.to_owned(), Vec::new());
+        let Some(held) = self.held.get(&key.session) else { return nothing(EXPIRED) };
+        let Some((round, item)) = held.mirror.session().rounds().find_map(|round| {
+            let item = round.items.iter().find(|item| item.question.id == key.question).cloned()?;
+            Some((round, item))
+        }) else {
+            return nothing(NOT_ASKED);
+        };
+        let question = item.question;
+        let answer = |reply: Reply| vec![Act::Answer { question: Some(key.question.clone()), reply }];
+        match button {
+            Button::Answer(_, option) => match question.options.get(option) {
+                Some(choice) => {
+                    Effect::Acts(toast_for(&round, &choice.label), answer(Reply::Choices(vec![option])))
+                }
+                None => nothing("There is no such option."),
+            },
+            Button::Toggle(_, option) => Effect::Toggle(option),
+            Button::Done => match self.chosen(key, tap.seen.as_ref(), question) {
+                chosen if chosen.is_empty() => nothing("Choose at least one option first."),
+                chosen => Effect::Acts(String::new(), answer(Reply::Choices(chosen.into_iter().collect()))),
+            },
+            Button::Type if question.free_text => Effect::Words,
+            Button::Type => nothing("Please use the buttons."),
+            Button::Recommended => Effect::Acts("⭐ As recommended".to_owned(), recommended(&round)),
+            Button::Back => Effect::Acts(String::new(), vec![Act::Back]),
+            Button::Confirm => Effect::Acts("🚀 Starting...".to_owned(), vec![Act::Confirm]),
+            Button::Edit => Effect::Menu(Box::new(card::edit_menu(&held.mirror, &tag(key)))),
+            Button::EditQuestion(number) => match held.mirror.clarifying().nth(number) {
+                Some(question) => {
+                    Effect::StripAnd(String::new(), vec![Act::Reopen { question: question.clone() }])
+                }
+                None => nothing("There is no such question."),
+            },
+            Button::EditCancel if item.previous.is_some() => {
+                Effect::Acts(String::new(), vec![Act::Keep { question: key.question.clone() }])
+            }
+            Button::EditCancel => Effect::StripAnd("Nothing is changed.".to_owned(), Vec::new()),
+            Button::Cancel => Effect::Acts(String::new(), vec![Act::Cancel { reason: None }]),
+            Button::Jump => Effect::Again,
+            Button::Again => nothing(NOT_ASKED),
+        }
+    }
+
+    /// Answers the tap, and has done what it comes to.
+    fn carry(&mut self, tap: Tap, key: &CardKey, effect: Effect) {
+        let Tap { room, by, query, message, seen, done, .. } = tap;
+        let (words, acts) = match effect {
+            Effect::Acts(words, acts) => (words, acts),
+            Effect::StripAnd(words, acts) => {
+                if let Some(message) = message {
+                    self.hands.strip(room, message);
+                }
+                (words, acts)
+            }
+            Effect::Toggle(option) => {
+                self.toggle(room, key, option, message, seen.as_ref());
+                (String::new(), Vec::new())
+            }
+            Effect::Words => {
+                self.ask_for_words(room, key.clone(), message);
+                (String::new(), Vec::new())
+            }
+            Effect::Menu(menu) => {
+                self.hands.send(room, &menu);
+                (String::new(), Vec::new())
+            }
+            Effect::Again => {
+                self.show_again(room, key);
+                (String::new(), Vec::new())
+            }
+        };
+        self.toast(query, &words);
+        let deeds = acts.into_iter().map(|act| Deed::Act(key.session.clone(), act)).collect();
+        self.hands.carry_out(room, person(by), deeds, done);
+    }
+
+    /// Chooses an option among others, or no longer; the buttons show it.
+    fn toggle(
+        &mut self,
+        room: Room,
+        key: &CardKey,
+        option: usize,
+        message: Option<i32>,
+        seen: Option<&InlineKeyboardMarkup>,
+    ) {
+        let question = self.held.get(&key.session).and_then(|held| {
+            let mut items = held.mirror.session().rounds().flat_map(|round| round.items);
+            items.find(|item| item.question.id == key.question).map(|item| item.question.clone())
+        });
+        let Some(question) = question.filter(|question| option < question.options.len()) else { return };
+        let mut chosen = self.chosen(key, seen, &question);
+        if !chosen.remove(&option) {
+            chosen.insert(option);
+        }
+        if let Some(held) = self.held.get_mut(&key.session) {
+            held.chosen.insert(key.clone(), chosen);
+        }
+        if let (Some((_, card)), Some(message)) = (self.card(key), message) {
+            let buttons = Outgoing::Buttons { message, keyboard: card.keyboard() };
+            drop(self.hands.outbox.send(room.chat, buttons));
+        }
+    }
+
+    /// The options chosen so far. After a restart only the buttons themselves know.
+    fn chosen(
+        &self,
+        key: &CardKey,
+        seen: Option<&InlineKeyboardMarkup>,
+        question: &Question,
+    ) -> BTreeSet<usize> {
+        let known = self.held.get(&key.session).and_then(|held| held.chosen.get(key));
+        if let Some(chosen) = known {
+            return chosen.clone();
+        }
+        let buttons = seen.into_iter().flat_map(|keyboard| keyboard.inline_keyboard.iter().flatten());
+        let marked = buttons.filter(|button| button.text.starts_with('☑'));
+        let option = |data: &str| match button::read(data)?.button {
+            Button::Toggle(_, option) => Some(option),
+            _ => None,
+        };
+        let options = marked.filter_map(|button| option(button.callback_data.as_deref()?));
+        options.filter(|option| *option < question.options.len()).collect()
+    }
+
+    fn ask_for_words(&self, room: Room, key: CardKey, on: Option<i32>) {
+        let message = Outgoing::Message(prompt(room, on));
+        let (sending, back) = (self.hands.outbox.send(room.chat, message), self.hands.back.clone());
+        tokio::spawn(async move {
+            if let Some(message) = sending.await.ok().and_then(posted) {
+                let _ = back.send(Happened::Prompted { card: key, message });
+            }
+        });
+    }
+
+    /// Shows a card again at the end of the chat; the one before loses its buttons.
+    pub(super) fn show_again(&mut self, room: Room, key: &CardKey) {
+        let Some((home, card)) = self.card(key) else { return };
+        if home.chat != room.chat {
+            self.hands.say(room, "I have shown it again in its own chat.");
+        }
+        let cards = self.notes.of(&key.session).map(|noted| noted.cards.clone()).unwrap_or_default();
+        for message in
+            cards.iter().filter(|card| card.is(&key.question, key.since)).flat_map(|card| &card.shown)
+        {
+            self.hands.strip(home, *message);
+        }
+        self.post(home, &card, key.clone());
+    }
+}
+
+fn about(answer: Option<&str>) -> String {
+    answer.map_or_else(
+        || NOT_ASKED.to_owned(),
+        |answer| format!("Already answered: {}", card::short(answer, 150)),
+    )
+}
+
+/// What is said at once about a choice: after the last of a round it takes a moment to go on.
+fn toast_for(round: &RoundLook<'_>, label: &str) -> String {
+    let open = round.items.iter().filter(|item| item.given.is_none()).count();
+    match (open, round.asker) {
+        (1, rapport_core::Asker::Planner) => "✓ Reviewing your answers…".to_owned(),
+        _ => format!("✓ {}", card::short(label, 100)),
+    }
+}
+
+/// An answer for every open question of a round, as it is recommended.
+fn recommended(round: &RoundLook<'_>) -> Vec<Act> {
+    let open = round.items.iter().filter(|item| item.given.is_none());
+    let answer = |question: &Question| {
+        let option = question.options.iter().position(|option| option.recommended)?;
+        Some(Act::Answer { question: Some(question.id.clone()), reply: Reply::Choices(vec![option]) })
+    };
+    open.filter_map(|item| answer(item.question)).collect()
+}

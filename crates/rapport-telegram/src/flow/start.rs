@@ -1,0 +1,99 @@
+//! How the flow begins: everything it knows comes from the logs and the notes, whatever ended the process before.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use rapport_core::{Session, SessionId};
+use tokio::sync::mpsc;
+
+use super::desk::{Desk, Happened};
+use super::filing::Filing;
+use super::hands::Hands;
+use super::notes::Notes;
+use super::{Parts, RunError};
+use crate::outbox::Outbox;
+
+/// A desk with nothing on it yet.
+pub(super) fn desk(
+    parts: Parts,
+    back: mpsc::UnboundedSender<Happened>,
+) -> Result<(Desk, mpsc::UnboundedReceiver<SessionId>), RunError> {
+    let filing = Filing::start(parts.notices.clone());
+    let path = parts.files.cards();
+    let notes = Notes::open(&path, filing.clone())
+        .map_err(|source| RunError::Notes { path: path.display().to_string(), source })?;
+    let tell = back.clone();
+    let moves = Box::new(move |from, to| drop(tell.send(Happened::Moved { from, to })));
+    let hands = Hands {
+        gateway: parts.gateway,
+        elsewhere: parts.elsewhere,
+        outbox: Outbox::start_within(parts.limits, parts.api.clone(), moves),
+        api: parts.api,
+        template: parts.template,
+        back,
+    };
+    let desk = Desk {
+        hands,
+        access: parts.access,
+        owner: parts.owner,
+        users: parts.users,
+        remind: parts.remind,
+        now: parts.now,
+        notices: parts.notices,
+        filing,
+        notes,
+        folder: parts.folder,
+        held: HashMap::new(),
+        rooms: HashMap::new(),
+        hosted: HashSet::new(),
+        tags: HashMap::new(),
+        messages: HashMap::new(),
+        pending: HashSet::new(),
+        early: Vec::new(),
+        refused: HashSet::new(),
+        closing: HashSet::new(),
+        telling: HashMap::new(),
+        untold: HashSet::new(),
+        grown: HashSet::new(),
+        requests: HashSet::new(),
+        reminders: BTreeSet::new(),
+        busy: HashMap::new(),
+        is_stopping: false,
+        answered: HashSet::new(),
+    };
+    Ok((desk, parts.changes))
+}
+
+impl Desk {
+    /// Takes up what there is: shows what is not shown yet, and lets go on what should.
+    pub(super) async fn take_up(&mut self) -> Result<(), RunError> {
+        self.offer_code();
+        let (mut going, mut logs) = (Vec::new(), Vec::new());
+        for id in self.hands.elsewhere.list().await.map_err(|error| RunError::Sessions(error.to_string()))? {
+            // One damaged log must not keep the others from being served; `rapport doctor` tells of it.
+            let Ok(entries) = self.hands.elsewhere.read(&id, 0).await else { continue };
+            let Some(session) = Session::replay(&entries) else { continue };
+            if let Some(seed) = &session.created().grown_from {
+                self.grown.insert((seed.session.clone(), seed.turn));
+            }
+            self.requests.extend(session.created().request.clone());
+            let goes_on = !session.wants().is_empty() || session.deadline().is_some();
+            if session.created().room.is_some() && !session.is_over() && goes_on {
+                going.push(id.clone());
+            }
+            // Of most there is nothing to show any more.
+            if !session.is_over() || self.notes.of(&id).is_some() {
+                logs.push((id, entries));
+            }
+        }
+        for (id, entries) in logs {
+            self.entries(&id, &entries);
+        }
+        for id in going {
+            // Where another process has it, that one goes on with it.
+            if self.hands.gateway.adopt(&id).await.is_ok() {
+                self.hosted.insert(id);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,330 @@
+//! The terminal: what a person sees and types while a session runs.
+//!
+//! Everything but the loop below is pure. [`screen::Screen`] (with a terminal) and [`plain::Plain`] (without one) take in
+//! what happened and say what to do; [`story`] turns facts into lines; `render` says what cards look like; [`region`]
+//! writes. History scrolls by in the normal screen, and only the few rows below it are ever drawn again.
+
+pub mod ask;
+pub mod compose;
+pub mod confirm;
+pub mod deck;
+pub mod editor;
+pub mod keys;
+pub mod plain;
+pub mod region;
+pub mod review;
+pub mod safe;
+pub mod screen;
+pub mod story;
+pub mod style;
+pub mod text;
+
+mod live;
+mod render;
+mod words;
+mod work;
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use crossterm::event::KeyEvent;
+use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
+use rapport_core::{Act, By, OpenQuestion, Reply, SessionId, Status};
+use thiserror::Error;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use rapport_engine::engine::{Follower, Gateway, GatewayError, Update};
+pub use render::block::Block;
+pub use style::ColourChoice;
+use style::Theme;
+use text::Line;
+
+/// How many updates are taken in before the screen is drawn again.
+const AT_ONCE: usize = 256;
+
+/// How long nothing is typed before all that belongs together has been.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// How the terminal is used.
+#[derive(Debug)]
+pub struct Terminal {
+    /// Who sits here.
+    pub by: By,
+    /// Whether somebody can see and type: input and output are terminals.
+    pub interactive: bool,
+    /// Whether to use colour.
+    pub colour: ColourChoice,
+    /// The command that answers this session from elsewhere, such as `rapport answer 20260124-add-user-auth`.
+    pub answer_hint: String,
+    /// What answers by itself, in a demonstration.
+    pub auto: Option<AutoAnswer>,
+}
+
+/// Something that answers every question after it was shown, in its own name.
+pub struct AutoAnswer {
+    /// Who it is. Everybody is told.
+    pub by: By,
+    /// How long a question is shown before.
+    pub pause: Duration,
+    /// What it answers.
+    pub pick: Box<dyn Fn(&OpenQuestion) -> Reply + Send + Sync>,
+}
+
+/// How it came to an end here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The session is over, or cannot go on by itself.
+    Ended(Status),
+    /// The person left, or was made to. The session is as it was.
+    Detached,
+}
+
+/// Why the terminal could not go on.
+#[derive(Debug, Error)]
+pub enum TerminalError {
+    /// The engine does not answer.
+    #[error(transparent)]
+    Gateway(#[from] GatewayError),
+    /// The terminal cannot be read or written.
+    #[error("the terminal cannot be used: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// How large a terminal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// From left to right.
+    pub columns: usize,
+    /// From top to bottom.
+    pub rows: usize,
+}
+
+/// What can happen.
+#[derive(Debug)]
+pub enum Happening {
+    /// Something was seen in the session.
+    Update(Update),
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// The terminal has another size.
+    Resized(Size),
+    /// What was submitted is durable, or was refused in these words.
+    Submitted(Result<(), String>),
+    /// The time that was waited for has come.
+    TimePassed,
+    /// The program is to stop, or nothing more can be typed.
+    Stopped,
+}
+
+/// What is to be done.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Add lines to the history.
+    Print(Vec<Line>),
+    /// Do something in the session.
+    Submit {
+        /// In whose name.
+        by: By,
+        /// What.
+        act: Act,
+    },
+    /// Come to an end.
+    Leave(Outcome),
+}
+
+/// What the terminal needs of an engine.
+pub trait Link: Send {
+    /// The next update; dropped before it is ready, nothing is lost.
+    fn next(&mut self) -> impl Future<Output = Option<Update>> + Send;
+    /// Does something in the session.
+    fn submit(&self, by: By, act: Act) -> impl Future<Output = Result<(), GatewayError>> + Send + 'static;
+}
+
+/// A screen of any kind.
+pub trait Front: Send {
+    /// Takes in what happened, and says what to do about it.
+    fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect>;
+    /// When to look again although nothing happens.
+    fn wake(&self, now: Duration) -> Option<Duration>;
+    /// Adds lines to the history, and shows how things stand.
+    fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()>;
+}
+
+/// Shows a session until it ends or the person leaves.
+pub async fn run(
+    config: Terminal,
+    gateway: Gateway,
+    session: SessionId,
+    shutdown: watch::Receiver<bool>,
+) -> Result<Outcome, TerminalError> {
+    let past = gateway.view(&session).await?.seq;
+    let follower = gateway.follow(&session, 0).await?;
+    let link = GatewayLink { gateway, session: session.clone(), follower };
+    run_with(config, link, session, past, shutdown).await
+}
+
+/// The same with any engine.
+pub async fn run_with(
+    config: Terminal,
+    link: impl Link,
+    session: SessionId,
+    past: u64,
+    shutdown: watch::Receiver<bool>,
+) -> Result<Outcome, TerminalError> {
+    let env = |name: &str| std::env::var(name).ok();
+    let is_dumb = env("TERM").is_some_and(|term| term == "dumb");
+    if config.interactive && !is_dumb {
+        let theme = Theme::choose(config.colour, env);
+        let screen = screen::Screen::new(config, session, past, live::size());
+        let mut live = live::Live::new(screen, theme)?;
+        let mut keys: Keys = Box::pin(live::keys());
+        let outcome = drive(&mut live, link, &mut keys, shutdown).await;
+        forget_the_rest(&mut keys).await;
+        return outcome;
+    }
+    let mut plain = plain::Plain::new(config, session, past, io::stdout());
+    drive(&mut plain, link, &mut (Box::pin(stream::pending()) as Keys), shutdown).await
+}
+
+type Keys = Pin<Box<dyn Stream<Item = Happening> + Send>>;
+type Submission = Pin<Box<dyn Future<Output = Result<(), GatewayError>> + Send>>;
+
+async fn drive(
+    front: &mut impl Front,
+    mut link: impl Link,
+    keys: &mut Keys,
+    mut shutdown: watch::Receiver<bool>,
+) -> Result<Outcome, TerminalError> {
+    let start = Instant::now();
+    let mut signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+    let mut submission: Option<Submission> = None;
+    loop {
+        let mut happenings = Vec::new();
+        let wake = front.wake(start.elapsed()).map(|at| start + at);
+        tokio::select! {
+            update = link.next() => match update {
+                Some(update) => happenings.push(Happening::Update(update)),
+                None if *shutdown.borrow() => happenings.push(Happening::Stopped),
+                None => return Err(GatewayError::Closed.into()),
+            },
+            key = keys.next() => happenings.push(key.unwrap_or(Happening::Stopped)),
+            result = maybe(submission.as_mut()) => {
+                submission = None;
+                happenings.push(Happening::Submitted(result.map_err(|error| error.to_string())));
+            }
+            () = sleep_until(wake) => happenings.push(Happening::TimePassed),
+            () = stopped(&mut shutdown) => happenings.push(Happening::Stopped),
+            () = any_signal(&mut signals) => happenings.push(Happening::Stopped),
+        }
+        while let Some(Some(update)) = link.next().now_or_never().filter(|_| happenings.len() < AT_ONCE) {
+            happenings.push(Happening::Update(update));
+        }
+        let now = start.elapsed();
+        let (mut lines, mut outcome) = (Vec::new(), None);
+        for effect in happenings.into_iter().flat_map(|happening| front.step(happening, now)) {
+            match effect {
+                Effect::Print(more) => lines.extend(more),
+                Effect::Submit { by, act } => submission = Some(Box::pin(link.submit(by, act))),
+                Effect::Leave(how) => outcome = outcome.or(Some(how)),
+            }
+        }
+        let shown = front.show(&lines, now);
+        // A terminal that is gone cannot show that one leaves it, and one leaves it all the same.
+        if let Some(outcome) = outcome {
+            return Ok(outcome);
+        }
+        shown?;
+    }
+}
+
+/// Takes in what is still being typed, until it is quiet. Where a terminal pastes key by key, one of them may have meant to
+/// leave, and what comes behind it would be run by the shell.
+async fn forget_the_rest(keys: &mut Keys) {
+    let more = async {
+        loop {
+            live::discard_typed();
+            let Ok(Some(_)) = tokio::time::timeout(QUIET, keys.next()).await else { break };
+        }
+    };
+    // Whatever it is that never ends, the person wants to leave.
+    let _ = tokio::time::timeout(QUIET * 50, more).await;
+    live::discard_typed();
+}
+
+async fn maybe<T>(future: Option<impl Future<Output = T> + Unpin>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns once the program is to stop. A sender that is gone says nothing any more.
+async fn stopped(shutdown: &mut watch::Receiver<bool>) {
+    if shutdown.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+async fn any_signal(signals: &mut [io::Result<Signal>; 3]) {
+    let [interrupt, terminate, hangup] = signals;
+    tokio::select! {
+        () = one_signal(interrupt) => {}
+        () = one_signal(terminate) => {}
+        () = one_signal(hangup) => {}
+    }
+}
+
+async fn one_signal(signal: &mut io::Result<Signal>) {
+    match signal {
+        Ok(signal) => drop(signal.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}
+
+struct GatewayLink {
+    gateway: Gateway,
+    session: SessionId,
+    follower: Follower,
+}
+
+impl Link for GatewayLink {
+    async fn next(&mut self) -> Option<Update> {
+        self.follower.next().await
+    }
+
+    fn submit(&self, by: By, act: Act) -> impl Future<Output = Result<(), GatewayError>> + Send + 'static {
+        let (gateway, session) = (self.gateway.clone(), self.session.clone());
+        async move { gateway.submit(&session, by, act).await }
+    }
+}
+
+impl fmt::Debug for AutoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AutoAnswer").field("by", &self.by).field("pause", &self.pause).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_can_be_spawned() {
+        fn is_send<T: Send>(_: impl Fn(Terminal, Gateway, SessionId, watch::Receiver<bool>) -> T) {}
+        is_send(run);
+    }
+}

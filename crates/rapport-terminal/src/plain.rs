@@ -1,0 +1,243 @@
+//! Without a terminal: the same facts as plain lines, each written at once, without a single control character.
+//! Nothing is read here, so nothing that ends or is empty can be taken for an answer; questions say how to answer them.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use rapport_core::{Act, By, Entry, Event, OpenQuestion, Progress, Purpose, QuestionId, SessionId};
+
+use super::render::{prose, summary};
+use super::story::Story;
+use super::style::Theme;
+use super::text::{Line, Tone};
+use super::{AutoAnswer, Effect, Front, Happening, Outcome, Terminal};
+use rapport_engine::engine::Update;
+
+/// What the agent is at just now is told only where no fact tells it within this time.
+const QUIET: Duration = Duration::from_secs(5);
+
+/// Plain lines.
+#[derive(Debug)]
+pub struct Plain<W> {
+    out: W,
+    story: Story,
+    answer_hint: String,
+    auto: Option<AutoAnswer>,
+    /// Questions that were printed, and since when.
+    printed: Vec<(QuestionId, Duration)>,
+    path_told: Option<String>,
+    tried: Vec<QuestionId>,
+    sending: bool,
+    /// What the agent was last told to be at.
+    doing: Option<String>,
+    /// What it is at now, and when that is told.
+    progress: Option<(String, Duration)>,
+}
+
+impl<W: Write> Plain<W> {
+    /// Plain lines to this, with nothing told yet.
+    pub fn new(config: Terminal, session: SessionId, past: u64, out: W) -> Self {
+        let auto_by = config.auto.as_ref().map(|auto| auto.by.clone());
+        Self {
+            out,
+            story: Story::new(session, config.by, auto_by, past),
+            answer_hint: config.answer_hint,
+            auto: config.auto,
+            printed: Vec::new(),
+            path_told: None,
+            tried: Vec::new(),
+            sending: false,
+            doing: None,
+            progress: None,
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry, now: Duration) -> Vec<Effect> {
+        let mut lines = self.story.take(entry);
+        for fact in &entry.facts {
+            self.note(fact);
+        }
+        lines.extend(self.questions(now));
+        lines.extend(self.plan_saved().into_iter().flatten());
+        let mut effects = vec![Effect::Print(lines)];
+        effects.extend(self.story.ended().map(|status| Effect::Leave(Outcome::Ended(status))));
+        effects
+    }
+
+    fn note(&mut self, fact: &Event) {
+        match fact {
+            Event::Answered { question, .. } => {
+                // A changed answer makes another summary, which is printed again.
+                let open = |id: &QuestionId| {
+                    self.story.open(id).map(|question| question.purpose != Purpose::Confirm)
+                };
+                self.printed.retain(|(id, _)| id != question && open(id).unwrap_or(false));
+            }
+            Event::Kept { question, .. } => self.printed.retain(|(id, _)| id != question),
+            Event::Said { text, .. } => self.told(text.trim()),
+            Event::Used { tool, what, .. } => self.told(&format!("{tool}: {what}")),
+            Event::Asked { .. } | Event::AskedAgain { .. } => self.told("asks"),
+            Event::TurnEnded { .. } | Event::Parked { .. } | Event::CutOff { .. } => self.progress = None,
+            _ => {}
+        }
+    }
+
+    /// A fact says what the agent is at; that is not said again.
+    fn told(&mut self, doing: &str) {
+        self.doing = Some(doing.to_owned());
+        self.progress = None;
+    }
+
+    /// The open questions that were not printed yet. The confirmation waits for the others.
+    fn questions(&mut self, now: Duration) -> Vec<Line> {
+        let Some(view) = self.story.view().filter(|_| self.story.is_present()) else { return Vec::new() };
+        let only_confirm = view.questions.iter().all(|question| question.purpose == Purpose::Confirm);
+        let is_new = |id: &QuestionId| !self.printed.iter().any(|(printed, _)| printed == id);
+        let due =
+            view.questions.iter().filter(|question| question.purpose != Purpose::Confirm || only_confirm);
+        let due: Vec<&OpenQuestion> = due.filter(|question| is_new(&question.id)).collect();
+        let mut lines = Vec::new();
+        for question in &due {
+            if question.purpose == Purpose::Confirm {
+                lines.extend(summary::lines(view));
+            }
+            lines.extend(summary::preface(question));
+            lines.extend(self.question(question));
+        }
+        let printed: Vec<_> = due.iter().map(|question| (question.id.clone(), now)).collect();
+        self.printed.extend(printed);
+        lines
+    }
+
+    fn question(&self, question: &OpenQuestion) -> Vec<Line> {
+        let place = if question.of > 1 {
+            format!(" ({} of {})", question.number, question.of)
+        } else {
+            String::new()
+        };
+        let header = question.header.as_ref().map(|header| format!(" {header}:")).unwrap_or_default();
+        let mut text = prose::lines(&question.text, Tone::Text);
+        let first = if text.is_empty() { Line::empty() } else { text.remove(0) };
+        let mut lines =
+            vec![Line::new(Tone::Text, &format!("? {}{place}{header} ", question.id)).then(first)];
+        lines.extend(text.into_iter().map(|line| line.indented(2)));
+        for (place, option) in question.options.iter().enumerate() {
+            let meaning = option.description.as_deref().filter(|words| !words.trim().is_empty());
+            let meaning = meaning.map(|words| format!(" - {words}")).unwrap_or_default();
+            lines.push(Line::new(Tone::Text, &format!("  {}. {}{meaning}", place + 1, option.label)));
+        }
+        if let Some(previous) = &question.previous {
+            lines.push(Line::new(Tone::Text, &format!("  answered before: {previous}")));
+        }
+        if question.multi {
+            lines.push(Line::new(Tone::Text, "  several may be chosen"));
+        }
+        if question.free_text && !question.options.is_empty() {
+            lines.push(Line::new(Tone::Text, "  words of your own are an answer too"));
+        }
+        let command = format!("{} --question {} {}", self.answer_hint, question.id, example(question));
+        lines.push(Line::new(Tone::Text, &format!("  answer with: {command}")));
+        lines
+    }
+
+    fn plan_saved(&mut self) -> Option<[Line; 2]> {
+        // At the end it is told with what came of it.
+        let view = self.story.view().filter(|_| self.story.ended().is_none())?;
+        let plan = view.plan.as_ref().filter(|plan| plan.saved)?;
+        let path = plan.path.clone().filter(|path| self.path_told.as_ref() != Some(path))?;
+        self.path_told = Some(path.clone());
+        self.story.is_present().then(|| summary::saved(&path))
+    }
+
+    fn progress(&mut self, progress: Progress, now: Duration) {
+        let is_told = |doing: &String| {
+            self.doing.as_ref().is_some_and(|told| told.starts_with(doing.trim_end_matches('…')))
+        };
+        if let Some(doing) = progress.doing.filter(|doing| !is_told(doing)) {
+            self.progress = Some((doing, now + QUIET));
+        }
+    }
+
+    fn tell_progress(&mut self, now: Duration) -> Option<Effect> {
+        let (doing, _) = self.progress.take_if(|(_, due)| *due <= now)?;
+        let line = Line::new(Tone::Text, "… ").and(Tone::Text, doing.lines().next().unwrap_or_default());
+        self.doing = Some(doing);
+        Some(Effect::Print(vec![line]))
+    }
+
+    fn submitted(&mut self, result: Result<(), String>) -> Vec<Effect> {
+        self.sending = false;
+        let refused = result.err().map(|why| Effect::Print(vec![Line::new(Tone::Text, &format!("! {why}"))]));
+        refused.into_iter().collect()
+    }
+
+    /// The question that is answered automatically next, and when.
+    fn auto_due(&self) -> Option<(&AutoAnswer, &OpenQuestion, Duration)> {
+        let auto = self.auto.as_ref().filter(|_| !self.sending)?;
+        let (id, since) = self.printed.iter().find(|(id, _)| !self.tried.contains(id))?;
+        Some((auto, self.story.open(id)?, *since + auto.pause))
+    }
+
+    fn answer_by_itself(&mut self, now: Duration) -> Option<Effect> {
+        let (auto, question, _) = self.auto_due().filter(|(_, _, due)| *due <= now)?;
+        let (by, id, reply): (By, _, _) = (auto.by.clone(), question.id.clone(), (auto.pick)(question));
+        self.tried.push(id.clone());
+        self.sending = true;
+        Some(Effect::Submit { by, act: Act::Answer { question: Some(id), reply } })
+    }
+
+    fn stopped(&self) -> Vec<Effect> {
+        let open = self.story.view().map_or(0, |view| view.questions.len());
+        let line = Line::new(
+            Tone::Text,
+            &format!("What was asked stays open. Answer from anywhere with: {}", self.answer_hint),
+        );
+        let said = (open > 0).then(|| Effect::Print(vec![line]));
+        said.into_iter().chain([Effect::Leave(Outcome::Detached)]).collect()
+    }
+}
+
+impl<W: Write + Send> Front for Plain<W> {
+    fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
+        match happening {
+            Happening::Update(Update::Entry(entry)) => self.entry(&entry, now),
+            Happening::Update(Update::Progress(progress)) => {
+                self.progress(progress, now);
+                Vec::new()
+            }
+            Happening::Submitted(result) => self.submitted(result),
+            Happening::TimePassed => {
+                self.tell_progress(now).into_iter().chain(self.answer_by_itself(now)).collect()
+            }
+            Happening::Stopped => self.stopped(),
+            Happening::Key(_) | Happening::Paste(_) | Happening::Resized(_) => Vec::new(),
+        }
+    }
+
+    fn wake(&self, now: Duration) -> Option<Duration> {
+        let auto = self.auto_due().map(|(_, _, due)| due);
+        let due = auto.into_iter().chain(self.progress.as_ref().map(|(_, due)| *due));
+        due.min().map(|due| due.max(now))
+    }
+
+    fn show(&mut self, lines: &[Line], _: Duration) -> io::Result<()> {
+        for line in lines {
+            writeln!(self.out, "{}", Theme::Bare.paint(line).trim_end())?;
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// A value to answer with, quoted so that a shell takes it as it is. What could mean something to a shell is named by
+/// its number instead.
+fn example(question: &OpenQuestion) -> String {
+    let is_harmless = |label: &str| {
+        !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || " .,:;&/()+-_'?<>=".contains(c))
+    };
+    match question.options.first() {
+        None => "\"your words\"".into(),
+        Some(option) if is_harmless(&option.label) => format!("\"{}\"", option.label),
+        Some(_) => "1".into(),
+    }
+}

@@ -1,0 +1,334 @@
+//! The interactive screen without a terminal: what happened goes in, what to do comes out, and [`Screen::frame`] is what
+//! the bottom of the screen shows now. Time is told from outside.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use rapport_core::{Act, Aim, By, Entry, Event, OpenQuestion, QuestionId, RoundId, SessionId};
+
+use super::deck::{Card, Deck, News, TextAt};
+use super::keys::{Intent, plain_char};
+use super::render::{block::Block, frame, prose, summary};
+use super::story::Story;
+use super::text::{Line, Tone};
+use super::work::Work;
+use super::{AutoAnswer, Effect, Happening, Outcome, Size, Terminal};
+use rapport_engine::engine::Update;
+
+/// The interactive screen.
+#[derive(Debug)]
+pub struct Screen {
+    pub(super) story: Story,
+    pub(super) deck: Deck,
+    pub(super) work: Work,
+    pub(super) auto: Option<AutoAnswer>,
+    pub(super) over: Over,
+    /// An act is on its way; the next has to wait.
+    pub(super) sending: bool,
+    /// What was wrong with the last key or answer.
+    pub(super) notice: Option<String>,
+    pub(super) size: Size,
+    /// The card from which it was sent.
+    sent_from: Option<QuestionId>,
+    /// What was decided meanwhile on the card that came up next.
+    held: Option<Act>,
+    me: By,
+    answer_hint: String,
+    /// Questions that were answered automatically, or could not be.
+    tried: Vec<QuestionId>,
+    rounds_told: Vec<RoundId>,
+    path_told: Option<String>,
+    left: bool,
+}
+
+/// What lies over the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    Nothing,
+    Help,
+    Cancel,
+}
+
+impl Screen {
+    /// A screen on which nothing happened yet; entries up to `past` are told in brief.
+    pub fn new(config: Terminal, session: SessionId, past: u64, size: Size) -> Self {
+        let auto_by = config.auto.as_ref().map(|auto| auto.by.clone());
+        Self {
+            story: Story::new(session, config.by.clone(), auto_by, past),
+            deck: Deck::default(),
+            work: Work::default(),
+            auto: config.auto,
+            over: Over::Nothing,
+            sending: false,
+            notice: None,
+            size,
+            sent_from: None,
+            held: None,
+            me: config.by,
+            answer_hint: config.answer_hint,
+            tried: Vec::new(),
+            rounds_told: Vec::new(),
+            path_told: None,
+            left: false,
+        }
+    }
+
+    /// Takes in what happened, and says what to do about it.
+    pub fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
+        match happening {
+            Happening::Update(Update::Entry(entry)) => self.entry(&entry, now),
+            Happening::Update(Update::Progress(progress)) => {
+                self.work.progress(progress);
+                Vec::new()
+            }
+            Happening::Key(key) => self.key(key, now),
+            Happening::Paste(text) => self.paste(&text, now),
+            Happening::Resized(size) => {
+                self.size = size;
+                Vec::new()
+            }
+            Happening::Submitted(result) => self.submitted(result),
+            Happening::TimePassed => self.answer_by_itself(now).into_iter().collect(),
+            Happening::Stopped => self.detach(),
+        }
+    }
+
+    /// What the bottom of the screen shows.
+    pub fn frame(&self, now: Duration) -> Block {
+        if self.left { Block::default() } else { frame::block(self, now) }
+    }
+
+    /// How large the terminal is.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// When to look again although nothing happens: for the spinner, for a card whose keys begin to work. Never while a
+    /// question simply waits.
+    pub fn wake(&self, now: Duration) -> Option<Duration> {
+        if self.left {
+            return None;
+        }
+        let Some(shown) = self.deck.shown() else { return Some(self.work.next_frame(now)) };
+        let armed = Some(shown.armed_at()).filter(|at| *at > now);
+        let auto = self.auto_due().map(|due| due.max(now));
+        armed.into_iter().chain(auto).min()
+    }
+
+    /// When the card in hand is answered by itself, if ever.
+    pub(super) fn auto_due(&self) -> Option<Duration> {
+        let (auto, shown) = (self.auto.as_ref()?, self.deck.shown()?);
+        let waits = !self.sending && !self.tried.contains(&shown.card.question().id);
+        waits.then(|| shown.since + auto.pause)
+    }
+
+    fn entry(&mut self, entry: &Entry, now: Duration) -> Vec<Effect> {
+        let mut lines = self.story.take(entry);
+        entry.facts.iter().for_each(|fact| self.work.fact(fact, now));
+        lines.extend(self.settle(entry, now));
+        lines.extend(self.plan_saved().into_iter().flatten());
+        let mut effects = vec![Effect::Print(lines)];
+        if let Some(status) = self.story.ended() {
+            self.left = true;
+            effects.push(Effect::Leave(Outcome::Ended(status)));
+        }
+        effects
+    }
+
+    /// Puts the right card on top after these facts, and says what has to be read before it.
+    fn settle(&mut self, entry: &Entry, now: Duration) -> Vec<Line> {
+        let Some(view) = self.story.view().filter(|_| self.story.is_present()) else { return Vec::new() };
+        if !self.deck.settle(view, news(entry, &self.me), now) {
+            return Vec::new();
+        }
+        self.notice = None;
+        self.over = Over::Nothing;
+        self.preface()
+    }
+
+    /// What has to be read before the card that has just come up.
+    fn preface(&mut self) -> Vec<Line> {
+        let Some((view, shown)) = self.story.view().zip(self.deck.shown_mut()) else { return Vec::new() };
+        if let Card::Confirm(_) = shown.card {
+            let path = view.plan.as_ref().filter(|plan| plan.saved).and_then(|plan| plan.path.clone());
+            let saved = path.iter().flat_map(|path| summary::saved(path));
+            let lines = summary::lines(view).into_iter().chain(saved).collect();
+            self.path_told = path;
+            return lines;
+        }
+        let question = shown.card.question();
+        let mut lines = summary::preface(question);
+        let told = matches!(view.aim, Aim::Progress(_)) || self.rounds_told.contains(&question.round);
+        if lines.is_empty() && !told {
+            self.rounds_told.push(question.round);
+            lines.extend(summary::round(question.of));
+        }
+        if frame::is_long(question, self.size) {
+            lines.extend(prose::lines(&question.text, Tone::Text));
+            shown.text = TextAt::History;
+        }
+        lines
+    }
+
+    fn plan_saved(&mut self) -> Option<[Line; 2]> {
+        let waits = matches!(self.deck.shown()?.card, Card::Confirm(_));
+        let path = self.story.view()?.plan.as_ref().filter(|plan| plan.saved && waits)?.path.clone()?;
+        if self.path_told.as_ref() == Some(&path) {
+            return None;
+        }
+        let line = summary::saved(&path);
+        self.path_told = Some(path);
+        Some(line)
+    }
+
+    fn key(&mut self, key: KeyEvent, now: Duration) -> Vec<Effect> {
+        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            return self.detach();
+        }
+        match self.over {
+            Over::Help => {
+                self.over = Over::Nothing;
+                return Vec::new();
+            }
+            Over::Cancel => return self.key_cancelling(key),
+            Over::Nothing => {}
+        }
+        let intent = match self.deck.shown_mut() {
+            Some(shown) if shown.armed_at() > now => Intent::Nothing,
+            Some(shown) => {
+                self.notice = None;
+                shown.card.key(key)
+            }
+            None => key_while_working(key),
+        };
+        self.intend(intent)
+    }
+
+    fn key_cancelling(&mut self, key: KeyEvent) -> Vec<Effect> {
+        match (key.code, plain_char(key)) {
+            (_, Some('y' | 'Y')) => {
+                self.over = Over::Nothing;
+                self.submit(Act::Cancel { reason: None })
+            }
+            (KeyCode::Esc, _) | (_, Some('n' | 'N' | 'q')) => {
+                self.over = Over::Nothing;
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn paste(&mut self, text: &str, now: Duration) -> Vec<Effect> {
+        match self.deck.shown_mut() {
+            Some(shown) if self.over == Over::Nothing && shown.armed_at() <= now => {
+                let intent = shown.card.paste(text);
+                self.intend(intent)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn intend(&mut self, intent: Intent) -> Vec<Effect> {
+        let question = self.deck.shown().map(|shown| shown.card.question().clone());
+        match (intent, question) {
+            (Intent::Nothing, _) => {}
+            (Intent::Help, _) => self.over = Over::Help,
+            (Intent::Cancel, _) => self.over = Over::Cancel,
+            (Intent::Detach, _) => return self.detach(),
+            (Intent::Refused(why), _) => self.notice = Some(why.into()),
+            (Intent::Edit(question), _) => return self.submit(Act::Reopen { question }),
+            (Intent::Answer(reply), Some(question)) => {
+                return self.submit(Act::Answer { question: Some(question.id), reply });
+            }
+            (Intent::Keep, Some(question)) => return self.submit(Act::Keep { question: question.id }),
+            (Intent::Back, Some(question)) => return self.back(&question),
+            (Intent::Answer(_) | Intent::Keep | Intent::Back, None) => {}
+        }
+        Vec::new()
+    }
+
+    fn back(&mut self, question: &OpenQuestion) -> Vec<Effect> {
+        match self.story.before(question).cloned() {
+            Some(question) => self.submit(Act::Reopen { question }),
+            None => {
+                self.notice = Some("there is no earlier question to go back to in this round".into());
+                Vec::new()
+            }
+        }
+    }
+
+    fn submit(&mut self, act: Act) -> Vec<Effect> {
+        let from = self.deck.shown().map(|shown| shown.card.question().id.clone());
+        if self.sending {
+            // The next card may come up before the last act is known to be done; a key pressed twice is another matter.
+            if from != self.sent_from || matches!(act, Act::Cancel { .. }) {
+                self.held = Some(act);
+            }
+            return Vec::new();
+        }
+        (self.sending, self.sent_from) = (true, from);
+        vec![Effect::Submit { by: self.me.clone(), act }]
+    }
+
+    fn submitted(&mut self, result: Result<(), String>) -> Vec<Effect> {
+        self.sending = false;
+        if let Some(act) = self.held.take() {
+            return self.submit(act);
+        }
+        match result {
+            Ok(()) => Vec::new(),
+            Err(why) if self.deck.shown().is_some() => {
+                self.notice = Some(why);
+                Vec::new()
+            }
+            Err(why) => vec![Effect::Print(vec![Line::warning(&why)])],
+        }
+    }
+
+    fn answer_by_itself(&mut self, now: Duration) -> Option<Effect> {
+        self.auto_due().filter(|due| *due <= now)?;
+        let (auto, shown) = (self.auto.as_ref()?, self.deck.shown()?);
+        let question = shown.card.question();
+        self.tried.push(question.id.clone());
+        self.sending = true;
+        let act = Act::Answer { question: Some(question.id.clone()), reply: (auto.pick)(question) };
+        Some(Effect::Submit { by: auto.by.clone(), act })
+    }
+
+    fn detach(&mut self) -> Vec<Effect> {
+        self.left = true;
+        let open = self.story.view().map_or(0, |view| view.questions.len());
+        let stays = match open {
+            0 => return vec![Effect::Leave(Outcome::Detached)],
+            1 => "The question stays open. Answer from anywhere with:",
+            _ => "The questions stay open. Answer from anywhere with:",
+        };
+        let command = Line::new(Tone::Strong, &self.answer_hint).indented(2);
+        let lines = vec![Line::empty(), Line::new(Tone::Text, stays), command];
+        vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)]
+    }
+}
+
+fn news<'a>(entry: &'a Entry, me: &By) -> News<'a> {
+    let mut news = News { reopened: None, answered: false, by_me: false };
+    for fact in &entry.facts {
+        match fact {
+            Event::Reopened { question, by } if by == me => {
+                (news.reopened, news.by_me) = (Some(question), true)
+            }
+            Event::Answered { by, .. } => (news.answered, news.by_me) = (true, by == me),
+            Event::Kept { by, .. } => news.by_me = by == me,
+            _ => {}
+        }
+    }
+    news
+}
+
+fn key_while_working(key: KeyEvent) -> Intent {
+    match (key.code, plain_char(key)) {
+        (KeyCode::Esc, _) | (_, Some('q')) => Intent::Cancel,
+        (_, Some('d')) => Intent::Detach,
+        (_, Some('?')) => Intent::Help,
+        _ => Intent::Nothing,
+    }
+}
