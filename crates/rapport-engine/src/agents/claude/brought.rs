@@ -58,13 +58,13 @@ impl Own {
 pub fn brought(directory: &Path, own: &Own) -> Vec<Brought> {
     let mut found = Vec::new();
     for place in places(directory, own) {
-        found.extend(file(&place.join(SERVERS), SERVERS, |json| servers(json)));
+        found.extend(file(&place.join(SERVERS), SERVERS, servers));
         let folder = place.join(FOLDER);
         if own.config.as_ref().is_some_and(|config| is_same(config, &folder)) {
             continue;
         }
         for name in SETTINGS {
-            found.extend(file(&folder.join(name), &format!("{FOLDER}/{name}"), |json| settings(json)));
+            found.extend(file(&folder.join(name), &format!("{FOLDER}/{name}"), settings));
         }
         others(&folder, FOLDER, &mut found);
     }
