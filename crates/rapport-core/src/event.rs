@@ -568,6 +568,9 @@ pub struct Changes {
     /// The state after, by a name the worker finds again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
+    /// Why the files cannot be told, where finding out failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
 }
 
 /// What happened to one file.

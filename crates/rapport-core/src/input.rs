@@ -9,6 +9,7 @@ use crate::answer::By;
 use crate::batch::Batch;
 use crate::event::{Changes, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::permission::Permission;
 use crate::question::{Choice, Reply};
 
 /// Something that came in.
@@ -173,12 +174,7 @@ pub enum Ask {
     /// Answers to these questions.
     Questions(Vec<Draft>),
     /// To use a tool.
-    Permission {
-        /// The tool.
-        tool: String,
-        /// What exactly would happen.
-        what: String,
-    },
+    Permission(Permission),
     /// To leave plan mode.
     LeavePlanMode {
         /// With this plan.

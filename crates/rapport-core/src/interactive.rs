@@ -238,6 +238,7 @@ fn read(place: usize, asked: &InteractiveQuestion) -> Question {
         label: option.label.clone(),
         value: option.value.clone(),
         description: None,
+        preview: None,
         recommended: false,
     };
     let options: Vec<_> = asked.options.iter().filter(|o| !o.label.trim().is_empty()).map(choice).collect();

@@ -7,6 +7,7 @@ pub mod check;
 pub mod context;
 pub mod report;
 pub mod slug;
+pub mod visible;
 
 mod action_plan;
 mod aim;
@@ -18,6 +19,7 @@ mod event;
 mod id;
 mod input;
 mod interactive;
+mod permission;
 mod plan;
 mod progress;
 pub mod prompt;
@@ -44,6 +46,7 @@ pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
 pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };
+pub use permission::{Mark, Part, Pattern, Permission, Remark, Rule, ShownLine};
 pub use plan::PlanFile;
 pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
 pub use prompt::action_plan::ACTION_PLAN;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, MAX_TEXT};
 use crate::id::QuestionId;
+use crate::permission::Permission;
 use crate::refusal::Refusal;
 
 /// One question, as it is asked everywhere.
@@ -40,6 +41,9 @@ pub struct Choice {
     /// What choosing it means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// What it would look like, in Markdown: a sketch, a piece of code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
     /// Whether whoever asks would choose it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recommended: bool,
@@ -49,12 +53,18 @@ impl Choice {
     /// A choice whose label is its value. A label that ends in "(Recommended)" says so, as agents write it.
     pub fn plain(label: impl Into<String>) -> Self {
         let label = label.into();
-        Self { recommended: says_recommended(&label), value: label.clone(), label, description: None }
+        Self {
+            recommended: says_recommended(&label),
+            value: label.clone(),
+            label,
+            description: None,
+            preview: None,
+        }
     }
 
     pub(crate) fn described(label: &str, value: &str, description: &str) -> Self {
         let description = Some(description.into());
-        Self { label: label.into(), value: value.into(), description, recommended: false }
+        Self { label: label.into(), value: value.into(), description, preview: None, recommended: false }
     }
 }
 
@@ -70,12 +80,7 @@ pub enum Purpose {
     #[default]
     Clarify,
     /// Whether the agent may use a tool.
-    Permission {
-        /// The tool's name.
-        tool: String,
-        /// What exactly would happen: the command, the path.
-        what: String,
-    },
+    Permission(Permission),
     /// Whether the agent may leave plan mode with this plan.
     LeavePlanMode {
         /// The plan it made.

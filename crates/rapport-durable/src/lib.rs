@@ -1,8 +1,8 @@
 //! Files that survive a kill at any instant: whole or not there, and there after a power cut.
 
+pub mod checked_line;
 mod read;
 mod replace;
-pub mod sealed;
 #[cfg(debug_assertions)]
 pub mod trial;
 

@@ -8,6 +8,7 @@ pub mod config;
 pub mod engine;
 pub mod planners;
 pub mod projects;
+pub mod seals;
 pub mod stores;
 pub mod turns;
 pub mod workers;

@@ -3,8 +3,7 @@
 //! Control characters become their pictures (`␛`), characters that reorder or are invisible become their names
 //! (`<U+202E>`). Ordinary writing of any language stays as it is.
 
-use std::fmt::Write as _;
-
+use rapport_core::visible::push;
 use unicode_width::UnicodeWidthChar as _;
 
 /// How many marks one letter may carry. Real writing needs three.
@@ -40,41 +39,6 @@ fn clean(text: &str, line_break: &str) -> String {
         before = Some(c);
     }
     out
-}
-
-fn push(out: &mut String, c: char, before: Option<char>, line_break: &str) {
-    match c {
-        '\n' => out.push_str(line_break),
-        '\t' => out.push_str("    "),
-        '\u{0}'..='\u{1f}' => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
-        '\u{7f}' => out.push('␡'),
-        // How an emoji is drawn is the terminal's affair, and terminals disagree on its width.
-        '\u{fe0e}' | '\u{fe0f}' => {}
-        '\u{200d}' if before.is_some_and(is_pictorial) => {}
-        '\u{200c}' | '\u{200d}' if before.is_some_and(is_joining) => out.push(c),
-        _ if is_hidden(c) => {
-            let _ = write!(out, "<U+{:04X}>", c as u32);
-        }
-        _ => out.push(c),
-    }
-}
-
-/// Characters that are invisible, or that change the order of others.
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-fn is_pictorial(c: char) -> bool {
-    matches!(c, '\u{2600}'..='\u{27bf}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
-}
-
-/// Scripts that need (non-)joiners to be spelled right.
-fn is_joining(c: char) -> bool {
-    matches!(c, '\u{600}'..='\u{dff}')
 }
 
 #[cfg(test)]

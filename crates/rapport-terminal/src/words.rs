@@ -6,7 +6,7 @@ use rapport_core::{By, OpenQuestion, Purpose, Usage};
 /// What a question is recognised by: its header, or the question itself.
 pub(super) fn title(question: &OpenQuestion) -> String {
     match &question.purpose {
-        Purpose::Permission { tool, what } => format!("{tool} {what}"),
+        Purpose::Permission(asked) => format!("{} {}", asked.tool, asked.what),
         Purpose::Clarify | Purpose::LeavePlanMode { .. } | Purpose::Confirm => {
             question.header.clone().unwrap_or_else(|| question.text.clone())
         }

@@ -16,7 +16,8 @@ use std::time::Duration;
 use rapport::channels::terminal::{AutoAnswer, ColourChoice, Link, Outcome, Terminal, run_with};
 use rapport::engine::{GatewayError, Update};
 use rapport_core::{
-    Act, AgentDid, Ask, By, Changes, Entry, FileChange, OpenQuestion, Progress, Purpose, Reply, World,
+    Act, AgentDid, Ask, By, Changes, Entry, FileChange, OpenQuestion, Permission, Progress, Purpose, Reply,
+    World,
 };
 use rapport_core::{Status, View};
 use stage::{PLAN, Stage, auth, language, tests, usage};
@@ -94,7 +95,7 @@ async fn agent(play: Play) {
     play.act(Stage::connect);
     play.use_tool("Write", "migrations/20260124_users.sql").await;
     let what = "cargo test --workspace --all-features -- --include-ignored auth::login auth::refresh\nrm -rf target/tmp";
-    play.act(|stage| stage.ask(Ask::Permission { tool: "Bash".into(), what: what.into() }));
+    play.act(|stage| stage.ask(Ask::Permission(Permission::new("Bash", what))));
     play.until(|view| view.questions.is_empty()).await;
     for file in
         ["src/auth/mod.rs", "src/auth/a/very/deeply/nested/module/with/a/long/name/that/does/not/fit/jwt.rs"]
@@ -124,7 +125,7 @@ fn changes() -> Changes {
             file("deleted", "src/basic_auth.rs", Some(0), Some(88)),
             file("added", "assets/logo.png", None, None),
         ],
-        result: None,
+        ..Changes::default()
     }
 }
 

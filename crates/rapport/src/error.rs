@@ -35,6 +35,8 @@ pub enum Code {
     Agent = 7,
     /// The session was cancelled.
     Cancelled = 8,
+    /// What somebody else wrote would start something, and nobody has said that it may.
+    Untrusted = 9,
     /// Nothing to say: whoever read our output has had enough.
     Quiet = 141,
     /// Stopped before the end; the session waits and can be resumed.
@@ -143,6 +145,9 @@ impl From<StoreError> for Failure {
             StoreError::Newer { .. } => {
                 Self::new(Code::Store, message).hint("Nothing was changed. Use the newer program for this session.")
             }
+            StoreError::NotOurs { id, .. } => Self::new(Code::Untrusted, message)
+                .hint("Nothing was started. It can be read with: rapport status, rapport log, rapport diff.")
+                .hint(format!("See what it would do, and let it count if you want that: rapport trust {id}")),
             StoreError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
         }
     }

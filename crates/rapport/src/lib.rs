@@ -4,7 +4,7 @@ pub mod cli;
 pub mod error;
 pub mod wiring;
 
-pub use rapport_engine::{actions, clock, config, engine, planners, projects, stores, turns, workers};
+pub use rapport_engine::{actions, clock, config, engine, planners, projects, seals, stores, turns, workers};
 
 /// The programs that do the work.
 pub mod agents {

@@ -15,12 +15,14 @@ use crate::channels::terminal::safe;
 use crate::cli::Common;
 use crate::clock::{self, Clock};
 use crate::config::{self, Layer, Secret, Settings};
+use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
-use crate::engine::{Engine, Parts};
+use crate::engine::{Engine, Parts, descent};
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
 use crate::projects::trust::{Brought, Standing, Trust};
+use crate::seals::Seals;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::workers::local::{self, Local};
@@ -147,7 +149,8 @@ impl Place {
 
     /// Where this project's logs are.
     pub fn store(&self) -> Arc<Files> {
-        Arc::new(Files::new(config::sessions(&self.project)).of(self.project.clone()))
+        let files = Files::new(config::sessions(&self.project)).of(self.project.clone());
+        Arc::new(files.sealed_by(Seals::new(self.home.clone(), self.project.clone())))
     }
 
     /// What a new session here starts from.
@@ -178,6 +181,7 @@ pub struct Host {
 impl Host {
     /// Starts an engine for this place. Needs a runtime around it.
     pub fn start(place: &Place, settings: &Settings) -> Result<Self, Failure> {
+        refuse_agents()?;
         raise_file_limit();
         place.tell_what_does_not_count()?;
         let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
@@ -204,6 +208,15 @@ impl Host {
         self.socket.stop().await;
         self.engine.stop().await;
     }
+}
+
+/// Refuses to act in a person's name where an agent started this program.
+pub fn refuse_agents() -> Result<(), Failure> {
+    if !descent::is_of_an_agent(std::process::id()) {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Refused, AGENTS_ANSWER_NOTHING)
+        .hint("Let the person do it, in a terminal of their own or in a channel such as Telegram."))
 }
 
 /// Each session that is held takes two descriptors, so as many are taken as the system gives.

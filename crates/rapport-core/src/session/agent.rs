@@ -5,6 +5,7 @@ use crate::aim::Asking;
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::{AgentDid, Ask, Draft, Leave};
+use crate::permission::Permission;
 use crate::prompt;
 use crate::question::{Choice, Purpose, Question};
 use crate::refusal::Refusal;
@@ -150,7 +151,7 @@ impl Session {
     fn questions(&self, ask: &Ask) -> Vec<Question> {
         match ask {
             Ask::Questions(drafts) => self.named(drafts),
-            Ask::Permission { tool, what } => vec![permission(self.next_question(0), tool, what)],
+            Ask::Permission(asked) => vec![permission(self.next_question(0), asked)],
             Ask::LeavePlanMode { plan } => vec![leave_plan_mode(self.next_question(0), plan)],
         }
     }
@@ -304,10 +305,10 @@ fn with_value(option: &Choice) -> Choice {
     Choice { value: value.clone(), ..option.clone() }
 }
 
-fn permission(id: QuestionId, tool: &str, what: &str) -> Question {
+fn permission(id: QuestionId, asked: &Permission) -> Question {
     Question {
         id,
-        text: format!("May the agent use {tool}: {what}?"),
+        text: format!("May the agent use {}: {}?", asked.tool, asked.what),
         header: Some("Permission".into()),
         options: vec![
             Choice::described("Allow once", ALLOW, "Just this time"),
@@ -316,7 +317,7 @@ fn permission(id: QuestionId, tool: &str, what: &str) -> Question {
         ],
         multi: false,
         free_text: true,
-        purpose: Purpose::Permission { tool: tool.into(), what: what.into() },
+        purpose: Purpose::Permission(asked.clone()),
     }
 }
 

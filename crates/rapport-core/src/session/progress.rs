@@ -49,7 +49,7 @@ impl Session {
         };
         let added = Some(lines as u64).filter(|_| aim.existing == Existing::Refuse);
         let file = FileChange { path: aim.path.clone(), status: status.into(), added, removed: None };
-        Some(Event::Reported { changes: Some(Changes { files: vec![file], result: None }) })
+        Some(Event::Reported { changes: Some(Changes { files: vec![file], ..Changes::default() }) })
     }
 
     /// After a failure, another turn, if the file is what has failed.

@@ -7,6 +7,7 @@ use crate::event::{Ending, Event, TurnKind};
 use crate::id::CallId;
 use crate::input::World;
 use crate::refusal::Refusal;
+use crate::want::Want;
 
 impl Session {
     pub(super) fn decide_world(&self, world: &World, now: Timestamp) -> Result<Vec<Event>, Refusal> {
@@ -69,6 +70,12 @@ impl Session {
     /// The call a process could put away right now, and end.
     pub fn parkable_call(&self) -> Option<CallId> {
         self.coolable()?.call().cloned()
+    }
+
+    /// Whether a process of the agent may have been at work when somebody last wrote here.
+    pub fn may_have_process(&self) -> bool {
+        let is_wanted = || self.wants().iter().any(|want| matches!(want, Want::AgentRunning(_)));
+        !self.lost().is_empty() || is_wanted()
     }
 
     fn lost(&self) -> Vec<Event> {

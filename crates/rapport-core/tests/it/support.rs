@@ -96,6 +96,7 @@ pub(crate) fn options(labels: &[&str]) -> Vec<Choice> {
             label: (*label).into(),
             value: label.to_lowercase().replace(' ', "-"),
             description: None,
+            preview: None,
             recommended: false,
         })
         .collect()

@@ -23,7 +23,7 @@ use thiserror::Error;
 use super::files::{make_directories, sync_directory};
 use super::outcome::Settled;
 use super::point;
-use rapport_durable::sealed::{is_intact, seal};
+use rapport_durable::checked_line;
 
 /// The format of the lines.
 const FORMAT: u32 = 1;
@@ -308,7 +308,7 @@ fn encode(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
         #[serde(flatten)]
         fact: &'a Fact,
     }
-    Ok(seal(serde_json::to_vec(&Line { v: FORMAT, seq, at: Timestamp::now(), fact })?))
+    Ok(checked_line::encode(serde_json::to_vec(&Line { v: FORMAT, seq, at: Timestamp::now(), fact })?))
 }
 
 /// The facts in these bytes, and how many bytes they take. What comes after the last newline was never acknowledged.
@@ -330,7 +330,7 @@ fn decode(path: &Path, line: &[u8], number: usize) -> Result<Fact, JournalError>
         seq: usize,
     }
     let damaged = |what: String| JournalError::Damaged { path: path.to_owned(), line: number, what };
-    if !is_intact(line) {
+    if !checked_line::is_intact(line) {
         return Err(damaged("its checksum is wrong".to_owned()));
     }
     let head: Head = serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;

@@ -7,10 +7,16 @@
 //! must not see its input closed just because the host died, or it would go on without answers before it is ended.
 //! When the program ends, whatever it left behind is ended too; the exit code is the program's.
 //!
+//! A keeper can be killed as well. So the program is started through a [`stage`] that has the system kill it with its keeper,
+//! and everything it starts carries a [`mark`] by which it is found later.
+//!
 //! `rapport keep --command -- PROGRAM ARGS...` keeps a command instead of an agent: it gets no terminal, so that what would
 //! ask a person there fails at once, and what it left behind is told on descriptor 4, a name per line.
 
+pub mod descent;
 mod kin;
+pub mod mark;
+mod stage;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -50,13 +56,18 @@ pub const CANNOT_START: &str = "cannot start ";
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     let is_command = args.next_if(|arg| arg == COMMAND).is_some();
+    let keeper = args.next_if(|arg| arg == stage::BECOME).and_then(|_| args.next());
     let mut args = args.skip_while(|arg| arg == "--");
     let Some(program) = args.next() else {
         return fail("usage: rapport keep [--command] -- PROGRAM ARGS...");
     };
-    let mut command = Command::new(&program);
+    let mut command = if keeper.is_some() { Command::new(&program) } else { stage::command(&program) };
     command.args(args);
-    let kept = if is_command { keep_command(command) } else { keep(command).map(|(code, _)| code) };
+    let kept = match keeper {
+        Some(keeper) => Err(stage::take_over(&keeper.to_string_lossy(), command)),
+        None if is_command => keep_command(command),
+        None => keep(command).map(|(code, _)| code),
+    };
     match kept {
         Ok(code) => ExitCode::from(code),
         Err(error) => fail(&format!("{CANNOT_START}{}: {error}", Path::new(&program).display())),

@@ -10,6 +10,8 @@ use std::sync::Arc;
 use rapport_core::{AgentDid, CallId, CallReply, Order, Progress};
 use tokio::sync::mpsc;
 
+use keeper::mark::Mark;
+
 /// A program that does the work.
 ///
 /// What every driver holds to: it sends exactly one [`AgentDid::Leave`], as the last thing, whatever happens; when that
@@ -28,12 +30,14 @@ pub struct Place {
     pub directory: PathBuf,
     /// What is kept beside the session.
     pub keepsake: Arc<dyn Keepsake>,
+    /// What everything that this run starts is known by.
+    pub mark: Mark,
 }
 
 impl From<PathBuf> for Place {
     /// A directory, with nothing kept beside it.
     fn from(directory: PathBuf) -> Self {
-        Self { directory, keepsake: Arc::new(Nothing) }
+        Self { directory, keepsake: Arc::new(Nothing), mark: Mark::unnamed() }
     }
 }
 

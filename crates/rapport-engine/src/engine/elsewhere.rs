@@ -75,11 +75,12 @@ impl Elsewhere {
                     Err(GatewayError::Store(StoreError::Busy { .. })) => {}
                     Err(error) => return Err(ActError::Failed(error.to_string())),
                 },
-                Some(Holder { address: Some(address), .. }) => {
-                    match socket::send_for(&address, id, act, by).await {
+                Some(ref holder @ Holder { address: Some(ref address), .. }) => {
+                    match socket::send_for(address, id, act, by).await {
                         Sent::Done => return Ok(()),
                         Sent::Refused(refusal) => return Err(refusal.into()),
-                        Sent::Failed(why) => return Err(ActError::Failed(why)),
+                        Sent::Forbidden(why) | Sent::Failed(why) => return Err(ActError::Failed(why)),
+                        Sent::Silent => return Err(ActError::Failed(socket::silence(holder, id).0)),
                         Sent::Nobody => {}
                     }
                 }

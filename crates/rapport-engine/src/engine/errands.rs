@@ -5,10 +5,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{Existing, PlanFile, ProgressFile, RoundId, SessionId, TurnId, Want, World};
+use rapport_core::{Changes, Existing, PlanFile, ProgressFile, RoundId, SessionId, TurnId, Want, World};
 
 use crate::stores::Store;
-use crate::workers::Worker;
+use crate::workers::{Worker, WorkerError};
 use rapport_durable as durable;
 
 /// Something to be done once, by name.
@@ -82,7 +82,8 @@ fn snapshot(round: RoundId, project: &Path, worker: &Arc<dyn Worker>) -> World {
 
 fn report(baseline: Option<&str>, project: &Path, worker: &Arc<dyn Worker>) -> Result<World, String> {
     // The work is done either way; not being able to list it is no reason to call it failed.
-    let changes = baseline.and_then(|baseline| worker.changes(project, baseline).ok());
+    let unknown = |error: WorkerError| Changes { unknown: Some(error.to_string()), ..Changes::default() };
+    let changes = baseline.map(|baseline| worker.changes(project, baseline).unwrap_or_else(unknown));
     Ok(World::Report { changes })
 }
 

@@ -10,6 +10,7 @@ use super::errands::{self, Around, Errand};
 use super::hosted::Run;
 use super::keepsake::Conversation;
 use super::run::{Done, Loop};
+use crate::agents::keeper::mark::Mark;
 use crate::agents::{Command, Place, RunId};
 
 impl Loop {
@@ -97,6 +98,7 @@ impl Loop {
                 let place = Place {
                     directory: PathBuf::from(hosted.session.project()),
                     keepsake: Arc::new(Conversation::of(self.parts.store.clone(), id.clone(), &order)),
+                    mark: Mark::of(id),
                 };
                 let controls = self.parts.agent.start(run, order, place, self.reports_to.clone());
                 let replied = HashSet::new();

@@ -5,6 +5,7 @@
 //! nothing is done about it. A session is taken up by replaying its log and putting in `World::Lost`: the same loop
 //! then brings back whatever should be running.
 
+pub mod claims;
 mod elsewhere;
 mod errands;
 mod fulfil;
@@ -25,6 +26,8 @@ use crate::planners::Planner;
 use crate::stores::{Holder, Store};
 use crate::workers::Worker;
 
+pub use crate::agents::keeper::descent;
+pub use claims::ChannelLease;
 pub use elsewhere::{ActError, Elsewhere};
 pub use gateway::{Follower, Gateway, GatewayError, Seen, Update};
 pub use keepsake::CONVERSATION;

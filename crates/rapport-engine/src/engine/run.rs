@@ -13,6 +13,7 @@ use super::Parts;
 use super::errands::Errand;
 use super::gateway::{Answer, Follower, GatewayError, Request, Seen, Update};
 use super::hosted::{Hosted, Incoming, Run};
+use crate::agents::keeper::mark;
 use crate::agents::{Command, Happened, Report, RunId};
 use crate::stores::{Log, StoreError};
 
@@ -153,6 +154,9 @@ impl Loop {
                 .and_then(|(entries, log)| Ok((open(&id, &store.whereabouts(&id), &entries)?, log)));
             match held {
                 Ok((session, log)) => {
+                    if session.may_have_process() {
+                        mark::end_left_behind(&id);
+                    }
                     let _ = done.send(Done::Taken { id, session, log, answer: Taken::Adopted(answer) });
                 }
                 Err(error) => drop(answer.send(Err(error))),

@@ -1,6 +1,6 @@
 //! The way into a running engine from another process of the same user: one JSON line in, one JSON line out.
-//! Who it is, the operating system says; the line can only add for whom of its people it speaks, such as somebody in a
-//! chat.
+//! Who it is, the operating system says; the line can only add for whom it speaks, such as somebody in a chat, and
+//! whether it may is looked up in [`claims`](super::claims).
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -15,12 +15,18 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
+use super::claims::{Caller, Claims};
 use super::gateway::{Gateway, GatewayError};
+use crate::stores::Holder;
 
 /// The longest line that is read; an answer is far shorter.
 const LONGEST_LINE: u64 = 4 * 1024 * 1024;
 /// How long those who have called get to be answered when this process ends.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// How long a caller waits to be answered, and how long one that called may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait before calls are taken again when the system had no room for one.
+const PAUSE: Duration = Duration::from_millis(50);
 /// What a socket's path may have on every system we know.
 const LONGEST_PATH: usize = 100;
 
@@ -28,7 +34,7 @@ const LONGEST_PATH: usize = 100;
 struct Call {
     session: SessionId,
     act: Act,
-    /// Somebody who is not at a terminal, and for whom the caller speaks.
+    /// For whom the caller speaks, if not for the person at its terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by: Option<By>,
 }
@@ -38,6 +44,8 @@ struct Call {
 enum Outcome {
     Done,
     Refused(Refusal),
+    /// The caller may not do this.
+    Forbidden(String),
     NotHere,
     Failed(String),
 }
@@ -49,8 +57,12 @@ pub enum Sent {
     Done,
     /// The session does not take it.
     Refused(Refusal),
+    /// The caller may not do this.
+    Forbidden(String),
     /// That process could not do it.
     Failed(String),
+    /// That process is there and says nothing. What was sent may still count.
+    Silent,
     /// Nobody is there, or not for this session: it is just going, or just coming.
     Nobody,
 }
@@ -60,12 +72,14 @@ pub enum Sent {
 pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
+    claims: Claims,
 }
 
 impl Socket {
     /// Binds a socket of this process in that folder, or, if its path is too long for a socket, in a private folder
     /// among the temporary ones.
     pub fn bind(folder: &Path) -> io::Result<Self> {
+        let claims = Claims::new(folder);
         let name = format!("{}.sock", std::process::id());
         let mut path = folder.join(&name);
         if path.as_os_str().len() > LONGEST_PATH {
@@ -78,7 +92,7 @@ impl Socket {
         }
         // A process of that number is dead if we have its number.
         let _ = std::fs::remove_file(&path);
-        Ok(Self { listener: UnixListener::bind(&path)?, path })
+        Ok(Self { listener: UnixListener::bind(&path)?, path, claims })
     }
 
     /// Where others find it.
@@ -93,14 +107,17 @@ impl Socket {
             let mut calls = JoinSet::new();
             loop {
                 tokio::select! {
-                    Ok((stream, _)) = self.listener.accept() => {
-                        let gateway = gateway.clone();
-                        // A caller that hangs up has its reasons.
-                        calls.spawn(async move { answer(stream, &gateway).await.ok() });
-                    }
+                    accepted = self.listener.accept() => match accepted {
+                        Ok((stream, _)) => {
+                            let (gateway, claims) = (gateway.clone(), self.claims.clone());
+                            // A caller that hangs up has its reasons.
+                            calls.spawn(async move { answer(stream, &gateway, claims).await.ok() });
+                        }
+                        // Too many files are open, or the caller is gone: the next may be luckier.
+                        Err(_) => tokio::time::sleep(PAUSE).await,
+                    },
                     Some(_) = calls.join_next() => {}
                     _ = &mut stopped => break,
-                    else => break,
                 }
             }
             drop(self);
@@ -136,18 +153,31 @@ pub async fn send(address: &str, session: &SessionId, act: &Act) -> Sent {
     deliver(address, Call { session: session.clone(), act: act.clone(), by: None }).await
 }
 
-/// The same for somebody who is not at a terminal.
+/// The same for somebody else than the person at this terminal.
 pub async fn send_for(address: &str, session: &SessionId, act: &Act, by: &By) -> Sent {
     deliver(address, Call { session: session.clone(), act: act.clone(), by: Some(by.clone()) }).await
 }
 
 async fn deliver(address: &str, call: Call) -> Sent {
-    match exchange(address, &call).await {
-        Ok(Outcome::Done) => Sent::Done,
-        Ok(Outcome::Refused(refusal)) => Sent::Refused(refusal),
-        Ok(Outcome::Failed(why)) => Sent::Failed(why),
-        Ok(Outcome::NotHere) | Err(_) => Sent::Nobody,
+    match tokio::time::timeout(PATIENCE, exchange(address, &call)).await {
+        Ok(Ok(Outcome::Done)) => Sent::Done,
+        Ok(Ok(Outcome::Refused(refusal))) => Sent::Refused(refusal),
+        Ok(Ok(Outcome::Forbidden(why))) => Sent::Forbidden(why),
+        Ok(Ok(Outcome::Failed(why))) => Sent::Failed(why),
+        Ok(Ok(Outcome::NotHere) | Err(_)) => Sent::Nobody,
+        Err(_) => Sent::Silent,
     }
+}
+
+/// What to tell about a holder that says nothing, and what can be done about it.
+pub fn silence(holder: &Holder, session: &SessionId) -> (String, [String; 2]) {
+    let Holder { pid, .. } = holder;
+    let what = format!("session {session} is run by {holder}, which has not answered for {PATIENCE:?}");
+    let look = format!("What you sent may still count. Before you send it again: rapport status {session}");
+    let end = format!(
+        "If somebody stopped that process, let it go on: kill -CONT {pid}. Or end it, nothing is lost: kill -KILL {pid}"
+    );
+    (what, [look, end])
 }
 
 /// Who is at this terminal, by what the system says about this process.
@@ -163,32 +193,35 @@ async fn exchange(address: &str, call: &Call) -> io::Result<Outcome> {
     Ok(serde_json::from_str(&reply)?)
 }
 
-async fn answer(stream: UnixStream, gateway: &Gateway) -> io::Result<()> {
-    let caller = Uid::from_raw(stream.peer_cred()?.uid());
+async fn answer(stream: UnixStream, gateway: &Gateway, claims: Claims) -> io::Result<()> {
+    let peer = stream.peer_cred()?;
+    let caller =
+        Caller { uid: Uid::from_raw(peer.uid()), pid: peer.pid().and_then(|pid| pid.try_into().ok()) };
     let mut stream = BufReader::new(stream);
     let mut call = String::new();
-    (&mut stream).take(LONGEST_LINE).read_line(&mut call).await?;
+    tokio::time::timeout(PATIENCE, (&mut stream).take(LONGEST_LINE).read_line(&mut call)).await??;
     let outcome = match serde_json::from_str::<Call>(&call) {
         Err(error) => Outcome::Failed(format!("not understood: {error}")),
-        Ok(_) if caller != Uid::effective() => Outcome::Failed("this session belongs to another user".into()),
-        Ok(call) => match gateway.submit(&call.session, speaker(call.by, caller), call.act).await {
-            Ok(()) => Outcome::Done,
-            Err(GatewayError::Refused(refusal)) => Outcome::Refused(refusal),
-            Err(GatewayError::NotHere(_) | GatewayError::Closed) => Outcome::NotHere,
-            Err(error @ (GatewayError::Store(_) | GatewayError::Broken(_))) => {
-                Outcome::Failed(error.to_string())
+        Ok(Call { session, act, by }) => {
+            match tokio::task::spawn_blocking(move || claims.speaker(by, caller)).await? {
+                Err(why) => Outcome::Forbidden(why),
+                Ok(by) => submit(gateway, &session, by, act).await,
             }
-        },
+        }
     };
     stream.get_mut().write_all(line(&outcome)?.as_bytes()).await
 }
 
-/// A caller is this very user, who could write to the log as well; but at this terminal it is nobody else.
-fn speaker(by: Option<By>, caller: Uid) -> By {
-    by.filter(|by| matches!(by, By::Person { .. }) && !by.is_at_terminal()).unwrap_or_else(|| person(caller))
+async fn submit(gateway: &Gateway, session: &SessionId, by: By, act: Act) -> Outcome {
+    match gateway.submit(session, by, act).await {
+        Ok(()) => Outcome::Done,
+        Err(GatewayError::Refused(refusal)) => Outcome::Refused(refusal),
+        Err(GatewayError::NotHere(_) | GatewayError::Closed) => Outcome::NotHere,
+        Err(error @ (GatewayError::Store(_) | GatewayError::Broken(_))) => Outcome::Failed(error.to_string()),
+    }
 }
 
-fn person(uid: Uid) -> By {
+pub(super) fn person(uid: Uid) -> By {
     let name = User::from_uid(uid).ok().flatten().map(|user| user.name);
     By::Person { channel: "terminal".into(), id: name.unwrap_or_else(|| uid.to_string()) }
 }

@@ -8,11 +8,13 @@ mod lock;
 mod log;
 mod reserved;
 mod scan;
+mod sealing;
 pub mod watch;
 
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId, slug};
@@ -20,7 +22,9 @@ use rapport_core::{Entry, Event, SessionId, slug};
 use self::lock::Lock;
 use self::log::FileLog;
 use self::reserved::ReservedDir;
+use self::sealing::Sealing;
 use super::{Holder, Log, Reserved, Store, StoreError};
+use crate::seals::{self, Seal, Seals};
 use rapport_durable as durable;
 
 const LOG: &str = "log.jsonl";
@@ -32,18 +36,29 @@ const KEPT: &str = "kept";
 pub struct Files {
     root: PathBuf,
     project: Option<PathBuf>,
+    seals: Option<Arc<Seals>>,
 }
 
 impl Files {
     /// Sessions below this directory: `<project>/.rapport/sessions`.
     pub fn new(root: PathBuf) -> Self {
-        Self { root, project: None }
+        Self { root, project: None, seals: None }
     }
 
     /// The same, of this project: its sessions are worked on there, wherever they were begun.
     #[must_use]
     pub fn of(self, project: PathBuf) -> Self {
         Self { project: Some(project), ..self }
+    }
+
+    /// The same, with the seals of this person: what they write is signed, and what others wrote does not count.
+    #[must_use]
+    pub fn sealed_by(self, seals: Seals) -> Self {
+        Self { seals: Some(Arc::new(seals)), ..self }
+    }
+
+    fn sealing(&self, id: &SessionId) -> Sealing {
+        Sealing::new(self.seals.clone(), id)
     }
 
     /// Gives a directory of sessions as files a log, where it came without one. One that is there is left as it is.
@@ -59,8 +74,8 @@ impl Files {
         }
         // What is there without an entry is what is left of somebody who was killed at this very thing.
         let mut log = match path.exists() {
-            true => FileLog::open(path, lock)?.1,
-            false => FileLog::create(path, lock)?,
+            true => FileLog::open(path, self.sealing(id), lock)?.1,
+            false => FileLog::create(path, self.sealing(id), lock)?,
         };
         log.append(at, facts)?;
         dirs::sync(&dir)
@@ -94,7 +109,7 @@ impl Files {
         holder: &Holder,
     ) -> Result<(Entry, FileLog), StoreError> {
         let lock = Lock::take(id, &dir.join(LOCK), holder)?;
-        let mut log = FileLog::create(dir.join(LOG), lock)?;
+        let mut log = FileLog::create(dir.join(LOG), self.sealing(id), lock)?;
         let entry = log.append(at, facts)?;
         dirs::sync(dir)?;
         dirs::sync(&self.root)?;
@@ -126,13 +141,15 @@ impl Store for Files {
     fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
         dirs::make_all(&self.root)?;
         let (name, dir) = dirs::make_first_free(&self.root, super::names(words, at))?;
-        Ok(Box::new(ReservedDir::new(SessionId::new(name), dir)))
+        let id = SessionId::new(name);
+        let sealing = self.sealing(&id);
+        Ok(Box::new(ReservedDir::new(id, dir, sealing)))
     }
 
     fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
         let dir = self.find(id)?;
         let lock = Lock::take(id, &dir.join(LOCK), holder)?;
-        let (entries, log) = FileLog::open(dir.join(LOG), lock)?;
+        let (entries, log) = FileLog::open(dir.join(LOG), self.sealing(id), lock)?;
         if entries.is_empty() {
             // Whoever was just creating it has failed to.
             return Err(StoreError::NotFound(id.clone()));
@@ -143,7 +160,17 @@ impl Store for Files {
     fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
         let path = self.find(id)?.join(LOG);
         let bytes = fs::read(&path).map_err(io_error("read", &path))?;
-        Ok(home::at_home(scan::scan(&path, &bytes, after)?.entries, self.project.as_deref()))
+        Ok(home::at_home(scan::scan(&path, &bytes, after, |_| ())?.entries, self.project.as_deref()))
+    }
+
+    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
+        let path = self.find(id)?.join(LOG);
+        let mut verifier = self.sealing(id).verifier().map_err(io_error("check the seals of", &path))?;
+        let bytes = fs::read(&path).map_err(io_error("read", &path))?;
+        let scan = scan::scan(&path, &bytes, after, |line| {
+            verifier.iter_mut().for_each(|verifier| verifier.take(line));
+        })?;
+        Ok((home::at_home(scan.entries, self.project.as_deref()), sealing::verdict(verifier.as_ref())))
     }
 
     fn list(&self) -> Result<Vec<SessionId>, StoreError> {
@@ -168,11 +195,13 @@ impl Store for Files {
     }
 
     fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
-        keep_in(&self.find(id)?, name, content)
+        keep_in(&self.find(id)?, &self.sealing(id), name, content)
     }
 
     fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        read_if_there(&self.find(id)?.join(KEPT).join(slug::part(name)))
+        let (dir, name) = (self.find(id)?, slug::part(name));
+        let path = dir.join(KEPT).join(&name);
+        Ok(read_if_there(&path)?.map(seals::content_of))
     }
 
     fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError> {
@@ -193,10 +222,12 @@ impl Store for Files {
 }
 
 /// Keeps something in a session's directory.
-fn keep_in(dir: &Path, name: &str, content: &[u8]) -> Result<(), StoreError> {
-    let folder = dir.join(KEPT);
+fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<(), StoreError> {
+    let (folder, name) = (dir.join(KEPT), slug::part(name));
     dirs::make_all(&folder)?;
-    replace(&folder.join(slug::part(name)), content)
+    let path = folder.join(&name);
+    let sealed = sealing.seal_kept(&name, content).map_err(io_error("seal", &path))?;
+    replace(&path, &sealed)
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
 
 use super::{Holder, Log, Reserved, Store, StoreError};
+use crate::seals::Seal;
 
 /// Sessions that last as long as any clone of this.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,8 @@ struct Kept {
     entries: Vec<Entry>,
     holder: Option<Holder>,
     beside: BTreeMap<String, Vec<u8>>,
+    /// Whose word it is, where it is not this program's.
+    foreign: Option<Seal>,
 }
 
 impl Memory {
@@ -38,6 +41,13 @@ impl Memory {
     /// Makes the next append to any session fail, as on a full disk. The one after that works again.
     pub fn fail_next_append(&self) {
         self.lock().failing = true;
+    }
+
+    /// Makes a session somebody else's word, as if it had come with a clone.
+    pub fn disown(&self, id: &SessionId, seal: Seal) {
+        if let Ok(kept) = self.lock().kept(id) {
+            kept.foreign = Some(seal);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -101,6 +111,12 @@ impl Store for Memory {
         Ok(entries.filter(|entry| entry.seq > after).cloned().collect())
     }
 
+    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
+        let entries = self.read(id, after)?;
+        let foreign = self.lock().kept(id)?.foreign.clone();
+        Ok((entries, foreign.unwrap_or(Seal::Ours)))
+    }
+
     fn list(&self) -> Result<Vec<SessionId>, StoreError> {
         Ok(self.lock().sessions.keys().cloned().collect())
     }
@@ -145,7 +161,7 @@ impl Reserved for ReservedName {
 
     fn fill(self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError> {
         let beside = kept.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect();
-        let session = Kept { entries: entries.to_vec(), holder: None, beside };
+        let session = Kept { entries: entries.to_vec(), beside, ..Kept::default() };
         self.store.lock().sessions.insert(self.id.clone(), session);
         Ok(())
     }

@@ -13,6 +13,8 @@ use rapport_core::{Entry, Event, SessionId, slug};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::seals::Seal;
+
 /// A place where logs live.
 pub trait Store: Send + Sync {
     /// Makes a session from its first facts, called after the day and these words, and holds it for writing.
@@ -34,6 +36,15 @@ pub trait Store: Send + Sync {
 
     /// The entries after this one (0 for all), without holding anything. What a writer is just adding may be missing.
     fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError>;
+
+    /// The same, and whose word the whole log is.
+    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError>;
+
+    /// The same, where what the log says counts.
+    fn counted(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
+        let (entries, seal) = self.sealed(id, after)?;
+        if seal.counts() { Ok(entries) } else { Err(StoreError::NotOurs { id: id.clone(), seal }) }
+    }
 
     /// Every session there is, sorted by name. Names begin with the day, so the oldest come first.
     fn list(&self) -> Result<Vec<SessionId>, StoreError>;
@@ -131,6 +142,14 @@ pub enum StoreError {
         found: u32,
         /// What is known.
         known: u32,
+    },
+    /// What the log says does not count here: nothing is started for it.
+    #[error("session {id} {seal}")]
+    NotOurs {
+        /// Which session.
+        id: SessionId,
+        /// Whose word it is.
+        seal: Seal,
     },
     /// The system said no.
     #[error("cannot {what} {place}: {source}")]

@@ -1,8 +1,8 @@
 //! A store that dies, or lies, on purpose: what the crash test runs Rapport on. Debug builds only.
 //!
 //! `RAPPORT_TRIAL` says when: `kill-before:7` and `kill-after:7` kill this process around its seventh append. With
-//! `lag` (as in `lag,kill-after:7`) every append is acknowledged one append too early, which is the fault the crash
-//! test has to catch.
+//! `children` (as in `children,kill-after:7`) its children, the keepers, are killed at the same blow. With `lag` every
+//! append is acknowledged one append too early, which is the fault the crash test has to catch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 use rapport_core::{Entry, Event, SessionId};
 
 use super::{Holder, Log, Reserved, Store, StoreError};
+use crate::seals::Seal;
 
 /// The store itself, or one that dies when it is told to.
 pub fn wrap(store: Arc<dyn Store>) -> Arc<dyn Store> {
@@ -27,6 +28,8 @@ struct Orders {
     before: Option<u64>,
     after: Option<u64>,
     lag: bool,
+    /// Whether its children die with it.
+    children: bool,
     appends: AtomicU64,
 }
 
@@ -37,23 +40,37 @@ impl Orders {
             before: number("kill-before:"),
             after: number("kill-after:"),
             lag: text.split(',').any(|order| order == "lag"),
+            children: text.split(',').any(|order| order == "children"),
             appends: AtomicU64::new(0),
         }
     }
 
     fn append<T>(&self, append: impl FnOnce() -> T) -> T {
         let this = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
-        die_if(self.before == Some(this));
+        self.die_if(self.before == Some(this));
         let appended = append();
-        die_if(self.after == Some(this));
+        self.die_if(self.after == Some(this));
         appended
+    }
+
+    fn die_if(&self, due: bool) {
+        if due && self.children {
+            for child in children() {
+                let _ = kill(child, Signal::SIGKILL);
+            }
+        }
+        if due {
+            let _ = kill(Pid::this(), Signal::SIGKILL);
+        }
     }
 }
 
-fn die_if(due: bool) {
-    if due {
-        let _ = kill(Pid::this(), Signal::SIGKILL);
-    }
+fn children() -> Vec<Pid> {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let lists: Vec<_> = lists.collect();
+    let pids = lists.iter().flat_map(|list| list.split_ascii_whitespace()).filter_map(|pid| pid.parse().ok());
+    pids.map(Pid::from_raw).collect()
 }
 
 struct Trial {
@@ -86,6 +103,10 @@ impl Store for Trial {
 
     fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
         self.store.read(id, after)
+    }
+
+    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
+        self.store.sealed(id, after)
     }
 
     fn list(&self) -> Result<Vec<SessionId>, StoreError> {

@@ -2,14 +2,14 @@
 //! the log beside them records what involves the agent and people. `docs/formats/session-directory.md` is the contract.
 //!
 //! [`Folder`] is a session's directory, [`Turn`] one directory in it, [`TurnName`] its name, [`Meta`] where it comes from.
-//! Everything is written at once or not at all, and nothing is written twice: what is finished gets a [`seal`].
+//! Everything is written at once or not at all, and nothing is written twice: what is finished gets [`checksum`]s.
 
+pub mod checksum;
 pub mod folder;
 pub mod gathering;
 pub mod memos;
 pub mod meta;
 pub mod name;
-pub mod seal;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,13 +1,21 @@
 //! The directory itself: the agent works in place, and git tells what changed.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use rapport_core::{Changes, FileChange};
 
 use super::git::{git, git_as_far_as_it_goes, line};
 use super::{OURS, Worker, WorkerError};
+
+/// How often git is asked to take all files in, and how long is waited after the first time.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The directory itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,17 +23,21 @@ pub struct Local;
 
 impl Worker for Local {
     fn baseline(&self, directory: &Path) -> Result<Option<String>, WorkerError> {
-        if line(directory, &["rev-parse", "--is-inside-work-tree"]).ok().as_deref() != Some("true") {
-            return Ok(None);
+        match line(directory, &["rev-parse", "--is-inside-work-tree"]) {
+            Ok(inside) if inside == "true" => snapshot(directory).map(Some),
+            Ok(_) => Ok(None),
+            Err(WorkerError::Start(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            // Git fails in the same way where there is no repository and where it cannot read one.
+            Err(error) if has_repository(directory) => Err(error),
+            Err(_) => Ok(None),
         }
-        snapshot(directory).map(Some)
     }
 
     fn changes(&self, directory: &Path, baseline: &str) -> Result<Changes, WorkerError> {
         let result = snapshot(directory)?;
         let statuses = between(directory, baseline, &result, "--name-status")?;
         let counts = between(directory, baseline, &result, "--numstat")?;
-        Ok(Changes { files: files(&statuses, &counts), result: Some(result) })
+        Ok(Changes { files: files(&statuses, &counts), result: Some(result), unknown: None })
     }
 }
 
@@ -40,17 +52,37 @@ pub fn diff(directory: &Path, from: &str, to: &str) -> Result<String, WorkerErro
     git(directory, None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
 }
 
+fn has_repository(directory: &Path) -> bool {
+    directory.ancestors().any(|folder| folder.join(".git").exists())
+}
+
 /// The state of the directory as a git tree, without touching the repository's own index. It holds untracked files
-/// too, and leaves out what is ignored, and what git cannot take in: a file that may not be read, or a repository within it
-/// that has no commit yet.
+/// too, and leaves out what is ignored, what Rapport writes, and what git cannot take in: a file that may not be read, or a
+/// repository within it that has no commit yet.
 fn snapshot(directory: &Path) -> Result<String, WorkerError> {
     let scratch = Scratch::take(directory)?;
     let index = Some(scratch.index.as_path());
-    git_as_far_as_it_goes(directory, index, &["add", "--all", "--ignore-errors", "--", "."])?;
-    let forget = ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"];
+    add_all(directory, index)?;
+    // Where it is committed, it is in the index that this one is a copy of.
+    let forget = ["rm", "-r", "--force", "--cached", "--quiet", "--ignore-unmatch", "--"];
     git(directory, index, &[&forget[..], &OURS[..]].concat())?;
     let tree = git(directory, index, &["write-tree"])?;
     Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
+}
+
+/// Takes every file in. Git gives up where a file vanishes that it has just seen, as those of a running build do: then it
+/// is tried again.
+fn add_all(directory: &Path, index: Option<&Path>) -> Result<(), WorkerError> {
+    let without = OURS.map(|ours| format!(":(exclude){ours}"));
+    let args = ["add", "--all", "--ignore-errors", "--", "."].into_iter().map(OsStr::new);
+    let args: Vec<_> = args.chain(without.iter().map(OsStr::new)).collect();
+    for n in 1..TRIES {
+        if git_as_far_as_it_goes(directory, index, &args).is_ok() {
+            return Ok(());
+        }
+        sleep(PAUSE * n);
+    }
+    git_as_far_as_it_goes(directory, index, &args)
 }
 
 /// An index of our own, within the repository's directory: there is one, for one process at a time, so that what a process

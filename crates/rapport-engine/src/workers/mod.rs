@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use rapport_core::Changes;
 use thiserror::Error;
 
-/// What Rapport itself writes is not the agent's work.
-const OURS: [&str; 2] = [".rapport", ".teddy"];
+/// What Rapport itself writes, plans included, is not the agent's work. Other sessions in the same directory write there
+/// all the time.
+const OURS: [&str; 3] = [".rapport", ".teddy", ".claude/todos"];
 
 /// A place an agent runs in. All of this may take a while and is called off the engine's loop.
 pub trait Worker: Send + Sync {

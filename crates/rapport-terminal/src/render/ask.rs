@@ -79,8 +79,8 @@ fn head(question: &OpenQuestion, waiting: usize) -> Option<Line> {
 }
 
 fn text(question: &OpenQuestion, at: TextAt) -> Vec<Line> {
-    if let Purpose::Permission { tool, .. } = &question.purpose {
-        return vec![Line::new(Tone::Strong, &format!("May the agent use {tool} for this?"))];
+    if let Purpose::Permission(asked) = &question.purpose {
+        return vec![Line::new(Tone::Strong, &format!("May the agent use {} for this?", asked.tool))];
     }
     let mut lines: Vec<Line> = match at {
         TextAt::Card => {

@@ -73,6 +73,9 @@ fn changes(changes: Option<&Changes>) -> Vec<Line> {
     let Some(changes) = changes else {
         return vec![Line::new(Tone::Dim, "What changed cannot be told here: the project has no history.")];
     };
+    if let Some(why) = &changes.unknown {
+        return vec![Line::new(Tone::Bad, &format!("What changed cannot be told: {why}"))];
+    }
     if changes.files.is_empty() {
         return vec![Line::new(Tone::Dim, "No files were changed.")];
     }

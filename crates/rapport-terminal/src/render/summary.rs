@@ -4,7 +4,7 @@ use rapport_core::{OpenQuestion, Purpose, View};
 
 use super::super::text::{Line, Tone};
 use super::super::words;
-use super::prose;
+use super::{permission, prose};
 
 /// How much of a plan is shown. The whole of it is in its file.
 const PLAN_LINES: usize = 20;
@@ -38,12 +38,10 @@ pub(crate) fn saved(path: &str) -> [Line; 2] {
 /// What is shown in full before a question is asked: what would run, the plan to leave plan mode with.
 pub(crate) fn preface(question: &OpenQuestion) -> Vec<Line> {
     match &question.purpose {
-        Purpose::Permission { tool, what } => {
-            let first =
-                Line::new(Tone::Care, "! ").and(Tone::Strong, &format!("The agent wants to use {tool}"));
-            let what = super::super::safe::lines(what);
-            let what = what.iter().map(|line| Line::new(Tone::Text, line).indented(4));
-            [Line::empty(), first].into_iter().chain(what).collect()
+        Purpose::Permission(asked) => {
+            let title = format!("The agent wants to use {}", asked.tool);
+            let first = Line::new(Tone::Care, "! ").and(Tone::Strong, &title);
+            [Line::empty(), first].into_iter().chain(permission::lines(asked)).collect()
         }
         Purpose::LeavePlanMode { plan } => {
             let first = Line::new(Tone::Care, "! ").and(Tone::Strong, "The agent has made a plan of its own");

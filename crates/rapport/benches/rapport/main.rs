@@ -240,6 +240,7 @@ fn asked(round: u32, call: CallId, ids: &[&str]) -> Event {
                 label: label.into(),
                 value: label.into(),
                 description: Some("What choosing this one would mean for the project".into()),
+                preview: None,
                 recommended: false,
             })
             .into(),

@@ -1,6 +1,6 @@
 //! `rapport log`: the facts of a session, in words or as they are.
 
-use rapport_core::{Asker, Entry, Event};
+use rapport_core::{Asker, Changes, Entry, Event};
 
 use super::output::{say, say_json};
 use super::{Common, sessions, tree};
@@ -107,6 +107,9 @@ fn words(fact: &Event) -> String {
         }
         Event::Failed { reason } => format!("failed: {reason}"),
         Event::Restarted { by } => format!("restarted by {by}"),
+        Event::Reported { changes: Some(Changes { unknown: Some(why), .. }) } => {
+            format!("completed; what changed cannot be told: {why}")
+        }
         Event::Reported { changes: Some(changes) } => {
             format!("completed; {} files changed", changes.files.len())
         }

@@ -11,7 +11,7 @@ use super::{Common, follow, sessions, text, trust, typed};
 use crate::config::Settings;
 use crate::engine::{Gateway, GatewayError, socket};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::StoreError;
+use crate::stores::{Holder, Store as _, StoreError};
 use crate::wiring::{Host, Place};
 
 /// Clarify a task with the agent, agree on a plan, let it work, see the report
@@ -64,6 +64,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let stop = StopSignal::listen()?;
+        tell_of_others(place, &start)?;
         let host = Host::start(place, settings)?;
         let gateway = host.engine.gateway();
         let outcome = async {
@@ -82,6 +83,26 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
         outcome
     })
 }
+
+/// Says so where other sessions are at work in the same directory: nobody can tell apart who changed which file.
+fn tell_of_others(place: &Place, start: &Start) -> Outcome {
+    let store = place.store();
+    let sessions = store.list()?;
+    let newest = sessions.iter().rev().take(LOOKED_AT);
+    let others = newest.filter(|id| !matches!(start, Start::Resume(this) if this == *id));
+    let at_work = others.filter(|id| matches!(store.holder(id), Ok(Some(Holder { address: Some(_), .. }))));
+    let (what, each) = match at_work.count() {
+        0 => return Ok(()),
+        1 => ("another session is".to_owned(), "Either"),
+        several => (format!("{several} other sessions are"), "Each"),
+    };
+    eprintln!("rapport: {what} at work in {}.", place.project.display());
+    eprintln!("  {each} will list what the others change as its own. A git worktree keeps them apart.");
+    Ok(())
+}
+
+/// How many of the newest sessions are looked at: with thousands of them, looking at all takes too long.
+const LOOKED_AT: usize = 100;
 
 /// What a session starts from.
 pub(super) enum Start {

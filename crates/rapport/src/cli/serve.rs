@@ -25,7 +25,7 @@ use crate::channels::telegram::webhook::WebhookConfig;
 use crate::channels::telegram::{BotFiles, Now};
 use crate::clock::Clock;
 use crate::config::{Settings, TelegramSettings};
-use crate::engine::Elsewhere;
+use crate::engine::{ChannelLease, Elsewhere};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::{Holder, Store};
 use crate::wiring::{Host, Place};
@@ -94,12 +94,13 @@ async fn serve(common: &Common, place: &Place, settings: &Settings, api: Api) ->
     });
     let files = BotFiles::new(&place.home, api.bot());
     let lease = Lease::take(&files.lock()).map_err(busy)?;
+    let people = ChannelLease::take(&place.home.join("run"), "telegram")?;
     let (notices, heard) = mpsc::unbounded_channel();
     let telling = tokio::spawn(tell(heard, Shown::of(common)));
     let outcome = host(common, place, settings, (api, files), notices, stopped).await;
     let _ = tokio::time::timeout(LAST_NOTICES, telling).await;
     stopping.abort();
-    drop(lease);
+    drop((people, lease));
     outcome
 }
 

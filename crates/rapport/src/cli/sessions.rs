@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::engine::socket::{self, Sent};
 use crate::error::{Code, Failure, KEPT, Outcome};
 use crate::stores::{Holder, Store, StoreError};
+use crate::wiring::refuse_agents;
 
 /// How often, and how long apart, a process that is just coming or going is tried again.
 pub(super) const TRIES: u32 = 40;
@@ -47,6 +48,7 @@ pub(super) fn replay(store: &dyn Store, id: &SessionId, entries: &[Entry]) -> Re
 /// Does something in a session: through the process that runs it, or, if none does, in its log directly. Either way
 /// it is durable when this returns. Says whether a process is there to go on with it.
 pub(super) fn act(store: &dyn Store, id: &SessionId, act: &Act) -> Result<Reached, Failure> {
+    refuse_agents()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut last = None;
     for _ in 0..TRIES {
@@ -56,7 +58,12 @@ pub(super) fn act(store: &dyn Store, id: &SessionId, act: &Act) -> Result<Reache
                 match sent {
                     Some(Sent::Done) => return Ok(Reached::Process),
                     Some(Sent::Refused(refusal)) => return Err(refusal.into()),
+                    Some(Sent::Forbidden(why)) => return Err(Failure::new(Code::Refused, why)),
                     Some(Sent::Failed(why)) => return Err(Failure::new(Code::Store, why).hint(KEPT)),
+                    Some(Sent::Silent) => {
+                        let (what, hints) = socket::silence(&holder, id);
+                        return Err(hints.into_iter().fold(Failure::new(Code::Busy, what), Failure::hint));
+                    }
                     Some(Sent::Nobody) | None => last = Some(holder),
                 }
             }

@@ -11,7 +11,7 @@ use super::output::{say, say_json};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::trust::{Brought, Standing};
-use crate::wiring::Place;
+use crate::wiring::{Place, refuse_agents};
 
 /// Look at the settings, hooks and servers that a project brings, and let them count
 ///
@@ -40,6 +40,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         Some(project) => Place::find(&Common { project: Some(project), ..common.clone() })?,
         None => Place::find(common)?,
     };
+    // A person trusts a project, never an agent that works in it.
     refuse_agents()?;
     let trust = place.trust()?;
     if args.revoke {
@@ -89,11 +90,6 @@ pub(super) fn ask_once(common: &Common, place: &Place) -> Outcome {
         Some(false) => trust.decline(&brought)?,
         None => {}
     }
-    Ok(())
-}
-
-/// A person trusts a project, never an agent that works in it.
-fn refuse_agents() -> Outcome {
     Ok(())
 }
 

@@ -2,8 +2,8 @@
 
 use jiff::SignedDuration;
 use rapport_core::{
-    Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, Draft, Input, Leave, PhaseView, QuestionId,
-    Reply, RoundId, Terms, TurnId, Usage, Want, World,
+    Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, Draft, Input, Leave, Permission, PhaseView,
+    QuestionId, Reply, RoundId, Terms, TurnId, Usage, Want, World,
 };
 
 use super::watch::Watch;
@@ -180,7 +180,7 @@ fn asks(watch: &Watch, whom: u8, how: u8) -> Input {
         3 => Ask::Questions(vec![way("One?"), way("Two?"), way("Three?"), way("Four?")]),
         4 => Ask::Questions(Vec::new()),
         5 | 6 => Ask::Questions(vec![way("Which way?")]),
-        7 | 8 => Ask::Permission { tool: "Bash".into(), what: "cargo test".into() },
+        7 | 8 => Ask::Permission(Permission::new("Bash", "cargo test")),
         9 => Ask::LeavePlanMode { plan: "# Login\n\n1. Ask\n2. Do".into() },
         10 => Ask::Questions(vec![draft(" ", &["Yes"]), way("Which way?")]),
         _ => Ask::Questions(vec![draft("What colour?", &[])]),

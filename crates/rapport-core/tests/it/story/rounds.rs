@@ -1,6 +1,6 @@
 //! Rounds of questions before the plan: back, the cap, drafts as agents write them.
 
-use rapport_core::{Act, AgentDid, Ask, Choice, Draft, Purpose, Reply, Terms, World};
+use rapport_core::{Act, AgentDid, Ask, Choice, Draft, Permission, Purpose, Reply, Terms, World};
 
 use super::{length, way};
 use crate::support::{Story, bob, call, draft, person, question};
@@ -75,7 +75,7 @@ fn an_answer_without_a_name_is_for_the_only_open_question() {
 /// CHAT-8, CLARIFY-12: beyond the cap the agent goes on with what there is. Permissions are no rounds.
 #[test]
 fn chat_8_clarify_12_rounds_run_out() {
-    let permission = Ask::Permission { tool: "Bash".into(), what: "ls".into() };
+    let permission = Ask::Permission(Permission::new("Bash", "ls"));
     Story::with("Add login", Terms { max_rounds: 2, ..Terms::default() })
         .connects()
         .asks("c1", &[way()], "c1 asked round 1: q1")

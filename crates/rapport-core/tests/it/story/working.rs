@@ -1,6 +1,6 @@
 //! Questions in the middle of work, permissions, and leaving plan mode.
 
-use rapport_core::{Act, AgentDid, AgentState, Ask, Leave, Reply, RoundId, Status, World};
+use rapport_core::{Act, AgentDid, AgentState, Ask, Leave, Permission, Reply, RoundId, Status, World};
 
 use super::{length, way, working};
 use crate::support::{Story, bob, call, person, question};
@@ -121,7 +121,7 @@ fn permission_is_given_once_always_or_not() {
 }
 
 fn asked_for_permission() -> Story {
-    let ask = Ask::Permission { tool: "Bash".into(), what: "rm -r target".into() };
+    let ask = Ask::Permission(Permission::new("Bash", "rm -r target"));
     let mut story = working();
     story.did(AgentDid::Ask { call: call("c2"), ask, parkable: false }, "c2 asked round 3: q3");
     story
@@ -141,7 +141,7 @@ fn a_permission_is_decided_once() {
 /// Allowed once is once: a process that had the answer and is gone asks anew in a new call.
 #[test]
 fn a_permission_that_was_used_is_asked_for_again() {
-    let ask = || Ask::Permission { tool: "Bash".into(), what: "rm -r target".into() };
+    let ask = || Ask::Permission(Permission::new("Bash", "rm -r target"));
     asked_for_permission()
         .answer("q3", "allow", "q3 answered allow by ann (terminal)")
         .takes("c2")

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Call;
 use crate::actions::Stop;
-use crate::agents::keeper;
+use crate::agents::keeper::{self, mark, mark::Mark};
 
 /// How long a command gets to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -34,6 +34,7 @@ const MOST_NAMES: usize = 20;
 pub(super) struct Process {
     child: Child,
     group: Option<Pid>,
+    mark: Mark,
     lifeline: Option<PipeWriter>,
     output: Receiver,
     left_behind: JoinHandle<String>,
@@ -72,7 +73,9 @@ impl Process {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_secret)) {
             command.env_remove(name);
         }
+        let mark = Mark::unnamed();
         command.envs(call.env.iter().copied()).current_dir(call.directory);
+        command.env(mark::VARIABLE, mark.to_string());
         // One pipe for both, so that what is written stays in order.
         command.stdin(Stdio::null()).stdout(written.try_clone()?).stderr(written);
         let mappings = vec![
@@ -86,6 +89,7 @@ impl Process {
         Ok(Self {
             group: child.id().map(|id| Pid::from_raw(id as i32)),
             child,
+            mark,
             lifeline: Some(lifeline),
             output: Receiver::from_owned_fd(output.into())?,
             left_behind: tokio::spawn(read_names(names)),
@@ -148,10 +152,23 @@ impl Process {
         Some(Instant::now() + GRACE)
     }
 
-    /// The keeper ends everything as soon as the line is cut.
+    /// The keeper ends everything as soon as the line is cut. One that does not, because somebody stopped it, is ended
+    /// itself the next time.
     fn kill(&mut self) -> Option<Instant> {
-        self.lifeline = None;
-        None
+        if self.lifeline.take().is_none() {
+            self.end_by_force();
+            return None;
+        }
+        Some(Instant::now() + GRACE)
+    }
+
+    /// Ends what can be found without the keeper: by its group, and by its mark.
+    fn end_by_force(&mut self) {
+        if let Some(group) = self.group.take() {
+            let _ = killpg(group, Signal::SIGKILL);
+        }
+        let mark = self.mark.clone();
+        tokio::task::spawn_blocking(move || mark.end_all());
     }
 
     async fn hear_the_rest(&mut self, buffer: &mut [u8], heard: &mut (dyn FnMut(&[u8]) + Send)) {
@@ -168,10 +185,7 @@ impl Process {
         match status.map(|status| status.code()) {
             Ok(Some(code)) => Ending::Exited(code),
             Ok(None) => {
-                // Somebody killed the keeper: then the group is what can still be found.
-                if let Some(group) = self.group.take() {
-                    let _ = killpg(group, Signal::SIGKILL);
-                }
+                self.end_by_force();
                 Ending::Lost("the process that watched over it was killed, and it with that".to_owned())
             }
             Err(error) => Ending::Lost(format!("it cannot be waited for: {error}")),

@@ -6,16 +6,18 @@
 mod calls;
 mod ending;
 mod opening;
+mod permission;
 mod talk;
 mod words;
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rapport_core::context::ContextLog;
-use rapport_core::{AgentDid, Leave, Order};
+use rapport_core::{AgentDid, Ask, Leave, Order};
 use tokio::sync::mpsc::{self, Permit};
 use tokio::time::{Instant, sleep_until};
 
@@ -60,6 +62,7 @@ pub(super) async fn drive(
                 reports: &reports,
                 heard_at: Instant::now(),
                 ending: Ending::default(),
+                directory: place.directory.clone(),
                 linger: order.linger.and_then(|time| Duration::try_from(time).ok()).unwrap_or_default(),
             };
             driver.run().await
@@ -110,10 +113,11 @@ async fn begin(
             config.print_arguments(opening, &order.conversation, order.kind, system, &door, said)
         }
     };
-    let (mut process, lines) = Process::spawn(config, &args, &place.directory).map_err(|error| {
-        let (program, directory) = (config.program.display(), place.directory.display());
-        format!("{CANNOT_START}{program} in {directory}: {error}")
-    })?;
+    let (mut process, lines) =
+        Process::spawn(config, &args, &place.directory, place.mark.clone()).map_err(|error| {
+            let (program, directory) = (config.program.display(), place.directory.display());
+            format!("{CANNOT_START}{program} in {directory}: {error}")
+        })?;
     let talk = match channel {
         Channel::Live => Talk::live(message, start.told, order.replies.iter().cloned(), stays(order)),
         Channel::Print => {
@@ -179,6 +183,8 @@ struct Driver<'a> {
     /// When the agent last said something, or got what it waited for.
     heard_at: Instant,
     ending: Ending,
+    /// Where the agent works.
+    directory: PathBuf,
     /// How long it stays when a turn is over.
     linger: Duration,
 }
@@ -207,7 +213,11 @@ impl<'a> Driver<'a> {
                 Event::Command(command) => self.command(command),
                 Event::Room(Some(permit)) => self.report(permit),
                 Event::Room(None) => self.nobody_listens(),
-                Event::Heard(Some(heard)) => self.heard(heard),
+                Event::Heard(Some(heard)) => {
+                    let known = self.talk.reports.len();
+                    self.heard(heard);
+                    self.compare_files(known).await;
+                }
                 Event::Heard(None) => self.output_closed(),
                 Event::Gone(status) => self.ending.gone(status, self.config.grace),
                 Event::TimeIsUp => self.time_is_up(),
@@ -309,6 +319,21 @@ impl<'a> Driver<'a> {
                 }
             }
             Err(_) => self.talk.babble(&heard.lossy()),
+        }
+    }
+
+    /// A file that would be written is compared with what is there, when somebody is asked about it.
+    async fn compare_files(&mut self, known: usize) {
+        for report in self.talk.reports.iter_mut().skip(known) {
+            let Happened::Did(AgentDid::Ask { ask: Ask::Permission(asked), .. }) = report else { continue };
+            let (mut compared, directory) = (asked.clone(), self.directory.clone());
+            let compare = move || {
+                permission::compare(&mut compared, &directory);
+                compared
+            };
+            if let Ok(compared) = tokio::task::spawn_blocking(compare).await {
+                *asked = compared;
+            }
         }
     }
 

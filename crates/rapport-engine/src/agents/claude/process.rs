@@ -6,6 +6,7 @@ use std::io::{self, PipeWriter, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use command_fds::{CommandFdExt, FdMapping};
 use nix::sys::signal::{Signal, killpg};
@@ -15,9 +16,10 @@ use tokio::net::unix::pipe::Sender;
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
 
 use crate::agents::claude::command::ClaudeConfig;
-use crate::agents::keeper;
+use crate::agents::keeper::{self, mark, mark::Mark};
 
 /// The longest line that is read as one.
 const MAX_LINE: u64 = 64 * 1024 * 1024;
@@ -25,6 +27,8 @@ const MAX_LINE: u64 = 64 * 1024 * 1024;
 const HEAD: usize = 4 * 1024;
 /// How many lines may be read ahead of those that were understood.
 const AHEAD: usize = 16;
+/// How long the keeper may take to end everything before it is ended itself: somebody may have stopped it.
+const KEEPER_TIME: Duration = Duration::from_secs(2);
 /// How much of stderr is kept.
 const LAST_LINES: usize = 20;
 const LAST_BYTES: usize = 4 * 1024;
@@ -36,6 +40,9 @@ pub(super) struct Process {
     stdin: Option<mpsc::UnboundedSender<String>>,
     child: Child,
     group: Option<Pid>,
+    mark: Mark,
+    /// When the keeper has had its time to end everything.
+    keeper_until: Option<Instant>,
     stderr: JoinHandle<VecDeque<String>>,
 }
 
@@ -63,13 +70,14 @@ impl Process {
         config: &ClaudeConfig,
         args: &[OsString],
         directory: &Path,
+        mark: Mark,
     ) -> io::Result<(Self, mpsc::Receiver<Heard>)> {
         let (reading, lifeline) = io::pipe()?;
         let (agent_stdin, stdin) = io::pipe()?;
         let mut command = Command::new(&config.keeper);
         command.args(["keep", "--"]).arg(&config.program).args(args);
         command.env_clear().envs(config.env.iter().map(|(name, value)| (name, value)));
-        command.current_dir(directory).process_group(0);
+        command.env(mark::VARIABLE, mark.to_string()).current_dir(directory).process_group(0);
         command.stdin(agent_stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mappings = vec![
             FdMapping { parent_fd: reading.into(), child_fd: keeper::LIFELINE },
@@ -92,6 +100,8 @@ impl Process {
             child,
             stdin: Some(stdin_sender),
             lifeline: Some(lifeline),
+            mark,
+            keeper_until: None,
             stderr: tokio::spawn(last_lines(stderr)),
         };
         Ok((process, lines))
@@ -126,21 +136,44 @@ impl Process {
     /// Ends it, with everything it started. The keeper holds its input until it is gone, so that it sees nothing coming.
     pub(super) fn kill(&mut self) {
         self.lifeline = None;
+        self.keeper_until.get_or_insert_with(|| Instant::now() + KEEPER_TIME);
     }
 
     /// Waits until nothing of it is left. Can be given up and begun again.
     pub(super) async fn gone(&mut self) -> io::Result<ExitStatus> {
-        let status = self.child.wait().await?;
-        // Somebody killed the keeper: then the group is what can still be found.
-        if let (Some(group), Some(_)) = (self.group.take(), status.signal()) {
-            let _ = killpg(group, Signal::SIGKILL);
+        let status = tokio::select! {
+            status = self.child.wait() => status?,
+            () = until(self.keeper_until) => {
+                self.kill_group();
+                self.child.wait().await?
+            }
+        };
+        // Somebody killed the keeper: then what it kept is found by its group and by its mark.
+        if status.signal().is_some() && self.group.is_some() {
+            self.kill_group();
+            let mark = self.mark.clone();
+            let _ = tokio::task::spawn_blocking(move || mark.end_all()).await;
+            self.group = None;
         }
         Ok(status)
+    }
+
+    fn kill_group(&self) {
+        if let Some(group) = self.group {
+            let _ = killpg(group, Signal::SIGKILL);
+        }
     }
 
     /// What it last wrote to stderr.
     pub(super) async fn last_words(&mut self) -> VecDeque<String> {
         (&mut self.stderr).await.unwrap_or_default()
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Who descends from this process.
+//! The processes of this machine: who descends from whom, who is still the one it was, and what environment each began
+//! with.
 
 use std::collections::HashSet;
 
@@ -17,12 +18,14 @@ pub(super) fn kill_all() -> Vec<(u32, Option<String>)> {
 
 /// One process of the machine.
 #[derive(Clone, Debug)]
-struct Process {
-    pid: u32,
-    parent: u32,
+pub(super) struct Process {
+    pub(super) pid: u32,
+    pub(super) parent: u32,
     group: u32,
+    /// When it began, in the system's own count; 0 where that cannot be told.
+    pub(super) start: u64,
     /// What it is called, while it lives.
-    name: Option<String>,
+    pub(super) name: Option<String>,
 }
 
 /// Children, their children, and so on. Where orphans fall to somebody else, the members of our group as well.
@@ -42,13 +45,27 @@ fn descendants(all: &[Process], me: u32) -> Vec<u32> {
 }
 
 #[cfg(target_os = "linux")]
-fn processes() -> Vec<Process> {
+pub(super) fn processes() -> Vec<Process> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid: u32| process(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?))
-        .collect()
+    pids.filter_map(find).collect()
+}
+
+/// The process with this id, if there is one.
+#[cfg(target_os = "linux")]
+pub(super) fn find(pid: u32) -> Option<Process> {
+    process(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The value that this variable had when a process began; `None` too where its environment may not be read.
+#[cfg(target_os = "linux")]
+pub(super) fn variable(pid: u32, name: &str) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut pairs = environment.split(|byte| *byte == 0);
+    let value = pairs.find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(String::from_utf8_lossy(value).into_owned())
 }
 
 /// `pid (name) state ppid pgrp ...`, where the name may hold anything, even `) `.
@@ -58,11 +75,32 @@ fn process(pid: u32, stat: &str) -> Option<Process> {
     let mut fields = fields.split_ascii_whitespace();
     let lives = !matches!(fields.next()?, "Z" | "X");
     let name = lives.then(|| head.split_once('(').map_or(head, |(_, name)| name).to_owned());
-    Some(Process { pid, parent: fields.next()?.parse().ok()?, group: fields.next()?.parse().ok()?, name })
+    let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let start = fields.nth(START - 3)?.parse().ok()?;
+    Some(Process { pid, parent, group, start, name })
+}
+
+/// Where the time of the start is, counted from the state.
+#[cfg(target_os = "linux")]
+const START: usize = 19;
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn find(pid: u32) -> Option<Process> {
+    processes().into_iter().find(|process| process.pid == pid)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn processes() -> Vec<Process> {
+pub(super) fn variable(pid: u32, name: &str) -> Option<String> {
+    let ps =
+        std::process::Command::new("ps").args(["eww", "-o", "command=", "-p", &pid.to_string()]).output();
+    let words = String::from_utf8_lossy(&ps.ok()?.stdout).into_owned();
+    words
+        .split_ascii_whitespace()
+        .find_map(|word| Some(word.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn processes() -> Vec<Process> {
     let ps = std::process::Command::new("ps").args(["-axo", "pid=,ppid=,pgid=,comm="]).output();
     let Ok(output) = ps else {
         return Vec::new();
@@ -75,7 +113,7 @@ fn process(line: &str) -> Option<Process> {
     let mut words = line.split_ascii_whitespace();
     let mut number = || words.next()?.parse().ok();
     let (pid, parent, group) = (number()?, number()?, number()?);
-    Some(Process { pid, parent, group, name: Some(words.collect::<Vec<_>>().join(" ")) })
+    Some(Process { pid, parent, group, start: 0, name: Some(words.collect::<Vec<_>>().join(" ")) })
 }
 
 #[cfg(test)]
@@ -84,7 +122,7 @@ mod tests {
 
     #[test]
     fn descendants_are_found_whatever_their_order() {
-        let process = |pid, parent| Process { pid, parent, group: 0, name: None };
+        let process = |pid, parent| Process { pid, parent, group: 0, start: 0, name: None };
         let all = [process(5, 4), process(4, 3), process(3, 1), process(9, 1), process(1, 0), process(7, 3)];
         let mut found = descendants(&all, 3);
         found.sort_unstable();
@@ -94,9 +132,11 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_name_may_hold_anything() {
-        let found = process(12, "12 (a) S 99 (b)) S 7 8 9").unwrap();
+        let rest = "9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 777 1000";
+        let found = process(12, &format!("12 (a) S 99 (b)) S 7 8 {rest}")).unwrap();
+        assert_eq!(found.start, 777);
         assert_eq!((found.pid, found.parent, found.group), (12, 7, 8));
         assert_eq!(found.name.as_deref(), Some("a) S 99 (b)"));
-        assert_eq!(process(12, "12 (sh) Z 7 8 9").unwrap().name, None, "the dead have none");
+        assert_eq!(process(12, &format!("12 (sh) Z 7 8 {rest}")).unwrap().name, None, "the dead have none");
     }
 }

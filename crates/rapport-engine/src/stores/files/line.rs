@@ -1,12 +1,11 @@
 //! One line of a log: an entry as a JSON object that begins with the format and ends with a checksum of everything
-//! before it. These two places stay the same in every format, so that "damaged" and "newer" can be told apart.
+//! before it; in between, the seal ([`crate::seals`]). These two places stay the same in every format, so that "damaged" and "newer" can be told apart.
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, FORMAT};
 use serde::{Deserialize, Serialize};
 
-pub(super) use rapport_durable::sealed::is_intact;
-use rapport_durable::sealed::seal;
+pub(super) use rapport_durable::checked_line::is_intact;
 
 /// How a line of ours begins, which spares reading its format on its own.
 const START: &str = r#"{"v":1,"#;
@@ -20,8 +19,8 @@ pub(super) enum Flaw {
     Newer(u32),
 }
 
-/// The line for an entry, with its newline: what one write takes to the file.
-pub(super) fn encode(entry: &Entry) -> Result<Vec<u8>, serde_json::Error> {
+/// The JSON object of an entry, to which its seal and checksum are added.
+pub(super) fn object(entry: &Entry) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Serialize)]
     struct Line<'a> {
         v: u32,
@@ -30,7 +29,7 @@ pub(super) fn encode(entry: &Entry) -> Result<Vec<u8>, serde_json::Error> {
         facts: &'a [Event],
     }
     let line = Line { v: FORMAT, seq: entry.seq, at: entry.at, facts: &entry.facts };
-    Ok(seal(serde_json::to_vec(&line)?))
+    serde_json::to_vec(&line)
 }
 
 /// The entry of a line, given without its newline.

@@ -12,6 +12,7 @@ use super::io_error;
 use super::line;
 use super::lock::Lock;
 use super::scan::{Scan, scan};
+use super::sealing::{self, Sealing};
 use crate::stores::{Log, StoreError};
 
 /// An open log. Nobody else writes to it while this lives.
@@ -25,26 +26,39 @@ pub(super) struct FileLog {
     good: u64,
     /// Whether there may be more in the file than that.
     excess: bool,
+    sealing: Sealing,
     _lock: Lock,
 }
 
 impl FileLog {
     /// A new log without entries.
-    pub(super) fn create(path: PathBuf, lock: Lock) -> Result<Self, StoreError> {
+    pub(super) fn create(path: PathBuf, sealing: Sealing, lock: Lock) -> Result<Self, StoreError> {
         let file = File::options().append(true).create_new(true).open(&path);
         let file = file.map_err(io_error("create", &path))?;
-        Ok(Self { file, path, last: 0, good: 0, excess: false, _lock: lock })
+        Ok(Self { file, path, last: 0, good: 0, excess: false, sealing, _lock: lock })
     }
 
     /// A log that is there already, and its entries. What a writer before left unfinished is cut off.
-    pub(super) fn open(path: PathBuf, lock: Lock) -> Result<(Vec<Entry>, Self), StoreError> {
+    pub(super) fn open(
+        path: PathBuf,
+        mut sealing: Sealing,
+        lock: Lock,
+    ) -> Result<(Vec<Entry>, Self), StoreError> {
+        let unsealed = io_error("check the seals of", &path);
+        let mut verifier = match sealing.verifier() {
+            Ok(verifier) => verifier,
+            Err(error) => return Err(unsealed(error)),
+        };
         let file = File::options().read(true).append(true).open(&path);
         let mut file = file.map_err(io_error("open", &path))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io_error("read", &path))?;
-        let Scan { entries, last, good } = scan(&path, &bytes, 0)?;
+        let Scan { entries, last, good } = scan(&path, &bytes, 0, |line| {
+            verifier.iter_mut().for_each(|verifier| verifier.take(line));
+        })?;
+        sealing.take_up(verifier.as_ref()).map_err(unsealed)?;
         let excess = bytes.len() > good;
-        let mut log = Self { file, path, last, good: good as u64, excess, _lock: lock };
+        let mut log = Self { file, path, last, good: good as u64, excess, sealing, _lock: lock };
         log.cut_excess()?;
         Ok((entries, log))
     }
@@ -84,7 +98,8 @@ impl FileLog {
 impl Log for FileLog {
     fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
         let entry = Entry { seq: self.last + 1, at, facts };
-        let line = line::encode(&entry).map_err(|error| io_error("write to", &self.path)(error.into()))?;
+        let object = line::object(&entry).map_err(|error| io_error("write to", &self.path)(error.into()))?;
+        let line = self.sealing.line(object).map_err(io_error("seal an entry of", &self.path))?;
         self.cut_excess()?;
         self.check_untouched()?;
         if let Err(error) = self.write(&line) {
@@ -95,6 +110,8 @@ impl Log for FileLog {
         }
         self.last = entry.seq;
         self.good += line.len() as u64;
+        self.sealing.advance(&line);
+        self.sealing.remember(sealing::are_momentous(&entry.facts));
         Ok(entry)
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use rapport_core::{Entry, SessionId};
 
+use super::sealing::Sealing;
 use super::{LOG, dirs, io_error, keep_in, line, replace};
 use crate::stores::{Reserved, StoreError};
 
@@ -13,12 +14,13 @@ use crate::stores::{Reserved, StoreError};
 pub(super) struct ReservedDir {
     id: SessionId,
     dir: PathBuf,
+    sealing: Sealing,
     filled: bool,
 }
 
 impl ReservedDir {
-    pub(super) fn new(id: SessionId, dir: PathBuf) -> Self {
-        Self { id, dir, filled: false }
+    pub(super) fn new(id: SessionId, dir: PathBuf, sealing: Sealing) -> Self {
+        Self { id, dir, sealing, filled: false }
     }
 }
 
@@ -30,12 +32,15 @@ impl Reserved for ReservedDir {
     /// The log comes last, and all of it at once: with it the session is there.
     fn fill(mut self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError> {
         for (name, content) in kept {
-            keep_in(&self.dir, name, content)?;
+            keep_in(&self.dir, &self.sealing, name, content)?;
         }
         let path = self.dir.join(LOG);
         let mut log = Vec::new();
         for entry in entries {
-            log.extend(line::encode(entry).map_err(|error| io_error("write to", &path)(error.into()))?);
+            let object = line::object(entry).map_err(|error| io_error("write to", &path)(error.into()))?;
+            let line = self.sealing.line(object).map_err(io_error("seal an entry of", &path))?;
+            self.sealing.advance(&line);
+            log.extend(line);
         }
         replace(&path, &log)?;
         dirs::sync(&self.dir)?;
@@ -43,6 +48,7 @@ impl Reserved for ReservedDir {
             dirs::sync(root)?;
         }
         self.filled = true;
+        self.sealing.remember(true);
         Ok(())
     }
 }

@@ -22,12 +22,18 @@ pub(super) struct Scan {
     pub(super) good: usize,
 }
 
-/// Checks every line and keeps the entries after this one.
-pub(super) fn scan(path: &Path, bytes: &[u8], after: u64) -> Result<Scan, StoreError> {
+/// Checks every line, hands it on, and keeps the entries after this one.
+pub(super) fn scan(
+    path: &Path,
+    bytes: &[u8],
+    after: u64,
+    mut each: impl FnMut(&[u8]),
+) -> Result<Scan, StoreError> {
     let mut scan = Scan { entries: Vec::new(), last: 0, good: 0 };
     let mut rest = bytes;
     while let Some(line) = next_line(&mut rest) {
         let entry = read_line(line, scan.last + 1).map_err(|flaw| error(path, scan.last + 1, flaw))?;
+        each(line);
         scan.last = entry.seq;
         scan.good += line.len() + 1;
         if entry.seq > after {

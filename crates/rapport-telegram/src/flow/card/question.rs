@@ -80,8 +80,8 @@ fn head(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> Text {
     }
     let purpose = &round.items[place].question.purpose;
     let text = match purpose {
-        Purpose::Permission { tool, .. } => {
-            Text::new().plain("🔐 ").bold(&format!("May the agent use {tool}?"))
+        Purpose::Permission(asked) => {
+            Text::new().plain("🔐 ").bold(&format!("May the agent use {}?", asked.tool))
         }
         Purpose::LeavePlanMode { .. } => Text::new().plain("🗺 ").bold("The agent has made a plan"),
         Purpose::Clarify | Purpose::Confirm => Text::new().plain("💬 ").bold("The agent asks"),
@@ -111,9 +111,10 @@ fn number(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> (usize, usize
 
 fn body(question: &Question) -> Text {
     match &question.purpose {
-        Purpose::Permission { what, .. } => {
+        Purpose::Permission(asked) => {
+            let what = asked.text();
             let more = what.chars().count().saturating_sub(LONGEST_DEED);
-            let text = Text::new().pre(None, &cut(what, LONGEST_DEED));
+            let text = Text::new().pre(None, &cut(&what, LONGEST_DEED));
             if more == 0 { text } else { text.plain(&format!("\n({more} more characters)")) }
         }
         Purpose::LeavePlanMode { plan } => markdown::text(plan).trimmed(LONGEST_DEED),

@@ -8,7 +8,7 @@ use super::held::Held;
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::{Store as _, StoreError};
-use crate::turns::{Folder, Standing, Turn, seal};
+use crate::turns::{Folder, Standing, Turn, checksum};
 use crate::wiring::Place;
 
 /// What to do where a finished turn was changed.
@@ -31,7 +31,7 @@ impl Changed {
 pub(in crate::cli) fn broken(folder: &Folder, entries: &[Entry]) -> Result<Vec<String>, Failure> {
     let mut broken = Vec::new();
     for (turn, sums) in sealed(entries) {
-        broken.extend(seal::broken(&folder.path.join(turn), sums)?);
+        broken.extend(checksum::broken(&folder.path.join(turn), sums)?);
     }
     Ok(broken)
 }
@@ -66,7 +66,7 @@ pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome 
         _ if broken.is_empty() => Ok(()),
         Changed::Accept => {
             for (turn, sums) in sealed(&entries) {
-                let now = seal::sums(&held.folder.path.join(turn))?;
+                let now = checksum::sums(&held.folder.path.join(turn))?;
                 if now != *sums {
                     held.submit(Act::Seal { folder: turn.to_owned(), files: now }).await?;
                 }
@@ -96,7 +96,7 @@ pub(in crate::cli) async fn seal_finished(held: &Held<'_>) -> Outcome {
 
 /// Seals a turn.
 pub(in crate::cli) async fn seal_turn(held: &Held<'_>, turn: &Turn) -> Outcome {
-    held.submit(Act::Seal { folder: turn.name.to_string(), files: seal::sums(&turn.path)? }).await
+    held.submit(Act::Seal { folder: turn.name.to_string(), files: checksum::sums(&turn.path)? }).await
 }
 
 /// The latest seal of each turn. One without files is of a turn whose absence was accepted.

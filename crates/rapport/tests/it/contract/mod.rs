@@ -1,5 +1,6 @@
 //! What every implementation of a trait must do: the same story, told to each of them.
 
 mod agent;
+mod seals;
 mod speed;
 mod store;

@@ -1,6 +1,8 @@
 //! The crash test: a story of many steps, killed with `kill -9` before and after every durable write, taken up again
 //! and finished. What has to come out is written down here, once, and every run is held to it.
 
+mod together;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rapport_core::{Event, Purpose, Question};
@@ -54,6 +56,15 @@ fn killed_twice_it_comes_out_the_same() {
     let points =
         (1..=appends).step_by(3).map(|n| [format!("kill-after:{n}"), format!("kill-before:{}", 1 + n % 5)]);
     let failures: Vec<_> = points.filter_map(|[first, second]| failure(&[&first, &second])).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// High 1: `killall -9` takes the keeper along, which alone would have ended the agent.
+#[test]
+fn killed_together_with_its_keeper_it_comes_out_the_same() {
+    let appends = appends_of_an_undisturbed_run();
+    let points = (1..=appends).step_by(2).map(|n| format!("children,kill-after:{n}"));
+    let failures: Vec<_> = points.filter_map(|point| failure(&[&point])).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 

@@ -145,11 +145,14 @@ async fn other_tools_ask_for_permission() {
     let script = Script::new().say_all(&lines[..5]).hear("control_response").say_all(&lines[5..8]);
     let mut run = World::new(script.hear("control_response").say_all(&lines[8..]).until_closed()).start();
     let (call, ask, parkable) = run.asked().await;
-    assert_eq!(ask, Ask::Permission { tool: "Write".into(), what: "/home/dev/app/hello.txt".into() });
+    let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
+    assert_eq!(asked.text(), "  /home/dev/app/hello.txt\n+ hi\n");
     assert!(!parkable);
     run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: true });
     let (call, ask, _) = run.asked().await;
-    assert_eq!(ask, Ask::Permission { tool: "Bash".into(), what: "touch x && rm -rf build".into() });
+    let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
+    assert_eq!(asked.text(), "  Clean build\n  touch x && rm -rf build\n");
+    assert_eq!(asked.rule.unwrap().to_string(), "Bash(touch x && rm -rf build)");
     run.reply(call.as_str(), CallReply::Deny { asked: "?".into(), message: "No".into() });
     let (did, _) = run.rest().await;
     assert!(did.contains(&AgentDid::Take { call }));

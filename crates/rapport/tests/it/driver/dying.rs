@@ -68,7 +68,7 @@ async fn half_a_sign_spoils_no_line() {
         .until_closed();
     let mut run = World::new(script).start();
     let (call, ask, _) = run.asked().await;
-    assert_eq!(ask, Ask::Permission { tool: "Bash".into(), what: "echo \u{FFFD}".into() });
+    assert!(matches!(&ask, Ask::Permission(asked) if asked.what == "echo \u{FFFD}"), "{ask:?}");
     run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: false });
     assert_eq!(run.rest().await.1, Leave::Finished { result: "end \u{FFFD}".into() });
 }

@@ -35,7 +35,7 @@ async fn parked_resumed_and_allowed() {
     assert_eq!(run.asked().await.0, call);
     let (write, ask, _) = run.asked().await;
     assert!(
-        matches!(&ask, Ask::Permission { tool, what } if tool == "Write" && what.ends_with("db.txt")),
+        matches!(&ask, Ask::Permission(asked) if asked.tool == "Write" && asked.what.ends_with("db.txt")),
         "{ask:?}"
     );
     run.reply(write.as_str(), CallReply::Allow { asked: "?".into(), always: false });

@@ -3,6 +3,7 @@
 
 mod agents;
 mod asking;
+mod callers;
 mod logs;
 mod names;
 mod places;

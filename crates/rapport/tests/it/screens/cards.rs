@@ -1,6 +1,6 @@
 //! What each card looks like, at two widths, and which of it stands out.
 
-use rapport_core::{AgentDid, Ask, Changes, Draft, FileChange, Leave, Progress, World};
+use rapport_core::{AgentDid, Ask, Changes, Draft, FileChange, Leave, Permission, Progress, World};
 
 use super::Sitting;
 use crate::support::stage::{self, usage};
@@ -59,14 +59,14 @@ fn permission() {
     look("permission", |columns| {
         let mut sitting = Sitting::new(columns, 40);
         let what = "cargo test --workspace --all-features -- --include-ignored auth::login auth::refresh\nrm -rf /tmp/x";
-        sitting.act(|stage| stage.ask(Ask::Permission { tool: "Bash".into(), what: what.into() }));
+        sitting.act(|stage| stage.ask(Ask::Permission(Permission::new("Bash", what))));
         sitting.pass(1000);
         sitting
     });
     let mut sitting = Sitting::new(80, 40);
     let what =
         "cargo test --workspace --all-features -- --include-ignored auth::login auth::refresh\nrm -rf /tmp/x";
-    sitting.act(|stage| stage.ask(Ask::Permission { tool: "Bash".into(), what: what.into() }));
+    sitting.act(|stage| stage.ask(Ask::Permission(Permission::new("Bash", what))));
     insta::assert_snapshot!("permission-history", sitting.history());
 }
 
@@ -157,7 +157,8 @@ fn done() {
         file("deleted", "a.rs", 0, 40),
     ];
     sitting.history.clear();
-    sitting.act(|stage| stage.world(World::Report { changes: Some(Changes { files, result: None }) }));
+    sitting
+        .act(|stage| stage.world(World::Report { changes: Some(Changes { files, ..Changes::default() }) }));
     insta::assert_snapshot!("done", sitting.history());
     assert_eq!(sitting.frame(), "");
 }

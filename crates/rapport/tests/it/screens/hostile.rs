@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rapport::channels::terminal::style::Theme;
 use rapport::channels::terminal::{Happening, Size};
-use rapport_core::{AgentDid, Ask, Draft};
+use rapport_core::{AgentDid, Ask, Draft, Permission};
 
 use super::Sitting;
 use crate::support::stage;
@@ -20,7 +20,7 @@ fn nothing_from_outside_reaches_the_terminal_as_it_is() {
     sitting.paste(EVIL);
     let frame = sitting.screen.frame(sitting.now);
     sitting.press("enter");
-    sitting.act(|stage| stage.ask(Ask::Permission { tool: EVIL.into(), what: EVIL.into() }));
+    sitting.act(|stage| stage.ask(Ask::Permission(Permission::new(EVIL, EVIL))));
     sitting.act(|stage| stage.finish(EVIL));
     let lines = sitting.history.iter().chain(&frame.rows);
     let text: String = lines.map(|line| Theme::Bare.paint(line)).collect();

@@ -3,7 +3,7 @@
 use rapport::channels::terminal::ask::AskCard;
 use rapport::channels::terminal::editor::Editor;
 use rapport::channels::terminal::keys::Intent;
-use rapport_core::{Act, Ask, Draft, Purpose, Reply};
+use rapport_core::{Act, Ask, Draft, Permission, Purpose, Reply};
 
 use super::{Sitting, key};
 use crate::support::stage::{self, Stage};
@@ -197,7 +197,7 @@ fn confirmation() {
 
 #[test]
 fn what_could_do_harm_takes_no_keys_at_first() {
-    let ask = || Ask::Permission { tool: "Bash".into(), what: "rm -rf /".into() };
+    let ask = || Ask::Permission(Permission::new("Bash", "rm -rf /"));
     let mut sitting = Sitting::new(80, 40);
     sitting.act(|stage| stage.ask(ask()));
     sitting.press("enter 1 y");
@@ -219,7 +219,7 @@ fn a_card_that_follows_an_answer_takes_keys_at_once_unless_it_could_do_harm() {
     assert_eq!(sitting.submitted.len(), 2);
 
     let mut sitting = Sitting::asked(80, 40, vec![stage::language()]);
-    sitting.act(|stage| stage.ask(Ask::Permission { tool: "Bash".into(), what: "ls".into() }));
+    sitting.act(|stage| stage.ask(Ask::Permission(Permission::new("Bash", "ls"))));
     sitting.press("1 1");
     assert_eq!(sitting.submitted.len(), 1);
     assert!(matches!(sitting.stage.view().questions[0].purpose, Purpose::Permission { .. }));

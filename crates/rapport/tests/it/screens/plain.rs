@@ -6,7 +6,8 @@ use rapport::channels::terminal::plain::Plain;
 use rapport::channels::terminal::{AutoAnswer, Effect, Front as _, Happening, Outcome, Terminal};
 use rapport::engine::Update;
 use rapport_core::{
-    Act, AgentDid, Ask, By, Draft, Entry, OpenQuestion, Progress, Purpose, QuestionId, Reply, Status, World,
+    Act, AgentDid, Ask, By, Draft, Entry, OpenQuestion, Permission, Progress, Purpose, QuestionId, Reply,
+    Status, World,
 };
 
 use super::config;
@@ -85,7 +86,7 @@ fn the_whole_story() {
 fn permissions_show_everything_that_would_run() {
     let mut telling = Telling::new(None);
     let what = format!("echo {}\nrm -rf /tmp/x", "long ".repeat(100));
-    telling.act(|stage| stage.ask(Ask::Permission { tool: "Bash".into(), what: what.clone() }));
+    telling.act(|stage| stage.ask(Ask::Permission(Permission::new("Bash", what.clone()))));
     assert!(telling.text.contains("long long\n    rm -rf /tmp/x\n"), "{}", telling.text);
     assert!(telling.text.contains("--question q1 \"Allow once\""), "{}", telling.text);
 }

@@ -185,7 +185,7 @@ fn what_rapport_wrote_and_somebody_committed_is_there_too() {
         .current_dir(&branch.worktree)
         .output()
         .unwrap();
-    assert_eq!(String::from_utf8_lossy(&status.stdout), "?? .claude/todos/paint/paint.md\n?? before.txt\n");
+    assert_eq!(String::from_utf8_lossy(&status.stdout), "?? before.txt\n");
     drop(running);
 }
 

@@ -123,6 +123,7 @@ pub(crate) fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> Draft
         label: (*label).into(),
         value: label.to_lowercase(),
         description: (!meaning.is_empty()).then(|| (*meaning).into()),
+        preview: None,
         recommended: false,
     };
     let header = (!header.is_empty()).then(|| header.into());

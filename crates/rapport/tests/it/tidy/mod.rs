@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 /// What a folder of the engine may use of the others. Between crates the compiler holds the arrows; here they go one way
 /// as well, and siblings never use siblings.
-const ENGINE: [(&str, &[&str]); 10] = [
+const ENGINE: [(&str, &[&str]); 11] = [
     ("clock", &[]),
     ("config", &["projects"]),
     // Of the agents only their keeper, which ends a command with its host.
-    ("actions", &["agents"]),
+    ("actions", &["agents", "seals"]),
     ("projects", &[]),
-    ("stores", &[]),
+    ("seals", &[]),
+    ("stores", &["seals"]),
     ("turns", &[]),
     ("workers", &[]),
     ("agents", &["projects", "workers"]),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::{Calls, Channel, Waiting};
-use super::words;
+use super::{permission, words};
 use crate::agents::Happened;
 use crate::agents::claude::response::{Asking, Response};
 use crate::agents::claude::spending;
@@ -285,7 +285,9 @@ impl Talk {
                 let plan = plan_in(request.input).or_else(|| self.plans.get(call).cloned());
                 Ask::LeavePlanMode { plan: plan.unwrap_or_default() }
             }
-            tool => Ask::Permission { tool: tool.to_owned(), what: words::what(tool, request.input) },
+            tool => {
+                Ask::Permission(permission::permission(tool, request.input, request.permission_suggestions))
+            }
         };
         self.ask(call, ask, waiting(id, Channel::Permission, request.input, request.permission_suggestions));
     }

@@ -29,7 +29,9 @@ fn draft(question: &Value) -> Option<Draft> {
 fn choice(option: &Value) -> Option<Choice> {
     let label = option.as_str().or_else(|| word(option, "label"))?;
     let description = word(option, "description").map(str::to_owned);
-    Some(Choice { description, ..Choice::plain(label) }).filter(|choice| !choice.label.trim().is_empty())
+    let preview = word(option, "preview").filter(|preview| !preview.trim().is_empty()).map(str::to_owned);
+    Some(Choice { description, preview, ..Choice::plain(label) })
+        .filter(|choice| !choice.label.trim().is_empty())
 }
 
 fn word<'a>(value: &'a Value, key: &str) -> Option<&'a str> {

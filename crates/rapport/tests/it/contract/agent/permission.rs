@@ -23,11 +23,12 @@ const PLAN: &str = "# Auth\n\n1. Add JWT\n2. Tests";
 async fn allowed_once(actor: Actor) {
     let stage = actor.with(two_files());
     let mut run = stage.start();
-    for (call, file) in [("toolu_0101", "one.txt"), ("toolu_0102", "two.txt")] {
+    for (call, file, content) in [("toolu_0101", "one.txt", "1"), ("toolu_0102", "two.txt", "2")] {
         let (asked, ask, parkable) = run.asked().await;
         assert_eq!((asked.as_str(), parkable), (call, false));
         let path = stage.path("app").join(file).display().to_string();
-        assert_eq!(ask, Ask::Permission { tool: "Write".into(), what: path });
+        let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
+        assert_eq!(asked.text(), format!("  {path}\n+ {content}\n"));
         assert_eq!(stage.file(file), None);
         run.reply(call, CallReply::Allow { asked: "?".into(), always: false });
     }
@@ -56,7 +57,8 @@ async fn a_command_allowed_always(actor: Actor) {
     let stage = actor.with(scenario);
     let mut run = stage.start();
     let (call, ask, _) = run.asked().await;
-    assert_eq!(ask, Ask::Permission { tool: "Bash".into(), what: COMMAND.into() });
+    let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
+    assert!(asked.text().ends_with(&format!("\n  {COMMAND}\n")), "{asked:?}");
     run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: true });
     let (did, leave) = run.rest().await;
     assert!(!did.iter().any(|did| matches!(did, AgentDid::Ask { .. })), "{did:?}");

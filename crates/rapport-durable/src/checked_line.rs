@@ -7,7 +7,7 @@ const SUM: &[u8] = br#","crc":""#;
 const END: &[u8] = br#""}"#;
 
 /// The line for a JSON object that has at least one field, with its newline.
-pub fn seal(mut object: Vec<u8>) -> Vec<u8> {
+pub fn encode(mut object: Vec<u8>) -> Vec<u8> {
     object.pop(); // The closing brace comes back after the checksum.
     let sum = checksum(&object);
     object.extend_from_slice(SUM);
@@ -19,10 +19,13 @@ pub fn seal(mut object: Vec<u8>) -> Vec<u8> {
 
 /// Whether the checksum is there and right, in a line given without its newline.
 pub fn is_intact(line: &[u8]) -> bool {
-    let Some((rest, sum)) = line.strip_suffix(END).and_then(<[u8]>::split_last_chunk::<8>) else {
-        return false;
-    };
-    rest.strip_suffix(SUM).is_some_and(|checked| checksum(checked) == *sum)
+    checked(line).is_some()
+}
+
+/// The part of a line before its checksum, where that is there and right. The line is given without its newline.
+pub fn checked(line: &[u8]) -> Option<&[u8]> {
+    let (rest, sum) = line.strip_suffix(END)?.split_last_chunk::<8>()?;
+    rest.strip_suffix(SUM).filter(|checked| checksum(checked) == *sum)
 }
 
 /// CRC-32 in lower-case hex, and in no other spelling: a changed letter of it is damage too.

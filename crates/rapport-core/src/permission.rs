@@ -1,0 +1,342 @@
+//! What an agent asks leave for: everything that would happen, as data; and the rule by which the same could be allowed
+//! from now on. Who shows a permission shows [`Permission::lines`], so that nobody allows what they have not seen.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::visible;
+
+/// So many empty lines in a row are shown as they are; more could push what follows out of sight.
+const EMPTY_LINES: usize = 3;
+
+/// A tool call that somebody has to allow.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Permission {
+    /// The tool's name.
+    pub tool: String,
+    /// What it is recognised by: the command, the path, or the beginning of its input.
+    pub what: String,
+    /// Everything that would happen. Empty only in logs from before it was kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// By which rule calls like this one could be allowed from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
+    /// What else to know before deciding.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Remark>,
+}
+
+/// One part of what would happen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// What the agent says that it is for.
+    Purpose(String),
+    /// Something that makes the call more than it looks like: no rule covers such a call.
+    Flag(String),
+    /// Another value of the input, with its name.
+    Note(String),
+    /// A command, as a shell would run it.
+    Command(String),
+    /// Lines that become others: each begins with `-`, `+` or a space; `@@` marks what is left out between.
+    Diff(String),
+    /// The whole content of a file.
+    Content(String),
+    /// The whole input, as JSON.
+    Input(String),
+}
+
+/// Something to know before deciding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Remark {
+    /// The plan is not confirmed yet, and this would change something before it is.
+    BeforeThePlan,
+    /// The same was allowed before, and the agent was cut off: it may have run.
+    MayHaveRun,
+}
+
+impl Remark {
+    /// It in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Remark::BeforeThePlan => "The plan is not confirmed yet: this would happen before it is.",
+            Remark::MayHaveRun => {
+                "This was allowed before and the agent was interrupted: it may have run already."
+            }
+        }
+    }
+}
+
+/// What is allowed from now on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    /// Calls of this tool.
+    pub tool: String,
+    /// Which of them; every one where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+}
+
+/// Which calls of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Those about exactly this: the command, the path.
+    Exactly(String),
+    /// Single commands that begin with these words.
+    StartsWith(String),
+}
+
+impl Rule {
+    /// The rule that an agent's program writes as `tool(content)`; none where it is not understood here.
+    pub fn parse(tool: &str, content: Option<&str>) -> Option<Self> {
+        let pattern = match content {
+            None => None,
+            Some(content) => Some(Pattern::parse(content)?),
+        };
+        Some(Self { tool: tool.into(), pattern })
+    }
+
+    /// Only what is asked for.
+    pub fn exactly(tool: &str, what: &str) -> Self {
+        Self { tool: tool.into(), pattern: Some(Pattern::Exactly(what.into())) }
+    }
+
+    /// Whether this call is allowed by it. A call with flags never is.
+    pub fn covers(&self, asked: &Permission) -> bool {
+        let has_flags = asked.parts.iter().any(|part| matches!(part, Part::Flag(_)));
+        self.tool == asked.tool
+            && !has_flags
+            && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(&asked.what))
+    }
+}
+
+impl Pattern {
+    fn parse(content: &str) -> Option<Self> {
+        let words = content.strip_suffix(" *").or_else(|| content.strip_suffix(":*"));
+        match words {
+            Some(words) => is_single_command(words).then(|| Pattern::StartsWith(words.into())),
+            None => Some(Pattern::Exactly(content.into())),
+        }
+    }
+
+    fn matches(&self, what: &str) -> bool {
+        match self {
+            Pattern::Exactly(exactly) => exactly == what,
+            Pattern::StartsWith(words) => {
+                let rest = what.strip_prefix(words.as_str());
+                is_single_command(what) && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            }
+        }
+    }
+}
+
+/// Whether a shell would take this for one command with plain words: nothing is joined, expanded, quoted or redirected.
+fn is_single_command(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./:=@,+%-".contains(c);
+    !text.trim().is_empty() && text.chars().all(is_plain)
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.pattern {
+            None => f.write_str(&self.tool),
+            Some(Pattern::Exactly(what)) => write!(f, "{}({})", self.tool, visible::line(what)),
+            Some(Pattern::StartsWith(words)) => write!(f, "{}({words} *)", self.tool),
+        }
+    }
+}
+
+/// One line of what would happen, as it is shown. Its text is safe to show anywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownLine {
+    /// What it is.
+    pub mark: Mark,
+    /// The line.
+    pub text: String,
+}
+
+/// What a shown line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Told about the call.
+    Note,
+    /// Told about the call, and to be careful about.
+    Care,
+    /// A line as it is or will be run.
+    Plain,
+    /// A line that comes in.
+    Added,
+    /// A line that goes.
+    Removed,
+    /// Says how many lines are not shown, because they are empty or stay as they are.
+    Folded,
+}
+
+impl Mark {
+    /// What stands in front of such a line.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Mark::Added => "+ ",
+            Mark::Removed => "- ",
+            Mark::Plain | Mark::Note | Mark::Folded => "  ",
+            Mark::Care => "! ",
+        }
+    }
+}
+
+impl Permission {
+    /// A call of which no more is known than what it is about.
+    pub fn new(tool: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { tool: tool.into(), what: what.into(), ..Self::default() }
+    }
+
+    /// Everything that would happen, line by line. Control characters and those that reorder or hide are named, runs of
+    /// empty lines are counted: what is shown is what there is.
+    pub fn lines(&self) -> Vec<ShownLine> {
+        let remarks = self.remarks.iter().map(|remark| shown(Mark::Care, remark.as_str()));
+        let has_diff = self.parts.iter().any(|part| matches!(part, Part::Diff(_)));
+        let is_path = self.parts.iter().any(|part| matches!(part, Part::Diff(_) | Part::Content(_)));
+        let path = is_path.then(|| shown(Mark::Note, &self.what));
+        let parts = self.parts.iter().filter(|part| !(has_diff && matches!(part, Part::Content(_))));
+        let mut lines: Vec<ShownLine> = remarks.chain(path).chain(parts.flat_map(Part::lines)).collect();
+        if self.parts.is_empty() {
+            lines.extend(block(Mark::Plain, &self.what));
+        }
+        lines
+    }
+
+    /// The same as one text.
+    pub fn text(&self) -> String {
+        let lines = self.lines();
+        lines.iter().map(|line| format!("{}{}\n", line.mark.sign(), line.text)).collect()
+    }
+}
+
+impl Part {
+    fn lines(&self) -> Vec<ShownLine> {
+        match self {
+            Part::Purpose(words) => block(Mark::Note, words),
+            Part::Flag(words) => block(Mark::Care, words),
+            Part::Note(words) => block(Mark::Note, words),
+            Part::Command(text) | Part::Input(text) => block(Mark::Plain, text),
+            Part::Content(text) => block(Mark::Added, text),
+            Part::Diff(text) => folded(text.lines().map(diff_line)),
+        }
+    }
+}
+
+fn diff_line(line: &str) -> ShownLine {
+    let (mark, text) = match (line.strip_prefix('+'), line.strip_prefix('-')) {
+        (Some(added), _) => (Mark::Added, added),
+        (_, Some(removed)) => (Mark::Removed, removed),
+        _ if line.starts_with("@@") => (Mark::Folded, line),
+        _ => (Mark::Plain, line.strip_prefix(' ').unwrap_or(line)),
+    };
+    shown(mark, text)
+}
+
+fn block(mark: Mark, text: &str) -> Vec<ShownLine> {
+    folded(text.strip_suffix('\n').unwrap_or(text).split('\n').map(|line| shown(mark, line)))
+}
+
+fn shown(mark: Mark, text: &str) -> ShownLine {
+    ShownLine { mark, text: visible::line(text.strip_suffix('\r').unwrap_or(text)) }
+}
+
+fn folded(lines: impl Iterator<Item = ShownLine>) -> Vec<ShownLine> {
+    let mut folded: Vec<ShownLine> = Vec::new();
+    let mut empty: Vec<ShownLine> = Vec::new();
+    let settle = |empty: &mut Vec<ShownLine>, folded: &mut Vec<ShownLine>| match empty.len() {
+        0..=EMPTY_LINES => folded.append(empty),
+        many => {
+            folded.push(shown(Mark::Folded, &format!("({many} empty lines)")));
+            empty.clear();
+        }
+    };
+    for line in lines {
+        if line.text.trim().is_empty() && line.mark != Mark::Folded {
+            empty.push(line);
+            continue;
+        }
+        settle(&mut empty, &mut folded);
+        folded.push(line);
+    }
+    settle(&mut empty, &mut folded);
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(tool: &str, what: &str, parts: Vec<Part>) -> Permission {
+        Permission { parts, ..Permission::new(tool, what) }
+    }
+
+    /// A rule covers what it says and nothing that a shell would make more of.
+    #[test]
+    fn what_rules_cover() {
+        let tag = Rule::parse("Bash", Some("git tag *")).unwrap();
+        let touch = Rule::parse("Bash", Some("touch one.txt")).unwrap();
+        for (rule, command, covered) in [
+            (&tag, "git tag", true),
+            (&tag, "git tag v1.2 -m done", true),
+            (&tag, "git tagging", false),
+            (&tag, "git tag v1; rm -rf /", false),
+            (&tag, "git tag $(rm -rf /)", false),
+            (&tag, "git tag v1\nrm x", false),
+            (&tag, "git tag v1 > README.md", false),
+            (&tag, "git tag 'a b'", false),
+            (&tag, "git push", false),
+            (&touch, "touch one.txt", true),
+            (&touch, "touch one.txt two.txt", false),
+        ] {
+            assert_eq!(rule.covers(&asked("Bash", command, vec![])), covered, "{rule}: {command}");
+        }
+        assert!(!touch.covers(&asked("Write", "touch one.txt", vec![])));
+        let outside =
+            vec![Part::Command("touch one.txt".into()), Part::Flag("outside of the sandbox".into())];
+        assert!(!touch.covers(&asked("Bash", "touch one.txt", outside)));
+    }
+
+    #[test]
+    fn rules_are_read_and_written() {
+        for (content, written) in [
+            (Some("git tag *"), Some("Bash(git tag *)")),
+            (Some("git tag:*"), Some("Bash(git tag *)")),
+            (Some("touch a && rm b"), Some("Bash(touch a && rm b)")),
+            (Some("a; b *"), None),
+            (Some(" *"), None),
+            (None, Some("Bash")),
+        ] {
+            let rule = Rule::parse("Bash", content).map(|rule| rule.to_string());
+            assert_eq!(rule.as_deref(), written, "{content:?}");
+        }
+    }
+
+    #[track_caller]
+    fn check(permission: &Permission, expected: &str) {
+        assert_eq!(permission.text(), expected);
+    }
+
+    /// Nothing hides: what reorders is named, what would be pushed out of sight is counted.
+    #[test]
+    fn everything_is_shown() {
+        let command = format!("ls{}rm -rf ~\u{202e}x\u{1b}[2K", "\n".repeat(24));
+        let parts = vec![Part::Purpose("List files".into()), Part::Command(command)];
+        check(
+            &asked("Bash", "ls", parts),
+            "  List files\n  ls\n  (23 empty lines)\n  rm -rf ~<U+202E>x␛[2K\n",
+        );
+        check(&asked("Bash", "ls\nrm x", vec![]), "  ls\n  rm x\n");
+        let parts = vec![Part::Diff("@@ -1 +1 @@\n-a\n+b\n c\n".into()), Part::Content("b\nc\n".into())];
+        let mut edit = asked("Write", "/a.txt", parts);
+        edit.remarks = vec![Remark::MayHaveRun];
+        let remark = Remark::MayHaveRun.as_str();
+        check(&edit, &format!("! {remark}\n  /a.txt\n  @@ -1 +1 @@\n- a\n+ b\n  c\n"));
+    }
+}

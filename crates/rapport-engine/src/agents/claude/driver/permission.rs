@@ -1,0 +1,267 @@
+//! What a tool call would do, taken apart for people: the whole command, the change to a file, or the whole input.
+
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use rapport_core::{Part, Permission, Rule};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use similar::{ChangeTag, TextDiff};
+
+use super::words;
+
+/// How long the smallest diff is looked for; after that a larger one does.
+const AT_MOST: Duration = Duration::from_millis(500);
+/// The largest file that a new content is compared with. Beyond it the content is shown as a whole.
+const LARGEST_FILE: u64 = 4 * 1024 * 1024;
+
+/// What this call asks leave for. `suggestions` is what the CLI itself would note down, if it were asked to.
+pub(super) fn permission(tool: &str, input: Option<&RawValue>, suggestions: Option<&RawValue>) -> Permission {
+    let what = words::what(tool, input);
+    let input: Value = input.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let parts = parts(tool, &input).unwrap_or_else(|| vec![Part::Input(pretty(&input))]);
+    let mut asked = Permission { tool: tool.into(), what, parts, ..Permission::default() };
+    asked.rule = rule(&asked, suggestions);
+    asked
+}
+
+/// Every value of an input whose form is known; none where it has another form.
+fn parts(tool: &str, input: &Value) -> Option<Vec<Part>> {
+    let mut rest = input.as_object()?.clone();
+    let mut parts = match tool {
+        "Bash" => command(&mut rest)?,
+        "Write" => {
+            text(&mut rest, "file_path")?;
+            vec![Part::Content(text(&mut rest, "content")?)]
+        }
+        "Edit" => {
+            text(&mut rest, "file_path")?;
+            replaced(&mut rest)?
+        }
+        "MultiEdit" => {
+            text(&mut rest, "file_path")?;
+            several_replaced(&rest.remove("edits")?)?
+        }
+        "NotebookEdit" => {
+            text(&mut rest, "notebook_path")?;
+            let cell = ["edit_mode", "cell_id", "cell_type"];
+            let notes = cell.into_iter().filter_map(|key| Some(note(key, &rest.remove(key)?)));
+            let mut parts: Vec<Part> = notes.collect();
+            parts.push(Part::Content(text(&mut rest, "new_source").unwrap_or_default()));
+            parts
+        }
+        _ => return None,
+    };
+    // What is not known here may change what the call does.
+    parts.extend(rest.iter().map(|(key, value)| Part::Flag(format!("{key}: {}", inline(value)))));
+    Some(parts)
+}
+
+fn command(rest: &mut Map<String, Value>) -> Option<Vec<Part>> {
+    let command = text(rest, "command")?;
+    let mut parts: Vec<Part> = text(rest, "description").map(Part::Purpose).into_iter().collect();
+    parts.extend(rest.remove("timeout").map(|value| note("timeout", &value)));
+    for (key, meaning) in [
+        ("run_in_background", "runs in the background, beyond the end of its call"),
+        ("dangerouslyDisableSandbox", "runs outside of the sandbox"),
+    ] {
+        if let Some(Value::Bool(is_on)) = rest.get(key).cloned() {
+            rest.remove(key);
+            parts.extend(is_on.then(|| Part::Flag(meaning.into())));
+        }
+    }
+    parts.push(Part::Command(command));
+    Some(parts)
+}
+
+fn several_replaced(edits: &Value) -> Option<Vec<Part>> {
+    let mut parts = Vec::new();
+    for edit in edits.as_array()? {
+        let mut rest = edit.as_object()?.clone();
+        parts.extend(replaced(&mut rest)?);
+        if !rest.is_empty() {
+            return None;
+        }
+    }
+    Some(parts)
+}
+
+fn replaced(rest: &mut Map<String, Value>) -> Option<Vec<Part>> {
+    let (old, new) = (text(rest, "old_string")?, text(rest, "new_string")?);
+    let everywhere = rest.remove("replace_all") == Some(Value::Bool(true));
+    let note = everywhere.then(|| Part::Note("wherever the file has this:".into()));
+    Some(note.into_iter().chain([Part::Diff(whole_diff(&old, &new))]).collect())
+}
+
+fn text(rest: &mut Map<String, Value>, key: &str) -> Option<String> {
+    let text = rest.get(key)?.as_str()?.to_owned();
+    rest.remove(key);
+    Some(text)
+}
+
+fn note(key: &str, value: &Value) -> Part {
+    Part::Note(format!("{key}: {}", inline(value)))
+}
+
+fn inline(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn pretty(input: &Value) -> String {
+    serde_json::to_string_pretty(input).unwrap_or_default()
+}
+
+/// The rule that is offered: one of the CLI's, where it names this very tool and is understood here; else, where calls
+/// can be told apart by what they are about, only this. Never a mode, and never a directory.
+fn rule(asked: &Permission, suggestions: Option<&RawValue>) -> Option<Rule> {
+    let by_subject =
+        matches!(&*asked.tool, "Bash" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Read");
+    let suggested = suggested(suggestions).into_iter().filter(|rule| rule.pattern.is_some() || !by_subject);
+    let mut suggested = suggested.filter(|rule| rule.covers(asked));
+    let only_this = || Rule::exactly(&asked.tool, &asked.what);
+    suggested.next().or_else(|| by_subject.then(only_this)).filter(|rule| rule.covers(asked))
+}
+
+fn suggested(suggestions: Option<&RawValue>) -> Vec<Rule> {
+    let suggestions: Value =
+        suggestions.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let updates = suggestions.as_array().into_iter().flatten();
+    let adds = updates.filter(|update| update["type"] == "addRules" && update["behavior"] == "allow");
+    let rules = adds.flat_map(|update| update["rules"].as_array().into_iter().flatten());
+    rules.filter_map(|rule| Rule::parse(rule["toolName"].as_str()?, rule["ruleContent"].as_str())).collect()
+}
+
+/// Adds what becomes different in a file that is there. Blocks, so it is done off the loop.
+pub(super) fn compare(asked: &mut Permission, directory: &Path) {
+    let Some(content) = asked.parts.iter().find_map(|part| match part {
+        Part::Content(content) if asked.tool == "Write" => Some(content),
+        _ => None,
+    }) else {
+        return;
+    };
+    if let Some(before) = read(&directory.join(&asked.what)) {
+        let diff = TextDiff::configure().timeout(AT_MOST).diff_lines(before.as_str(), content.as_str());
+        let diff = diff.unified_diff().missing_newline_hint(false).to_string();
+        let same = || Part::Note("the file has this content already".into());
+        asked.parts.push(if diff.is_empty() { same() } else { Part::Diff(diff) });
+    }
+}
+
+/// The text of an ordinary file that is not too large. Whatever else is at that path is not waited for.
+fn read(path: &Path) -> Option<String> {
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits()).open(path).ok()?;
+    let about = file.metadata().ok()?;
+    if !about.is_file() || about.len() > LARGEST_FILE {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(LARGEST_FILE).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// All lines of both texts.
+fn whole_diff(old: &str, new: &str) -> String {
+    let diff = TextDiff::configure().timeout(AT_MOST).diff_lines(old, new);
+    let line = |change: similar::Change<&str>| {
+        let sign = match change.tag() {
+            ChangeTag::Delete => '-',
+            ChangeTag::Insert => '+',
+            ChangeTag::Equal => ' ',
+        };
+        format!("{sign}{}\n", change.value().trim_end_matches('\n'))
+    };
+    diff.iter_all_changes().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(tool: &str, input: Value, suggestions: Value) -> Permission {
+        let raw = |value: Value| serde_json::value::to_raw_value(&value).unwrap();
+        permission(tool, Some(&raw(input)), Some(&raw(suggestions)))
+    }
+
+    #[track_caller]
+    fn check(tool: &str, input: Value, expected: &str) {
+        assert_eq!(asked(tool, input, json!([])).text(), expected);
+    }
+
+    /// B D8, C H2: all of what would happen is in the question.
+    #[test]
+    fn every_value_of_an_input_is_shown() {
+        check(
+            "Bash",
+            json!({"command": "make\nmake install", "description": "Install it", "timeout": 5000,
+                   "run_in_background": true, "dangerouslyDisableSandbox": true, "novel": 1}),
+            "  Install it\n  timeout: 5000\n! runs in the background, beyond the end of its call\n\
+             ! runs outside of the sandbox\n  make\n  make install\n! novel: 1\n",
+        );
+        let edit = json!({"file_path": "/a.rs", "old_string": "one\ntwo\n", "new_string": "one\n2\n", "replace_all": true});
+        check("Edit", edit, "  /a.rs\n  wherever the file has this:\n  one\n- two\n+ 2\n");
+        let edits = json!([{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": ""}]);
+        check("MultiEdit", json!({"file_path": "/a", "edits": edits}), "  /a\n- a\n+ b\n- c\n");
+        check("Write", json!({"file_path": "/a", "content": "x\ny\n"}), "  /a\n+ x\n+ y\n");
+        check(
+            "NotebookEdit",
+            json!({"notebook_path": "/n.ipynb", "cell_id": "c1", "new_source": "print(1)"}),
+            "  /n.ipynb\n  cell_id: c1\n+ print(1)\n",
+        );
+        check("mcp__x__y", json!({"a": [1]}), "  {\n    \"a\": [\n      1\n    ]\n  }\n");
+        check("Bash", json!({"command": 1}), "  {\n    \"command\": 1\n  }\n");
+    }
+
+    /// B D2, C H1: "always" is one rule about this tool, never a mode or a directory.
+    #[test]
+    fn a_rule_allows_no_more_than_it_says() {
+        let rules = |rules: Value| {
+            json!([
+                {"type": "addRules", "rules": rules, "behavior": "allow", "destination": "localSettings"},
+                {"type": "addDirectories", "directories": ["/"], "destination": "session"},
+                {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
+            ])
+        };
+        let bash = |content: &str| json!([{"toolName": "Bash", "ruleContent": content}]);
+        for (tool, input, suggested, expected) in [
+            ("Bash", json!({"command": "git tag v1"}), rules(bash("git tag *")), Some("Bash(git tag *)")),
+            (
+                "Bash",
+                json!({"command": "touch one.txt"}),
+                rules(bash("touch one.txt")),
+                Some("Bash(touch one.txt)"),
+            ),
+            (
+                "Bash",
+                json!({"command": "touch x && rm y"}),
+                rules(bash("touch x *")),
+                Some("Bash(touch x && rm y)"),
+            ),
+            ("Bash", json!({"command": "ls"}), rules(json!([{"toolName": "Bash"}])), Some("Bash(ls)")),
+            ("Bash", json!({"command": "ls", "dangerouslyDisableSandbox": true}), rules(bash("ls *")), None),
+            ("Write", json!({"file_path": "/a", "content": ""}), rules(json!([])), Some("Write(/a)")),
+            ("mcp__x__y", json!({}), rules(json!([{"toolName": "mcp__x__y"}])), Some("mcp__x__y")),
+            ("mcp__x__y", json!({}), rules(json!([{"toolName": "mcp__x"}])), None),
+        ] {
+            let rule = asked(tool, input.clone(), suggested).rule.map(|rule| rule.to_string());
+            assert_eq!(rule.as_deref(), expected, "{tool} {input}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_compared() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.txt"), "one\ntwo\n").unwrap();
+        let mut written = asked("Write", json!({"file_path": "a.txt", "content": "one\n2\n"}), json!([]));
+        compare(&mut written, folder.path());
+        assert_eq!(written.text(), "  a.txt\n  @@ -1,2 +1,2 @@\n  one\n- two\n+ 2\n");
+        nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let mut written = asked("Write", json!({"file_path": "pipe", "content": "x"}), json!([]));
+        compare(&mut written, folder.path());
+        assert_eq!(written.text(), "  pipe\n+ x\n");
+    }
+}

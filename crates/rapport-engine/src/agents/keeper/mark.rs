@@ -1,0 +1,135 @@
+//! The mark of a run: a variable in the environment of everything that an agent or a command starts. By it, what was left
+//! behind is found when neither the keeper nor the host is there any more to end it.
+
+use std::fmt;
+use std::thread::sleep;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rapport_core::SessionId;
+
+use super::kin;
+
+/// The variable that holds it.
+pub const VARIABLE: &str = "RAPPORT_RUN";
+
+/// How often what carries a mark is looked for: what is just being started is found the next time.
+const ROUNDS: usize = 100;
+/// How long what was killed gets to be gone before it is looked for again.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The mark of one run: whose it is, which process started it, and a token that no other run has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Empty where it is of no session.
+    session: String,
+    host: Host,
+    token: String,
+}
+
+impl Mark {
+    /// A mark for a run of this session.
+    pub fn of(session: &SessionId) -> Self {
+        Self { session: session.to_string(), ..Self::unnamed() }
+    }
+
+    /// A mark for a run of no session.
+    pub fn unnamed() -> Self {
+        Self { session: String::new(), host: Host::this(), token: uuid::Uuid::new_v4().simple().to_string() }
+    }
+
+    /// Ends everything of this very run, wherever it is in the tree of processes.
+    pub fn end_all(&self) {
+        end(|mark| mark == self);
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('/');
+        let (session, host, token) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Self { session: session.to_owned(), host: Host::parse(host)?, token: token.to_owned() })
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Host { pid, start, world } = &self.host;
+        write!(f, "{}/{pid}.{start}.{world}/{}", self.session, self.token)
+    }
+}
+
+/// Ends what runs of this session have left behind, and those of no session, where the process that started them is
+/// gone. A host that lives keeps what it has, even under the same name: a copy of the project may be at work elsewhere.
+pub fn end_left_behind(session: &SessionId) {
+    end(|mark| (mark.session.is_empty() || mark.session == session.as_str()) && mark.host.is_gone());
+}
+
+/// Kills whatever carries such a mark, and looks again until there is nothing more of it.
+fn end(is_meant: impl Fn(&Mark) -> bool) {
+    let this = std::process::id();
+    for _ in 0..ROUNDS {
+        let processes = kin::processes().into_iter().filter(|process| process.pid != this);
+        let carries = |pid| kin::variable(pid, VARIABLE).and_then(|text| Mark::parse(&text));
+        let meant = processes.filter(|process| carries(process.pid).is_some_and(|mark| is_meant(&mark)));
+        let killed = meant.filter(|found| kill(Pid::from_raw(found.pid as i32), Signal::SIGKILL).is_ok());
+        if killed.count() == 0 {
+            return;
+        }
+        sleep(PAUSE);
+    }
+}
+
+/// A process that starts runs, told apart from a later one with the same number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Host {
+    pid: u32,
+    start: u64,
+    /// The space in which the number counts: in a container the same number is another process.
+    world: String,
+}
+
+impl Host {
+    fn this() -> Self {
+        let pid = std::process::id();
+        Self { pid, start: kin::find(pid).map_or(0, |process| process.start), world: world() }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('.');
+        let (pid, start, world) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Self { pid: pid.parse().ok()?, start: start.parse().ok()?, world: world.to_owned() })
+    }
+
+    /// Whether it is known to be gone.
+    fn is_gone(&self) -> bool {
+        let found = kin::find(self.pid).filter(|process| process.name.is_some());
+        self.world == world() && found.is_none_or(|process| process.start != self.start)
+    }
+}
+
+/// The space of process numbers that this process is in.
+fn world() -> String {
+    let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    link.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_read_as_it_was_written() {
+        let mark = Mark::of(&SessionId::new("20260124-add-auth"));
+        assert_eq!(Mark::parse(&mark.to_string()), Some(mark.clone()));
+        assert_ne!(mark, Mark::of(&SessionId::new("20260124-add-auth")), "each run has its own");
+        assert_eq!(Mark::parse("anything"), None);
+        assert!(!mark.host.is_gone());
+    }
+
+    #[test]
+    fn the_same_number_in_another_space_is_nobody_known() {
+        let elsewhere = Host { pid: u32::MAX - 1, start: 1, world: "1".into() };
+        assert!(!elsewhere.is_gone());
+        assert!(Host { world: world(), ..elsewhere }.is_gone());
+    }
+}

@@ -1,0 +1,102 @@
+//! For whom a calling process may speak. Every caller is a program of this user, so it may speak for this user at the
+//! terminal, unless it descends from an agent. For the people of a channel only the process may speak that runs the
+//! channel: it holds a lease that names it. A claim that a caller may not make is refused, never changed into another.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::Uid;
+use rapport_core::By;
+
+use super::socket::person;
+use crate::agents::keeper::descent;
+
+/// Why somebody is refused who descends from an agent.
+pub const AGENTS_ANSWER_NOTHING: &str =
+    "this was started by an agent, and an agent cannot act in a person's name";
+
+/// The right to speak for the people of a channel, as long as it is kept. The system takes it away when the process dies.
+#[derive(Debug)]
+pub struct ChannelLease {
+    file: File,
+    path: PathBuf,
+}
+
+impl ChannelLease {
+    /// Takes the lease for this channel, in the folder where processes of this home find one another.
+    pub fn take(folder: &Path, channel: &str) -> io::Result<Self> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let path = lease(folder, channel, std::process::id());
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
+        file.try_lock()?;
+        Ok(Self { file, path })
+    }
+}
+
+impl Drop for ChannelLease {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        // Unlocked by name: a child that is just being started has a copy of the handle until it runs.
+        let _ = self.file.unlock();
+    }
+}
+
+/// Where the leases are.
+#[derive(Clone, Debug)]
+pub(super) struct Claims {
+    folder: PathBuf,
+}
+
+/// A process that calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller {
+    pub(super) uid: Uid,
+    pub(super) pid: Option<u32>,
+}
+
+impl Claims {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// Whom a caller speaks for, or why it may not. May block.
+    pub(super) fn speaker(&self, claim: Option<By>, caller: Caller) -> Result<By, String> {
+        if caller.uid != Uid::effective() {
+            return Err("this session belongs to another user".into());
+        }
+        let Some(pid) = caller.pid else {
+            return Err("the system does not say which process is calling".into());
+        };
+        if descent::is_of_an_agent(pid) {
+            return Err(AGENTS_ANSWER_NOTHING.into());
+        }
+        let here = person(caller.uid);
+        match claim {
+            None => Ok(here),
+            Some(by) if by == here || self.runs_channel_of(&by, pid) => Ok(by),
+            Some(by) => Err(format!("process {pid} may not speak for {by}")),
+        }
+    }
+
+    fn runs_channel_of(&self, by: &By, pid: u32) -> bool {
+        match by {
+            By::Person { channel, .. } => {
+                // The name comes from a caller, and becomes a part of a path.
+                let is_name = channel.chars().all(|c| c.is_ascii_alphanumeric());
+                is_name && !by.is_at_terminal() && is_held(&lease(&self.folder, channel, pid))
+            }
+            // Nobody outside of this process answers as one of these.
+            By::Lead { .. } | By::Model { .. } | By::Rule { .. } => false,
+        }
+    }
+}
+
+fn lease(folder: &Path, channel: &str, pid: u32) -> PathBuf {
+    folder.join(format!("{channel}.{pid}.lease"))
+}
+
+fn is_held(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}

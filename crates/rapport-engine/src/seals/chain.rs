@@ -1,0 +1,35 @@
+//! How far a log has come: the number of its last line, and a digest of all lines up to there.
+
+use ring::digest::{Context, SHA256, digest};
+
+/// A place in a log. The digest of a line covers the digest before it, so it stands for everything up to there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    pub(super) seq: u64,
+    pub(super) hash: [u8; 32],
+}
+
+impl Chain {
+    /// Before the first line.
+    pub(crate) const START: Chain = Chain { seq: 0, hash: [0; 32] };
+
+    /// One line further; given without its newline.
+    pub(crate) fn push(&mut self, line: &[u8]) {
+        let mut context = Context::new(&SHA256);
+        context.update(&self.hash);
+        context.update(line);
+        self.seq += 1;
+        self.hash = array(context.finish().as_ref());
+    }
+}
+
+/// SHA-256.
+pub(crate) fn sha256(content: &[u8]) -> [u8; 32] {
+    array(digest(&SHA256, content).as_ref())
+}
+
+fn array(digest: &[u8]) -> [u8; 32] {
+    let mut array = [0; 32];
+    array.copy_from_slice(digest);
+    array
+}

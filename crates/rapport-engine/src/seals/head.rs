@@ -1,0 +1,64 @@
+//! The last head that was seen of a log, in Rapport's home.
+//!
+//! It is written after the log is synced, in one small write at the beginning of its file, so it is behind the log or level
+//! with it, never ahead, whatever is killed. It is not synced with every entry, which would double what an answer costs: a
+//! power cut may take it back to a head before, and the entries since are then checked by their signatures. What that leaves
+//! open is to bring back an older copy of the log right after a power cut; so it is synced when an agent is there to use
+//! what the log allows, and when a session is taken up.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::chain::{Chain, sha256};
+use super::hex;
+use super::key::is_absent;
+
+/// How many digits the number of a line has, so that every head has the same length.
+const SEQ: usize = 20;
+/// How much is read of a head: the number, a space, a digest.
+const LENGTH: usize = SEQ + 1 + 64;
+
+/// Where the head of one log is.
+#[derive(Debug)]
+pub(super) struct HeadFile(PathBuf);
+
+impl HeadFile {
+    /// That of a log, among those of a checkout. What a log is called by others never becomes a path.
+    pub(super) fn of(folder: &Path, scope: &str) -> Self {
+        Self(folder.join(hex::encode(&sha256(scope.as_bytes())[..16])))
+    }
+
+    /// What was last remembered. One that cannot be made out vouches for nothing: no log is as long as that.
+    pub(super) fn read(&self) -> io::Result<Option<Chain>> {
+        let mut text = Vec::new();
+        match File::open(&self.0) {
+            Err(error) if is_absent(&error) => return Ok(None),
+            opened => opened?.take(LENGTH as u64).read_to_end(&mut text)?,
+        };
+        if text.is_empty() {
+            // Somebody was killed who was about to write the first one.
+            return Ok(None);
+        }
+        Ok(Some(parse(&text).unwrap_or(Chain { seq: u64::MAX, hash: [0; 32] })))
+    }
+
+    pub(super) fn write(&self, scope: &str, chain: &Chain, durable: bool) -> io::Result<()> {
+        let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(&self.0)?;
+        // After the head, what it is of, for who looks.
+        let line = format!("{:0SEQ$} {} {scope}\n", chain.seq, hex::encode(&chain.hash));
+        file.write_all_at(line.as_bytes(), 0)?;
+        if durable {
+            file.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+fn parse(text: &[u8]) -> Option<Chain> {
+    let (seq, rest) = text.split_at_checked(SEQ)?;
+    let seq = str::from_utf8(seq).ok()?.parse().ok()?;
+    let hash = hex::decode(rest.strip_prefix(b" ")?)?;
+    Some(Chain { seq, hash })
+}

@@ -1,0 +1,179 @@
+//! Seals: whose word a line is. Every line of a log or a journal is signed with the person's key, for this very scope (one
+//! session, one batch), this checkout of the project, this place in the log, and all lines before. Rapport's home keeps the
+//! last head it has seen of each log, so that a log that was cut back, replaced or carried elsewhere is noticed.
+//!
+//! ```text
+//! $RAPPORT_HOME/keys/own.key          the private key, for nobody else's eyes
+//! $RAPPORT_HOME/keys/own.pub          the public key, for team mates
+//! $RAPPORT_HOME/keys/known/NAME.pub   public keys of team mates
+//! $RAPPORT_HOME/seals/checkouts.json  the projects of this person, and whose checkouts count there
+//! $RAPPORT_HOME/seals/ID/             the heads of the logs in one checkout
+//! ```
+//!
+//! `docs/formats/log.md` is the contract with other programs.
+
+mod chain;
+mod checkout;
+mod head;
+mod hex;
+mod kept;
+mod key;
+mod stamp;
+mod verify;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use rapport_durable::private_folder;
+
+pub use self::chain::Chain;
+use self::checkout::{Checkout, Checkouts};
+use self::head::HeadFile;
+pub(crate) use self::kept::content_of;
+use self::key::{KnownKeys, OwnKey};
+pub use self::verify::Verifier;
+
+/// Whose word a log, a journal or something kept is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seal {
+    /// Written by this person's Rapport in this checkout, or trusted by them as it is.
+    Ours,
+    /// Written by this team mate, in a checkout that counts here.
+    By(String),
+    /// Written by this team mate, in a checkout that does not count here yet.
+    Offered(String),
+    /// Written by this person's Rapport in another checkout.
+    Elsewhere,
+    /// Not signed: written before lines were, or by another program.
+    Unsigned,
+    /// Signed by a key that is not known, or not what was signed.
+    Unknown,
+    /// Shorter than it was, or another one than the one that was here.
+    RolledBack,
+}
+
+impl Seal {
+    /// Whether what it says may start anything.
+    pub fn counts(&self) -> bool {
+        match self {
+            Seal::Ours | Seal::By(_) => true,
+            Seal::Offered(_) | Seal::Elsewhere | Seal::Unsigned | Seal::Unknown | Seal::RolledBack => false,
+        }
+    }
+
+    /// One word for scripts: the name where it is a team mate's and counts.
+    pub fn word(&self) -> &str {
+        match self {
+            Seal::Ours => "ours",
+            Seal::By(name) => name,
+            Seal::Offered(_) => "offered",
+            Seal::Elsewhere => "elsewhere",
+            Seal::Unsigned => "unsigned",
+            Seal::Unknown => "unknown",
+            Seal::RolledBack => "rolled_back",
+        }
+    }
+}
+
+impl fmt::Display for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Seal::Ours => f.write_str("is yours"),
+            Seal::By(name) => write!(f, "is signed by {name}"),
+            Seal::Offered(name) => {
+                write!(f, "is signed by {name}, whose checkout you have not accepted here")
+            }
+            Seal::Elsewhere => f.write_str("was written by you, but in another checkout of the project"),
+            Seal::Unsigned => {
+                f.write_str("is not signed: it was written by an older Rapport, or came from elsewhere")
+            }
+            Seal::Unknown => f.write_str("is not signed by anybody you know"),
+            Seal::RolledBack => f.write_str("is not the one that was here last: it was cut back or replaced"),
+        }
+    }
+}
+
+/// The seals of one person in one project. Keys are made when something is first signed; to look changes nothing.
+#[derive(Debug)]
+pub struct Seals {
+    home: PathBuf,
+    project: PathBuf,
+    signer: OnceLock<Signer>,
+    keys: OnceLock<Arc<Keys>>,
+}
+
+/// The keys whose word may count.
+#[derive(Debug)]
+struct Keys {
+    own: Option<OwnKey>,
+    known: KnownKeys,
+}
+
+/// What it takes to sign here.
+#[derive(Debug)]
+struct Signer {
+    key: OwnKey,
+    checkout: Checkout,
+}
+
+impl Seals {
+    /// Those of the person with this home, in this project.
+    pub fn new(home: PathBuf, project: PathBuf) -> Self {
+        Self { home, project, signer: OnceLock::new(), keys: OnceLock::new() }
+    }
+
+    /// The line for a JSON object of at least one field, as the next of this chain: sealed, with its newline.
+    pub(crate) fn seal(&self, scope: &str, chain: &Chain, object: Vec<u8>) -> io::Result<Vec<u8>> {
+        let Signer { key, checkout } = self.signer()?;
+        Ok(stamp::line(key, &checkout.id, scope, chain, object))
+    }
+
+    /// Remembers how far a log has come. Without `durable` a power cut may take it back to a head before, never to one that
+    /// the log has not reached.
+    pub(crate) fn remember(&self, scope: &str, chain: &Chain, durable: bool) -> io::Result<()> {
+        let folder = self.folder(&self.signer()?.checkout);
+        private_folder(&folder)?;
+        HeadFile::of(&folder, scope).write(scope, chain, durable)
+    }
+
+    /// What checks a log, line by line. Has to be made before the log is read: the head is never ahead of it then.
+    pub(crate) fn verifier(&self, scope: &str) -> io::Result<Verifier> {
+        let (keys, checkout) = (self.keys()?, self.checkout()?);
+        let head = match &checkout {
+            Some(checkout) => HeadFile::of(&self.folder(checkout), scope).read()?,
+            None => None,
+        };
+        Ok(Verifier::new(scope.to_owned(), keys, checkout, head))
+    }
+
+    fn signer(&self) -> io::Result<&Signer> {
+        if let Some(signer) = self.signer.get() {
+            return Ok(signer);
+        }
+        let key = OwnKey::find_or_make(&self.home)?;
+        let checkout = Checkouts::at(&self.home).find_or_make(&self.project)?;
+        Ok(self.signer.get_or_init(|| Signer { key, checkout }))
+    }
+
+    /// Read once: who has thousands of sessions looks at each.
+    fn keys(&self) -> io::Result<Arc<Keys>> {
+        if let Some(keys) = self.keys.get() {
+            return Ok(keys.clone());
+        }
+        let keys = Arc::new(Keys { own: OwnKey::find(&self.home)?, known: KnownKeys::load(&self.home)? });
+        if keys.own.is_some() {
+            return Ok(self.keys.get_or_init(|| keys).clone());
+        }
+        Ok(keys)
+    }
+
+    fn checkout(&self) -> io::Result<Option<Checkout>> {
+        Checkouts::at(&self.home).find(&self.project)
+    }
+
+    fn folder(&self, checkout: &Checkout) -> PathBuf {
+        self.home.join("seals").join(&checkout.id)
+    }
+}

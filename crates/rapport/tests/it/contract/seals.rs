@@ -1,0 +1,182 @@
+//! Whose word a log is: facts count only if this person's Rapport wrote them, here, and nothing was taken away since.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rapport::seals::{Seal, Seals};
+use rapport::stores::files::Files;
+use rapport::stores::{Holder, Store as _};
+use rapport_core::{Event, SessionId};
+use tempfile::TempDir;
+
+/// A directory for homes and projects.
+struct Stage {
+    dir: TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The sessions of a project, as a person has them.
+    fn store(&self, person: &str, project: &str) -> Files {
+        let project = self.path(project);
+        fs::create_dir_all(&project).unwrap();
+        Files::new(project.join("sessions")).sealed_by(Seals::new(self.path(person), project))
+    }
+
+    /// A session of this many entries.
+    fn session(&self, person: &str, project: &str, entries: usize) -> SessionId {
+        let (id, _, mut log) = self.store(person, project).create("x", noon(), said("1"), &holder()).unwrap();
+        (1..entries).for_each(|_| drop(log.append(noon(), said("more")).unwrap()));
+        id
+    }
+
+    fn log(&self, project: &str, id: &SessionId) -> PathBuf {
+        self.path(project).join("sessions").join(id.as_str()).join("log.jsonl")
+    }
+
+    fn seal(&self, person: &str, project: &str, id: &SessionId) -> Seal {
+        self.store(person, project).sealed(id, 0).unwrap().1
+    }
+
+    /// Copies the sessions of a project, as git does.
+    fn clone(&self, from: &str, to: &str) {
+        for session in fs::read_dir(self.path(from).join("sessions")).unwrap() {
+            let session = session.unwrap();
+            let copy = self.path(to).join("sessions").join(session.file_name());
+            fs::create_dir_all(&copy).unwrap();
+            fs::copy(session.path().join("log.jsonl"), copy.join("log.jsonl")).unwrap();
+        }
+    }
+
+    /// The files in which a home remembers heads.
+    fn heads(&self, person: &str) -> Vec<PathBuf> {
+        let folders = files(&self.path(person).join("seals")).into_iter().filter(|path| path.is_dir());
+        folders.flat_map(|folder| files(&folder)).collect()
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect()
+}
+
+fn said(text: &str) -> Vec<Event> {
+    vec![Event::Failed { reason: text.to_owned() }]
+}
+
+fn holder() -> Holder {
+    Holder { pid: 1, address: None }
+}
+
+fn noon() -> Timestamp {
+    "2026-01-24T12:00:00Z".parse().unwrap()
+}
+
+#[test]
+fn what_this_person_wrote_here_is_theirs() {
+    let stage = Stage::new();
+    let id = stage.session("ann", "app", 3);
+    assert_eq!(stage.seal("ann", "app", &id), Seal::Ours);
+    let log = fs::read_to_string(stage.log("app", &id)).unwrap();
+    assert!(log.lines().all(|line| line.contains(r#","seal":{"key":""#)), "{log}");
+    let (entries, mut log) = stage.store("ann", "app").hold(&id, &holder()).unwrap();
+    assert_eq!((entries.len(), log.append(noon(), said("on")).unwrap().seq), (3, 4));
+    assert_eq!(stage.seal("ann", "app", &id), Seal::Ours);
+}
+
+#[test]
+fn the_private_key_is_for_nobody_else_and_made_once() {
+    let stage = Stage::new();
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (stage, project) = (&stage, format!("app{number}"));
+            scope.spawn(move || stage.session("ann", &project, 1));
+        }
+    });
+    let mode = |path: &str| fs::metadata(stage.path(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!([mode("ann/keys"), mode("ann/keys/own.key"), mode("ann/seals")], [0o700, 0o600, 0o700]);
+    for number in 0..8 {
+        let (project, id) = (format!("app{number}"), SessionId::new("20260124-x"));
+        assert_eq!(stage.seal("ann", &project, &id), Seal::Ours, "one key for all");
+    }
+}
+
+#[test]
+fn a_log_whose_head_was_not_remembered_any_more_is_known_by_its_signatures() {
+    let stage = Stage::new();
+    let id = stage.session("ann", "app", 2);
+    let [head] = <[PathBuf; 1]>::try_from(stage.heads("ann")).unwrap();
+    let before = fs::read(&head).unwrap();
+    let (_, mut log) = stage.store("ann", "app").hold(&id, &holder()).unwrap();
+    log.append(noon(), said("killed right after this")).unwrap();
+    drop(log);
+    fs::write(&head, before).unwrap();
+    assert_eq!(stage.seal("ann", "app", &id), Seal::Ours);
+    fs::write(&head, "").unwrap();
+    assert_eq!(stage.seal("ann", "app", &id), Seal::Ours, "killed before the first head was written");
+    fs::remove_file(&head).unwrap();
+    assert_eq!(stage.seal("ann", "app", &id), Seal::Ours);
+}
+
+#[test]
+fn a_log_that_was_cut_back_or_replaced_is_noticed() {
+    let stage = Stage::new();
+    let id = stage.session("ann", "app", 2);
+    let path = stage.log("app", &id);
+    let older = fs::read(&path).unwrap();
+    let (_, mut log) = stage.store("ann", "app").hold(&id, &holder()).unwrap();
+    log.append(noon(), said("a permission was used")).unwrap();
+    drop(log);
+    let newer = fs::read(&path).unwrap();
+    fs::write(&path, &older).unwrap();
+    assert_eq!(stage.seal("ann", "app", &id), Seal::RolledBack, "an older copy of it");
+    fs::write(&path, &newer[..older.len() / 2 + 2]).unwrap_or_default();
+    fs::write(&path, newer.split_inclusive(|byte| *byte == b'\n').next().unwrap()).unwrap();
+    assert_eq!(stage.seal("ann", "app", &id), Seal::RolledBack, "cut off");
+    let other = stage.session("ann", "app", 3);
+    fs::copy(stage.log("app", &other), &path).unwrap();
+    assert_eq!(stage.seal("ann", "app", &id), Seal::RolledBack, "another session in its place");
+    fs::write(&path, &newer).unwrap();
+    assert_eq!(stage.seal("ann", "app", &id), Seal::Ours);
+}
+
+#[test]
+fn a_line_of_somebody_else_makes_it_nobody_we_know() {
+    let stage = Stage::new();
+    for (adder, seal) in [(None, Seal::Unsigned), (Some("eve"), Seal::Unknown)] {
+        let id = stage.session("ann", "app", 2);
+        let store = match adder {
+            None => Files::new(stage.path("app/sessions")),
+            Some(person) => {
+                // The other one has let it count before they add to it.
+                stage.store(person, "app")
+            }
+        };
+        let (_, mut log) = store.hold(&id, &holder()).unwrap();
+        log.append(noon(), said("allowed")).unwrap();
+        drop(log);
+        assert_eq!(stage.seal("ann", "app", &id), seal);
+    }
+}
+
+#[test]
+fn a_log_in_another_checkout_does_not_count_there() {
+    let stage = Stage::new();
+    let id = stage.session("ann", "app", 2);
+    stage.clone("app", "clone");
+    assert_eq!(stage.seal("ann", "clone", &id), Seal::Elsewhere);
+    assert_eq!(stage.seal("bob", "clone", &id), Seal::Unknown);
+    // Neither does it in a directory that takes the place of the one it was in.
+    fs::rename(stage.path("app"), stage.path("moved")).unwrap();
+    stage.clone("moved", "app");
+    assert_eq!(stage.seal("ann", "app", &id), Seal::Elsewhere);
+    assert_eq!(stage.seal("ann", "moved", &id), Seal::Ours, "a project may be moved");
+}

@@ -1,0 +1,127 @@
+//! High 1: host and keeper are killed at one blow, or stopped. The agent never goes on without them, and whoever takes the
+//! session up ends what was left of it.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rapport_core::Event;
+
+use crate::support::patience::wait_for;
+use crate::support::project::{Project, Running};
+use crate::support::scenarios::ONE_QUESTION;
+
+/// The agent has started something that left its group and its session, and then asks.
+const WITH_LEFTOVERS: &str = r##"
+version: 1
+name: leftovers
+invocations:
+  - result: "# Paint\n\n1. Ask, then paint."
+  - steps:
+      - bash: { command: "setsid sh -c 'echo $$ > left.pid; exec sleep 1000' > /dev/null 2>&1 &" }
+      - bash: { command: "while [ ! -s left.pid ]; do sleep 0.02; done" }
+      - ask: { questions: [{ question: "Which colour?", options: [{ label: Red }, { label: Blue }] }] }
+      - write: { path: paint.txt, content: "{{answer:1}}\n" }
+    result: "Painted in {{answer:1}}."
+"##;
+
+#[test]
+fn killed_at_one_blow_the_agent_is_gone_and_has_not_guessed() {
+    let project = Project::with_scenario(ONE_QUESTION).recorded();
+    let running = asked(&project);
+    kill_at_one_blow(&project, running);
+    wait_for("the agent to be gone", || project.agents_alive().is_empty().then_some(()));
+    finish(&project);
+}
+
+#[test]
+fn what_the_session_left_behind_is_ended_when_it_is_taken_up() {
+    let project = Project::with_scenario(WITH_LEFTOVERS).recorded();
+    let mut running = asked(&project);
+    project.rapport(&["answer", "paint", "--question", "confirm", "confirm"]).check(0, "Answered.");
+    running.until_asked();
+    kill_at_one_blow(&project, running);
+    wait_for("the agent to be gone", || project.agents_alive().is_empty().then_some(()));
+    let left = Pid::from_raw(project.file("left.pid").trim().parse().unwrap());
+    assert!(lives(left), "it is out of reach of the signal, so this shows something");
+    let mut running = project.start(&["--resume", project.session().as_str()], &[]);
+    wait_for("it to be gone", || (!lives(left)).then_some(()));
+    project.rapport(&["answer", "paint", "--question", "q1", "Blue"]).check(0, "Answered.");
+    running.until(|fact| matches!(fact, Event::Reported { .. }));
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+}
+
+/// A keeper that is stopped notices nothing; the agent keeps waiting, because the keeper holds its input.
+#[test]
+fn a_keeper_that_was_stopped_and_its_agent_are_ended_when_the_session_is_taken_up() {
+    let project = Project::with_scenario(ONE_QUESTION).recorded();
+    let running = asked(&project);
+    let keeper = keeper(&project);
+    kill(keeper, Signal::SIGSTOP).unwrap();
+    running.kill();
+    assert!(lives(keeper));
+    finish(&project);
+    assert!(!lives(keeper));
+}
+
+#[test]
+fn a_host_ends_a_keeper_that_was_stopped() {
+    let project = Project::with_scenario(ONE_QUESTION).recorded();
+    let running = asked(&project);
+    let keeper = keeper(&project);
+    kill(keeper, Signal::SIGSTOP).unwrap();
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.finish(), 130);
+    assert_eq!(project.agents_alive(), []);
+    finish(&project);
+}
+
+/// A host that is stopped, even for good, is no reason for the agent to go on.
+#[test]
+fn a_host_that_is_stopped_and_then_killed_takes_the_agent_along() {
+    let project = Project::with_scenario(ONE_QUESTION).recorded();
+    let running = asked(&project);
+    running.signal(Signal::SIGSTOP);
+    assert!(!project.agents_alive().is_empty());
+    kill_at_one_blow(&project, running);
+    wait_for("the agent to be gone", || project.agents_alive().is_empty().then_some(()));
+    finish(&project);
+}
+
+fn asked(project: &Project) -> Running {
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running
+}
+
+fn keeper(project: &Project) -> Pid {
+    project.agents_alive().into_iter().find(|(_, words)| words.contains(" keep -- ")).unwrap().0
+}
+
+/// The keeper is stopped first, so that it cannot see its host go.
+fn kill_at_one_blow(project: &Project, running: Running) {
+    let keeper = keeper(project);
+    kill(keeper, Signal::SIGSTOP).unwrap();
+    running.kill();
+    kill(keeper, Signal::SIGKILL).unwrap();
+}
+
+fn lives(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+/// Takes it up, answers, and looks that the agent was asked once, told once, and never guessed.
+#[track_caller]
+fn finish(project: &Project) {
+    let mut running = project.start(&["--resume", project.session().as_str()], &[]);
+    project.wait_asked_for("q1");
+    project.rapport(&["answer", "paint", "--question", "q1", "Blue"]).check(0, "Answered.");
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "paint", "--question", "confirm", "confirm"]).check(0, "Answered.");
+    running.until(|fact| matches!(fact, Event::Reported { .. }));
+    assert_eq!(running.finish(), 0);
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+    let asked = project.facts().into_iter().filter(|fact| matches!(fact, Event::Asked { .. })).count();
+    assert_eq!(asked, 2, "the question and the confirmation");
+    let told = project.transcripts().concat();
+    assert!(!told.iter().any(|line| line.to_string().contains("(no answer)")), "it guessed: {told:#?}");
+}
