@@ -128,6 +128,8 @@ fn pin(brought: &Brought) -> Option<Pin> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
 
     fn item(name: &str, content: &str) -> Brought {
@@ -142,18 +144,18 @@ mod tests {
         let trust = Trust::of(&folder.path().join("home"), &project);
         let (hooks, servers) = (item(".claude/settings.json", "hooks"), item(".mcp.json", "servers"));
         assert_eq!(trust.standing(&[]), Standing::Trusted);
-        assert_eq!(trust.standing(&[hooks.clone()]), Standing::Unseen);
+        assert_eq!(trust.standing(from_ref(&hooks)), Standing::Unseen);
         trust.trust(&[hooks.clone(), servers.clone()]).unwrap();
         assert_eq!(trust.standing(&[hooks.clone(), servers.clone()]), Standing::Trusted);
-        assert_eq!(trust.standing(&[servers.clone()]), Standing::Trusted, "less of it");
+        assert_eq!(trust.standing(from_ref(&servers)), Standing::Trusted, "less of it");
         assert_eq!(trust.standing(&[item(".mcp.json", "others")]), Standing::Unseen, "it changed");
         assert_eq!(trust.standing(&[item("x", "servers")]), Standing::Unseen, "it is called something else");
         assert_eq!(trust.standing(&[Brought::unseen(".mcp.json", "a pipe")]), Standing::Unseen);
-        trust.decline(&[servers.clone()]).unwrap();
-        assert_eq!(trust.standing(&[servers.clone()]), Standing::Declined);
-        assert_eq!(trust.standing(&[hooks.clone()]), Standing::Unseen, "the last word holds");
+        trust.decline(from_ref(&servers)).unwrap();
+        assert_eq!(trust.standing(from_ref(&servers)), Standing::Declined);
+        assert_eq!(trust.standing(from_ref(&hooks)), Standing::Unseen, "the last word holds");
         trust.forget().unwrap();
-        assert_eq!(trust.standing(&[servers.clone()]), Standing::Unseen);
+        assert_eq!(trust.standing(from_ref(&servers)), Standing::Unseen);
         assert_eq!(trust.clone().with_whole(true).standing(&[servers]), Standing::Trusted);
         assert_eq!(Trust::none().standing(&[hooks]), Standing::Unseen);
     }
