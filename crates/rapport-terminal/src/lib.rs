@@ -28,17 +28,19 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::KeyEvent;
+use futures_util::stream::BoxStream;
 use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 use rapport_core::{Act, By, OpenQuestion, Reply, SessionId, Status};
+use rapport_door::{DoorError, Sessions, Update};
 use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use rapport_engine::engine::{Follower, Gateway, GatewayError, Update};
 pub use render::block::Block;
 pub use style::ColourChoice;
 use style::Theme;
@@ -87,9 +89,9 @@ pub enum Outcome {
 /// Why the terminal could not go on.
 #[derive(Debug, Error)]
 pub enum TerminalError {
-    /// The engine does not answer.
+    /// The session cannot be followed.
     #[error(transparent)]
-    Gateway(#[from] GatewayError),
+    Door(#[from] DoorError),
     /// The terminal cannot be read or written.
     #[error("the terminal cannot be used: {0}")]
     Io(#[from] io::Error),
@@ -139,12 +141,12 @@ pub enum Effect {
     Leave(Outcome),
 }
 
-/// What the terminal needs of an engine.
+/// What the terminal needs of a session.
 pub trait Link: Send {
     /// The next update; dropped before it is ready, nothing is lost.
     fn next(&mut self) -> impl Future<Output = Option<Update>> + Send;
     /// Does something in the session.
-    fn submit(&self, by: By, act: Act) -> impl Future<Output = Result<(), GatewayError>> + Send + 'static;
+    fn submit(&self, by: By, act: Act) -> impl Future<Output = Result<(), DoorError>> + Send + 'static;
 }
 
 /// A screen of any kind.
@@ -160,17 +162,17 @@ pub trait Front: Send {
 /// Shows a session until it ends or the person leaves.
 pub async fn run(
     config: Terminal,
-    gateway: Gateway,
+    sessions: Arc<dyn Sessions>,
     session: SessionId,
     shutdown: watch::Receiver<bool>,
 ) -> Result<Outcome, TerminalError> {
-    let past = gateway.view(&session).await?.seq;
-    let follower = gateway.follow(&session, 0).await?;
-    let link = GatewayLink { gateway, session: session.clone(), follower };
+    let past = sessions.view(&session).await?.seq;
+    let updates = sessions.follow(&session, 0).await?;
+    let link = SessionLink { sessions, session: session.clone(), updates };
     run_with(config, link, session, past, shutdown).await
 }
 
-/// The same with any engine.
+/// The same with any link.
 pub async fn run_with(
     config: Terminal,
     link: impl Link,
@@ -194,7 +196,7 @@ pub async fn run_with(
 }
 
 type Keys = Pin<Box<dyn Stream<Item = Happening> + Send>>;
-type Submission = Pin<Box<dyn Future<Output = Result<(), GatewayError>> + Send>>;
+type Submission = Pin<Box<dyn Future<Output = Result<(), DoorError>> + Send>>;
 
 async fn drive(
     front: &mut impl Front,
@@ -212,7 +214,7 @@ async fn drive(
             update = link.next() => match update {
                 Some(update) => happenings.push(Happening::Update(update)),
                 None if *shutdown.borrow() => happenings.push(Happening::Stopped),
-                None => return Err(GatewayError::Closed.into()),
+                None => return Err(DoorError::Closed.into()),
             },
             key = keys.next() => happenings.push(key.unwrap_or(Happening::Stopped)),
             result = maybe(submission.as_mut()) => {
@@ -295,20 +297,20 @@ async fn one_signal(signal: &mut io::Result<Signal>) {
     }
 }
 
-struct GatewayLink {
-    gateway: Gateway,
+struct SessionLink {
+    sessions: Arc<dyn Sessions>,
     session: SessionId,
-    follower: Follower,
+    updates: BoxStream<'static, Update>,
 }
 
-impl Link for GatewayLink {
+impl Link for SessionLink {
     async fn next(&mut self) -> Option<Update> {
-        self.follower.next().await
+        self.updates.next().await
     }
 
-    fn submit(&self, by: By, act: Act) -> impl Future<Output = Result<(), GatewayError>> + Send + 'static {
-        let (gateway, session) = (self.gateway.clone(), self.session.clone());
-        async move { gateway.submit(&session, by, act).await }
+    fn submit(&self, by: By, act: Act) -> impl Future<Output = Result<(), DoorError>> + Send + 'static {
+        let (sessions, session) = (self.sessions.clone(), self.session.clone());
+        async move { sessions.act(&session, &by, &act).await.map(drop) }
     }
 }
 
@@ -324,7 +326,7 @@ mod tests {
 
     #[test]
     fn it_can_be_spawned() {
-        fn is_send<T: Send>(_: impl Fn(Terminal, Gateway, SessionId, watch::Receiver<bool>) -> T) {}
+        fn is_send<T: Send>(_: impl Fn(Terminal, Arc<dyn Sessions>, SessionId, watch::Receiver<bool>) -> T) {}
         is_send(run);
     }
 }

@@ -11,7 +11,7 @@ use super::story::Story;
 use super::style::Theme;
 use super::text::{Line, Tone};
 use super::{AutoAnswer, Effect, Front, Happening, Outcome, Terminal};
-use rapport_engine::engine::Update;
+use rapport_door::Update;
 
 /// What the agent is at just now is told only where no fact tells it within this time.
 const QUIET: Duration = Duration::from_secs(5);

@@ -13,7 +13,7 @@ use super::story::Story;
 use super::text::{Line, Tone};
 use super::work::Work;
 use super::{AutoAnswer, Effect, Happening, Outcome, Size, Terminal};
-use rapport_engine::engine::Update;
+use rapport_door::Update;
 
 /// The interactive screen.
 #[derive(Debug)]

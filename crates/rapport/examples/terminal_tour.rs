@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rapport::channels::terminal::{AutoAnswer, ColourChoice, Link, Outcome, Terminal, run_with};
-use rapport::engine::{GatewayError, Update};
+use rapport::engine::{DoorError, Update};
 use rapport_core::{
     Act, AgentDid, Ask, By, Changes, Entry, FileChange, OpenQuestion, Permission, Progress, Purpose, Reply,
     World,
@@ -185,7 +185,7 @@ impl Link for TourLink {
         self.updates.recv().await
     }
 
-    fn submit(&self, by: By, act: Act) -> impl Future<Output = Result<(), GatewayError>> + Send + 'static {
+    fn submit(&self, by: By, act: Act) -> impl Future<Output = Result<(), DoorError>> + Send + 'static {
         let play = self.play.clone();
         async move {
             let entry = play.stage.lock().expect("a stage").person(by, act)?;

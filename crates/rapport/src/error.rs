@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::channels::terminal::safe;
 use crate::config::ConfigError;
-use crate::engine::GatewayError;
-use crate::stores::StoreError;
+use crate::engine::DoorError;
+use crate::stores::{Holder, StoreError};
 use crate::turns::TurnError;
 
 /// What holds where something cannot be stored.
@@ -173,15 +173,23 @@ impl From<TurnError> for Failure {
     }
 }
 
-impl From<GatewayError> for Failure {
-    fn from(error: GatewayError) -> Self {
+impl From<DoorError> for Failure {
+    fn from(error: DoorError) -> Self {
+        let message = error.to_string();
         match error {
-            GatewayError::Refused(refusal) => refusal.into(),
-            GatewayError::Store(error) => error.into(),
-            GatewayError::Broken(error) => Self::new(Code::Store, error.to_string())
+            DoorError::Refused(refusal) => refusal.into(),
+            DoorError::Store(error) => error.into(),
+            DoorError::Broken(error) => Self::new(Code::Store, error.to_string())
                 .hint("Nothing that was confirmed is lost. Once it can be written again: rapport run --resume SESSION."),
-            GatewayError::NotHere(_) => Self::new(Code::NotFound, error.to_string()),
-            GatewayError::Closed => Self::new(Code::Interrupted, error.to_string()),
+            DoorError::Failed(why) => Self::new(Code::Store, why).hint(KEPT),
+            DoorError::Forbidden(why) => Self::new(Code::Refused, why)
+                .hint("Let the person do it, in a terminal of their own or in a channel such as Telegram."),
+            DoorError::Silent { id, holder: Holder { pid, .. } } => Self::new(Code::Busy, message)
+                .hint(format!("What you sent may still count. Before you send it again: rapport status {id}"))
+                .hint(format!(
+                    "If somebody stopped that process, let it go on: kill -CONT {pid}. Or end it, nothing is lost: kill -KILL {pid}"
+                )),
+            DoorError::Closed => Self::new(Code::Interrupted, error.to_string()),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::clock::{self, Clock};
 use crate::config::{self, Layer, Secret, Settings};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
-use crate::engine::{Engine, Parts, descent};
+use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
@@ -147,6 +147,11 @@ impl Place {
         Ok(())
     }
 
+    /// The door to all sessions here, for a command that runs none of them itself.
+    pub fn sessions(&self) -> ProjectSessions {
+        ProjectSessions::new(self.store(), None, Clock::system())
+    }
+
     /// Where this project's logs are.
     pub fn store(&self) -> Arc<Files> {
         let files = Files::new(config::sessions(&self.project)).of(self.project.clone());
@@ -173,8 +178,8 @@ impl Place {
 /// An engine with a socket to it.
 #[derive(Debug)]
 pub struct Host {
-    /// The engine.
-    pub engine: Engine,
+    sessions: ProjectSessions,
+    engine: Engine,
     socket: Serving,
 }
 
@@ -191,8 +196,9 @@ impl Host {
             )
             .hint("Rapport needs a folder of its own that it can write to. Name another: export RAPPORT_HOME=DIR")
         })?;
+        let store = trial(place.store());
         let engine = Engine::start(Parts {
-            store: trial(place.store()),
+            store: store.clone(),
             agent: Arc::new(Claude::new(agent_config(place, settings)?)),
             planner: planner(place, settings)?,
             worker: Arc::new(Local),
@@ -200,7 +206,13 @@ impl Host {
             holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
         });
         let socket = socket.serve(engine.gateway());
-        Ok(Self { engine, socket })
+        let sessions = ProjectSessions::new(store, Some(engine.gateway()), Clock::system());
+        Ok(Self { sessions, engine, socket })
+    }
+
+    /// The door to all sessions of the place, those of this engine included.
+    pub fn sessions(&self) -> Arc<dyn Sessions> {
+        Arc::new(self.sessions.clone())
     }
 
     /// Stops it; nothing is lost.

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use rapport_core::{Act, Batch, By, Created, Entry, Progress, Refusal, SessionId, View};
+use rapport_core::{Act, Batch, By, Created, Entry, Refusal, SessionId, View};
+use rapport_door::{DoorError, Seen, Update};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 
@@ -12,24 +13,6 @@ use crate::stores::StoreError;
 #[derive(Clone, Debug)]
 pub struct Gateway {
     requests: mpsc::Sender<Request>,
-}
-
-/// Something seen while following a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Update {
-    /// Facts, durable, in order, each exactly once.
-    Entry(Entry),
-    /// What the agent is at just now; some may be missed.
-    Progress(Progress),
-}
-
-/// Something seen in one of all sessions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// Which session.
-    pub session: SessionId,
-    /// What.
-    pub update: Update,
 }
 
 /// A session being followed. It ends when the engine does.
@@ -85,6 +68,18 @@ pub enum GatewayError {
     /// The engine has stopped.
     #[error("Rapport is shutting down")]
     Closed,
+}
+
+impl From<GatewayError> for DoorError {
+    fn from(error: GatewayError) -> Self {
+        match error {
+            GatewayError::Refused(refusal) => DoorError::Refused(refusal),
+            GatewayError::Store(error) => DoorError::Store(error),
+            GatewayError::Broken(error) => DoorError::Broken(error),
+            GatewayError::NotHere(id) => DoorError::Store(StoreError::NotFound(id)),
+            GatewayError::Closed => DoorError::Closed,
+        }
+    }
 }
 
 pub(super) type Answer<T> = oneshot::Sender<Result<T, GatewayError>>;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rapport_core::{CallId, Input, Session, TurnId};
+use rapport_door::Update;
 use tokio::sync::mpsc;
 
 use super::errands::Errand;
-use super::gateway::{Answer, Update};
+use super::gateway::Answer;
 use crate::agents::{Controls, RunId};
 use crate::stores::{Log, StoreError};
 

@@ -6,13 +6,13 @@
 //! then brings back whatever should be running.
 
 pub mod claims;
-mod elsewhere;
 mod errands;
 mod fulfil;
 mod gateway;
 mod hosted;
 mod keepsake;
 mod run;
+mod sessions;
 pub mod socket;
 
 use std::sync::Arc;
@@ -28,9 +28,10 @@ use crate::workers::Worker;
 
 pub use crate::agents::keeper::descent;
 pub use claims::ChannelLease;
-pub use elsewhere::{ActError, Elsewhere};
-pub use gateway::{Follower, Gateway, GatewayError, Seen, Update};
+pub use gateway::{Follower, Gateway, GatewayError};
 pub use keepsake::CONVERSATION;
+pub use rapport_door::{DoorError, Reached, Seen, Sessions, Update};
+pub use sessions::ProjectSessions;
 
 /// What an engine is put together from.
 #[derive(Clone)]

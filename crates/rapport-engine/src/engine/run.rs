@@ -11,8 +11,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Parts;
 use super::errands::Errand;
-use super::gateway::{Answer, Follower, GatewayError, Request, Seen, Update};
+use super::gateway::{Answer, Follower, GatewayError, Request};
 use super::hosted::{Hosted, Incoming, Run};
+use rapport_door::{Seen, Update};
+
 use crate::agents::keeper::mark;
 use crate::agents::{Command, Happened, Report, RunId};
 use crate::stores::{Log, StoreError};
@@ -329,8 +331,9 @@ impl Loop {
 
     /// Tells those who follow this session, and those who watch all.
     fn tell(&mut self, id: &SessionId, update: Update) {
-        self.watchers
-            .retain(|watcher| watcher.send(Seen { session: id.clone(), update: update.clone() }).is_ok());
+        self.watchers.retain(|watcher| {
+            watcher.send(Seen { session: id.clone(), updates: vec![update.clone()] }).is_ok()
+        });
         if let Some(hosted) = self.sessions.get_mut(id) {
             hosted.tell(&update);
         }

@@ -17,7 +17,6 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::claims::{Caller, Claims};
 use super::gateway::{Gateway, GatewayError};
-use crate::stores::Holder;
 
 /// The longest line that is read; an answer is far shorter.
 const LONGEST_LINE: u64 = 4 * 1024 * 1024;
@@ -167,17 +166,6 @@ async fn deliver(address: &str, call: Call) -> Sent {
         Ok(Ok(Outcome::NotHere) | Err(_)) => Sent::Nobody,
         Err(_) => Sent::Silent,
     }
-}
-
-/// What to tell about a holder that says nothing, and what can be done about it.
-pub fn silence(holder: &Holder, session: &SessionId) -> (String, [String; 2]) {
-    let Holder { pid, .. } = holder;
-    let what = format!("session {session} is run by {holder}, which has not answered for {PATIENCE:?}");
-    let look = format!("What you sent may still count. Before you send it again: rapport status {session}");
-    let end = format!(
-        "If somebody stopped that process, let it go on: kill -CONT {pid}. Or end it, nothing is lost: kill -KILL {pid}"
-    );
-    (what, [look, end])
 }
 
 /// Who is at this terminal, by what the system says about this process.

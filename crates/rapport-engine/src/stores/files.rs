@@ -9,7 +9,7 @@ mod log;
 mod reserved;
 mod scan;
 mod sealing;
-pub mod watch;
+mod watch;
 
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ use self::lock::Lock;
 use self::log::FileLog;
 use self::reserved::ReservedDir;
 use self::sealing::Sealing;
-use super::{Holder, Log, Reserved, Store, StoreError};
+use super::{Changes, Holder, Log, Reserved, Store, StoreError};
 use crate::seals::{self, Seal, Seals};
 use rapport_durable as durable;
 
@@ -192,6 +192,10 @@ impl Store for Files {
 
     fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
         lock::holder(&self.find(id)?.join(LOCK))
+    }
+
+    fn watch(&self) -> Result<Changes, StoreError> {
+        watch::watch(self)
     }
 
     fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
+use tokio::sync::mpsc;
 
-use super::{Holder, Log, Reserved, Store, StoreError};
+use super::{Changes, Holder, Log, Reserved, Store, StoreError};
 use crate::seals::Seal;
 
 /// Sessions that last as long as any clone of this.
@@ -20,6 +21,7 @@ pub struct Memory {
 struct Shared {
     sessions: BTreeMap<SessionId, Kept>,
     reserved: BTreeSet<SessionId>,
+    watchers: Vec<mpsc::UnboundedSender<SessionId>>,
     failing: bool,
 }
 
@@ -66,6 +68,11 @@ impl Shared {
         names.find(is_free).ok_or_else(|| full("find a free name in", "memory".to_owned()))
     }
 
+    /// Tells those who watch that a session changed.
+    fn tell(&mut self, id: &SessionId) {
+        self.watchers.retain(|watcher| watcher.send(id.clone()).is_ok());
+    }
+
     fn kept(&mut self, id: &SessionId) -> Result<&mut Kept, StoreError> {
         self.sessions.get_mut(id).ok_or_else(|| StoreError::NotFound(id.clone()))
     }
@@ -84,6 +91,7 @@ impl Store for Memory {
         let entry = Entry { seq: 1, at, facts };
         let kept = Kept { entries: vec![entry.clone()], holder: Some(holder.clone()), ..Kept::default() };
         shared.sessions.insert(id.clone(), kept);
+        shared.tell(&id);
         let log = self.log(&id);
         Ok((id, entry, log))
     }
@@ -125,6 +133,12 @@ impl Store for Memory {
         Ok(self.lock().kept(id)?.holder.clone())
     }
 
+    fn watch(&self) -> Result<Changes, StoreError> {
+        let (tell, changed) = mpsc::unbounded_channel();
+        self.lock().watchers.push(tell);
+        Ok(Changes::new(changed, ()))
+    }
+
     fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
         self.lock().kept(id)?.beside.insert(name.to_owned(), content.to_owned());
         Ok(())
@@ -162,7 +176,9 @@ impl Reserved for ReservedName {
     fn fill(self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError> {
         let beside = kept.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect();
         let session = Kept { entries: entries.to_vec(), beside, ..Kept::default() };
-        self.store.lock().sessions.insert(self.id.clone(), session);
+        let mut shared = self.store.lock();
+        shared.sessions.insert(self.id.clone(), session);
+        shared.tell(&self.id);
         Ok(())
     }
 }
@@ -189,6 +205,7 @@ impl Log for MemoryLog {
         let entries = &mut shared.kept(&self.id)?.entries;
         let entry = Entry { seq: entries.len() as u64 + 1, at, facts };
         entries.push(entry.clone());
+        shared.tell(&self.id);
         Ok(entry)
     }
 }

@@ -6,12 +6,11 @@ pub mod memory;
 #[cfg(debug_assertions)]
 pub mod trial;
 
-use std::fmt;
-
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId, slug};
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
+use tokio::sync::mpsc;
+
+pub use rapport_door::{Holder, StoreError};
 
 use crate::seals::Seal;
 
@@ -52,6 +51,9 @@ pub trait Store: Send + Sync {
     /// Who holds a session for writing now, if anybody does.
     fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError>;
 
+    /// Tells which sessions change from now on, whoever writes them. It may name one too often, never too seldom.
+    fn watch(&self) -> Result<Changes, StoreError>;
+
     /// Keeps something beside a session's facts, in place of what was kept under this name before. Durable when this
     /// returns. What matters is in the facts; this is what others need to go on with them, such as an agent's conversation.
     fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError>;
@@ -70,6 +72,25 @@ pub trait Store: Send + Sync {
     fn whereabouts(&self, id: &SessionId) -> String;
 }
 
+/// Sessions that changed, as a store notices it.
+pub struct Changes {
+    ids: mpsc::UnboundedReceiver<SessionId>,
+    /// Whatever notices; dropped, it stops.
+    _watcher: Box<dyn Send>,
+}
+
+impl Changes {
+    /// What this watcher sends to the other end of `ids`, until it is dropped.
+    pub fn new(ids: mpsc::UnboundedReceiver<SessionId>, watcher: impl Send + 'static) -> Self {
+        Self { ids, _watcher: Box::new(watcher) }
+    }
+
+    /// The next session that changed; `None` when no change can be noticed any more.
+    pub async fn next(&mut self) -> Option<SessionId> {
+        self.ids.recv().await
+    }
+}
+
 /// A session held for writing. Dropping it lets go.
 pub trait Log: Send {
     /// Adds one entry. When this returns, the entry is durable; when it fails, nothing was added.
@@ -83,84 +104,6 @@ pub trait Reserved: Send {
 
     /// Puts the session there, with all its entries and what is kept beside them: everything, durably, or nothing.
     fn fill(self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError>;
-}
-
-/// The process that holds a session, and how to talk to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// Its process id; 0 where nothing is known but that there is one.
-    pub pid: u32,
-    /// Where it listens, if it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<String>,
-}
-
-impl Holder {
-    /// Somebody who holds a session and has not said who it is.
-    pub const UNKNOWN: Holder = Holder { pid: 0, address: None };
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pid {
-            0 => f.write_str("another process"),
-            pid => write!(f, "process {pid}"),
-        }
-    }
-}
-
-/// What can go wrong with a store.
-#[derive(Debug, Error)]
-pub enum StoreError {
-    /// There is no such session.
-    #[error("there is no session {0}")]
-    NotFound(SessionId),
-    /// Somebody else writes.
-    #[error("session {id} is held by {holder}")]
-    Busy {
-        /// Which session.
-        id: SessionId,
-        /// By whom.
-        holder: Holder,
-    },
-    /// The log is not what was written.
-    #[error("{place} is damaged at line {line}: {what}")]
-    Damaged {
-        /// Which log.
-        place: String,
-        /// Where in it.
-        line: usize,
-        /// What is wrong there.
-        what: String,
-    },
-    /// The log was written by a newer program.
-    #[error("{place} has format {found}, this program knows formats up to {known}")]
-    Newer {
-        /// Which log.
-        place: String,
-        /// What it has.
-        found: u32,
-        /// What is known.
-        known: u32,
-    },
-    /// What the log says does not count here: nothing is started for it.
-    #[error("session {id} {seal}")]
-    NotOurs {
-        /// Which session.
-        id: SessionId,
-        /// Whose word it is.
-        seal: Seal,
-    },
-    /// The system said no.
-    #[error("cannot {what} {place}: {source}")]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// Where.
-        place: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
 }
 
 /// What a session made from these words may be called, best first: the day and the words, then with a number.

@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rapport_core::{Entry, Event, SessionId};
 
-use super::{Holder, Log, Reserved, Store, StoreError};
+use super::{Changes, Holder, Log, Reserved, Store, StoreError};
 use crate::seals::Seal;
 
 /// The store itself, or one that dies when it is told to.
@@ -115,6 +115,10 @@ impl Store for Trial {
 
     fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
         self.store.holder(id)
+    }
+
+    fn watch(&self) -> Result<Changes, StoreError> {
+        self.store.watch()
     }
 
     fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {

@@ -120,7 +120,7 @@ impl Desk {
         tokio::spawn(async move {
             for (old, act) in older {
                 // Whether or not it is there to be replaced, the new one is wanted.
-                let _ = hands.elsewhere.act(&old, &person(owner), &act).await;
+                let _ = hands.sessions.act(&old, &person(owner), &act).await;
             }
             match hands.create(wish, Some(batch)).await {
                 Ok(()) => drop(hands.back.send(Happened::Told { session: id, seq, untold: None })),
@@ -153,9 +153,9 @@ impl Desk {
         let failed = entry.facts.iter().any(|fact| matches!(fact, Event::Failed { .. }));
         let Some(held) = self.held.get(id).filter(|held| failed && held.mirror.is_planned()) else { return };
         if is_without_questions(held.mirror.session()) {
-            let (elsewhere, id, by) = (self.hands.elsewhere.clone(), id.clone(), person(held.owner));
+            let (sessions, id, by) = (self.hands.sessions.clone(), id.clone(), person(held.owner));
             let act = rapport_core::Act::Cancel { reason: Some(NO_QUESTIONS.into()) };
-            tokio::spawn(async move { elsewhere.act(&id, &by, &act).await });
+            tokio::spawn(async move { sessions.act(&id, &by, &act).await });
         }
     }
 }

@@ -252,8 +252,10 @@ impl Desk {
         let hands = self.hands.clone();
         tokio::spawn(async move {
             // Where they cannot be listed now, they are at the next start.
-            for id in hands.elsewhere.list().await.unwrap_or_default() {
-                let _ = hands.back.send(Happened::Changed(id));
+            for id in hands.sessions.list().await.unwrap_or_default() {
+                if let Ok(entries) = hands.sessions.entries(&id, 0).await {
+                    let _ = hands.back.send(Happened::Read(id, entries));
+                }
             }
         });
     }

@@ -23,7 +23,7 @@ use crate::outgoing::Sent;
 use crate::pairing::Pairing;
 use crate::users::Users;
 use crate::{CHANNEL, Now};
-use rapport_engine::engine::{Seen, Update};
+use rapport_door::{Seen, Update};
 
 /// Stands for the question whether to try again.
 pub(super) const FAILED: &str = "failed";
@@ -35,10 +35,8 @@ pub type Template = Arc<dyn Fn(String, Aim) -> Created + Send + Sync>;
 pub(super) enum Happened {
     /// Somebody did something.
     Came(Box<Incoming>, Done),
-    /// A session of this process went on.
+    /// A session went on, here or in another process.
     Seen(Seen),
-    /// A session may have gone on in another process.
-    Changed(SessionId),
     /// A log was read.
     Read(SessionId, Vec<Entry>),
     /// A card arrived, or was not taken.
@@ -121,8 +119,6 @@ pub(super) struct Desk {
     pub(super) folder: PathBuf,
     pub(super) held: HashMap<SessionId, Held>,
     pub(super) rooms: HashMap<Room, RoomState>,
-    /// Sessions of this process: what they do is seen, and need not be read.
-    pub(super) hosted: HashSet<SessionId>,
     pub(super) tags: HashMap<(i64, Tag), CardKey>,
     pub(super) messages: HashMap<(i64, i32), CardKey>,
     /// Cards on their way,
@@ -155,20 +151,7 @@ impl Desk {
     pub(super) fn take(&mut self, happened: Happened) {
         match happened {
             Happened::Came(incoming, done) => self.came(*incoming, done),
-            Happened::Seen(Seen { session, update: Update::Entry(entry) }) => {
-                self.hosted.insert(session.clone());
-                self.entries(&session, &[entry]);
-            }
-            Happened::Seen(Seen { session, update: Update::Progress(progress) }) => {
-                if let Some(busy) = self.busy.get_mut(&session) {
-                    busy.note(progress);
-                }
-            }
-            Happened::Changed(session) => {
-                if !self.hosted.contains(&session) {
-                    self.read(&session);
-                }
-            }
+            Happened::Seen(seen) => self.seen(seen),
             Happened::Read(session, entries) => self.entries(&session, &entries),
             Happened::Posted { card, sent } => {
                 self.posted(card.clone(), sent);
@@ -195,6 +178,18 @@ impl Desk {
                 self.paired((user, name), room, outcome, done);
             }
         }
+    }
+
+    fn seen(&mut self, seen: Seen) {
+        let mut entries = Vec::with_capacity(seen.updates.len());
+        for update in seen.updates {
+            match (update, self.busy.get_mut(&seen.session)) {
+                (Update::Entry(entry), _) => entries.push(entry),
+                (Update::Progress(progress), Some(busy)) => busy.note(progress),
+                (Update::Progress(_), None) => {}
+            }
+        }
+        self.entries(&seen.session, &entries);
     }
 
     /// Takes entries of one session in, and shows what follows from them.
@@ -244,7 +239,7 @@ impl Desk {
         let (hands, id) = (self.hands.clone(), id.clone());
         tokio::spawn(async move {
             // A directory that is no session, or a log that is damaged: there is nothing to show of it.
-            if let Ok(entries) = hands.elsewhere.read(&id, after).await
+            if let Ok(entries) = hands.sessions.entries(&id, after).await
                 && !entries.is_empty()
             {
                 let _ = hands.back.send(Happened::Read(id, entries));
@@ -357,7 +352,6 @@ impl Desk {
         let (answers, room): (Vec<_>, _) = (answers.collect(), held.room);
         self.notes.over(id, room.chat, answers);
         self.held.remove(id);
-        self.hosted.remove(id);
         self.busy.remove(id);
         self.telling.remove(id);
         self.untold.remove(id);
@@ -368,8 +362,8 @@ impl Desk {
             state.plan.take_if(|(_, plan)| plan == id);
             state.chat.take_if(|(_, chat)| chat == id);
         }
-        let (gateway, id) = (self.hands.gateway.clone(), id.clone());
-        tokio::spawn(async move { gateway.let_go(&id).await });
+        let (sessions, id) = (self.hands.sessions.clone(), id.clone());
+        tokio::spawn(async move { sessions.release(&id).await });
     }
 
     /// Whether somebody may answer and steer a session.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use frankenstein::methods::AnswerCallbackQueryParams;
 use rapport_core::{Act, Aim, Batch, By, Created, Refusal, Room, Seed, SessionId};
+use rapport_door::{DoorError, Sessions};
 use tokio::sync::{mpsc, oneshot};
 
 use super::came::Visit;
@@ -16,7 +17,6 @@ use crate::intake::Handled;
 use crate::outbox::Outbox;
 use crate::outgoing::{Message, Outgoing, Sent};
 use crate::text::Text;
-use rapport_engine::engine::{ActError, Elsewhere, Gateway, GatewayError};
 
 /// What is said where only buttons count.
 pub(super) const USE_BUTTONS: &str = "Please use the buttons to answer ☝️";
@@ -27,10 +27,8 @@ pub(super) type Done = oneshot::Sender<Handled>;
 /// The ways out.
 #[derive(Clone)]
 pub(super) struct Hands {
-    /// The engine of this process.
-    pub(super) gateway: Gateway,
     /// All sessions of the project.
-    pub(super) elsewhere: Elsewhere,
+    pub(super) sessions: Arc<dyn Sessions>,
     /// The way to chats.
     pub(super) outbox: Outbox,
     /// The bot.
@@ -119,7 +117,7 @@ impl Hands {
         tokio::spawn(async move {
             for deed in deeds {
                 let outcome = match deed {
-                    Deed::Act(session, act) => hands.elsewhere.act(&session, &by, &act).await,
+                    Deed::Act(session, act) => hands.sessions.act(&session, &by, &act).await.map(drop),
                     Deed::Create(wish, first) => hands.create(wish, first).await,
                 };
                 if let Err(error) = outcome {
@@ -133,32 +131,24 @@ impl Hands {
     }
 
     /// Begins a session.
-    pub(super) async fn create(&self, wish: Wish, first: Option<Batch>) -> Result<(), ActError> {
+    pub(super) async fn create(&self, wish: Wish, first: Option<Batch>) -> Result<(), DoorError> {
         let template = self.template.clone();
         // It looks at the project first.
         let created = tokio::task::spawn_blocking(move || {
             let Wish { task, aim, room, owner, request, grown_from } = wish;
             Created { room: Some(room), by: person(owner), request, grown_from, ..template(task, aim) }
         });
-        let created = created.await.map_err(|error| ActError::Failed(error.to_string()))?;
-        let made = match first {
-            Some(batch) => self.gateway.create_with(created, batch).await,
-            None => self.gateway.create(created).await,
-        };
-        match made {
-            Ok(_) => Ok(()),
-            Err(GatewayError::Refused(refusal)) => Err(refusal.into()),
-            Err(error) => Err(ActError::Failed(error.to_string())),
-        }
+        let created = created.await.map_err(|error| DoorError::Failed(error.to_string()))?;
+        self.sessions.create(created, first).await.map(drop)
     }
 
-    fn refused(&self, room: Room, error: &ActError) {
+    fn refused(&self, room: Room, error: &DoorError) {
         let words = match error {
-            ActError::Refused(Refusal::OptionsOnly { .. }) => USE_BUTTONS.to_owned(),
+            DoorError::Refused(Refusal::OptionsOnly { .. }) => USE_BUTTONS.to_owned(),
             // The card shows it by then.
-            ActError::Refused(Refusal::AlreadyAnswered { .. }) => return,
-            ActError::Refused(refusal) => format!("That was not taken: {refusal}."),
-            ActError::Failed(why) => format!("❌ That could not be done: {why}. Please try again."),
+            DoorError::Refused(Refusal::AlreadyAnswered { .. }) => return,
+            DoorError::Refused(refusal) => format!("That was not taken: {refusal}."),
+            error => format!("❌ That could not be done: {error}. Please try again."),
         };
         self.say(room, &words);
     }

@@ -30,9 +30,11 @@ use std::time::Duration;
 use frankenstein::methods::SetMyCommandsParams;
 use frankenstein::types::BotCommand;
 use frankenstein::updates::Update;
+use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
 use jiff::SignedDuration;
-use rapport_core::SessionId;
+use rapport_door::{DoorError, Seen, Sessions};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, interval, sleep_until};
@@ -49,7 +51,6 @@ use super::rates::Limits;
 use super::users::Users;
 use super::webhook::{Webhook, WebhookConfig, WebhookError};
 use super::{BotFiles, Now, poll};
-use rapport_engine::engine::{Elsewhere, Gateway, GatewayError};
 
 pub use commands::COMMANDS;
 pub use desk::Template;
@@ -61,12 +62,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
 /// What the channel is made of.
 pub struct Parts {
-    /// The engine of this process.
-    pub gateway: Gateway,
-    /// All sessions of the project,
-    pub elsewhere: Elsewhere,
-    /// and which of them change.
-    pub changes: mpsc::UnboundedReceiver<SessionId>,
+    /// All sessions of the project.
+    pub sessions: Arc<dyn Sessions>,
     /// The bot,
     pub api: Arc<Api>,
     /// and who it is.
@@ -107,12 +104,12 @@ pub enum RunError {
     /// What was received cannot be noted.
     #[error(transparent)]
     Ledger(#[from] FileError),
-    /// The engine ended.
+    /// The sessions cannot be read or followed.
     #[error(transparent)]
-    Gateway(#[from] GatewayError),
-    /// The sessions cannot be read.
+    Door(#[from] DoorError),
+    /// The part that receives updates broke down.
     #[error("{0}")]
-    Sessions(String),
+    Receiving(String),
     /// What was shown cannot be noted.
     #[error("cannot use {path}: {source}")]
     Notes {
@@ -125,7 +122,7 @@ pub enum RunError {
 
 /// Serves the bot until it is told to stop.
 pub async fn run(parts: Parts, stop: watch::Receiver<bool>) -> Result<(), RunError> {
-    let seen = parts.gateway.watch().await?;
+    let seen = parts.sessions.watch().await?;
     let (back, happened) = mpsc::unbounded_channel();
     let ledger = Ledger::open(&parts.files.offset())?;
     let (api, bot) = (parts.api.clone(), parts.me.username.clone().unwrap_or_default());
@@ -134,22 +131,21 @@ pub async fn run(parts: Parts, stop: watch::Receiver<bool>) -> Result<(), RunErr
         Some(config) => Some(Webhook::bind(config).await?),
         None => None,
     };
-    let (mut desk, changes) = start::desk(parts, back.clone())?;
+    let mut desk = start::desk(parts, back.clone())?;
     desk.take_up().await?;
     let handler = Arc::new(Door { back, bot });
     let intake =
         Intake::start(intake::Parts { ledger, files, handler, notices: notices.clone(), now: now.clone() });
     tokio::spawn(announce_commands(api.clone()));
     let receiving = receive(api, webhook, intake.clone(), notices, now, stop.clone());
-    let streams = Streams { seen, happened, changes };
+    let streams = Streams { seen, happened };
     serve(desk, streams, intake, receiving, stop).await
 }
 
-/// What comes in, from three sides.
+/// What comes in, from two sides.
 struct Streams {
-    seen: mpsc::UnboundedReceiver<rapport_engine::engine::Seen>,
+    seen: BoxStream<'static, Seen>,
     happened: mpsc::UnboundedReceiver<Happened>,
-    changes: mpsc::UnboundedReceiver<SessionId>,
 }
 
 async fn serve(
@@ -170,11 +166,10 @@ async fn serve(
         // What a session did comes before what somebody does next: they may have been waiting for just that.
         tokio::select! {
             biased;
-            Some(seen) = streams.seen.recv() => desk.take(Happened::Seen(seen)),
+            Some(seen) = streams.seen.next() => desk.take(Happened::Seen(seen)),
             Some(happened) = streams.happened.recv() => desk.take(happened),
-            Some(session) = streams.changes.recv() => desk.take(Happened::Changed(session)),
             ended = &mut receiving, if closing.is_none() => {
-                outcome = ended.unwrap_or_else(|error| Err(RunError::Sessions(error.to_string())));
+                outcome = ended.unwrap_or_else(|error| Err(RunError::Receiving(error.to_string())));
                 desk.stop_waiting();
                 closing = Some(close(&intake));
             }

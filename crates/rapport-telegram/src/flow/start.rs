@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use rapport_core::{Session, SessionId};
+use rapport_core::Session;
 use tokio::sync::mpsc;
 
 use super::desk::{Desk, Happened};
@@ -13,10 +13,7 @@ use super::{Parts, RunError};
 use crate::outbox::Outbox;
 
 /// A desk with nothing on it yet.
-pub(super) fn desk(
-    parts: Parts,
-    back: mpsc::UnboundedSender<Happened>,
-) -> Result<(Desk, mpsc::UnboundedReceiver<SessionId>), RunError> {
+pub(super) fn desk(parts: Parts, back: mpsc::UnboundedSender<Happened>) -> Result<Desk, RunError> {
     let filing = Filing::start(parts.notices.clone());
     let path = parts.files.cards();
     let notes = Notes::open(&path, filing.clone())
@@ -24,14 +21,13 @@ pub(super) fn desk(
     let tell = back.clone();
     let moves = Box::new(move |from, to| drop(tell.send(Happened::Moved { from, to })));
     let hands = Hands {
-        gateway: parts.gateway,
-        elsewhere: parts.elsewhere,
+        sessions: parts.sessions,
         outbox: Outbox::start_within(parts.limits, parts.api.clone(), moves),
         api: parts.api,
         template: parts.template,
         back,
     };
-    let desk = Desk {
+    Ok(Desk {
         hands,
         access: parts.access,
         owner: parts.owner,
@@ -44,7 +40,6 @@ pub(super) fn desk(
         folder: parts.folder,
         held: HashMap::new(),
         rooms: HashMap::new(),
-        hosted: HashSet::new(),
         tags: HashMap::new(),
         messages: HashMap::new(),
         pending: HashSet::new(),
@@ -59,8 +54,7 @@ pub(super) fn desk(
         busy: HashMap::new(),
         is_stopping: false,
         answered: HashSet::new(),
-    };
-    Ok((desk, parts.changes))
+    })
 }
 
 impl Desk {
@@ -68,9 +62,9 @@ impl Desk {
     pub(super) async fn take_up(&mut self) -> Result<(), RunError> {
         self.offer_code();
         let (mut going, mut logs) = (Vec::new(), Vec::new());
-        for id in self.hands.elsewhere.list().await.map_err(|error| RunError::Sessions(error.to_string()))? {
+        for id in self.hands.sessions.list().await? {
             // One damaged log must not keep the others from being served; `rapport doctor` tells of it.
-            let Ok(entries) = self.hands.elsewhere.read(&id, 0).await else { continue };
+            let Ok(entries) = self.hands.sessions.entries(&id, 0).await else { continue };
             let Some(session) = Session::replay(&entries) else { continue };
             if let Some(seed) = &session.created().grown_from {
                 self.grown.insert((seed.session.clone(), seed.turn));
@@ -89,10 +83,8 @@ impl Desk {
             self.entries(&id, &entries);
         }
         for id in going {
-            // Where another process has it, that one goes on with it.
-            if self.hands.gateway.adopt(&id).await.is_ok() {
-                self.hosted.insert(id);
-            }
+            // Where another process runs it, that one carries on with it.
+            let _ = self.hands.sessions.resume(&id).await;
         }
         Ok(())
     }

@@ -7,9 +7,10 @@ use rapport_core::{Act, Event, MAX_TEXT, Purpose, QuestionId, Refusal, Reply, Se
 use serde_json::json;
 
 use super::output::say;
-use super::sessions::{self, Reached};
+use super::sessions;
 use super::{Common, screen, text, typed};
 use crate::channels::terminal::compose::{SentBy, compose};
+use crate::engine::Reached;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
 use crate::wiring::Place;
@@ -50,12 +51,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let store = Place::find(common)?.store();
+    let place = Place::find(common)?;
+    let store = place.store();
     let id = sessions::find(&*store, &args.session)?;
     let act = act(common, &args)?;
     let reached = match &act {
-        Act::Answer { question: Some(question), reply } if args.edit => edit(&*store, &id, question, reply)?,
-        act => sessions::act(&*store, &id, act)?,
+        Act::Answer { question: Some(question), reply } if args.edit => edit(&place, &id, question, reply)?,
+        act => sessions::act(&place, &id, act)?,
     };
     if common.json {
         return say(json!({ "session": id, "answered": !args.back, "running": reached == Reached::Process }));
@@ -64,7 +66,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if let Act::Answer { question, reply: Reply::Words(_) } = &act {
         taken_as_words(&*store, &id, question.as_ref())?.map_or(Ok(()), say)?;
     }
-    reached.next_step(&*store, &id).map_or(Ok(()), say)
+    sessions::next_step(reached, &*store, &id).map_or(Ok(()), say)
 }
 
 /// What came of an answer that may have been meant for an option, and was none: "yes", or a label with a slip.
@@ -124,12 +126,12 @@ fn is_short(reply: &Reply) -> Result<(), Failure> {
 }
 
 /// Opens the question, answers it, and, if the answer is not taken, leaves it as it was.
-fn edit(store: &dyn Store, id: &SessionId, question: &QuestionId, reply: &Reply) -> Result<Reached, Failure> {
-    sessions::act(store, id, &Act::Reopen { question: question.clone() })?;
+fn edit(place: &Place, id: &SessionId, question: &QuestionId, reply: &Reply) -> Result<Reached, Failure> {
+    sessions::act(place, id, &Act::Reopen { question: question.clone() })?;
     let answer = Act::Answer { question: Some(question.clone()), reply: reply.clone() };
-    sessions::act(store, id, &answer).inspect_err(|_| {
+    sessions::act(place, id, &answer).inspect_err(|_| {
         // The refusal of the answer is what matters; that the old one stays is what was promised.
-        let _ = sessions::act(store, id, &Act::Keep { question: question.clone() });
+        let _ = sessions::act(place, id, &Act::Keep { question: question.clone() });
     })
 }
 

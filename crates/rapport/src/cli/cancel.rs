@@ -22,9 +22,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let store = Place::find(common)?.store();
-    let id = sessions::find(&*store, &args.session)?;
-    sessions::act(&*store, &id, &Act::Cancel { reason: args.reason })?;
+    let place = Place::find(common)?;
+    let id = sessions::find(&*place.store(), &args.session)?;
+    sessions::act(&place, &id, &Act::Cancel { reason: args.reason })?;
     if common.json {
         return say(json!({ "session": id, "status": "cancelled" }));
     }

@@ -90,13 +90,13 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
     let id = runtime.block_on(async {
         let stop = StopSignal::listen()?;
         let host = Host::start(place, &settings)?;
-        let gateway = host.engine.gateway();
+        let sessions = host.sessions();
         let story = async {
-            let id = gateway.create(place.session(task.to_owned(), Aim::Work, &settings)?).await?;
+            let id = sessions.create(place.session(task.to_owned(), Aim::Work, &settings)?, None).await?;
             if common.json {
-                follow::as_json(common, &gateway, &id, &answering, 0, stop).await?;
+                follow::as_json(common, &sessions, &id, &answering, 0, stop).await?;
             } else {
-                screen::show(common, &gateway, &id, answering, stop).await?;
+                screen::show(common, &sessions, &id, answering, stop).await?;
             }
             Ok::<_, Failure>(id)
         };

@@ -1,47 +1,50 @@
 //! A session for scripts: each entry as a line of JSON, and at the end the session as it stands.
 
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
 use rapport_core::{Act, By, QuestionId, SessionId, View};
 
 use super::Common;
 use super::output::say_json;
 use super::screen::{self, Answering, StopSignal};
-use crate::engine::{Gateway, Update};
+use crate::engine::{Sessions, Update};
 use crate::error::{Code, Failure, Outcome};
 
 /// Prints a session from after this entry until it ends or is left.
 pub(super) async fn as_json(
     common: &Common,
-    gateway: &Gateway,
+    sessions: &Arc<dyn Sessions>,
     id: &SessionId,
     answering: &Answering,
     after: u64,
     mut stop: StopSignal,
 ) -> Outcome {
-    let mut follower = gateway.follow(id, after).await?;
+    let mut updates = sessions.follow(id, after).await?;
     let mut tried = Vec::new();
     loop {
         let update = tokio::select! {
-            update = follower.next() => update,
+            update = updates.next() => update,
             () = stop.received() => return Err(screen::stopped(common, id)),
         };
         let Some(update) = update else { break };
         let Update::Entry(entry) = update else { continue };
         say_json(&entry)?;
-        let view = gateway.view(id).await?;
+        let view = sessions.view(id).await?;
         if view.seq == entry.seq && screen::is_over(view.status) {
             say_json(&view)?;
             return screen::ended(&view);
         }
-        answer(gateway, &view, answering, &mut tried).await?;
+        answer(sessions, &view, answering, &mut tried).await?;
     }
     // Nobody is followed any more in a session that cannot be stored; asking for it says why.
-    gateway.view(id).await?;
+    sessions.view(id).await?;
     Err(Failure::new(Code::Interrupted, "stopped"))
 }
 
 /// Where a rule answers, it answers what is open, each question once.
 async fn answer(
-    gateway: &Gateway,
+    sessions: &Arc<dyn Sessions>,
     view: &View,
     answering: &Answering,
     tried: &mut Vec<QuestionId>,
@@ -51,7 +54,7 @@ async fn answer(
         if !tried.contains(&question.id) {
             tried.push(question.id.clone());
             let act = Act::Answer { question: Some(question.id.clone()), reply: pick(question) };
-            gateway.submit(&view.id, By::Rule { name: (*name).into() }, act).await?;
+            sessions.act(&view.id, &By::Rule { name: (*name).into() }, &act).await?;
         }
     }
     Ok(())

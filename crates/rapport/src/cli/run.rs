@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rapport_core::{Act, Aim, Created, SessionId, Status};
 
@@ -9,9 +10,9 @@ use super::agent_flags::AgentFlags;
 use super::screen::{self, Answering, StopSignal};
 use super::{Common, follow, sessions, text, trust, typed};
 use crate::config::Settings;
-use crate::engine::{Gateway, GatewayError, socket};
+use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::{Holder, Store as _, StoreError};
+use crate::stores::{Holder, Store as _};
 use crate::wiring::{Host, Place};
 
 /// Clarify a task with the agent, agree on a plan, let it work, see the report
@@ -66,16 +67,16 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
         let stop = StopSignal::listen()?;
         tell_of_others(place, &start)?;
         let host = Host::start(place, settings)?;
-        let gateway = host.engine.gateway();
+        let sessions = host.sessions();
         let outcome = async {
             let id = match start {
-                Start::New(created) => gateway.create(*created).await?,
-                Start::Resume(id) => resume(&gateway, id).await?,
+                Start::New(created) => sessions.create(*created, None).await?,
+                Start::Resume(id) => resume(&sessions, id).await?,
             };
             if common.json {
-                follow::as_json(common, &gateway, &id, &Answering::Person, 0, stop).await
+                follow::as_json(common, &sessions, &id, &Answering::Person, 0, stop).await
             } else {
-                screen::show(common, &gateway, &id, Answering::Person, stop).await
+                screen::show(common, &sessions, &id, Answering::Person, stop).await
             }
         };
         let outcome = outcome.await;
@@ -113,33 +114,20 @@ pub(super) enum Start {
 }
 
 /// Takes a session up. One that failed is told to try again.
-async fn resume(gateway: &Gateway, id: SessionId) -> Result<SessionId, Failure> {
-    take_up(gateway, &id).await?;
-    if is_failed(gateway, &id).await? {
-        let restarted = gateway.submit(&id, socket::person_here(), Act::Restart).await;
+async fn resume(sessions: &Arc<dyn Sessions>, id: SessionId) -> Result<SessionId, Failure> {
+    sessions.resume(&id).await?;
+    if is_failed(sessions, &id).await? {
+        let restarted = sessions.act(&id, &socket::person_here(), &Act::Restart).await;
         // Somebody may have answered meanwhile, and it goes on already.
-        if restarted.is_err() && is_failed(gateway, &id).await? {
+        if restarted.is_err() && is_failed(sessions, &id).await? {
             restarted?;
         }
     }
     Ok(id)
 }
 
-/// A command that only writes an answer holds the session for a moment; that is waited for.
-pub(super) async fn take_up(gateway: &Gateway, id: &SessionId) -> Result<(), Failure> {
-    for _ in 0..sessions::TRIES {
-        match gateway.adopt(id).await {
-            Err(GatewayError::Store(StoreError::Busy { holder, .. })) if holder.address.is_none() => {
-                tokio::time::sleep(sessions::PAUSE).await;
-            }
-            outcome => return Ok(outcome?),
-        }
-    }
-    Ok(gateway.adopt(id).await?)
-}
-
-async fn is_failed(gateway: &Gateway, id: &SessionId) -> Result<bool, Failure> {
-    Ok(gateway.view(id).await?.status == Status::Failed)
+async fn is_failed(sessions: &Arc<dyn Sessions>, id: &SessionId) -> Result<bool, Failure> {
+    Ok(sessions.view(id).await?.status == Status::Failed)
 }
 
 fn task(args: &Args) -> Result<String, Failure> {

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rapport_core::{Aim, By, OpenQuestion, Reply, SessionId, Status, View};
@@ -12,7 +13,7 @@ use super::doctor::GET_AN_AGENT;
 use super::{Common, When};
 use crate::agents::keeper::CANNOT_START;
 use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal, safe};
-use crate::engine::{Gateway, socket};
+use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
 
 /// How long a question is looked at before a rule answers it.
@@ -29,7 +30,7 @@ pub(super) enum Answering {
 /// Shows a session until it ends or the person leaves.
 pub(super) async fn show(
     common: &Common,
-    gateway: &Gateway,
+    sessions: &Arc<dyn Sessions>,
     id: &SessionId,
     answering: Answering,
     mut told_to_stop: StopSignal,
@@ -54,14 +55,14 @@ pub(super) async fn show(
         answer_hint: format!("rapport answer {id}{}", of_project(common)),
         auto,
     };
-    let outcome = terminal::run(config, gateway.clone(), id.clone(), shutdown).await;
+    let outcome = terminal::run(config, sessions.clone(), id.clone(), shutdown).await;
     signals.abort();
     match outcome {
-        Ok(terminal::Outcome::Ended(_)) => ended_on_screen(&gateway.view(id).await?),
+        Ok(terminal::Outcome::Ended(_)) => ended_on_screen(&sessions.view(id).await?),
         Ok(terminal::Outcome::Detached) => Err(stopped(common, id)),
         Err(error) => {
             // The session may be the reason, and knows better.
-            gateway.view(id).await?;
+            sessions.view(id).await?;
             let resume =
                 format!("Nothing is lost. Go on with: rapport run --resume {id}{}", of_project(common));
             Err(Failure::new(Code::Trouble, error.to_string()).hint(resume))

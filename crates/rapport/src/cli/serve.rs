@@ -25,7 +25,7 @@ use crate::channels::telegram::webhook::WebhookConfig;
 use crate::channels::telegram::{BotFiles, Now};
 use crate::clock::Clock;
 use crate::config::{Settings, TelegramSettings};
-use crate::engine::{ChannelLease, Elsewhere};
+use crate::engine::ChannelLease;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::{Holder, Store};
 use crate::wiring::{Host, Place};
@@ -124,15 +124,11 @@ async fn host(
     let template = template(place, settings)?;
     let folder = place.home.join("sessions");
     let store = place.store();
-    let (watch, changes) = store.watch()?;
     take_over(&folder, &*store, &template, known.first().copied())?;
     let host = Host::start(place, settings)?;
-    let gateway = host.engine.gateway();
     hello(common, &me, place)?;
     let parts = flow::Parts {
-        elsewhere: Elsewhere::new(store, gateway.clone()),
-        gateway,
-        changes,
+        sessions: host.sessions(),
         api: Arc::new(api),
         me,
         files,
@@ -153,7 +149,6 @@ async fn host(
     };
     let outcome = flow::run(parts, stop).await;
     host.stop().await;
-    drop(watch);
     outcome.map_err(ended)
 }
 
@@ -292,10 +287,10 @@ pub(super) fn refused(error: ApiError) -> Failure {
 fn ended(error: RunError) -> Failure {
     match error {
         RunError::Api(error) => refused(error),
-        RunError::Gateway(error) => error.into(),
+        RunError::Door(error) => error.into(),
         error @ (RunError::Webhook(_)
         | RunError::Ledger(_)
-        | RunError::Sessions(_)
+        | RunError::Receiving(_)
         | RunError::Notes { .. }) => Failure::new(Code::Trouble, error.to_string()),
     }
 }

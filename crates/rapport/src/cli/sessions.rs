@@ -1,18 +1,11 @@
 //! What the commands about sessions share: finding one, and acting on it wherever it runs.
 
-use std::time::Duration;
+use rapport_core::{Act, Aim, Entry, Session, SessionId, View};
 
-use rapport_core::{Act, Aim, Entry, Input, Session, SessionId, View};
-
-use crate::clock::Clock;
-use crate::engine::socket::{self, Sent};
-use crate::error::{Code, Failure, KEPT, Outcome};
-use crate::stores::{Holder, Store, StoreError};
-use crate::wiring::refuse_agents;
-
-/// How often, and how long apart, a process that is just coming or going is tried again.
-pub(super) const TRIES: u32 = 40;
-pub(super) const PAUSE: Duration = Duration::from_millis(50);
+use crate::engine::{Reached, Sessions as _, socket};
+use crate::error::{Code, Failure};
+use crate::stores::{Store, StoreError};
+use crate::wiring::Place;
 
 /// The session that is meant: its whole name, or a part of it that no other has.
 pub(super) fn find(store: &dyn Store, name: &str) -> Result<SessionId, Failure> {
@@ -45,69 +38,18 @@ pub(super) fn replay(store: &dyn Store, id: &SessionId, entries: &[Entry]) -> Re
     })
 }
 
-/// Does something in a session: through the process that runs it, or, if none does, in its log directly. Either way
-/// it is durable when this returns. Says whether a process is there to go on with it.
-pub(super) fn act(store: &dyn Store, id: &SessionId, act: &Act) -> Result<Reached, Failure> {
-    refuse_agents()?;
+/// Does something in a session, as the person at this terminal: through the process that runs it, or, if none does, in its
+/// log directly. Either way it is durable when this returns. Says whether a process is there to carry on with it.
+pub(super) fn act(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut last = None;
-    for _ in 0..TRIES {
-        match store.holder(id)? {
-            Some(holder) => {
-                let sent = holder.address.as_ref().map(|at| runtime.block_on(socket::send(at, id, act)));
-                match sent {
-                    Some(Sent::Done) => return Ok(Reached::Process),
-                    Some(Sent::Refused(refusal)) => return Err(refusal.into()),
-                    Some(Sent::Forbidden(why)) => return Err(Failure::new(Code::Refused, why)),
-                    Some(Sent::Failed(why)) => return Err(Failure::new(Code::Store, why).hint(KEPT)),
-                    Some(Sent::Silent) => {
-                        let (what, hints) = socket::silence(&holder, id);
-                        return Err(hints.into_iter().fold(Failure::new(Code::Busy, what), Failure::hint));
-                    }
-                    Some(Sent::Nobody) | None => last = Some(holder),
-                }
-            }
-            None => match directly(store, id, act) {
-                Err(StoreError::Busy { holder, .. }) => last = Some(holder),
-                Err(error) => return Err(error.into()),
-                Ok(outcome) => return outcome.map(|()| Reached::Log),
-            },
-        }
-        std::thread::sleep(PAUSE);
-    }
-    let holder = last.unwrap_or(Holder { pid: 0, address: None });
-    Err(StoreError::Busy { id: id.clone(), holder }.into())
+    Ok(runtime.block_on(place.sessions().act(id, &socket::person_here(), act))?)
 }
 
-/// Where an act arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reached {
-    /// At the process that runs the session; it goes on by itself.
-    Process,
-    /// In the log; somebody has to take the session up.
-    Log,
-}
-
-impl Reached {
-    /// What to do so that it goes on.
-    pub(super) fn next_step(self, store: &dyn Store, id: &SessionId) -> Option<String> {
-        let go_on = match view(store, id).map(|view| view.aim) {
-            Ok(Aim::Files) => "rapport resume --session",
-            Ok(Aim::Work | Aim::Progress(_) | Aim::Chat) | Err(_) => "rapport run --resume",
-        };
-        (self == Reached::Log).then(|| format!("No process runs it now. Go on with: {go_on} {id}"))
-    }
-}
-
-fn directly(store: &dyn Store, id: &SessionId, act: &Act) -> Result<Outcome, StoreError> {
-    let holder = Holder { pid: std::process::id(), address: None };
-    let (entries, mut log) = store.hold(id, &holder)?;
-    let session = replay(store, id, &entries)?;
-    let now = Clock::system().now();
-    let input = Input::Person { by: socket::person_here(), act: act.clone() };
-    match session.decide(&input, now) {
-        Err(refusal) => Ok(Err(refusal.into())),
-        Ok(facts) if facts.is_empty() => Ok(Ok(())),
-        Ok(facts) => log.append(now, facts).map(|_| Ok(())),
-    }
+/// What to do so that a session goes on after an act, if a person has to do anything.
+pub(super) fn next_step(reached: Reached, store: &dyn Store, id: &SessionId) -> Option<String> {
+    let go_on = match view(store, id).map(|view| view.aim) {
+        Ok(Aim::Files) => "rapport resume --session",
+        Ok(Aim::Work | Aim::Progress(_) | Aim::Chat) | Err(_) => "rapport run --resume",
+    };
+    (reached == Reached::Log).then(|| format!("No process runs it now. Go on with: {go_on} {id}"))
 }

@@ -48,11 +48,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 
 /// Nobody waits any more for what a batch asked that is undone.
 fn withdraw(place: &Place, batch: &Path) -> Outcome {
-    let store = place.store();
     for folder in Folder::all(&files::sessions_of(place))? {
         let Some(label) = batches::label(&folder, batch) else { continue };
         for question in record::waiting(&seals::entries(place, &folder)?, label) {
-            sessions::act(&*store, &folder.id, &Act::Withdraw { question })?;
+            sessions::act(place, &folder.id, &Act::Withdraw { question })?;
         }
     }
     Ok(())

@@ -2,36 +2,28 @@
 
 use std::path::Path;
 
-use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{Event, RecursiveMode, Watcher as _};
 use rapport_core::SessionId;
 use tokio::sync::mpsc;
 
 use super::{Files, LOG, dirs, io_error};
-use crate::stores::{Store as _, StoreError};
+use crate::stores::{Changes, Store as _, StoreError};
 
-/// Watches until it is dropped.
-#[derive(Debug)]
-pub struct Watch {
-    _watcher: RecommendedWatcher,
-}
-
-impl Files {
-    /// Tells of every session whose log changes from now on. It may tell too often, and of none that was changed twice
-    /// at once more than once.
-    pub fn watch(&self) -> Result<(Watch, mpsc::UnboundedReceiver<SessionId>), StoreError> {
-        dirs::make_all(&self.root)?;
-        let (tell, changed) = mpsc::unbounded_channel();
-        let files = self.clone();
-        let failed = |error: notify::Error| io_error("watch", &self.root)(std::io::Error::other(error));
-        let seen = move |event: Result<Event, notify::Error>| {
-            for id in changed_by(&files, event) {
-                let _ = tell.send(id);
-            }
-        };
-        let mut watcher = notify::recommended_watcher(seen).map_err(failed)?;
-        watcher.watch(&self.root, RecursiveMode::Recursive).map_err(failed)?;
-        Ok((Watch { _watcher: watcher }, changed))
-    }
+/// Tells of every session whose log changes from now on.
+pub(super) fn watch(files: &Files) -> Result<Changes, StoreError> {
+    dirs::make_all(&files.root)?;
+    let (tell, changed) = mpsc::unbounded_channel();
+    let root = files.root.clone();
+    let failed = |error: notify::Error| io_error("watch", &root)(std::io::Error::other(error));
+    let files = files.clone();
+    let seen = move |event: Result<Event, notify::Error>| {
+        for id in changed_by(&files, event) {
+            let _ = tell.send(id);
+        }
+    };
+    let mut watcher = notify::recommended_watcher(seen).map_err(failed)?;
+    watcher.watch(&root, RecursiveMode::Recursive).map_err(failed)?;
+    Ok(Changes::new(changed, watcher))
 }
 
 /// The sessions an event is about. Where events were missed, that is every one: somebody may wait for a question in a

@@ -6,10 +6,10 @@ use rapport_core::{Act, Aim, Entry, Input, Session, View, World};
 
 use super::record;
 use crate::cli::screen::{self, Answering, StopSignal};
-use crate::cli::{Common, follow, run, sessions};
+use crate::cli::{Common, follow, sessions};
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::engine::{Gateway, socket};
+use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store as _, StoreError};
@@ -22,7 +22,7 @@ pub(in crate::cli) struct Held<'a> {
     pub(in crate::cli) place: &'a Place,
     pub(in crate::cli) settings: &'a Settings,
     pub(in crate::cli) folder: Folder,
-    pub(in crate::cli) gateway: Gateway,
+    pub(in crate::cli) sessions: Arc<dyn Sessions>,
     store: Arc<Files>,
 }
 
@@ -43,10 +43,10 @@ pub(in crate::cli) fn hold<T>(
             leave(place, &folder)?;
         }
         let host = Host::start(place, settings)?;
-        let held = Held { common, place, settings, folder, gateway: host.engine.gateway(), store };
-        let outcome = match run::take_up(&held.gateway, &held.folder.id).await {
+        let held = Held { common, place, settings, folder, sessions: host.sessions(), store };
+        let outcome = match held.sessions.resume(&held.folder.id).await {
             Ok(()) => work(&held).await,
-            Err(failure) => Err(failure),
+            Err(error) => Err(error.into()),
         };
         host.stop().await;
         outcome
@@ -88,14 +88,21 @@ fn enlist(place: &Place, store: &Files, settings: &Settings, folder: &Folder) ->
 impl<'a> Held<'a> {
     /// Another session, held beside this one.
     pub(in crate::cli) async fn beside(&self, folder: Folder) -> Result<Held<'a>, Failure> {
-        run::take_up(&self.gateway, &folder.id).await?;
+        self.sessions.resume(&folder.id).await?;
         let Self { common, place, settings, .. } = *self;
-        Ok(Held { common, place, settings, folder, gateway: self.gateway.clone(), store: self.store.clone() })
+        Ok(Held {
+            common,
+            place,
+            settings,
+            folder,
+            sessions: self.sessions.clone(),
+            store: self.store.clone(),
+        })
     }
 
     /// The session as it stands.
     pub(in crate::cli) async fn view(&self) -> Result<View, Failure> {
-        Ok(self.gateway.view(&self.folder.id).await?)
+        Ok(self.sessions.view(&self.folder.id).await?)
     }
 
     /// Everything that is in its log.
@@ -105,7 +112,8 @@ impl<'a> Held<'a> {
 
     /// Does something in it, in the name of who sits here. Durable when this returns.
     pub(in crate::cli) async fn submit(&self, act: Act) -> Outcome {
-        Ok(self.gateway.submit(&self.folder.id, socket::person_here(), act).await?)
+        self.sessions.act(&self.folder.id, &socket::person_here(), &act).await?;
+        Ok(())
     }
 
     /// Shows it from after this entry until its agent has done its part and nothing waits for an answer.
@@ -116,9 +124,9 @@ impl<'a> Held<'a> {
             // Nothing more comes by itself.
             screen::ended(&view)
         } else if self.common.json {
-            follow::as_json(self.common, &self.gateway, id, &Answering::Person, after, stop).await
+            follow::as_json(self.common, &self.sessions, id, &Answering::Person, after, stop).await
         } else {
-            screen::show(self.common, &self.gateway, id, Answering::Person, stop).await
+            screen::show(self.common, &self.sessions, id, Answering::Person, stop).await
         };
         shown.map_err(|failure| match failure.code {
             Code::Interrupted => Failure::new(Code::Interrupted, failure.message)

@@ -1,6 +1,8 @@
 //! What every implementation of a trait must do: the same story, told to each of them.
 
 mod agent;
+mod door;
+mod dummy;
 mod seals;
 mod speed;
 mod store;

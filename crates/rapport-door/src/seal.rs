@@ -1,0 +1,63 @@
+//! Whether what a session says counts here: whose signature is on it.
+
+use std::fmt;
+
+/// Whose word a log, a journal or something kept is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seal {
+    /// Written by this person's Rapport in this checkout, or trusted by them as it is.
+    Ours,
+    /// Written by this team mate, in a checkout that counts here.
+    By(String),
+    /// Written by this team mate, in a checkout that does not count here yet.
+    Offered(String),
+    /// Written by this person's Rapport in another checkout.
+    Elsewhere,
+    /// Not signed: written before lines were, or by another program.
+    Unsigned,
+    /// Signed by a key that is not known, or not what was signed.
+    Unknown,
+    /// Shorter than it was, or another one than the one that was here.
+    RolledBack,
+}
+
+impl Seal {
+    /// Whether what it says may start anything.
+    pub fn counts(&self) -> bool {
+        match self {
+            Seal::Ours | Seal::By(_) => true,
+            Seal::Offered(_) | Seal::Elsewhere | Seal::Unsigned | Seal::Unknown | Seal::RolledBack => false,
+        }
+    }
+
+    /// One word for scripts: the name where it is a team mate's and counts.
+    pub fn word(&self) -> &str {
+        match self {
+            Seal::Ours => "ours",
+            Seal::By(name) => name,
+            Seal::Offered(_) => "offered",
+            Seal::Elsewhere => "elsewhere",
+            Seal::Unsigned => "unsigned",
+            Seal::Unknown => "unknown",
+            Seal::RolledBack => "rolled_back",
+        }
+    }
+}
+
+impl fmt::Display for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Seal::Ours => f.write_str("is yours"),
+            Seal::By(name) => write!(f, "is signed by {name}"),
+            Seal::Offered(name) => {
+                write!(f, "is signed by {name}, whose checkout you have not accepted here")
+            }
+            Seal::Elsewhere => f.write_str("was written by you, but in another checkout of the project"),
+            Seal::Unsigned => {
+                f.write_str("is not signed: it was written by an older Rapport, or came from elsewhere")
+            }
+            Seal::Unknown => f.write_str("is not signed by anybody you know"),
+            Seal::RolledBack => f.write_str("is not the one that was here last: it was cut back or replaced"),
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! The door to the sessions of one store, wherever they run: in this process, in another one, or nowhere just now.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt as _, StreamExt as _};
+use rapport_core::{Act, Batch, By, Created, Entry, Input, Session, SessionId, View};
+use rapport_door::{Content, DoorError, Pieces, Reached, Reply, Seen, Sessions, Update};
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+
+use super::claims::AGENTS_ANSWER_NOTHING;
+use super::gateway::{Follower, Gateway, GatewayError};
+use super::socket::{self, Sent};
+use crate::agents::keeper::descent;
+use crate::clock::Clock;
+use crate::stores::{Changes, Holder, Store, StoreError};
+
+/// How often, and how long apart, a process that is just starting or stopping is tried again.
+const TRIES: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Every session of a store. Clones share it.
+#[derive(Clone)]
+pub struct ProjectSessions {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    /// The engine of this process, where it has one. Without one, nothing is run here: acts go to the process that runs
+    /// the session, or into its log.
+    here: Option<Gateway>,
+    /// Sessions that the engine of this process runs: their facts come from the loop, and need not be read.
+    hosted: Arc<Mutex<HashSet<SessionId>>>,
+}
+
+impl ProjectSessions {
+    /// The sessions of this store, some of which may run in the engine behind this gateway.
+    pub fn new(store: Arc<dyn Store>, here: Option<Gateway>, clock: Clock) -> Self {
+        Self { store, clock, here, hosted: Arc::default() }
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, DoorError> {
+        let store = self.store.clone();
+        let done = spawn_blocking(move || work(&*store)).await;
+        Ok(done.map_err(|error| broken(io::Error::other(error)))??)
+    }
+
+    fn gateway(&self) -> Result<&Gateway, DoorError> {
+        self.here.as_ref().ok_or_else(|| DoorError::Failed("this process runs no sessions".into()))
+    }
+
+    fn is_hosted(&self, id: &SessionId) -> bool {
+        self.hosted.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+    }
+
+    fn note_hosted(&self, id: &SessionId) {
+        self.hosted.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+    }
+
+    fn note_released(&self, id: &SessionId) {
+        self.hosted.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
+    async fn read_entries(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, DoorError> {
+        let id = id.clone();
+        self.blocking(move |store| store.read(&id, after)).await
+    }
+
+    async fn holder_of(&self, id: &SessionId) -> Result<Option<Holder>, DoorError> {
+        let id = id.clone();
+        self.blocking(move |store| store.holder(&id)).await
+    }
+
+    async fn take_up(&self, id: &SessionId) -> Result<(), DoorError> {
+        self.gateway()?.adopt(id).await?;
+        self.note_hosted(id);
+        Ok(())
+    }
+
+    /// Tries until the act is stored: a process that holds the session may be just starting or stopping.
+    async fn submit(&self, id: &SessionId, by: &By, act: &Act) -> Result<Reached, DoorError> {
+        let mut last = Holder::UNKNOWN;
+        for _ in 0..TRIES {
+            if let Some(reached) = self.submit_here(id, by, act).await? {
+                return Ok(reached);
+            }
+            match self.holder_of(id).await? {
+                Some(holder) => {
+                    if let Some(reached) = send(&holder, id, by, act).await? {
+                        return Ok(reached);
+                    }
+                    last = holder;
+                }
+                None => match self.submit_to_nobody(id, by, act).await {
+                    Ok(Some(reached)) => return Ok(reached),
+                    Ok(None) => continue,
+                    // Another process was faster.
+                    Err(DoorError::Store(StoreError::Busy { holder, .. })) => last = holder,
+                    Err(error) => return Err(error),
+                },
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(StoreError::Busy { id: id.clone(), holder: last }.into())
+    }
+
+    async fn submit_here(&self, id: &SessionId, by: &By, act: &Act) -> Result<Option<Reached>, DoorError> {
+        let Some(gateway) = &self.here else { return Ok(None) };
+        match gateway.submit(id, by.clone(), act.clone()).await {
+            Ok(()) => Ok(Some(Reached::Process)),
+            Err(GatewayError::NotHere(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Of a session that no process runs: the engine of this one takes it up, so that it goes on; without an engine the
+    /// act goes into the log.
+    async fn submit_to_nobody(
+        &self,
+        id: &SessionId,
+        by: &By,
+        act: &Act,
+    ) -> Result<Option<Reached>, DoorError> {
+        if self.here.is_some() {
+            self.take_up(id).await?;
+            return Ok(None);
+        }
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let (id, input) = (id.clone(), Input::Person { by: by.clone(), act: act.clone() });
+        let written = spawn_blocking(move || write_directly(&*store, &clock, &id, &input)).await;
+        written.map_err(|error| broken(io::Error::other(error)))??;
+        Ok(Some(Reached::Log))
+    }
+
+    async fn follow_from(&self, id: &SessionId, after: u64) -> Result<BoxStream<'static, Update>, DoorError> {
+        if let Some(gateway) = &self.here {
+            match gateway.follow(id, after).await {
+                Ok(follower) => return Ok(stream::unfold(follower, next_update).boxed()),
+                Err(GatewayError::NotHere(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        // Watched before it is read, so that nothing is missed in between.
+        let changes = self.blocking(|store| store.watch()).await?;
+        let past = self.read_entries(id, after).await?.into();
+        let log = FollowedLog { sessions: self.clone(), id: id.clone(), after, past, changes };
+        Ok(stream::unfold(log, FollowedLog::next).boxed())
+    }
+
+    async fn watch_all(&self) -> Result<BoxStream<'static, Seen>, DoorError> {
+        let changes = self.blocking(|store| store.watch()).await?;
+        let here = match &self.here {
+            Some(gateway) => Some(gateway.watch().await?),
+            None => None,
+        };
+        let watched = WatchedStore { sessions: self.clone(), here, changes, seen: HashMap::new() };
+        Ok(stream::unfold(watched, WatchedStore::next).boxed())
+    }
+}
+
+impl Sessions for ProjectSessions {
+    fn list(&self) -> Reply<'_, Vec<SessionId>> {
+        self.blocking(|store| store.list()).boxed()
+    }
+
+    fn view<'a>(&'a self, id: &'a SessionId) -> Reply<'a, View> {
+        async move {
+            if let Some(gateway) = &self.here {
+                match gateway.view(id).await {
+                    Err(GatewayError::NotHere(_)) => {}
+                    outcome => return Ok(outcome?),
+                }
+            }
+            let owned = id.clone();
+            self.blocking(move |store| Ok(replay(store, &owned, &store.read(&owned, 0)?)?.view(&owned))).await
+        }
+        .boxed()
+    }
+
+    fn entries<'a>(&'a self, id: &'a SessionId, after: u64) -> Reply<'a, Vec<Entry>> {
+        self.read_entries(id, after).boxed()
+    }
+
+    fn holder<'a>(&'a self, id: &'a SessionId) -> Reply<'a, Option<Holder>> {
+        self.holder_of(id).boxed()
+    }
+
+    fn follow<'a>(&'a self, id: &'a SessionId, after: u64) -> Reply<'a, BoxStream<'static, Update>> {
+        self.follow_from(id, after).boxed()
+    }
+
+    fn watch(&self) -> Reply<'_, BoxStream<'static, Seen>> {
+        self.watch_all().boxed()
+    }
+
+    fn read<'a>(&'a self, id: &'a SessionId, what: Content) -> Reply<'a, Pieces> {
+        async move {
+            match what {
+                Content::Log => {
+                    let entries = self.read_entries(id, 0).await?;
+                    Ok(stream::iter(entries).map(|entry| line(&entry)).boxed())
+                }
+                Content::Attachment(name) => {
+                    let id = id.clone();
+                    let file = self.blocking(move |store| store.attached(&id, &name)).await?;
+                    Ok(stream::iter(file.map(Ok)).boxed())
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: &'a [u8]) -> Reply<'a, ()> {
+        let (id, name, content) = (id.clone(), name.to_owned(), content.to_owned());
+        self.blocking(move |store| store.attach(&id, &name, &content)).boxed()
+    }
+
+    fn act<'a>(&'a self, id: &'a SessionId, by: &'a By, act: &'a Act) -> Reply<'a, Reached> {
+        self.submit(id, by, act).boxed()
+    }
+
+    fn create(&self, created: Created, first: Option<Batch>) -> Reply<'_, SessionId> {
+        async move {
+            let gateway = self.gateway()?;
+            let id = match first {
+                Some(first) => gateway.create_with(created, first).await?,
+                None => gateway.create(created).await?,
+            };
+            self.note_hosted(&id);
+            Ok(id)
+        }
+        .boxed()
+    }
+
+    fn resume<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()> {
+        async move {
+            for _ in 0..TRIES {
+                match self.take_up(id).await {
+                    // A command that only writes an answer holds the session for a moment.
+                    Err(DoorError::Store(StoreError::Busy { holder, .. })) if holder.address.is_none() => {
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                    outcome => return outcome,
+                }
+            }
+            self.take_up(id).await
+        }
+        .boxed()
+    }
+
+    fn release<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()> {
+        async move {
+            if let Some(gateway) = &self.here {
+                gateway.let_go(id).await?;
+                self.note_released(id);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+impl fmt::Debug for ProjectSessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProjectSessions")
+    }
+}
+
+/// The log of a session that another process may write.
+struct FollowedLog {
+    sessions: ProjectSessions,
+    id: SessionId,
+    after: u64,
+    past: VecDeque<Entry>,
+    changes: Changes,
+}
+
+impl FollowedLog {
+    async fn next(mut self) -> Option<(Update, Self)> {
+        loop {
+            if let Some(entry) = self.past.pop_front() {
+                self.after = entry.seq;
+                return Some((Update::Entry(entry), self));
+            }
+            while self.changes.next().await? != self.id {}
+            // A log that cannot be read now changes again when it can, or never.
+            self.past = self.sessions.read_entries(&self.id, self.after).await.ok()?.into();
+        }
+    }
+}
+
+/// All sessions: those of this process as the loop tells them, the others as their logs change.
+struct WatchedStore {
+    sessions: ProjectSessions,
+    here: Option<mpsc::UnboundedReceiver<Seen>>,
+    changes: Changes,
+    /// The last entry that was passed on, by session.
+    seen: HashMap<SessionId, u64>,
+}
+
+impl WatchedStore {
+    async fn next(mut self) -> Option<(Seen, Self)> {
+        loop {
+            tokio::select! {
+                biased;
+                seen = from_here(&mut self.here) => {
+                    let seen = seen?;
+                    if let [Update::Entry(entry)] = seen.updates.as_slice() {
+                        self.sessions.note_hosted(&seen.session);
+                        self.seen.insert(seen.session.clone(), entry.seq);
+                    }
+                    return Some((seen, self));
+                }
+                id = self.changes.next() => {
+                    let id = id?;
+                    if self.sessions.is_hosted(&id) {
+                        continue;
+                    }
+                    let after = self.seen.get(&id).copied().unwrap_or_default();
+                    // A directory that is no session, or a damaged log: there is nothing to show of it.
+                    let entries = self.sessions.read_entries(&id, after).await.unwrap_or_default();
+                    if let Some(last) = entries.last() {
+                        self.seen.insert(id.clone(), last.seq);
+                        let updates = entries.into_iter().map(Update::Entry).collect();
+                        return Some((Seen { session: id, updates }, self));
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn from_here(here: &mut Option<mpsc::UnboundedReceiver<Seen>>) -> Option<Seen> {
+    match here {
+        Some(seen) => seen.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_update(mut follower: Follower) -> Option<(Update, Follower)> {
+    follower.next().await.map(|update| (update, follower))
+}
+
+/// Sends an act to the process that holds a session; `None` where that process is not there, or not yet.
+async fn send(holder: &Holder, id: &SessionId, by: &By, act: &Act) -> Result<Option<Reached>, DoorError> {
+    let Some(address) = &holder.address else { return Ok(None) };
+    match socket::send_for(address, id, act, by).await {
+        Sent::Done => Ok(Some(Reached::Process)),
+        Sent::Refused(refusal) => Err(refusal.into()),
+        Sent::Forbidden(why) => Err(DoorError::Forbidden(why)),
+        Sent::Failed(why) => Err(DoorError::Failed(why)),
+        Sent::Silent => Err(DoorError::Silent { id: id.clone(), holder: holder.clone() }),
+        Sent::Nobody => Ok(None),
+    }
+}
+
+/// Decides and stores, where no process runs the session.
+fn write_directly(store: &dyn Store, clock: &Clock, id: &SessionId, input: &Input) -> Result<(), DoorError> {
+    if descent::is_of_an_agent(std::process::id()) {
+        return Err(DoorError::Forbidden(AGENTS_ANSWER_NOTHING.into()));
+    }
+    let (entries, mut log) = store.hold(id, &Holder { pid: std::process::id(), address: None })?;
+    let session = replay(store, id, &entries)?;
+    let now = clock.now();
+    let facts = session.decide(input, now)?;
+    if !facts.is_empty() {
+        log.append(now, facts)?;
+    }
+    Ok(())
+}
+
+fn replay(store: &dyn Store, id: &SessionId, entries: &[Entry]) -> Result<Session, StoreError> {
+    Session::replay(entries).ok_or_else(|| StoreError::Damaged {
+        place: store.whereabouts(id),
+        line: 1,
+        what: "it does not begin with the creation of a session".into(),
+    })
+}
+
+fn line(entry: &Entry) -> Result<Vec<u8>, DoorError> {
+    let mut line = serde_json::to_vec(entry).map_err(|error| broken(error.into()))?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+fn broken(source: io::Error) -> StoreError {
+    StoreError::Io { what: "use", place: "the sessions".into(), source }
+}

@@ -1,0 +1,160 @@
+//! What the door to sessions does, wherever a session runs: in this process, in another one, or nowhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use rapport::clock::{self, Clock};
+use rapport::engine::socket::{Socket, person_here};
+use rapport::engine::{DoorError, Engine, Parts, ProjectSessions, Reached, Sessions, Update};
+use rapport::planners::Nobody;
+use rapport::stores::files::Files;
+use rapport::stores::memory::Memory;
+use rapport::stores::{Holder, Store, StoreError};
+use rapport::workers::local::Local;
+use rapport_core::{Act, Aim, By, Created, Entry, Event, SessionId, Status};
+use rapport_door::Content;
+
+use super::dummy::SilentAgent;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn a_session_of_this_process_is_seen_followed_and_ended() {
+    for store in stores() {
+        let process = Process::start(store.clone());
+        let id = process.sessions.create(task("here"), None).await.unwrap();
+        is_seen_followed_and_ended(&process.sessions, &id, Reached::Process).await;
+        process.stop().await;
+    }
+}
+
+/// Somebody else's session is seen and answered like one's own: no channel needs a bridge of its own.
+#[tokio::test]
+async fn a_session_of_another_process_is_seen_followed_and_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Store> = Arc::new(Files::new(folder.path().join("sessions")));
+    let theirs = Process::start(store.clone());
+    let id = theirs.sessions.create(task("there"), None).await.unwrap();
+    let ours = Process::start(store.clone());
+    assert!(matches!(ours.sessions.resume(&id).await, Err(DoorError::Store(StoreError::Busy { .. }))));
+    is_seen_followed_and_ended(&ours.sessions, &id, Reached::Process).await;
+    ours.stop().await;
+    theirs.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_of_no_process_is_written_to_its_log() {
+    for store in stores() {
+        let process = Process::start(store.clone());
+        let id = process.sessions.create(task("nowhere"), None).await.unwrap();
+        process.stop().await;
+        let outside = ProjectSessions::new(store, None, Clock::system());
+        is_seen_followed_and_ended(&outside, &id, Reached::Log).await;
+    }
+}
+
+/// An engine takes up what nobody runs, so that it goes on.
+#[tokio::test]
+async fn an_act_in_a_session_of_no_process_takes_it_up() {
+    for store in stores() {
+        let first = Process::start(store.clone());
+        let id = first.sessions.create(task("left"), None).await.unwrap();
+        first.stop().await;
+        let second = Process::start(store);
+        assert_eq!(second.sessions.act(&id, &person_here(), &cancel()).await.unwrap(), Reached::Process);
+        assert!(second.sessions.holder(&id).await.unwrap().is_some());
+        second.stop().await;
+    }
+}
+
+/// Who watches all sessions hears of those of other processes too, each from its first fact.
+#[tokio::test]
+async fn all_sessions_are_watched_wherever_they_run() {
+    for store in stores() {
+        let (ours, theirs) = (Process::start(store.clone()), Process::start(store.clone()));
+        let mut seen = ours.sessions.watch().await.unwrap();
+        for process in [&ours, &theirs] {
+            let id = process.sessions.create(task("watched"), None).await.unwrap();
+            let next = tokio::time::timeout(PATIENCE, seen.next()).await.unwrap().unwrap();
+            assert_eq!(next.session, id);
+            assert!(matches!(&next.updates[..], [Update::Entry(entry)] if entry.seq == 1), "{next:?}");
+        }
+        ours.stop().await;
+        theirs.stop().await;
+    }
+}
+
+async fn is_seen_followed_and_ended(sessions: &dyn Sessions, id: &SessionId, expected: Reached) {
+    assert_eq!(sessions.list().await.unwrap(), std::slice::from_ref(id));
+    assert_eq!(sessions.view(id).await.unwrap().status, Status::Idle);
+    let mut updates = sessions.follow(id, 0).await.unwrap();
+    assert!(matches!(next(&mut updates).await.facts[..], [Event::Created(_)]));
+
+    sessions.attach(id, "01/plan.md", b"a plan").await.unwrap();
+    let file = sessions.read(id, Content::Attachment("01/plan.md".into())).await.unwrap();
+    assert_eq!(file.map(Result::unwrap).concat().await, b"a plan");
+    let log = sessions.read(id, Content::Log).await.unwrap().map(Result::unwrap).concat().await;
+    assert_eq!(String::from_utf8(log).unwrap().lines().count(), 1);
+
+    assert_eq!(sessions.act(id, &person_here(), &cancel()).await.unwrap(), expected);
+    assert!(matches!(next(&mut updates).await.facts[..], [Event::Cancelled { .. }]));
+    assert_eq!(sessions.entries(id, 1).await.unwrap().len(), 1);
+    let late = sessions.act(id, &person_here(), &cancel()).await;
+    assert!(matches!(late, Err(DoorError::Refused(_))), "{late:?}");
+}
+
+async fn next(updates: &mut (impl futures_util::Stream<Item = Update> + Unpin)) -> Entry {
+    loop {
+        match tokio::time::timeout(PATIENCE, updates.next()).await.unwrap() {
+            Some(Update::Entry(entry)) => return entry,
+            Some(Update::Progress(_)) => {}
+            None => panic!("the session is followed no longer"),
+        }
+    }
+}
+
+/// An engine with a socket, as a process of its own would have it.
+struct Process {
+    engine: Engine,
+    sessions: ProjectSessions,
+    socket: rapport::engine::socket::Serving,
+    _run: tempfile::TempDir,
+}
+
+impl Process {
+    fn start(store: Arc<dyn Store>) -> Self {
+        let run = tempfile::tempdir().unwrap();
+        let socket = Socket::bind(run.path()).unwrap();
+        let engine = Engine::start(Parts {
+            store: store.clone(),
+            agent: Arc::new(SilentAgent),
+            planner: Arc::new(Nobody),
+            worker: Arc::new(Local),
+            clock: Clock::system(),
+            holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
+        });
+        let socket = socket.serve(engine.gateway());
+        let sessions = ProjectSessions::new(store, Some(engine.gateway()), Clock::system());
+        Self { engine, sessions, socket, _run: run }
+    }
+
+    async fn stop(self) {
+        self.socket.stop().await;
+        self.engine.stop().await;
+    }
+}
+
+fn stores() -> [Arc<dyn Store>; 2] {
+    let folder = tempfile::tempdir().unwrap().keep();
+    [Arc::new(Memory::new()), Arc::new(Files::new(folder.join("sessions")))]
+}
+
+fn task(words: &str) -> Created {
+    let by = By::Person { channel: "terminal".into(), id: "anna".into() };
+    Created { aim: Aim::Files, ..Created::new(words.into(), "/".into(), clock::new_conversation(), by) }
+}
+
+fn cancel() -> Act {
+    Act::Cancel { reason: None }
+}
