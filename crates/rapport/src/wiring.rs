@@ -10,7 +10,8 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rapport_core::{Aim, Clarifier, Created, Terms};
 
 use crate::agents::claude::channel::ChannelChoice;
-use crate::agents::claude::{Claude, ClaudeConfig};
+use crate::agents::claude::{Claude, ClaudeConfig, brought};
+use crate::channels::terminal::safe;
 use crate::cli::Common;
 use crate::cli::ProjectHelpers;
 use crate::clock::{self, Clock};
@@ -21,12 +22,16 @@ use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
+use crate::projects::trust::{Brought, Standing, Trust};
 use crate::seals::Seals;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::turns::Workshop;
 use crate::turns::batches::{Batches, Naming};
 use crate::workers::local::{self, Local};
+
+/// So many files are named where the agent is started without them.
+const MOST_NAMED: usize = 5;
 
 /// How long an agent gets to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
@@ -110,6 +115,39 @@ impl Place {
             TOLD.call_once(|| eprintln!("rapport: {warning}"));
         }
         Ok(settings)
+    }
+
+    /// What the project brings that counts only where the person trusts it: its settings, and what the agent's CLI would
+    /// take from it.
+    pub fn brought(&self) -> Vec<Brought> {
+        let settings = config::brought(&self.home, &self.project);
+        settings.into_iter().chain(brought::brought(&self.project, &own())).collect()
+    }
+
+    /// What the person said about that.
+    pub fn trust(&self) -> Result<Trust, Failure> {
+        Ok(config::trust(&self.home, &self.project, variable)?)
+    }
+
+    /// Tells once, on stderr, what the agent's CLI is started without.
+    fn tell_what_does_not_count(&self) -> Result<(), Failure> {
+        static TOLD: Once = Once::new();
+        let brought = brought::brought(&self.project, &own());
+        if self.trust()?.standing(&brought) == Standing::Trusted {
+            return Ok(());
+        }
+        let mut names: Vec<_> = brought.iter().map(|one| safe::line(&one.name)).collect();
+        let more = names.len().saturating_sub(MOST_NAMED);
+        names.truncate(MOST_NAMED);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more files") };
+        TOLD.call_once(|| {
+            eprintln!(
+                "rapport: the agent is started without {}{more}, which came with the project\n  \
+                 Look at what it brings, and let it count if you trust it: rapport trust",
+                names.join(", ")
+            );
+        });
+        Ok(())
     }
 
     /// The door to all sessions here, for a command that runs none of them itself.
@@ -200,6 +238,7 @@ impl Host {
     pub fn start_in(place: &Place, settings: &Settings, shelf: &Shelf) -> Result<Self, Failure> {
         refuse_agents()?;
         raise_file_limit();
+        place.tell_what_does_not_count()?;
         let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
             Failure::new(
                 Code::Trouble,
@@ -283,6 +322,7 @@ pub fn agent_config(place: &Place, settings: &Settings) -> Result<ClaudeConfig, 
         keeper: this_program,
         silence: Duration::try_from(settings.silence).unwrap_or(Duration::MAX),
         grace: GRACE,
+        trust: place.trust()?,
     })
 }
 
@@ -347,6 +387,12 @@ fn trial(store: Arc<Files>) -> Arc<dyn Store> {
     return crate::stores::trial::wrap(store);
     #[cfg(not(debug_assertions))]
     store
+}
+
+/// Where the person's own files for the agent's CLI are.
+fn own() -> brought::Own {
+    let path = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    brought::Own::new(path("HOME"), path("CLAUDE_CONFIG_DIR"))
 }
 
 fn variable(name: &str) -> Option<String> {

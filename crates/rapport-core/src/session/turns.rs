@@ -56,6 +56,12 @@ impl Session {
         })
     }
 
+    /// A batch of which only a part is undone. Nothing is built on it before the rest is.
+    pub fn half_undone(&self) -> Option<&FileBatch> {
+        let half = |batch: &&FileBatch| matches!(batch.undo, UndoState::Stuck(_));
+        self.file_turns.iter().flat_map(|turn| &turn.batches).find(half)
+    }
+
     /// Whether a batch runs just now.
     pub fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Running { .. })

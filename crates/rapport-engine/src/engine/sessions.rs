@@ -74,7 +74,13 @@ impl ProjectSessions {
     }
 
     /// What an item of a plan would do, as things are now. What has to be read for it is read as running would read it.
-    async fn preview(&self, id: &SessionId, turn: &str, group: Group, item: usize) -> Result<String, DoorError> {
+    async fn preview(
+        &self,
+        id: &SessionId,
+        turn: &str,
+        group: Group,
+        item: usize,
+    ) -> Result<String, DoorError> {
         let owned = id.clone();
         let session = self.blocking(move |store| replay(store, &owned, &store.read(&owned, 0)?)).await?;
         let failed = |why: String| DoorError::Failed(why);

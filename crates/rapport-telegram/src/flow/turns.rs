@@ -7,8 +7,8 @@ use frankenstein::types::InlineKeyboardMarkup;
 use futures_util::StreamExt as _;
 use rapport_core::review::{Checks, Dependencies, Group, Selection, items};
 use rapport_core::{
-    Act, ActionPlan, Aim, By, FileBatch, FileTurn, Interrupted, LaterChanges, QuestionId, Session, SessionId, TurnStage,
-    UndoState, fenced,
+    Act, ActionPlan, Aim, By, FileBatch, FileTurn, Interrupted, LaterChanges, QuestionId, Session, SessionId,
+    TurnStage, UndoState, fenced,
 };
 use rapport_door::{Content, DoorError, Sessions};
 
@@ -103,13 +103,13 @@ fn refused(batch: &FileBatch) -> &'static str {
 }
 
 /// The plan of a turn.
-pub fn plan_of(turn: &FileTurn) -> ActionPlan {
+pub(super) fn plan_of(turn: &FileTurn) -> ActionPlan {
     let text = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
     ActionPlan::parse(text).unwrap_or_else(|_| ActionPlan::unread(text))
 }
 
 /// Every item of a plan, in the order of its list.
-pub fn places(plan: &ActionPlan) -> Vec<(Group, usize)> {
+pub(super) fn places(plan: &ActionPlan) -> Vec<(Group, usize)> {
     let of = |group: Group| (0..items(plan, group).len()).map(move |item| (group, item));
     Group::ALL.into_iter().flat_map(of).collect()
 }
@@ -150,7 +150,9 @@ impl Desk {
                 approve(&selection(&plan, &chosen))
             }
             Button::Skip => Act::Skip { folder: folder.clone(), message: None },
-            Button::GoOn if turn.batch().is_some_and(|batch| batch.unsure.is_some()) => go_on(Interrupted::GoOn),
+            Button::GoOn if turn.batch().is_some_and(|batch| batch.unsure.is_some()) => {
+                go_on(Interrupted::GoOn)
+            }
             Button::GoOn | Button::Redo => go_on(Interrupted::Again),
             Button::Undo => undo(LaterChanges::Refuse),
             Button::UndoRest => undo(LaterChanges::Keep),
@@ -174,7 +176,8 @@ impl Desk {
                 let what = places(&plan).get(place).copied();
                 let title = what.and_then(|(group, item)| items(&plan, group).into_iter().nth(item));
                 let title = title.map(|item| format!("{} {}", item.label, item.what)).unwrap_or_default();
-                let content = what.map(|(group, item)| Content::Preview { turn: folder.clone(), group, item });
+                let content =
+                    what.map(|(group, item)| Content::Preview { turn: folder.clone(), group, item });
                 return self.send_content(tap, &key.session, &title, content);
             }
             Button::Report => {
@@ -272,7 +275,7 @@ async fn read(sessions: &dyn Sessions, id: &SessionId, content: Content) -> Resu
 }
 
 /// Whether somebody here had something done in a session of files that is not over yet: then it goes on here.
-pub fn is_ours(session: &Session, entries: &[rapport_core::Entry]) -> bool {
+pub(super) fn is_ours(session: &Session, entries: &[rapport_core::Entry]) -> bool {
     use rapport_core::Event;
     let is_here = |by: &By| matches!(by, By::Person { channel, .. } if channel == CHANNEL);
     let facts = entries.iter().flat_map(|entry| &entry.facts).rev();

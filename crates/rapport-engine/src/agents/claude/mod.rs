@@ -2,8 +2,9 @@
 //!
 //! `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
 //! language, `response` what came of a message, `transcript` what a conversation knows already, `driver` the talk itself.
-//! `structured` is a talk of its own: one message, and JSON back.
+//! `structured` is a talk of its own: one message, and JSON back. `brought` is what the CLI would take from a project.
 
+pub mod brought;
 pub mod channel;
 pub mod once;
 pub mod response;
@@ -24,7 +25,7 @@ use tokio::sync::{OnceCell, mpsc};
 use super::{Agent, Controls, Place, Report, RunId};
 
 use channel::Channel;
-pub use command::{ClaudeConfig, Opening};
+pub use command::{ClaudeConfig, Door, Opening};
 pub use driver::answers_message;
 
 /// Claude Code, or a program that speaks its protocol.

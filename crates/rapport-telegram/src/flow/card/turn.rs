@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use rapport_core::report::Overall;
-use rapport_core::review::{Dependencies, Group, Checks, counts, items};
+use rapport_core::review::{Checks, Dependencies, Group, counts, items};
 use rapport_core::{ActionPlan, ActionResult, FileBatch, FileTurn, Session, UndoState};
 
 use super::{Card, DIVIDER, TITLE, named, short};
@@ -89,7 +89,10 @@ fn list(plan: &ActionPlan, chosen: &BTreeSet<usize>, tag: &Tag) -> Vec<Vec<(Stri
         let sign = if chosen.contains(&place) { "☑" } else { "☐" };
         let care = if notes.get(place).is_some_and(Option::is_some) { " ⚠️" } else { "" };
         let label = format!("{sign} {} {}{care}", shown.label.trim(), short(&shown.what, ON_A_BUTTON));
-        rows.push(vec![named(&label, Button::Toggle(0, place), tag), named("👁", Button::Preview(place), tag)]);
+        rows.push(vec![
+            named(&label, Button::Toggle(0, place), tag),
+            named("👁", Button::Preview(place), tag),
+        ]);
     }
     let run = format!("▶️ Run {} chosen", chosen.len());
     rows.push(vec![named(&run, Button::Run, tag), named("↩️ Back", Button::Back, tag)]);
@@ -109,11 +112,12 @@ fn notes(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Vec<Option<String>> {
 }
 
 fn differs(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
-    let text = head(session, turn, "⚠️").plain(&format!(
-        "\n{}/plan.md is not what was planned. It counts once you accept it.",
-        turn.folder
-    ));
-    let rows = vec![vec![named("Use it as it is", Button::Accept, tag), named("Restore the plan", Button::Restore, tag)]];
+    let text = head(session, turn, "⚠️")
+        .plain(&format!("\n{}/plan.md is not what was planned. It counts once you accept it.", turn.folder));
+    let rows = vec![vec![
+        named("Use it as it is", Button::Accept, tag),
+        named("Restore the plan", Button::Restore, tag),
+    ]];
     Card { text, rows }
 }
 
@@ -170,7 +174,9 @@ fn result(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
 /// Why a batch was not undone.
 fn refused(batch: &FileBatch) -> Text {
     match &batch.undo_refused {
-        Some(problem) => Text::new().plain(&format!("\nNot undone: {}", short(&problem.reason, LONGEST_REASON))),
+        Some(problem) => {
+            Text::new().plain(&format!("\nNot undone: {}", short(&problem.reason, LONGEST_REASON)))
+        }
         None => Text::new(),
     }
 }
@@ -178,9 +184,7 @@ fn refused(batch: &FileBatch) -> Text {
 /// The button that undoes it; the second time but for what was changed since.
 fn undo(batch: &FileBatch, tag: &Tag) -> (String, String) {
     match &batch.undo_refused {
-        Some(problem) if !problem.changed.is_empty() => {
-            named("↩️ Undo all but that", Button::UndoRest, tag)
-        }
+        Some(problem) if !problem.changed.is_empty() => named("↩️ Undo all but that", Button::UndoRest, tag),
         _ => named("↩️ Undo", Button::Undo, tag),
     }
 }
@@ -221,7 +225,9 @@ fn undone(text: Text, batch: &FileBatch) -> Text {
             text
         }
         UndoState::UnderWay(_) => text.plain("\n↩️ Being undone…"),
-        UndoState::Stuck(problem) => text.plain(&format!("\nNot undone: {}", short(&problem.reason, LONGEST_REASON))),
+        UndoState::Stuck(problem) => {
+            text.plain(&format!("\nNot undone: {}", short(&problem.reason, LONGEST_REASON)))
+        }
         UndoState::Not => text,
     }
 }

@@ -59,6 +59,15 @@ enum Reason {
 
 /// Plans the next turn, or the one that waits for its plan, and again where that is wanted; then shows what is planned.
 pub(in crate::cli) async fn plan(held: &Held<'_>, after: Option<&FileTurn>, request: &Request) -> Outcome {
+    if let Some(batch) = held.session().await?.half_undone() {
+        let why =
+            batch.undo_refused.as_ref().map(|problem| format!(": {}", problem.reason)).unwrap_or_default();
+        let name = format!("{}-{}", held.folder.id, batch.name);
+        let what = format!("undoing batch {} was interrupted{why}", batch.name);
+        return Err(
+            Failure::new(Code::Refused, what).hint(format!("Finish it first: rapport undo --batch {name}"))
+        );
+    }
     let turn = next(held, after)?;
     begin(held, &turn, request, Reason::Message).await?;
     conclude(held, turn, request).await

@@ -30,7 +30,11 @@ fn is_anna(by: &By) -> bool {
 /// Chooses two of three actions, and runs them.
 async fn run_two_of_three(anna: &Person) {
     let card = anna.sees("Add a greeting").await;
-    assert!(card.text().contains("CREATE: hello.txt") && card.text().contains("EXECUTE: cat hello.txt"), "{}", card.text());
+    assert!(
+        card.text().contains("CREATE: hello.txt") && card.text().contains("EXECUTE: cat hello.txt"),
+        "{}",
+        card.text()
+    );
     assert_eq!(card.buttons(), [vec!["✅ Approve all", "☰ Choose"], vec!["⏭ Skip"]]);
     anna.taps("☰ Choose").await;
     anna.taps("☑ EXECUTE: cat hello.txt").await;
@@ -61,7 +65,11 @@ async fn two_of_three_actions_are_approved_run_and_undone_from_the_phone() {
     anna.sees("Execution Report: Add a greeting").await;
     anna.taps("↩️ Undo").await;
     let undone = anna.sees("Undone").await;
-    assert!(undone.text().contains("removed hello.txt") && undone.text().contains("restored README.md"), "{}", undone.text());
+    assert!(
+        undone.text().contains("removed hello.txt") && undone.text().contains("restored README.md"),
+        "{}",
+        undone.text()
+    );
     assert!(undone.buttons().is_empty());
     assert_eq!(stage.project.changes(), Vec::<String>::new());
     assert!(facts(&stage).iter().any(|fact| matches!(fact, Event::UndoStarted { by, .. } if is_anna(by))));
@@ -92,7 +100,8 @@ async fn a_plan_is_skipped_with_words() {
 #[tokio::test]
 async fn killed_in_the_middle_of_a_run_the_phone_decides() {
     let hanging = run("echo x >> begun; test -e go-on || sleep 600");
-    let mut stage = planned(&plan("Hang", &[], &[], &[create("a.txt", "a"), hanging, create("b.txt", "b")])).await;
+    let mut stage =
+        planned(&plan("Hang", &[], &[], &[create("a.txt", "a"), hanging, create("b.txt", "b")])).await;
     let anna = stage.anna();
     anna.sees("Hang").await;
     anna.taps("✅ Approve all").await;
@@ -101,7 +110,11 @@ async fn killed_in_the_middle_of_a_run_the_phone_decides() {
     std::fs::write(stage.project.root().join("go-on"), "").unwrap();
     stage.serve();
     let paused = anna.sees("The run was interrupted: Rapport was stopped").await;
-    assert!(paused.text().contains("✓ CREATE a.txt") && paused.text().contains("❓ EXECUTE"), "{}", paused.text());
+    assert!(
+        paused.text().contains("✓ CREATE a.txt") && paused.text().contains("❓ EXECUTE"),
+        "{}",
+        paused.text()
+    );
     anna.taps("🔁 Again, the interrupted one too").await;
     anna.sees("3 of 3 actions done").await;
     assert_eq!(stage.project.file("begun"), "x\nx\n", "the command was run again, because Anna said so");
@@ -127,11 +140,9 @@ async fn a_message_of_a_plan_is_answered_on_the_phone() {
 /// kill -9 around every write of a run and of its undo, all from the phone: what comes out is the same.
 #[tokio::test]
 async fn killed_around_any_write_of_a_run_and_its_undo() {
-    for (variable, order) in [
-        ("RAPPORT_TRIAL", "kill-after:"),
-        ("RAPPORT_TRIAL_ACTIONS", ""),
-        ("RAPPORT_TRIAL_TURNS", ""),
-    ] {
+    for (variable, order) in
+        [("RAPPORT_TRIAL", "kill-after:"), ("RAPPORT_TRIAL_ACTIONS", ""), ("RAPPORT_TRIAL_TURNS", "")]
+    {
         let mut points = 0;
         for point in 1..100 {
             let scenario = serde_json::to_string(&planning(&[&greeting()]).build()).unwrap();
@@ -170,7 +181,8 @@ async fn finish(stage: &mut Stage, anna: &Person, story: &str) -> bool {
             assert_eq!(stage.project.file(".rapport/memos.yaml"), "- Greetings are in English.\n", "{story}");
             return died;
         }
-        for label in ["🔁 Again, the interrupted one too", "▶️ Go on", "↩️ Undo", "✅ Approve all"] {
+        for label in ["🔁 Again, the interrupted one too", "▶️ Go on", "↩️ Undo", "✅ Approve all"]
+        {
             let is_undo_too_early = label == "↩️ Undo" && !anna.shows("3 of 3 actions done");
             if !is_undo_too_early && anna.on_screen_button(label) {
                 anna.taps(label).await;
