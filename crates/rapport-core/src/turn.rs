@@ -223,6 +223,8 @@ pub struct FileBatch {
     pub undo: UndoState,
     /// Why it was not, when that was last wanted.
     pub undo_refused: Option<UndoProblem>,
+    /// Who wanted that last.
+    pub undo_by: Option<By>,
 }
 
 /// Whether a batch is undone.
@@ -255,6 +257,7 @@ impl FileBatch {
             has_changes: false,
             undo: UndoState::Not,
             undo_refused: None,
+            undo_by: None,
         }
     }
 

@@ -65,9 +65,12 @@ impl TurnCard {
         }
         // What was approved elsewhere is told elsewhere.
         let turn = session.latest_turn().filter(|turn| turn.stage == TurnStage::Complete)?;
-        let can_be_undone = |batch: &&FileBatch| matches!(batch.undo, UndoState::Not | UndoState::Stuck(_));
-        let batch = turn.batch().filter(|batch| batch.is_ended).filter(can_be_undone)?;
-        let is_ours = matches!(&batch.by, Some(By::Person { channel, .. }) if channel == CHANNEL);
+        let batch = turn.batch().filter(|batch| batch.is_ended)?;
+        if let UndoState::UnderWay(_) = batch.undo {
+            return None;
+        }
+        let by = batch.undo_by.as_ref().or(batch.by.as_ref());
+        let is_ours = matches!(by, Some(By::Person { channel, .. }) if channel == CHANNEL);
         is_ours.then(|| card(turn, TurnCardKind::Result, format!("{}{}", batch.name, refused(batch))))
     }
 
@@ -97,9 +100,13 @@ impl TurnCard {
     }
 }
 
-/// What tells a card of a batch that was not undone from the one before.
+/// What tells a card of a batch that was undone, or was not, from the one before.
 fn refused(batch: &FileBatch) -> &'static str {
-    if batch.undo_refused.is_some() { "-refused" } else { "" }
+    match (&batch.undo, &batch.undo_refused) {
+        (UndoState::Done(_), _) => "-undone",
+        (_, Some(_)) => "-refused",
+        (_, None) => "",
+    }
 }
 
 /// The plan of a turn.

@@ -90,10 +90,11 @@ impl Session {
                     self.phase = Phase::Concluding { folder };
                 }
             }
-            Event::UndoStarted { batch, later, .. } => {
+            Event::UndoStarted { batch, later, by } => {
                 self.with_batch(batch, |_, batch| {
                     batch.undo = UndoState::UnderWay(*later);
                     batch.undo_refused = None;
+                    batch.undo_by = Some(by.clone());
                 });
             }
             Event::UndoRefused { batch, problem } => self.with_batch(batch, |_, batch| {

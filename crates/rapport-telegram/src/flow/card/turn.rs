@@ -152,6 +152,9 @@ fn result(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
     };
     let mut text = head(session, turn, sign);
     let Some(batch) = turn.batch() else { return Card::plain(text) };
+    if let UndoState::Done(_) = batch.undo {
+        return Card::plain(undone(text, batch));
+    }
     let of = |result: ActionResult| batch.ended.values().filter(|end| end.result == result).count();
     let status = turn.status.map(|status| status.to_string()).unwrap_or_default();
     text = text.plain(&format!(

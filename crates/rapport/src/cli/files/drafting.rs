@@ -320,7 +320,9 @@ pub(in crate::cli) async fn begin_with(held: &Held<'_>, changed: seals::Changed)
         // Something that Rapport itself was to do: it is tried again.
         held.submit(Act::Restart).await?;
     }
-    if session.drafting().is_none() {
+    // An agent that is still at it, or failed, is shown by who goes on with it.
+    let is_drafting = session.drafting().is_some() && (session.has_turn() || session.is_failed());
+    if !is_drafting {
         let view = held.settle().await?;
         if let Some(reason) = view.failure {
             return Err(Failure::new(Code::Store, reason).hint(crate::error::KEPT));

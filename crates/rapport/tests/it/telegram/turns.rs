@@ -167,7 +167,7 @@ async fn killed_around_any_write_of_a_run_and_its_undo() {
 /// Brings a run and its undo to their end, however often the bot dies on the way. Says whether it did.
 async fn finish(stage: &mut Stage, anna: &Person, story: &str) -> bool {
     let mut died = false;
-    for _ in 0..600 {
+    for _ in 0..3000 {
         if stage.has_died() {
             died = true;
             stage.serve();
@@ -189,7 +189,8 @@ async fn finish(stage: &mut Stage, anna: &Person, story: &str) -> bool {
                 break;
             }
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        // The server's own tasks have to get on.
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     panic!("{story}: it does not come to an end: {:?}", facts(stage));
 }

@@ -13,11 +13,11 @@ const ENGINE: [(&str, &[&str]); 11] = [
     ("projects", &[]),
     ("seals", &[]),
     ("stores", &["seals"]),
-    ("turns", &[]),
+    ("turns", &["actions", "config"]),
     ("workers", &[]),
     ("agents", &["projects", "workers"]),
     ("planners", &["agents"]),
-    ("engine", &["agents", "clock", "planners", "stores", "workers"]),
+    ("engine", &["actions", "agents", "clock", "config", "planners", "stores", "turns", "workers"]),
 ];
 
 #[test]
