@@ -3,6 +3,8 @@
 
 mod together;
 
+mod soak;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rapport_core::{Event, Purpose, Question};
