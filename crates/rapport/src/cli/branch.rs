@@ -16,7 +16,7 @@ use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
 use crate::turns::TurnName;
-use crate::wiring::{Place, agent_config};
+use crate::wiring::{Place, agent_config, trial};
 use crate::workers::local::Local;
 use crate::workers::worktree::Worktree;
 use crate::workers::{Worker as _, WorkerError};
@@ -61,7 +61,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return branch_turn::execute(common, args.session.as_deref(), &args.which);
     };
     let place = Place::find(common)?;
-    let store = place.store();
+    let store = trial(place.store());
     let origin = sessions::find(&*store, &args.which)?;
     let made = make(&place, &*store, &origin, at, &args)?;
     if common.json {
