@@ -11,8 +11,9 @@ use rapport_core::{AgentCommand, Aim, Clarifier, Created, Terms};
 
 use crate::agents::by_name::MakeAgent;
 use crate::agents::claude::channel::ChannelChoice;
-use crate::agents::claude::{self, Claude, ClaudeConfig};
+use crate::agents::claude::{self, Claude, ClaudeConfig, brought};
 use crate::agents::{Agent, AgentsByName};
+use crate::channels::terminal::safe;
 use crate::cli::Common;
 use crate::clock::{self, Clock};
 use crate::config::{self, Layer, Secret, Settings};
@@ -22,10 +23,14 @@ use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
+use crate::projects::trust::{Brought, Standing, Trust};
 use crate::seals::Seals;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::workers::local::{self, Local};
+
+/// So many files are named where the agent is started without them.
+const MOST_NAMED: usize = 5;
 
 /// How long an agent gets to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
@@ -111,6 +116,39 @@ impl Place {
         Ok(settings)
     }
 
+    /// What the project brings that counts only where the person trusts it: its settings, and what the agent's CLI would
+    /// take from it.
+    pub fn brought(&self) -> Vec<Brought> {
+        let settings = config::brought(&self.home, &self.project);
+        settings.into_iter().chain(brought::brought(&self.project, &own())).collect()
+    }
+
+    /// What the person said about that.
+    pub fn trust(&self) -> Result<Trust, Failure> {
+        Ok(config::trust(&self.home, &self.project, variable)?)
+    }
+
+    /// Tells once, on stderr, what the agent's CLI is started without.
+    fn tell_what_does_not_count(&self) -> Result<(), Failure> {
+        static TOLD: Once = Once::new();
+        let brought = brought::brought(&self.project, &own());
+        if self.trust()?.standing(&brought) == Standing::Trusted {
+            return Ok(());
+        }
+        let mut names: Vec<_> = brought.iter().map(|one| safe::line(&one.name)).collect();
+        let more = names.len().saturating_sub(MOST_NAMED);
+        names.truncate(MOST_NAMED);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more files") };
+        TOLD.call_once(|| {
+            eprintln!(
+                "rapport: the agent is started without {}{more}, which came with the project\n  \
+                 Look at what it brings, and let it count if you trust it: rapport trust",
+                names.join(", ")
+            );
+        });
+        Ok(())
+    }
+
     /// The door to all sessions here, for a command that runs none of them itself.
     pub fn sessions(&self) -> ProjectSessions {
         ProjectSessions::new(self.store(), None, Clock::system())
@@ -154,6 +192,7 @@ impl Host {
     pub fn start(place: &Place, settings: &Settings) -> Result<Self, Failure> {
         refuse_agents()?;
         raise_file_limit();
+        place.tell_what_does_not_count()?;
         let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
             Failure::new(
                 Code::Trouble,
@@ -209,9 +248,9 @@ fn raise_file_limit() {
 /// The agents that sessions here may have, by name. New ones begin with the agent of the settings.
 pub fn agents(place: &Place, settings: &Settings) -> Result<AgentsByName, Failure> {
     let keeper = env::current_exe()?;
-    let (home, known) = (place.home.clone(), settings.clone());
+    let (home, known, trust) = (place.home.clone(), settings.clone(), place.trust()?);
     let claude: MakeAgent = Box::new(move |command| {
-        let config = claude_config(&home, &keeper, &known, command);
+        let config = claude_config((&home, &keeper), &known, &trust, command);
         Ok(Arc::new(Claude::new(config.ok_or("the agent's command is empty")?)))
     });
     Ok(AgentsByName::new(agent_command(settings)?)
@@ -235,9 +274,9 @@ fn agent_command(settings: &Settings) -> Result<AgentCommand, Failure> {
 
 /// How Claude Code, or what speaks its protocol, is run with this command; `None` where the command is empty.
 fn claude_config(
-    home: &Path,
-    keeper: &Path,
+    (home, keeper): (&Path, &Path),
     settings: &Settings,
+    trust: &Trust,
     command: &[String],
 ) -> Option<ClaudeConfig> {
     let (program, rest) = command.split_first()?;
@@ -263,6 +302,7 @@ fn claude_config(
         keeper: keeper.to_owned(),
         silence: Duration::try_from(settings.silence).unwrap_or(Duration::MAX),
         grace: GRACE,
+        trust: trust.clone(),
     })
 }
 
@@ -327,6 +367,12 @@ fn trial(store: Arc<Files>) -> Arc<dyn Store> {
     return crate::stores::trial::wrap(store);
     #[cfg(not(debug_assertions))]
     store
+}
+
+/// Where the person's own files for the agent's CLI are.
+fn own() -> brought::Own {
+    let path = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    brought::Own::new(path("HOME"), path("CLAUDE_CONFIG_DIR"))
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -3,12 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use jiff::SignedDuration;
+use rapport_durable as durable;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use super::ConfigError;
 use super::planner::PlannerLayer;
 use super::telegram::TelegramLayer;
+
+/// A larger file is not one of settings.
+pub(super) const LARGEST: u64 = 1024 * 1024;
 
 /// One layer of settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -107,11 +111,13 @@ impl Layer {
     /// The layer in a file; an empty one if there is no file.
     pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
+        let content = match durable::read_file(path, LARGEST) {
+            Ok(content) => content,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(source) => return Err(ConfigError::Unreadable { path: name, source }),
         };
+        let text = String::from_utf8(content)
+            .map_err(|_| ConfigError::Wrong { place: name.clone(), what: "it is not UTF-8 text".into() })?;
         if text.trim().is_empty() {
             return Ok(Self::default());
         }

@@ -1,5 +1,5 @@
 //! Settings: `config.yaml` in the home and in the project, then the environment, then flags. Later ones win, but a project
-//! may not say everything (`trust.rs`).
+//! may not say everything by itself (`trust.rs`).
 
 mod layer;
 mod places;
@@ -11,8 +11,12 @@ mod trust;
 use std::path::Path;
 
 use jiff::SignedDuration;
+use rapport_durable as durable;
 use thiserror::Error;
 
+use crate::projects::trust::{Brought, Standing, Trust};
+
+use layer::LARGEST;
 pub use layer::{
     AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, duration,
 };
@@ -23,6 +27,9 @@ pub use telegram::{TelegramLayer, TelegramSettings, WebhookLayer, WebhookSetting
 
 /// The word for the scripted agent in `agent.command`.
 pub const REHEARSAL: &str = "rehearsal";
+
+/// The file of settings, in the home and in a project.
+const FILE: &str = "config.yaml";
 
 /// The largest file that an agent is shown whole, where the settings do not say.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
@@ -101,9 +108,9 @@ impl Settings {
         env: impl Fn(&str) -> Option<String>,
         flags: Layer,
     ) -> Result<Self, ConfigError> {
-        let home_file = home.join("config.yaml");
+        let home_file = home.join(FILE);
         let home = Layer::from_file(&home_file)?;
-        let (of_project, warning) = of_project(&home, &home_file, project, env("HOME").as_deref())?;
+        let (of_project, warning) = of_project(&home, &home_file, project, &env)?;
         let env = Layer::from_env(env)?;
         let agent_is_named = flags.agent.command.is_some();
         let all = home.under(of_project).under(env).under(flags);
@@ -138,21 +145,54 @@ fn of_project(
     home: &Layer,
     home_file: &Path,
     project: &Path,
-    user_home: Option<&str>,
+    env: impl Fn(&str) -> Option<String>,
 ) -> Result<(Layer, Option<String>), ConfigError> {
-    let file = places::rapport_folder(project).join("config.yaml");
+    let file = places::rapport_folder(project).join(FILE);
     let layer = Layer::from_file(&file)?;
-    // A home can be a project's folder too; then both are one file.
-    if file == home_file || trust::is_trusted(home.trusted.as_deref().unwrap_or_default(), project, user_home)
-    {
-        return Ok((layer, None));
-    }
     let mut harmless = layer.clone();
     let names = trust::set_aside(&mut harmless);
-    if names.is_empty() || !trust::came_along(&file) {
+    // A home can be a project's folder too; then both are one file.
+    if names.is_empty() || file == home_file {
         return Ok((layer, None));
     }
-    Ok((harmless, trust::warning(&names, &file, project, home_file)))
+    let folder = home_file.parent().unwrap_or(home_file);
+    let listed =
+        trust::is_listed(home.trusted.as_deref().unwrap_or_default(), project, env("HOME").as_deref());
+    let said = Trust::of(folder, project).with_whole(listed);
+    if said.standing(brought(folder, project).as_slice()) == Standing::Trusted {
+        return Ok((layer, None));
+    }
+    Ok((harmless, Some(trust::warning(&names, &file))))
+}
+
+/// What the person said about this project.
+pub fn trust(
+    home: &Path,
+    project: &Path,
+    env: impl Fn(&str) -> Option<String>,
+) -> Result<Trust, ConfigError> {
+    let listed = Layer::from_file(&home.join(FILE))?.trusted.unwrap_or_default();
+    let whole = trust::is_listed(&listed, project, env("HOME").as_deref());
+    Ok(Trust::of(home, project).with_whole(whole))
+}
+
+/// The project's own settings, where they say something that counts only if the person trusts it.
+pub fn brought(home: &Path, project: &Path) -> Option<Brought> {
+    let file = places::rapport_folder(project).join(FILE);
+    if file == home.join(FILE) {
+        return None;
+    }
+    let name = file.strip_prefix(project).unwrap_or(&file).display().to_string();
+    let content = match durable::read_file(&file, LARGEST) {
+        Ok(content) => content,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => return Some(Brought::unseen(name, error)),
+    };
+    // What cannot be understood does not count at all.
+    let mut layer = Layer::from_file(&file).unwrap_or_default();
+    let is_harmless = trust::set_aside(&mut layer).is_empty();
+    let says = || String::from_utf8_lossy(&content).lines().map(str::to_owned).collect();
+    (!is_harmless).then(|| Brought::new(name, &content, says()))
 }
 
 /// Where a project's sessions are.

@@ -3,3 +3,4 @@
 pub mod grants;
 mod record;
 pub mod stack;
+pub mod trust;

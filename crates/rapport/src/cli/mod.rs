@@ -25,6 +25,7 @@ mod serve;
 mod sessions;
 mod status;
 mod tree;
+mod trust;
 mod typed;
 mod undo;
 
@@ -115,6 +116,7 @@ enum Command {
     Diff(diff::Args),
     Serve(serve::Args),
     Cancel(cancel::Args),
+    Trust(trust::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     /// Play a scenario as if it were the agent's CLI (speaks Claude Code's stream-json)
@@ -161,6 +163,7 @@ impl Cli {
             Command::Diff(args) => diff::execute(common, args),
             Command::Serve(args) => serve::execute(common, args),
             Command::Cancel(args) => cancel::execute(common, args),
+            Command::Trust(args) => trust::execute(common, args),
             Command::Doctor(args) => doctor::execute(common, args),
             Command::Completions(args) => completions::execute(args),
             Command::Rehearse { args } => return rehearsal::run(args.into_iter()),

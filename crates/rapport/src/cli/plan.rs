@@ -12,7 +12,7 @@ use super::files::drafting::Consent;
 use super::files::seals::Changed;
 use super::plan_turn::{self, Planning, UnderWay};
 use super::run::{self, Start};
-use super::{Common, text, typed};
+use super::{Common, text, trust, typed};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::stack;
 use crate::wiring::Place;
@@ -123,6 +123,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             .hint("An idea in a file of phases and tasks: rapport plan \"a todo app\" --as progress"));
     }
     let place = Place::find(common)?;
+    trust::ask_once(common, &place)?;
     let settings = place.settings(args.agent.layer())?;
     let aim = Aim::Progress(aim(&args, &place)?);
     let created = place.session(idea(&args)?, aim, &settings)?;

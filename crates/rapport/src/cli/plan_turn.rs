@@ -8,7 +8,7 @@ use super::files::held::{self, Held};
 use super::files::seals::{self, Changed};
 use super::files::told::{self, Base};
 use super::files::{self, Where, record};
-use super::{Common, message, sessions};
+use super::{Common, message, sessions, trust};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store as _;
 use crate::turns::{Folder, Standing, Turn};
@@ -37,6 +37,7 @@ pub(super) enum UnderWay {
 /// Plans the next turn.
 pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     let place = Place::find(common)?;
+    trust::ask_once(common, &place)?;
     let settings = place.settings(planning.agent.layer())?;
     let folder = files::find(&place, planning.at.session.as_deref())?;
     if planning.message.is_empty() {

@@ -8,7 +8,7 @@ use super::files::drafting::{self, Consent, Request};
 use super::files::held::{self, Held};
 use super::files::seals::Changed;
 use super::files::{self, Where, asking, record};
-use super::{Common, message};
+use super::{Common, message, trust};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store as _;
 use crate::turns::{CONTEXT_LOG, Folder, Standing, Turn};
@@ -48,6 +48,7 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
+    trust::ask_once(common, &place)?;
     let settings = place.settings(args.agent.layer())?;
     let folder = files::find(&place, args.at.session.as_deref())?;
     // Before it is held: holding it lets its agent go on.

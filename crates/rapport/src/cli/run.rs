@@ -8,7 +8,7 @@ use rapport_core::{Act, Aim, Created, SessionId, Status};
 
 use super::agent_flags::AgentFlags;
 use super::screen::{self, Answering, StopSignal};
-use super::{Common, follow, sessions, text, typed};
+use super::{Common, follow, sessions, text, trust, typed};
 use crate::config::Settings;
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
@@ -42,6 +42,7 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
+    trust::ask_once(common, &place)?;
     let settings = place.settings(args.agent.layer())?;
     let start = match &args.resume {
         Some(name) => Start::Resume(resumable(&place, sessions::find(&*place.store(), name)?)?),

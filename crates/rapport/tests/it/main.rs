@@ -12,6 +12,7 @@ mod crash;
 mod driver;
 mod faults;
 mod files;
+mod hostile;
 mod planners;
 mod planning;
 mod rehearsal;

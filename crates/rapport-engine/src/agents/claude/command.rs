@@ -1,12 +1,15 @@
 //! How Claude Code is started: the program, its arguments, its environment.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rapport_core::{ConversationId, TurnKind};
 
+use super::brought::{self, Own};
 use super::channel::ChannelChoice;
+use super::transcript;
+use crate::projects::trust::{Standing, Trust};
 
 /// What the driver has to know. The environment is all that the agent gets.
 #[derive(Clone, Debug)]
@@ -29,6 +32,20 @@ pub struct ClaudeConfig {
     pub silence: Duration,
     /// How long it may take to end when it is asked to.
     pub grace: Duration,
+    /// Whether what the project brings for the CLI counts.
+    pub trust: Trust,
+}
+
+/// What the CLI takes from the project that it is started in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// Everything it finds.
+    Open,
+    /// Nothing. It is told the project's instructions as text.
+    Closed {
+        /// The instructions, if there are any.
+        instructions: Option<String>,
+    },
 }
 
 /// How a conversation is taken up.
@@ -53,7 +70,25 @@ impl ClaudeConfig {
             work_mode: "default".into(),
             silence: Duration::from_secs(30 * 60),
             grace: Duration::from_secs(5),
+            trust: Trust::none(),
         }
+    }
+
+    /// What the CLI takes from this directory, as things are just now: a file may have come since it was last started.
+    pub fn door(&self, directory: &Path) -> Door {
+        let own = self.own();
+        match self.trust.standing(&brought::brought(directory, &own)) {
+            Standing::Trusted => Door::Open,
+            Standing::Declined | Standing::Unseen => Door::closed(directory, &own),
+        }
+    }
+
+    /// Where the person's own files are, in the agent's environment.
+    pub(super) fn own(&self) -> Own {
+        Own::new(
+            transcript::variable(&self.env, "HOME"),
+            transcript::variable(&self.env, "CLAUDE_CONFIG_DIR"),
+        )
     }
 
     /// The arguments of the program for a turn over the live channel.
@@ -63,6 +98,7 @@ impl ClaudeConfig {
         conversation: &ConversationId,
         kind: TurnKind,
         system: Option<&str>,
+        door: &Door,
     ) -> Vec<OsString> {
         const CHANNEL: [&str; 9] = [
             "-p",
@@ -83,7 +119,7 @@ impl ClaudeConfig {
         let ours =
             CHANNEL.into_iter().chain([naming, conversation.as_str(), "--permission-mode", self.mode(kind)]);
         let leading = self.leading_args.iter().cloned();
-        let told = told(kind, system);
+        let told = told(kind, system, door);
         leading.chain(ours.map(OsString::from)).chain(told).chain(self.extra_args.iter().cloned()).collect()
     }
 
@@ -95,6 +131,7 @@ impl ClaudeConfig {
         conversation: &ConversationId,
         kind: TurnKind,
         system: Option<&str>,
+        door: &Door,
         message: Option<&str>,
     ) -> Vec<OsString> {
         let channel =
@@ -104,7 +141,7 @@ impl ClaudeConfig {
             Opening::Resumed => Some(["--resume", conversation.as_str()]),
         };
         let ours = channel.into_iter().chain(resume.into_iter().flatten()).map(OsString::from);
-        let extra = self.extra_args.iter().cloned().chain(told(kind, system));
+        let extra = self.extra_args.iter().cloned().chain(told(kind, system, door));
         let leading = self.leading_args.iter().cloned();
         leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect()
     }
@@ -123,13 +160,39 @@ impl ClaudeConfig {
 pub(super) const NOT_FOR_DRAFTS: &str =
     "Edit,Write,MultiEdit,NotebookEdit,Bash,BashOutput,KillShell,Task,ExitPlanMode";
 
+/// The flags with which the CLI takes settings, hooks and servers from the person alone. The versions from 2.1.90 to 2.1.325
+/// then pass over the project's servers as well.
+pub(super) const OWN_SETTINGS: [&str; 2] = ["--setting-sources", "user"];
+
+/// What is said before a project's instructions that are told as text.
+const INSTRUCTIONS: &str = "The project you work in has instructions for agents. They came with the project:";
+
+impl Door {
+    /// Nothing is taken from this directory but its instructions, as text.
+    pub(super) fn closed(directory: &Path, own: &Own) -> Self {
+        Self::Closed { instructions: brought::instructions(directory, own) }
+    }
+
+    /// A system prompt with what has to be told because of this.
+    pub(super) fn with_instructions(&self, system: Option<&str>) -> Option<String> {
+        let system = system.filter(|system| !system.is_empty()).map(str::to_owned);
+        let Self::Closed { instructions: Some(instructions) } = self else { return system };
+        let before = system.map(|system| format!("{system}\n\n")).unwrap_or_default();
+        Some(format!("{before}{INSTRUCTIONS}\n{instructions}"))
+    }
+}
+
 /// What it is told as its system prompt, and what it may not use. A draft is made of just what it is shown.
-fn told(kind: TurnKind, system: Option<&str>) -> Vec<OsString> {
-    let naming = match kind {
-        TurnKind::Draft => "--system-prompt",
-        TurnKind::Plan | TurnKind::Work | TurnKind::Chat => "--append-system-prompt",
+fn told(kind: TurnKind, system: Option<&str>, door: &Door) -> Vec<OsString> {
+    let (naming, system) = match kind {
+        TurnKind::Draft => ("--system-prompt", system.filter(|system| !system.is_empty()).map(str::to_owned)),
+        TurnKind::Plan | TurnKind::Work | TurnKind::Chat => {
+            ("--append-system-prompt", door.with_instructions(system))
+        }
     };
-    let system = system.filter(|system| !system.is_empty()).map(|system| [naming, system]);
+    let system = system.map(|system| [naming.to_owned(), system]);
     let without = (kind == TurnKind::Draft).then_some(["--disallowedTools", NOT_FOR_DRAFTS]);
-    system.into_iter().chain(without).flatten().map(OsString::from).collect()
+    let own = (*door != Door::Open).then_some(OWN_SETTINGS);
+    let flags = without.into_iter().chain(own).flatten().map(OsString::from);
+    system.into_iter().flatten().map(OsString::from).chain(flags).collect()
 }

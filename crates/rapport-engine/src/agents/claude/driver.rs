@@ -22,7 +22,7 @@ use tokio::sync::mpsc::{self, Permit};
 use tokio::time::{Instant, sleep_until};
 
 use super::channel::Channel;
-use super::command::ClaudeConfig;
+use super::command::{ClaudeConfig, Door};
 use super::process::{Heard, Process};
 use super::transcript::{self, Transcript};
 use super::wire;
@@ -96,19 +96,21 @@ async fn begin(
     order: &mut Order,
     place: &Place,
 ) -> Result<(Process, Lines, Talk), String> {
-    let (transcript, shown) = find_conversation(config, order, place)
+    let (transcript, shown, door) = find_conversation(config, order, place)
         .await
         .map_err(|error| format!("cannot read the conversation {}: {error}", order.conversation))?;
     show(order, shown)?;
     let start = opening::start(order, &transcript, channel);
     let (opening, message) = (start.opening, start.message.as_deref());
     let args = match channel {
-        Channel::Live => config.arguments(opening, &order.conversation, order.kind, order.system.as_deref()),
+        Channel::Live => {
+            config.arguments(opening, &order.conversation, order.kind, order.system.as_deref(), &door)
+        }
         Channel::Print => {
             let message = message.unwrap_or(GO_ON);
             let said = Some(message).filter(|message| can_be_argument(message));
             let system = order.system.as_deref();
-            config.print_arguments(opening, &order.conversation, order.kind, system, said)
+            config.print_arguments(opening, &order.conversation, order.kind, system, &door, said)
         }
     };
     let (mut process, lines) =
@@ -134,17 +136,19 @@ fn can_be_argument(message: &str) -> bool {
     message.len() < LONGEST_ARGUMENT && !message.starts_with('-') && !message.contains('\0')
 }
 
-/// What the conversation knows, and what the agent is to be shown in this turn, where that is in a file.
+/// What the conversation knows, what the agent is to be shown in this turn, where that is in a file, and what it takes from
+/// the project.
 async fn find_conversation(
     config: &Arc<ClaudeConfig>,
     order: &Order,
     place: &Place,
-) -> io::Result<(Transcript, Option<Vec<u8>>)> {
+) -> io::Result<(Transcript, Option<Vec<u8>>, Door)> {
     let (config, place, conversation) = (config.clone(), place.clone(), order.conversation.clone());
     let find = move || {
         transcript::restore(&config.env, &place.directory, &conversation, &*place.keepsake)?;
         let shown = place.keepsake.shown()?;
-        Ok((Transcript::find(&config.env, &place.directory, &conversation)?, shown))
+        let transcript = Transcript::find(&config.env, &place.directory, &conversation)?;
+        Ok((transcript, shown, config.door(&place.directory)))
     };
     tokio::task::spawn_blocking(find).await?
 }

@@ -3,7 +3,9 @@
 //! `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
 //! language, `response` what came of a message, `transcript` what a conversation knows already, `driver` the talk itself.
 //! `once` and `structured` are talks of their own, outside of any session; `aside` has what the agent does beside driving.
+//! `brought` is what the CLI would take from a project.
 
+pub mod brought;
 pub mod channel;
 pub mod once;
 pub mod response;
@@ -25,7 +27,7 @@ use tokio::sync::{OnceCell, mpsc};
 use super::{Abilities, Agent, Controls, Conversations, Diagnosis, OneShot, Parking, Place, Report, RunId};
 
 use channel::Channel;
-pub use command::{ClaudeConfig, Opening};
+pub use command::{ClaudeConfig, Door, Opening};
 pub use driver::answers_message;
 
 /// What the agent is called in the facts of a session.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::command::{ClaudeConfig, NOT_FOR_DRAFTS};
+use super::command::{ClaudeConfig, NOT_FOR_DRAFTS, OWN_SETTINGS};
 use super::process::Process;
 use super::structured::{last_words, result_line};
 use super::wire;
@@ -31,7 +31,7 @@ pub async fn ask(
         NOT_FOR_DRAFTS,
     ];
     let leading = config.leading_args.iter().cloned().chain(config.extra_args.iter().cloned());
-    let args: Vec<_> = leading.chain(flags.map(OsString::from)).collect();
+    let args: Vec<_> = leading.chain(flags.into_iter().chain(OWN_SETTINGS).map(OsString::from)).collect();
     let program = config.program.display().to_string();
     let (mut process, lines) = Process::spawn(config, &args, directory, Mark::unnamed())
         .map_err(|error| format!("cannot start {program}: {error}"))?;

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::command::ClaudeConfig;
+use super::command::{ClaudeConfig, Door, OWN_SETTINGS};
 use super::process::{Heard, Process};
 use super::spending;
 use super::wire::{self, Kind};
@@ -29,11 +29,13 @@ pub async fn call(
     call: &StructuredCall,
 ) -> Result<Structured, StructuredError> {
     let program = config.program.display().to_string();
-    let (mut process, lines) = Process::spawn(config, &arguments(config, call), directory, Mark::unnamed())
-        .map_err(|error| {
-        let place = directory.display();
-        StructuredError::Failed(format!("{CANNOT_START}{program} in {place}: {error}"))
-    })?;
+    let (mut process, lines) =
+        Process::spawn(config, &arguments(config, directory, call), directory, Mark::unnamed()).map_err(
+            |error| {
+                let place = directory.display();
+                StructuredError::Failed(format!("{CANNOT_START}{program} in {place}: {error}"))
+            },
+        )?;
     // A prompt may be longer than a command line.
     process.tell(wire::user_message(&call.prompt));
     process.close_input();
@@ -49,7 +51,10 @@ pub async fn call(
     }
 }
 
-fn arguments(config: &ClaudeConfig, call: &StructuredCall) -> Vec<OsString> {
+/// Nothing is taken from the project but its instructions, as text.
+fn arguments(config: &ClaudeConfig, directory: &Path, call: &StructuredCall) -> Vec<OsString> {
+    let system =
+        Door::closed(directory, &config.own()).with_instructions(Some(&call.system)).unwrap_or_default();
     let ours = [
         "-p",
         "--verbose",
@@ -64,12 +69,13 @@ fn arguments(config: &ClaudeConfig, call: &StructuredCall) -> Vec<OsString> {
         "--model",
         &call.model,
         "--system-prompt",
-        &call.system,
+        &system,
         "--json-schema",
         &call.schema,
     ];
     let leading = config.leading_args.iter().cloned();
-    leading.chain(ours.map(OsString::from)).chain(config.extra_args.iter().cloned()).collect()
+    let ours = ours.into_iter().chain(OWN_SETTINGS).map(OsString::from);
+    leading.chain(ours).chain(config.extra_args.iter().cloned()).collect()
 }
 
 /// Listens to the end. Of what it prints only the result counts.

@@ -202,11 +202,13 @@ fn expected(
 }
 
 fn home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
-    let value = |name: &str| {
-        let mut values = env.iter().filter(|(key, _)| key.as_os_str() == OsStr::new(name));
-        values.next_back().map(|(_, value)| PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty())
-    };
-    value("CLAUDE_CONFIG_DIR").or_else(|| value("HOME").map(|home| home.join(".claude")))
+    variable(env, "CLAUDE_CONFIG_DIR").or_else(|| variable(env, "HOME").map(|home| home.join(".claude")))
+}
+
+/// A directory that is named in the agent's environment.
+pub(super) fn variable(env: &[(OsString, OsString)], name: &str) -> Option<PathBuf> {
+    let mut values = env.iter().filter(|(key, _)| key.as_os_str() == OsStr::new(name));
+    values.next_back().map(|(_, value)| PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty())
 }
 
 /// The id is a name from outside: one that could lead elsewhere names no file.

@@ -82,8 +82,12 @@ fn an_agent_cannot_answer_another_session_either() {
     let project = Project::with_scenario(ONE_QUESTION);
     asked(&project).kill();
     let session = project.session();
-    for words in [&["answer", "paint", "Blue"][..], &["run", "--resume", session.as_str()], &["run", "more"]]
-    {
+    for words in [
+        &["answer", "paint", "Blue"][..],
+        &["run", "--resume", session.as_str()],
+        &["run", "more"],
+        &["trust", "--yes"],
+    ] {
         let mut keeper = project.command();
         keeper.args(["keep", "--command", "--", "env", "-i", "setsid", "--wait"]);
         let home = format!("HOME={}", project.path("home").display());

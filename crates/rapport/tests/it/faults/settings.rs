@@ -82,8 +82,10 @@ fn flags_win_over_variables_over_the_project_over_the_home_over_the_defaults() {
     assert_eq!(terms(&project, &[]), (5, "PT5M".into()));
     write(&project, "home/.rapport/config.yaml", "rounds: { max: 1 }\nagent: { hot: 1m }\n");
     assert_eq!(terms(&project, &[]), (1, "PT1M".into()));
-    write(&project, "app/.rapport/config.yaml", "rounds: { max: 2 }\n");
-    assert_eq!(terms(&project, &[]), (2, "PT1M".into()));
+    write(&project, "app/.rapport/config.yaml", "rounds: { max: 2 }\nagent: { hot: 2m }\n");
+    assert_eq!(terms(&project, &[]), (1, "PT2M".into()));
+    project.rapport(&["trust", "--yes"]).check(0, "rounds: { max: 2 }");
+    assert_eq!(terms(&project, &[]), (2, "PT2M".into()));
     let project = project.set("RAPPORT_ROUNDS_MAX", "3").set("RAPPORT_AGENT_HOT", "3m");
     assert_eq!(terms(&project, &[]), (3, "PT3M".into()));
     assert_eq!(terms(&project, &["--max-rounds", "4"]), (4, "PT3M".into()));
@@ -93,8 +95,8 @@ fn flags_win_over_variables_over_the_project_over_the_home_over_the_defaults() {
 #[test]
 fn the_folder_of_an_older_tool_is_used_as_it_is() {
     let project = Project::with_scenario(ONE_QUESTION);
-    write(&project, "app/.teddy/config.yaml", "rounds: { max: 9 }\n");
-    assert_eq!(terms(&project, &[]), (9, "PT5M".into()));
+    write(&project, "app/.teddy/config.yaml", "agent: { hot: 9m }\n");
+    assert_eq!(terms(&project, &[]), (5, "PT9M".into()));
     assert!(!project.root().join(".rapport").exists());
     project.rapport(&["status"]).check(0, "-x  ");
 }

@@ -1,9 +1,9 @@
 //! Which program shows previews is a setting.
 
-use rapport::config::{Layer, Settings};
+use rapport::config::{self, Layer, Settings};
 use tempfile::TempDir;
 
-/// FILE-36: `preview_command` in the project's file, or in the environment, in words.
+/// FILE-36: `preview_command` in the project's file, where that is trusted, or in the environment, in words.
 #[test]
 fn file_36_the_preview_command_is_a_setting() {
     let (home, project) = (TempDir::new().unwrap(), TempDir::new().unwrap());
@@ -16,6 +16,9 @@ fn file_36_the_preview_command_is_a_setting() {
     let folder = project.path().join(".teddy");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("config.yaml"), "preview_command: \"nvim -R\"\n").unwrap();
+    assert_eq!(load(None), None, "a project may not name programs by itself");
+    let brought = config::brought(home.path(), project.path()).unwrap();
+    config::trust(home.path(), project.path(), |_| None).unwrap().trust(&[brought]).unwrap();
     assert_eq!(load(None), words(&["nvim", "-R"]));
     assert_eq!(load(Some("'/opt/my viewer' --wait")), words(&["/opt/my viewer", "--wait"]));
     assert_eq!(load(Some("")), None, "an empty one is none");

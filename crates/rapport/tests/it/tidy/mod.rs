@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// as well, and siblings never use siblings.
 const ENGINE: [(&str, &[&str]); 11] = [
     ("clock", &[]),
-    ("config", &[]),
+    ("config", &["projects"]),
     // Of the agents only their keeper, which ends a command with its host.
     ("actions", &["agents", "seals"]),
     ("projects", &[]),
@@ -15,7 +15,7 @@ const ENGINE: [(&str, &[&str]); 11] = [
     ("stores", &["seals"]),
     ("turns", &[]),
     ("workers", &[]),
-    ("agents", &["workers"]),
+    ("agents", &["projects", "workers"]),
     ("planners", &["agents"]),
     ("engine", &["agents", "clock", "planners", "stores", "workers"]),
 ];

@@ -1,0 +1,296 @@
+//! What a project brings for Claude Code itself. The CLI runs hooks, starts servers and takes permissions from files of the
+//! project as soon as it starts, and started by a program it asks nobody. Here these files are found, and told in words;
+//! where the person does not trust them, the CLI is started without them and told the project's instructions as text.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rapport_durable::read_file;
+use serde_json::Value;
+
+use crate::projects::trust::Brought;
+
+/// The folder of a project that is the CLI's.
+const FOLDER: &str = ".claude";
+const SERVERS: &str = ".mcp.json";
+const SETTINGS: [&str; 2] = ["settings.json", "settings.local.json"];
+/// What the CLI reads as text, or keeps there for itself.
+const HARMLESS: [&str; 10] = [
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    "README.md",
+    ".gitignore",
+    "rules",
+    "todos",
+    "plans",
+    "worktrees",
+    "agent-memory",
+    "agent-memory-local",
+];
+/// Instructions in a project, in the order in which the CLI takes them.
+const INSTRUCTIONS: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"];
+/// More files than this are not looked at, and larger ones neither; then nobody can trust them.
+const MOST_FILES: usize = 1000;
+const LARGEST: u64 = 1024 * 1024;
+/// So much of a project's instructions is told: they are an argument of a program.
+const MOST_TOLD: usize = 64 * 1024;
+
+/// Where the person's own files are, which count without being looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    /// The person's home.
+    pub home: Option<PathBuf>,
+    /// The CLI's own folder, with the person's settings.
+    pub config: Option<PathBuf>,
+}
+
+impl Own {
+    /// As the CLI finds them from its environment.
+    pub fn new(home: Option<PathBuf>, config: Option<PathBuf>) -> Self {
+        let config = config.or_else(|| home.as_ref().map(|home| home.join(FOLDER)));
+        Self { home, config }
+    }
+}
+
+/// What a CLI that is started in this directory would take from files of projects: there, and in every directory above it up
+/// to the person's home, because the CLI looks there as well.
+pub fn brought(directory: &Path, own: &Own) -> Vec<Brought> {
+    let mut found = Vec::new();
+    for place in places(directory, own) {
+        found.extend(file(&place.join(SERVERS), SERVERS, servers));
+        let folder = place.join(FOLDER);
+        if own.config.as_ref().is_some_and(|config| is_same(config, &folder)) {
+            continue;
+        }
+        for name in SETTINGS {
+            found.extend(file(&folder.join(name), &format!("{FOLDER}/{name}"), settings));
+        }
+        others(&folder, FOLDER, &mut found);
+    }
+    found
+}
+
+/// The project's instructions for agents, as text; `None` where there are none.
+pub fn instructions(directory: &Path, own: &Own) -> Option<String> {
+    let mut places = places(directory, own);
+    places.reverse();
+    let mut told = String::new();
+    for place in places {
+        for name in INSTRUCTIONS {
+            let Some(text) = own_text(&place, &place.join(name)) else { continue };
+            let head = format!("\n# {}\n", place.join(name).display());
+            let room = MOST_TOLD.saturating_sub(told.len() + head.len());
+            let cut = text.floor_char_boundary(room.min(text.len()));
+            told.push_str(&head);
+            told.push_str(&text[..cut]);
+            if cut < text.len() {
+                told.push_str("\n(It is longer; read the file for the rest.)\n");
+                return Some(told);
+            }
+        }
+    }
+    (!told.is_empty()).then_some(told)
+}
+
+/// The directory and those above it, as far as they are not the person's own.
+fn places(directory: &Path, own: &Own) -> Vec<PathBuf> {
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let is_home = |place: &&Path| own.home.as_ref().is_some_and(|home| is_same(home, place));
+    directory.ancestors().take_while(|place| !is_home(place)).map(Path::to_owned).collect()
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
+}
+
+/// Text of a file that lies in this place, and not behind a link that leads elsewhere.
+fn own_text(place: &Path, path: &Path) -> Option<String> {
+    let real = path.canonicalize().ok().filter(|real| real.starts_with(place))?;
+    let text = String::from_utf8(read_file(&real, LARGEST).ok()?).ok()?;
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// A file of JSON; nothing where it is not there or says nothing.
+fn file(path: &Path, name: &str, words: impl FnOnce(&Value) -> Vec<String>) -> Option<Brought> {
+    let content = match read_file(path, LARGEST) {
+        Ok(content) => content,
+        Err(error) if is_absent(&error) => return None,
+        Err(error) => return Some(Brought::unseen(name, error)),
+    };
+    if content.trim_ascii().is_empty() {
+        return None;
+    }
+    let says = match serde_json::from_slice::<Value>(&content) {
+        Ok(Value::Object(none)) if none.is_empty() => return None,
+        Ok(json) => words(&json),
+        Err(_) => String::from_utf8_lossy(&content).lines().map(str::to_owned).collect(),
+    };
+    Some(Brought::new(name, &content, says))
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Skills, commands, agents and whatever else the CLI may take from its folder.
+fn others(folder: &Path, name: &str, found: &mut Vec<Brought>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let own_name = entry.file_name().to_string_lossy().into_owned();
+        let is_known = name == FOLDER
+            && (HARMLESS.contains(&own_name.as_str()) || SETTINGS.contains(&own_name.as_str()));
+        if is_known || own_name.ends_with(".lock") {
+            continue;
+        }
+        let (path, name) = (entry.path(), format!("{name}/{own_name}"));
+        if found.len() >= MOST_FILES {
+            found.push(Brought::unseen(name, format!("more than {MOST_FILES} files are not looked at")));
+            return;
+        }
+        // A link to a directory is not followed: it could lead in circles.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            others(&path, &name, found);
+            continue;
+        }
+        found.push(match read_file(&path, LARGEST) {
+            Ok(content) => {
+                let lines = content.iter().filter(|byte| **byte == b'\n').count();
+                Brought::new(name, &content, vec![format!("{lines} lines: {}", path.display())])
+            }
+            Err(error) => Brought::unseen(name, error),
+        });
+    }
+}
+
+/// Settings of the CLI: hooks with what they run, and everything else by its name.
+fn settings(json: &Value) -> Vec<String> {
+    let Some(settings) = json.as_object() else { return vec![json.to_string()] };
+    let mut says = Vec::new();
+    for (key, value) in settings.iter().filter(|(key, _)| *key != "$schema") {
+        match value.as_object().filter(|_| key == "hooks") {
+            Some(hooks) => says.extend(hooks.iter().flat_map(|(event, hooks)| hooks_of(event, hooks))),
+            None => says.push(format!("{key}: {value}")),
+        }
+    }
+    says
+}
+
+fn hooks_of(event: &str, matchers: &Value) -> Vec<String> {
+    let hooks = matchers.as_array().into_iter().flatten().flat_map(|matcher| {
+        let when = matcher["matcher"].as_str().filter(|when| !when.is_empty());
+        let when = when.map(|when| format!(" ({when})")).unwrap_or_default();
+        let hooks = matcher["hooks"].as_array().into_iter().flatten();
+        hooks.map(move |hook| match hook["command"].as_str() {
+            Some(command) => format!("hook {event}{when} runs: {command}"),
+            None => format!("hook {event}{when}: {hook}"),
+        })
+    });
+    let hooks: Vec<_> = hooks.collect();
+    if hooks.is_empty() { vec![format!("hooks {event}: {matchers}")] } else { hooks }
+}
+
+/// Servers, with what each runs or reaches.
+fn servers(json: &Value) -> Vec<String> {
+    let Some(servers) = json["mcpServers"].as_object() else { return vec![json.to_string()] };
+    let line = |(name, server): (&String, &Value)| match server["command"].as_str() {
+        Some(command) => {
+            let args = server["args"].as_array().into_iter().flatten();
+            let args: String =
+                args.map(|arg| format!(" {}", arg.as_str().unwrap_or(&arg.to_string()))).collect();
+            let env = server.get("env").map(|env| format!(" with {env}")).unwrap_or_default();
+            format!("server {name} runs: {command}{args}{env}")
+        }
+        None => format!("server {name}: {server}"),
+    };
+    servers.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn own(home: &Path) -> Own {
+        Own::new(Some(home.to_owned()), None)
+    }
+
+    #[test]
+    fn hooks_servers_and_whatever_else_are_found_and_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, app) = (folder.path().join("ann"), folder.path().join("ann/work/app"));
+        write(&home.join(".claude/settings.json"), r#"{"hooks": {"Stop": []}}"#);
+        write(&home.join(".mcp.json"), r#"{"mcpServers": {"mine": {"command": "mine"}}}"#);
+        write(
+            &app.join(".claude/settings.json"),
+            r#"{"hooks": {"SessionStart": [{"matcher": "startup", "hooks": [{"type": "command", "command": "./evil"}]}]},
+                "env": {"A": "b"}}"#,
+        );
+        write(&app.join(".claude/settings.local.json"), "{}\n");
+        write(&app.join(".claude/skills/deploy/SKILL.md"), "---\nname: deploy\n---\n");
+        write(&app.join(".claude/CLAUDE.md"), "be kind\n");
+        write(&app.join(".claude/todos/x/y.md"), "a plan\n");
+        write(
+            &home.join("work/.mcp.json"),
+            r#"{"mcpServers": {"a": {"command": "sh", "args": ["-c", "x"]}, "b": {"url": "https://b"}}}"#,
+        );
+        let found = brought(&app, &own(&home));
+        let told: Vec<_> = found.iter().map(|one| (one.name.as_str(), one.says.join("|"))).collect();
+        let skill = format!(
+            "3 lines: {}",
+            app.canonicalize().unwrap().join(".claude/skills/deploy/SKILL.md").display()
+        );
+        assert_eq!(
+            told,
+            [
+                (
+                    ".claude/settings.json",
+                    "env: {\"A\":\"b\"}|hook SessionStart (startup) runs: ./evil".to_owned()
+                ),
+                (".claude/skills/deploy/SKILL.md", skill),
+                (".mcp.json", "server a runs: sh -c x|server b: {\"url\":\"https://b\"}".to_owned()),
+            ]
+        );
+        assert_eq!(brought(&home.join("other"), &own(&home)), [], "what is in the home is the person's");
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_keeps_nobody_waiting_and_is_never_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let app = folder.path();
+        fs::create_dir(app.join(".claude")).unwrap();
+        nix::unistd::mkfifo(&app.join(".mcp.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        nix::unistd::mkfifo(&app.join(".claude/settings.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let found = brought(app, &Own::default());
+        let names: Vec<_> = found.iter().map(|one| (one.name.as_str(), &one.digest)).collect();
+        assert_eq!(names, [(".mcp.json", &None), (".claude/settings.json", &None)]);
+    }
+
+    #[test]
+    fn instructions_are_told_outermost_first_and_lead_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, app) = (folder.path().join("ann"), folder.path().join("ann/work/app"));
+        write(&home.join("CLAUDE.md"), "the person's own\n");
+        write(&home.join("work/CLAUDE.md"), "above\n");
+        write(&app.join("CLAUDE.md"), "here\n");
+        write(&folder.path().join("secret"), "a secret\n");
+        std::os::unix::fs::symlink(folder.path().join("secret"), app.join("CLAUDE.local.md")).unwrap();
+        let work = home.join("work").canonicalize().unwrap();
+        let expected = format!(
+            "\n# {}\nabove\n\n# {}\nhere\n",
+            work.join("CLAUDE.md").display(),
+            work.join("app/CLAUDE.md").display()
+        );
+        assert_eq!(instructions(&app, &own(&home)).unwrap(), expected);
+        write(&app.join("CLAUDE.md"), &"ä".repeat(MOST_TOLD));
+        let told = instructions(&app, &own(&home)).unwrap();
+        assert!(told.len() < MOST_TOLD + 100 && told.ends_with("read the file for the rest.)\n"));
+    }
+}

@@ -1,0 +1,166 @@
+//! `rapport trust`: look at what others wrote, then let it count.
+
+use std::path::Path;
+
+use nix::sys::termios::{FlushArg, tcflush};
+use serde::Serialize;
+
+use super::Common;
+use super::files::asking;
+use super::output::{say, say_json};
+use crate::channels::terminal::safe;
+use crate::error::{Code, Failure, Outcome};
+use crate::projects::trust::{Brought, Standing};
+use crate::wiring::{Place, refuse_agents};
+
+/// Look at the settings, hooks and servers that a project brings, and let them count
+///
+/// Who clones a project has not read its settings. Those that name programs, servers or people, or loosen what is asked, and
+/// the hooks and servers that the agent's CLI would take from the project, count only after you looked at them here. What you
+/// trust is pinned as it was shown: when it changes, you are asked again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport trust                 show what this project brings, and ask
+  rapport trust ~/work/app      the same for another project
+  rapport trust --yes           let it count without being asked, for scripts
+  rapport trust --revoke        what you trusted no longer counts")]
+pub(super) struct Args {
+    /// The project's directory (default: the one around the current directory)
+    project: Option<std::path::PathBuf>,
+    /// Let it count without being asked
+    #[arg(long, short, conflicts_with = "revoke")]
+    yes: bool,
+    /// Take back what you trusted
+    #[arg(long)]
+    revoke: bool,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = match args.project {
+        Some(project) => Place::find(&Common { project: Some(project), ..common.clone() })?,
+        None => Place::find(common)?,
+    };
+    // A person trusts a project, never an agent that works in it.
+    refuse_agents()?;
+    let trust = place.trust()?;
+    if args.revoke {
+        trust.forget()?;
+        return told(common, &place, "What you trusted in this project no longer counts.");
+    }
+    let brought = place.brought();
+    let standing = trust.standing(&brought);
+    if common.json && !args.yes {
+        return say_json(&Shown::of(&place, &brought, standing));
+    }
+    if !common.json {
+        show(&place.project, &brought)?;
+    }
+    if standing == Standing::Trusted {
+        let what =
+            if brought.is_empty() { "There is nothing to trust." } else { "You trust all of this already." };
+        return told(common, &place, what);
+    }
+    refuse_unseen(&brought)?;
+    match if args.yes { Some(true) } else { answer(common)? } {
+        Some(true) => {
+            trust.trust(&brought)?;
+            told(common, &place, "It counts from now on, as it is. You are asked again when it changes.")
+        }
+        Some(false) => {
+            trust.decline(&brought)?;
+            told(common, &place, "It does not count. You are asked again when it changes.")
+        }
+        None => told(common, &place, "Nothing was said, so it does not count."),
+    }
+}
+
+/// Asks the person at this terminal once about what the project brings. Without one, and where they said no, it does not
+/// count, which is told when the settings are read and when an agent is started.
+pub(super) fn ask_once(common: &Common, place: &Place) -> Outcome {
+    let brought = place.brought();
+    let trust = place.trust()?;
+    let is_new =
+        trust.standing(&brought) == Standing::Unseen && brought.iter().all(|one| one.digest.is_some());
+    if !is_new || !asking::is_possible(common) || refuse_agents().is_err() {
+        return Ok(());
+    }
+    show(&place.project, &brought)?;
+    match answer(common)? {
+        Some(true) => trust.trust(&brought)?,
+        Some(false) => trust.decline(&brought)?,
+        None => {}
+    }
+    Ok(())
+}
+
+/// What cannot be looked at is not trusted by anybody.
+fn refuse_unseen(brought: &[Brought]) -> Outcome {
+    match brought.iter().find(|one| one.digest.is_none()) {
+        None => Ok(()),
+        Some(unseen) => {
+            let why = unseen.says.join(" ");
+            let what = format!("{} cannot be looked at: {}", safe::line(&unseen.name), safe::line(&why));
+            Err(Failure::new(Code::Refused, what).hint("Remove it, then look again: rapport trust"))
+        }
+    }
+}
+
+/// Asks whether all of this counts. `None` where nothing was said.
+fn answer(common: &Common) -> Result<Option<bool>, Failure> {
+    if !asking::is_possible(common) {
+        return Err(Failure::new(Code::Refused, "nobody can be asked here whether to trust this project")
+            .hint("If you have looked at it, say so: rapport trust --yes"));
+    }
+    // What was typed before this was shown is no answer to it.
+    let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        loop {
+            let line = asking::line("Do you trust this project, so that all of this counts? (y)es / (n)o › ")
+                .await?;
+            match line.map(|line| line.to_lowercase()).as_deref() {
+                None => return Ok(None),
+                Some("y" | "yes") => return Ok(Some(true)),
+                Some("n" | "no") => return Ok(Some(false)),
+                Some(_) => {}
+            }
+        }
+    })
+}
+
+fn show(project: &Path, brought: &[Brought]) -> Outcome {
+    if brought.is_empty() {
+        return Ok(());
+    }
+    say(format_args!("{} brings along:", safe::line(&project.display().to_string())))?;
+    for one in brought {
+        say(format_args!("  {}", safe::line(&one.name)))?;
+        for line in &one.says {
+            say(format_args!("    {}", safe::line(line)))?;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Shown<'a> {
+    project: String,
+    trusted: bool,
+    brings: &'a [Brought],
+}
+
+impl<'a> Shown<'a> {
+    fn of(place: &Place, brings: &'a [Brought], standing: Standing) -> Self {
+        let project = place.project.display().to_string();
+        Self { project, trusted: standing == Standing::Trusted, brings }
+    }
+}
+
+fn told(common: &Common, place: &Place, words: &str) -> Outcome {
+    if !common.json {
+        return say(words);
+    }
+    let brought = place.brought();
+    let standing = place.trust()?.standing(&brought);
+    say_json(&Shown::of(place, &brought, standing))
+}
