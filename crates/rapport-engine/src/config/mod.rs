@@ -39,6 +39,8 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 pub struct Settings {
     /// The CLI to run, and what goes before its arguments.
     pub agent_command: Vec<String>,
+    /// Whether that CLI was named for this very run, so that it also runs sessions that were begun with another.
+    pub agent_is_named: bool,
     /// How long a waiting agent's process is kept.
     pub hot: SignedDuration,
     /// How long an agent may be silent while it works.
@@ -110,9 +112,11 @@ impl Settings {
         let home = Layer::from_file(&home_file)?;
         let (of_project, warning) = of_project(&home, &home_file, project, &env)?;
         let env = Layer::from_env(env)?;
+        let agent_is_named = flags.agent.command.is_some();
         let all = home.under(of_project).under(env).under(flags);
         Ok(Self {
             agent_command: all.agent.command.map_or_else(|| vec!["claude".into()], |command| words(&command)),
+            agent_is_named,
             hot: all.agent.hot.unwrap_or(SignedDuration::from_mins(5)),
             silence: all.agent.silence.unwrap_or(SignedDuration::from_mins(30)),
             permission_mode: all.agent.permission_mode.unwrap_or_else(|| "default".into()),

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::Pid;
-use rapport::agents::claude::ClaudeConfig;
+use rapport::agents::claude::{Claude, ClaudeConfig};
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::Scenario;
 use rapport::planners::agent::AgentPlanner;
@@ -63,7 +64,12 @@ impl Stage {
     }
 
     fn planner(&self) -> AgentPlanner {
-        AgentPlanner::new(self.config.clone(), self.app(), "haiku".into(), self.timeout)
+        AgentPlanner::new(
+            Arc::new(Claude::new(self.config.clone())),
+            self.app(),
+            "haiku".into(),
+            self.timeout,
+        )
     }
 
     fn app(&self) -> PathBuf {
