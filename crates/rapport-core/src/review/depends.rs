@@ -1,7 +1,7 @@
 //! What in a plan builds on what: an EDIT on the CREATE of its file or on the text of an earlier EDIT, an EXECUTE on all
 //! changes before it. Looked up once for a plan; from then on it only depends on what is checked.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::selection::{Checks, Group};
 use crate::action_plan::{ActionPlan, Deed, Replacement, Resource};
@@ -41,8 +41,8 @@ enum Part {
 impl Dependencies {
     /// Looks it up.
     pub fn of(plan: &ActionPlan) -> Self {
-        let mut created: HashMap<&str, usize> = HashMap::new();
-        let mut edited: HashMap<&str, Vec<(usize, &[Replacement])>> = HashMap::new();
+        let mut created: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut edited: BTreeMap<&str, Vec<(usize, &[Replacement])>> = BTreeMap::new();
         let mut actions = Vec::with_capacity(plan.actions.len());
         for (place, action) in plan.actions.iter().enumerate() {
             let mut needs = Needs::default();

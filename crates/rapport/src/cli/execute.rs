@@ -10,7 +10,7 @@ use super::files::held::{self, Held};
 use super::files::reviewing::{self, Approval};
 use super::files::{batch, drafting};
 use super::output::{say, say_json};
-use super::{Common, typed, undo};
+use super::{Common, clipboard, typed, undo};
 use crate::channels::terminal::review::Verdict;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -80,24 +80,8 @@ fn source(args: &Args) -> Result<(String, String), Failure> {
             let name = path.display().to_string();
             Ok((typed::all(file, &format!("the plan {name}"))?, name))
         }
-        None => Ok((clipboard()?, "the clipboard".into())),
+        None => Ok((clipboard::read()?, "the clipboard".into())),
     }
-}
-
-#[cfg(feature = "clipboard")]
-fn clipboard() -> Result<String, Failure> {
-    let read = arboard::Clipboard::new().and_then(|mut clipboard| clipboard.get_text());
-    read.map_err(|error| no_clipboard(&error.to_string()))
-}
-
-#[cfg(not(feature = "clipboard"))]
-fn clipboard() -> Result<String, Failure> {
-    Err(no_clipboard("this rapport was built without it"))
-}
-
-fn no_clipboard(why: &str) -> Failure {
-    Failure::new(Code::Usage, format!("cannot read a plan from the clipboard: {why}"))
-        .hint("Name a file (rapport execute plan.md) or pipe the plan in (rapport execute -).")
 }
 
 /// A turn's plan has its own command, which keeps the turn's report.

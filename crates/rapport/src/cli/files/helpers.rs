@@ -1,14 +1,12 @@
 //! What actions need others for: a search of the web, another agent's session.
 
-use rapport_engine::agents::claude::once;
-
 use super::drafting;
 use crate::actions::Pending;
 use crate::cli::new;
 use crate::config::Settings;
 use crate::error::Failure;
 use crate::turns::{Folder, Helpers};
-use crate::wiring::{Place, agent_config};
+use crate::wiring::{self, Place};
 
 /// Those of a project.
 pub(crate) struct ProjectHelpers {
@@ -39,11 +37,12 @@ impl ProjectHelpers {
 
     /// Searches the web through the agent, in a conversation of its own.
     async fn search(&self, queries: &[String]) -> Result<String, String> {
-        let config = agent_config(&self.place, &self.settings).map_err(|failure| failure.message)?;
+        let agent = wiring::agent(&self.place, &self.settings).map_err(|failure| failure.message)?;
+        let agent = agent.one_shot().ok_or("this agent cannot search the web outside of a session")?;
         let list: String = queries.iter().map(|query| format!("- {}\n", query.replace('\n', " "))).collect();
         let prompt = format!(
             "Search the web for each of these, and tell what you found, in Markdown, with the addresses it is from:\n\n{list}"
         );
-        once::ask(&config, &self.place.project, &prompt, "WebSearch,WebFetch").await
+        agent.ask(&self.place.project, &prompt, "WebSearch,WebFetch").await
     }
 }
