@@ -184,7 +184,7 @@ impl<'a> Talk<'a> {
             let update = tokio::time::timeout(PATIENCE, self.follower.next()).await?;
             match update.ok_or("the session is over")? {
                 Update::Entry(entry) if entry.facts.iter().any(&what) => return Ok(()),
-                Update::Entry(_) | Update::Progress(_) => {}
+                Update::Entry(_) | Update::Progress(_) | Update::Action(_) => {}
             }
         }
     }
