@@ -151,8 +151,8 @@ fn about_turns(play: &Play, what: u8, how: u8) -> Act {
             revision: turn.and_then(|turn| turn.plan.as_ref()).map_or(1, |plan| plan.revision),
             chosen: Chosen {
                 context: vec![],
-                memos: vec![left(how % 4 == 0)],
-                actions: vec![None, left(how % 2 == 0), None],
+                memos: vec![left(how.is_multiple_of(4))],
+                actions: vec![None, left(how.is_multiple_of(2)), None],
             },
         },
         (0, _) => Act::Review { folder },
@@ -163,9 +163,10 @@ fn about_turns(play: &Play, what: u8, how: u8) -> Act {
             let text = turn.and_then(|turn| turn.differs.clone()).unwrap_or_default();
             Act::AcceptPlan { folder, text }
         }
-        (_, 0..=2) => {
-            Act::Undo { batch, later: if how % 2 == 0 { LaterChanges::Refuse } else { LaterChanges::Keep } }
-        }
+        (_, 0..=2) => Act::Undo {
+            batch,
+            later: if how.is_multiple_of(2) { LaterChanges::Refuse } else { LaterChanges::Keep },
+        },
         (_, 3) => Act::RestorePlan { folder },
         (_, 4) => Act::LeaveDraft,
         _ => Act::AcceptChanges { turns: BTreeMap::from([(folder, BTreeMap::new())]) },
@@ -177,14 +178,14 @@ fn found(play: &Play, how: u8) -> FoundTurns {
     let turn = |folder: &str, plan: Option<&str>| FoundTurn {
         folder: folder.into(),
         origin: TurnOrigin { parent: None, created: play.now, agent: None, is_replan: false },
-        is_ready: how % 2 == 0,
+        is_ready: how.is_multiple_of(2),
         plan: plan.map(str::to_owned),
         is_complete: false,
         status: None,
         files: BTreeMap::new(),
         batches: Vec::new(),
     };
-    let skipped = usize::from(how % 16 == 0);
+    let skipped = usize::from(how.is_multiple_of(16));
     let known = play.session.file_turns().iter().skip(skipped);
     let mut turns: Vec<_> =
         known.map(|known| turn(&known.folder, known.plan.as_ref().map(|_| PLAN))).collect();
