@@ -6,7 +6,8 @@ use crate::action_plan::Change;
 use crate::answer::By;
 use crate::batch::Brief;
 use crate::event::TurnKind;
-use crate::id::{CallId, ConversationId, RoundId, TurnId};
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::permission::Rule;
 use crate::plan::PlanFile;
 use crate::turn::{Chosen, Interrupted, LaterChanges};
 
@@ -34,6 +35,15 @@ pub enum Want {
         turn: TurnId,
         /// Which call.
         call: CallId,
+    },
+    /// What somebody allowed for the whole project is kept in Rapport's home.
+    Granted {
+        /// The question it is the answer to.
+        question: QuestionId,
+        /// What is allowed.
+        rule: Rule,
+        /// Who allowed it.
+        by: By,
     },
     /// The plan is in its file.
     PlanSaved(PlanFile),
@@ -168,8 +178,6 @@ pub enum CallReply {
     Allow {
         /// What was asked, in words.
         asked: String,
-        /// Whether that holds from now on.
-        always: bool,
     },
     /// No. Or an honest "there is no answer".
     Deny {

@@ -5,9 +5,13 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{Changes, Existing, PlanFile, ProgressFile, RoundId, SessionId, TurnId, Want, World};
+use jiff::Timestamp;
+use rapport_core::{
+    By, Changes, Existing, PlanFile, ProgressFile, QuestionId, RoundId, Rule, SessionId, TurnId, Want, World,
+};
 
 use super::turn_errands;
+use crate::projects::grants::{Grant, Grants};
 use crate::stores::Store;
 use crate::turns::Workshop;
 use crate::workers::{Worker, WorkerError};
@@ -26,6 +30,7 @@ pub(super) enum Errand {
     CheckPlan(String),
     FileReport(String),
     Undo(String),
+    Grant(QuestionId),
 }
 
 impl Errand {
@@ -41,6 +46,7 @@ impl Errand {
             Want::PlanChecked { folder, .. } => Some(Errand::CheckPlan(folder.clone())),
             Want::ReportFiled { folder, .. } => Some(Errand::FileReport(folder.clone())),
             Want::Undone { batch, .. } => Some(Errand::Undo(batch.clone())),
+            Want::Granted { question, .. } => Some(Errand::Grant(question.clone())),
             Want::AgentRunning(_)
             | Want::Replied { .. }
             | Want::AgentParked { .. }
@@ -57,6 +63,8 @@ pub(super) struct Around {
     pub(super) worker: Arc<dyn Worker>,
     pub(super) store: Arc<dyn Store>,
     pub(super) workshop: Option<Workshop>,
+    pub(super) home: PathBuf,
+    pub(super) now: Timestamp,
 }
 
 /// Runs the errand for this want. May block.
@@ -67,6 +75,7 @@ pub(super) fn run(want: &Want, around: &Around) -> World {
         Want::Snapshot(round) => Ok(snapshot(*round, project, worker)),
         Want::PlanSaved(file) => save_plan(file, project),
         Want::Report { baseline, .. } => report(baseline.as_deref(), project, worker),
+        Want::Granted { question, rule, by } => grant(around, question, rule, by),
         Want::Filed { .. } | Want::PlanChecked { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
             turn_errands::run(want, around)
         }
@@ -78,6 +87,13 @@ pub(super) fn run(want: &Want, around: &Around) -> World {
         | Want::ActionReplied { .. } => Err("the engine took somebody else's want for its own".to_owned()),
     };
     done.unwrap_or_else(|reason| World::Failed { reason })
+}
+
+fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result<World, String> {
+    let grant = Grant { rule: rule.clone(), by: by.clone(), at: around.now };
+    let kept = Grants::of(&around.home, &around.project).add(grant);
+    kept.map_err(|e| format!("cannot keep what is allowed in this project: {e}"))?;
+    Ok(World::Granted { question: question.clone() })
 }
 
 fn baseline(turn: TurnId, project: &Path, worker: &Arc<dyn Worker>) -> Result<World, String> {

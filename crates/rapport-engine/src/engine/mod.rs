@@ -17,6 +17,7 @@ mod sessions;
 pub mod socket;
 mod turn_errands;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -53,6 +54,8 @@ pub struct Parts {
     pub clock: Clock,
     /// How others find this process.
     pub holder: Holder,
+    /// Rapport's home, where what is allowed in a project is kept.
+    pub home: PathBuf,
 }
 
 /// A running engine. It stops when this is dropped; [`Engine::stop`] also waits until it has.

@@ -195,7 +195,7 @@ impl Desk {
         };
         let Tap { room, by, query, done, .. } = tap;
         self.toast(query, "");
-        self.hands.carry_out(room, person(by), vec![Deed::Act(key.session.clone(), act)], done);
+        self.hands.carry_out(room, person(by), vec![Deed::Act(key.session.clone(), act)], None, done);
     }
 
     fn turn(&self, id: &SessionId, folder: &str) -> Option<FileTurn> {

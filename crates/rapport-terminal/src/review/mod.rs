@@ -16,7 +16,7 @@ mod diff;
 mod lending;
 mod sitting;
 mod summary;
-mod typed;
+pub(crate) mod typed;
 mod viewer;
 
 use std::io;

@@ -325,6 +325,7 @@ async fn answer_all(store: Arc<Files>, ids: &[SessionId]) -> Outcome<f64> {
         workshop: None,
         clock: Clock::system(),
         holder: Holder { pid: std::process::id(), address: None },
+        home: std::env::temp_dir().join("rapport-bench-home"),
     });
     let gateway = engine.gateway();
     for id in ids {

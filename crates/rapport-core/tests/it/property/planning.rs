@@ -93,12 +93,11 @@ proptest! {
                         prop_assert_eq!(ProgressFile::parse(&file.content).unwrap().problems(), []);
                     }
                     Want::Baseline(_) | Want::Snapshot(_) | Want::Report { .. } => prop_assert!(false, "this is no work"),
-                    Want::Batch(_) | Want::Filed { .. } | Want::PlanChecked { .. }
-| Want::BatchRunning(_)
-| Want::ActionReplied { .. }
-| Want::ReportFiled { .. }
-| Want::Undone { .. } => prop_assert!(false, "the agent makes it"),
-                    Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => {}
+                    Want::Batch(_) | Want::Filed { .. } | Want::PlanChecked { .. } | Want::BatchRunning(_)
+                    | Want::ActionReplied { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
+                        prop_assert!(false, "the agent makes it");
+                    }
+                    Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Granted { .. } => {}
                 }
             }
             let view = play.view();

@@ -134,6 +134,7 @@ impl Process {
             workshop: None,
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
+            home: run.path().to_owned(),
         });
         let socket = socket.serve(engine.gateway());
         let sessions = ProjectSessions::new(store, Some(engine.gateway()), Clock::system());

@@ -17,7 +17,10 @@ const ENGINE: [(&str, &[&str]); 11] = [
     ("workers", &[]),
     ("agents", &["projects", "workers"]),
     ("planners", &["agents"]),
-    ("engine", &["actions", "agents", "clock", "config", "planners", "stores", "turns", "workers"]),
+    (
+        "engine",
+        &["actions", "agents", "clock", "config", "planners", "projects", "stores", "turns", "workers"],
+    ),
 ];
 
 #[test]
