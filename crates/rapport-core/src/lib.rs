@@ -42,7 +42,7 @@ pub use event::{
     Seed, Terms, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
-pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
+pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, Merged, NotMerged, World};
 pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };
@@ -57,5 +57,6 @@ pub use refusal::Refusal;
 pub use session::{ItemLook, MAX_TASK, RoundLook, Session, ruled_by_project};
 pub use view::{
     AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, Rounds, Status, View,
+    WorkplaceView,
 };
 pub use want::{CallReply, Order, Told, Want};

@@ -7,6 +7,7 @@
 
 mod agent;
 mod apply;
+mod handover;
 mod looks;
 mod people;
 mod planner;
@@ -65,6 +66,7 @@ pub struct Session {
     pub(crate) granted: Vec<QuestionId>,
     pub(crate) usage: Usage,
     pub(crate) changes: Option<Changes>,
+    pub(crate) handover: handover::Handover,
 }
 
 /// Where a session stands.
@@ -338,6 +340,7 @@ impl Session {
             granted: Vec::new(),
             usage: Usage::default(),
             changes: None,
+            handover: handover::Handover::default(),
         };
         session.apply_entry(first);
         Some(session)

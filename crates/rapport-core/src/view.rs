@@ -65,12 +65,35 @@ pub struct View {
     /// What the work changed, once that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
+    /// Where it is worked on apart from the project, and what becomes of the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workplace: Option<WorkplaceView>,
     /// The agent's last words about the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+}
+
+/// A workplace apart from the project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkplaceView {
+    /// Which kind it is.
+    pub worker: String,
+    /// `open` while the session goes on, `waiting` for somebody to decide, `applying`, `applied`, `discarded`.
+    pub state: String,
+    /// Whether nothing is left of it.
+    pub cleared: bool,
+    /// The files that kept it from being applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
+    /// What else did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Why something of it is left after it was applied or discarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
 }
 
 /// How often an agent asked.
@@ -271,6 +294,7 @@ impl Session {
             agent: self.agent_view(),
             usage: self.usage,
             changes: self.changes.clone(),
+            workplace: self.workplace_view(),
             result: self.result(),
             failure: match &self.phase {
                 Phase::Failed { reason, .. } => Some(reason.clone()),

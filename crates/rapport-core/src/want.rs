@@ -6,6 +6,7 @@ use crate::answer::By;
 use crate::batch::Brief;
 use crate::event::TurnKind;
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::input::Merged;
 use crate::permission::Rule;
 use crate::plan::PlanFile;
 
@@ -47,6 +48,20 @@ pub enum Want {
     PlanSaved(PlanFile),
     /// The next round of questions is made.
     Batch(Brief),
+    /// The work that was done apart and the project are merged. Changes nothing.
+    Merged {
+        /// Whether conflicts are merged as well, with marks.
+        with_conflicts: bool,
+    },
+    /// What was merged is in the project.
+    Applied {
+        /// What it was and what it becomes.
+        merged: Merged,
+        /// The plan's file, which belongs there too.
+        plan: Option<String>,
+    },
+    /// The workplace is gone.
+    Cleared,
     /// What a turn said is in its directory.
     Filed {
         /// Which turn.

@@ -181,6 +181,12 @@ impl Story {
             | Event::TurnEnded { .. }
             | Event::Failed { .. }
             | Event::Reported { .. }
+            | Event::Applying { .. }
+            | Event::Merged(_)
+            | Event::NotApplied(_)
+            | Event::Applied { .. }
+            | Event::Discarded { .. }
+            | Event::Cleared { .. }
             | Event::Cancelled { .. }
             | Event::Unknown(_) => Vec::new(),
         }

@@ -114,6 +114,12 @@ impl Session {
                 self.changes = changes.clone();
                 self.phase = Phase::Completed;
             }
+            Event::Applying { .. }
+            | Event::Merged(_)
+            | Event::NotApplied(_)
+            | Event::Applied { .. }
+            | Event::Discarded { .. }
+            | Event::Cleared { .. } => self.apply_handover(fact),
             Event::Cancelled { .. } => {
                 self.phase = Phase::Cancelled;
                 if let Some(turn) = self.turns.last_mut() {

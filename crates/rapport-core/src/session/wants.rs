@@ -10,6 +10,9 @@ use crate::{plan, prompt};
 impl Session {
     /// What should be true of the world now. Safe to make true twice.
     pub fn wants(&self) -> Vec<Want> {
+        if let Some(want) = self.handover_wanted() {
+            return vec![want];
+        }
         if self.phase.is_over() || self.is_failed() {
             return Vec::new();
         }

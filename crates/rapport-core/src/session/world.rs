@@ -49,9 +49,15 @@ impl Session {
                 }
                 vec![Event::Reported { changes: changes.clone() }]
             }
+            World::Merged { outcome } => self.merged(outcome),
+            World::Applied { files } => self.applied(files),
+            World::Cleared { left } => self.cleared(left.as_ref()),
             World::Batch { round, outcome } => self.take_batch(*round, outcome)?,
             World::Filed { turn, path } => self.filed(*turn, path),
             World::Failed { reason } => {
+                if let Some(fact) = self.not_applied(reason) {
+                    return Ok(vec![fact]);
+                }
                 if self.phase.is_over() || self.is_failed() {
                     return Err(Refusal::Stray { what: "a failure".into() });
                 }

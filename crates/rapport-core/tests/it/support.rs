@@ -339,6 +339,19 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::Failed { reason } => format!("failed: {reason}"),
         Event::Restarted { by } => format!("restarted by {by}"),
         Event::Reported { .. } => "reported".into(),
+        Event::Applying { by, .. } => format!("to be applied by {by}"),
+        Event::Merged(merged) => format!("merged from {} to {}", merged.from, merged.to),
+        Event::NotApplied(why) => {
+            format!(
+                "not applied: {}",
+                why.reason.iter().chain(&why.conflicts).cloned().collect::<Vec<_>>().join(", ")
+            )
+        }
+        Event::Applied { by, files } => format!("{} files applied by {by}", files.len()),
+        Event::Discarded { by } => format!("discarded by {by}"),
+        Event::Cleared { left } => {
+            format!("cleared{}", left.as_ref().map_or(String::new(), |why| format!(", but {why}")))
+        }
         Event::Cancelled { by, .. } => format!("cancelled by {by}"),
         Event::Unknown(fact) => format!("unknown: {fact}"),
     }
@@ -363,6 +376,10 @@ fn want_in_words(want: &Want) -> String {
         Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),
         Want::Batch(brief) => format!("round {} of {} made", brief.round, brief.max_rounds),
         Want::Filed { path, .. } => format!("filed at {path}"),
+        Want::Merged { with_conflicts: false } => "merged".into(),
+        Want::Merged { with_conflicts: true } => "merged with conflicts".into(),
+        Want::Applied { merged, .. } => format!("applied from {} to {}", merged.from, merged.to),
+        Want::Cleared => "cleared".into(),
         Want::Report { turn, baseline } => {
             format!("report of turn {turn} since {}", baseline.as_deref().unwrap_or("nothing"))
         }

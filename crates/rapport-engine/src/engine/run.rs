@@ -19,10 +19,11 @@ use super::gateway::{Answer, Follower, GatewayError, Request};
 use super::hosted::{Hosted, Incoming, Run};
 use rapport_door::{Seen, Update};
 
-use crate::agents::keeper::mark;
 use crate::agents::{Command, Happened, Report, RunId};
 use crate::projects::grants::Grants;
 use crate::stores::{Log, StoreError};
+use crate::workers::keeper::mark;
+use crate::workers::{WorkerError, Workplace};
 
 /// How long agents get to end when the engine stops, before they are stopped the hard way.
 const PARKING_TIME: Duration = Duration::from_secs(5);
@@ -51,6 +52,7 @@ pub(super) enum Done {
     Taken { id: SessionId, session: Box<Session>, log: Box<dyn Log>, answer: Taken },
     Stored { id: SessionId, log: Box<dyn Log>, outcome: Result<Entry, StoreError>, incoming: Incoming },
     Errand { id: SessionId, errand: Errand, world: World },
+    Opened { id: SessionId, outcome: Result<Arc<dyn Workplace>, WorkerError> },
 }
 
 /// Who waits for a session to be taken up.
@@ -221,6 +223,20 @@ impl Loop {
                 }
             }
             Done::Stored { id, log, outcome, incoming } => self.stored(&id, log, outcome, incoming),
+            Done::Opened { id, outcome } => {
+                let Some(hosted) = self.sessions.get_mut(&id) else { return };
+                hosted.errands.remove(&Errand::Open);
+                match outcome {
+                    Ok(workplace) => {
+                        hosted.workplace = Some(workplace);
+                        self.fulfil(&id);
+                    }
+                    Err(error) => {
+                        let reason = error.to_string();
+                        self.put(&id, Incoming::new(Input::World(World::Failed { reason })));
+                    }
+                }
+            }
             Done::Errand { id, errand, world } => {
                 if let Some(hosted) = self.sessions.get_mut(&id) {
                     hosted.errands.remove(&errand);

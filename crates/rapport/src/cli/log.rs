@@ -1,6 +1,6 @@
 //! `rapport log`: the facts of a session, in words or as they are.
 
-use rapport_core::{Asker, Changes, Entry, Event, Permission, Purpose};
+use rapport_core::{Asker, Changes, Entry, Event, NotMerged, Permission, Purpose};
 
 use super::output::{say, say_json};
 use super::{Common, sessions, tree};
@@ -136,6 +136,16 @@ fn words(fact: &Event) -> String {
             format!("completed; {} files changed", changes.files.len())
         }
         Event::Reported { changes: None } => "completed".into(),
+        Event::Applying { by, .. } => format!("to be applied to the project, by {by}"),
+        Event::Merged(_) => "merged with the project; nothing is changed yet".into(),
+        Event::NotApplied(NotMerged { reason: Some(reason), .. }) => format!("not applied: {reason}"),
+        Event::NotApplied(NotMerged { conflicts, .. }) => {
+            format!("not applied: conflicts in {}", conflicts.join(", "))
+        }
+        Event::Applied { by, files } => format!("applied by {by}: {} files", files.len()),
+        Event::Discarded { by } => format!("discarded by {by}"),
+        Event::Cleared { left: None } => "the workplace is gone".into(),
+        Event::Cleared { left: Some(why) } => format!("something of the workplace is left: {why}"),
         Event::Cancelled { by, reason } => match reason {
             Some(reason) => format!("cancelled by {by}: {reason}"),
             None => format!("cancelled by {by}"),

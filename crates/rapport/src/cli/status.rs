@@ -4,7 +4,7 @@ use rapport_core::{Aim, OpenQuestion, Purpose, Status, View};
 
 use super::files::seals;
 use super::output::{ago, say, say_json};
-use super::{Common, sessions, tree};
+use super::{Common, handover, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config;
@@ -182,6 +182,15 @@ fn detail(place: &Place, store: &dyn Store, view: &View) -> Outcome {
         say(format_args!("  failed    {}", safe::line(failure)))?;
     }
     stopped(place, store, view)?;
+    if let Some(workplace) = &view.workplace {
+        say(format_args!("  {:<9} {}", workplace.worker, workplace.state))?;
+        if handover::awaits_decision(view) {
+            say(format_args!(
+                "            rapport diff {0}, then rapport apply {0} or rapport discard {0}",
+                view.id
+            ))?;
+        }
+    }
     for file in view.changes.iter().flat_map(|changes| &changes.files) {
         say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
     }

@@ -320,6 +320,12 @@ impl Watch {
             | Event::Heard { .. }
             | Event::Outlined { .. }
             | Event::Unchecked { .. } => {}
+            Event::Applying { .. }
+            | Event::Merged(_)
+            | Event::NotApplied(_)
+            | Event::Applied { .. }
+            | Event::Discarded { .. }
+            | Event::Cleared { .. } => {}
             Event::Granted { .. } | Event::Revoked { .. } => {}
             Event::Created(_)
             | Event::Unreadable { .. }
@@ -526,6 +532,9 @@ impl Watch {
                 Want::Report { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be reported"),
                 Want::Granted { .. } => hold!(false, "nothing was allowed for the project"),
                 Want::Batch(_) | Want::Filed { .. } => hold!(false, "an agent makes the rounds and the plan"),
+                Want::Merged { .. } | Want::Applied { .. } | Want::Cleared => {
+                    hold!(false, "it is worked on in the project itself")
+                }
             }
         }
         Ok(())
