@@ -16,6 +16,7 @@ mod answer;
 mod batch;
 mod branch;
 mod edit;
+mod elicitation;
 mod event;
 mod id;
 mod input;
@@ -39,12 +40,13 @@ pub use answer::{Answer, By, MAX_TEXT};
 pub use batch::{Batch, Brief, signal};
 pub use branch::{Branch, Destination, StateWanted};
 pub use edit::{EditError, Mismatch, apply_edits};
+pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
 pub use event::{
-    AgentCommand, Asker, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange, Origin, Room,
-    Seed, Terms, TurnKind, Usage,
+    AgentCommand, Asker, Beside, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange,
+    Origin, Room, Seed, Terms, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
-pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
+pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, Merged, NotMerged, World};
 pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };
@@ -63,6 +65,6 @@ pub use turn::{
 };
 pub use view::{
     AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, ReviewView, Rounds,
-    Status, View,
+    Status, View, WorkplaceView,
 };
 pub use want::{ActionReply, BatchOrder, CallReply, Order, Told, Want};

@@ -2,7 +2,9 @@
 
 mod chat;
 mod confirming;
+mod eliciting;
 mod failing;
+mod handover;
 mod log;
 mod planner;
 mod progress;

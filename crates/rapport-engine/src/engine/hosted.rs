@@ -13,6 +13,7 @@ use super::errands::Errand;
 use super::gateway::Answer;
 use crate::agents::{Controls, RunId};
 use crate::stores::{Log, StoreError};
+use crate::workers::Workplace;
 
 pub(super) struct Hosted {
     pub(super) session: Session,
@@ -24,6 +25,8 @@ pub(super) struct Hosted {
     /// The batch that runs.
     pub(super) batch: Option<BatchRun>,
     pub(super) errands: HashSet<Errand>,
+    /// Open once something is to be done there.
+    pub(super) workplace: Option<Arc<dyn Workplace>>,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
     pub(super) deadline: Option<Timestamp>,
     /// Why nothing can be stored any more. Then nothing more is done either.
@@ -68,6 +71,7 @@ impl Hosted {
             run: None,
             batch: None,
             errands: HashSet::new(),
+            workplace: None,
             followers: Vec::new(),
             deadline: None,
             broken: None,

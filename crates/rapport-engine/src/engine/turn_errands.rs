@@ -1,5 +1,7 @@
 //! What the engine does itself for turns in directories: write the plan and the report, check a plan, undo a batch.
 
+use std::path::{Path, PathBuf};
+
 use rapport_core::{Change, LaterChanges, TurnId, UndoProblem, UndoneFiles, Want, World};
 
 use super::errands::Around;
@@ -87,7 +89,7 @@ impl TurnErrand<'_> {
         }
         let problems = match &differs {
             Some(_) => Vec::new(),
-            None => check::problems(&self.around.project, self.workshop.plan_name(), plan)
+            None => check::problems(Path::new(&self.around.created.project), self.workshop.plan_name(), plan)
                 .map_err(|error| error.to_string())?,
         };
         Ok(World::PlanChecked { folder: folder.to_owned(), revision, problems, differs })
@@ -98,7 +100,8 @@ impl TurnErrand<'_> {
         let failed = |error: crate::turns::TurnError| error.to_string();
         if !changes.is_empty() {
             let changes: Vec<_> = changes.iter().collect();
-            memos::apply(&config::memos(&self.around.project), &changes).map_err(failed)?;
+            memos::apply(&config::memos(Path::new(&self.around.created.project)), &changes)
+                .map_err(failed)?;
         }
         self.attach(&format!("{folder}/{REPORT}"), report)?;
         let directory = self.workshop.folder(&self.around.session).path.join(folder);
@@ -124,7 +127,7 @@ impl TurnErrand<'_> {
             }
             return Err(problem("its journal is not here, so nobody knows how files were before".into()));
         };
-        let place = Place { project: self.around.project.clone(), journal };
+        let place = Place { project: PathBuf::from(&self.around.created.project), journal };
         if !crate::actions::journal::Journal::is_in(&place.journal) {
             return Ok(UndoneFiles::default());
         }
