@@ -2,7 +2,6 @@
 
 mod chat;
 mod confirming;
-mod eliciting;
 mod failing;
 mod handover;
 mod log;

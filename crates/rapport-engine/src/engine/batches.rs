@@ -164,7 +164,8 @@ impl Job {
         replied: watch::Receiver<BTreeMap<usize, ActionReply>>,
     ) -> Result<Ran, String> {
         let BatchPlace { project, workshop, .. } = &self.place;
-        let place = Place { project: project.clone(), journal: ready.directory.clone() };
+        let seals = workshop.seals.clone();
+        let place = Place { project: project.clone(), journal: ready.directory.clone(), seals };
         let batch = Batch { plan: &ready.plan, place: &place, means: &workshop.means };
         let hands = SessionHands { job: self, replied };
         let waiting = Arc::new(());

@@ -127,7 +127,11 @@ impl TurnErrand<'_> {
             }
             return Err(problem("its journal is not here, so nobody knows how files were before".into()));
         };
-        let place = Place { project: PathBuf::from(&self.around.created.project), journal };
+        let place = Place {
+            project: PathBuf::from(&self.around.created.project),
+            journal,
+            seals: self.workshop.seals.clone(),
+        };
         if !crate::actions::journal::Journal::is_in(&place.journal) {
             return Ok(UndoneFiles::default());
         }

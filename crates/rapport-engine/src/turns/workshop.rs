@@ -9,6 +9,7 @@ use rapport_core::SessionId;
 use super::Folder;
 use super::batches::Batches;
 use crate::actions::{Means, Pending};
+use crate::seals::Seals;
 
 /// What it takes to work on turns. Clones share it.
 #[derive(Clone)]
@@ -19,6 +20,8 @@ pub struct Workshop {
     pub batches: Batches,
     /// What a plan is called in reports and problems, where it is not the one in a turn's directory.
     pub plan_name: Option<String>,
+    /// Whose seals the journals of batches get, and have to have.
+    pub seals: Option<Arc<Seals>>,
     /// What actions need to know beside the plan.
     pub means: Means,
     /// Who does what an action cannot do alone.

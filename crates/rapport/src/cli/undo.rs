@@ -10,7 +10,7 @@ use super::files::held::{self, Held};
 use super::files::{self, asking};
 use super::output::say;
 use super::{Common, sessions};
-use crate::actions::{ActionError, JournalError, Place as Where, undo};
+use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
@@ -187,8 +187,14 @@ fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
 
 /// Undoes a batch that belongs to no session.
 fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) -> Outcome {
-    let at = Where { project: place.project.clone(), journal: path.to_owned() };
-    let undone = undo(&at, later).map_err(|error| match error {
+    let undone = undo(&place.batch(path), later).map_err(|error| match error {
+        crate::actions::undo::UndoError::Action(ActionError::Journal(
+            ref not_ours @ JournalError::NotOurs { ref path, .. },
+        )) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let hint = format!("Nothing was done. See what it did, and let it count: rapport trust {name}");
+            Failure::new(Code::Untrusted, not_ours.to_string()).hint(hint)
+        }
         crate::actions::undo::UndoError::Action(ActionError::Journal(error @ JournalError::Busy { .. })) => {
             Failure::new(Code::Busy, error.to_string()).hint("Nothing was done.")
         }

@@ -12,7 +12,7 @@ const ENGINE: [(&str, &[&str]); 11] = [
     ("projects", &[]),
     ("seals", &[]),
     ("stores", &["seals"]),
-    ("turns", &["actions", "config"]),
+    ("turns", &["actions", "config", "seals"]),
     ("workers", &[]),
     ("agents", &["projects", "workers"]),
     ("planners", &["agents"]),
