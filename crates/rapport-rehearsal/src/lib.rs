@@ -5,7 +5,6 @@
 
 mod approval;
 mod arguments;
-mod background;
 mod batches;
 pub mod builder;
 mod calls;

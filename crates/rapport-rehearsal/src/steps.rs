@@ -51,7 +51,6 @@ impl Player {
             | Step::Edit(_)
             | Step::Bash(_)
             | Step::Tool(_)
-            | Step::Agent(_)
             | Step::ExitPlan(_) => {}
         }
         self.step_done()?;

@@ -174,7 +174,6 @@ impl Story {
             | Event::Declined { .. }
             | Event::Taken { .. }
             | Event::Cooled { .. }
-            | Event::StayedHot { .. }
             | Event::Parked { .. }
             | Event::Spent { .. }
             | Event::PlanProposed { .. }

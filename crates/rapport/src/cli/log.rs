@@ -30,7 +30,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     };
     let store = Place::find(common)?.store();
     let id = sessions::find(&*store, session)?;
-    for entry in store.read(&id, 0)? {
+    let (entries, seal) = store.sealed(&id, 0)?;
+    if !seal.counts() {
+        eprintln!("rapport: session {} {seal}", safe::line(id.as_str()));
+    }
+    for entry in entries {
         if common.json {
             say_json(&entry)?;
         } else {
@@ -59,7 +63,7 @@ fn permissions(fact: &Event) -> impl Iterator<Item = &Permission> {
     };
     questions.iter().filter_map(|question| match &question.purpose {
         Purpose::Permission(asked) => Some(asked),
-        Purpose::Clarify | Purpose::Elicit(_) | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
+        Purpose::Clarify | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
     })
 }
 
@@ -111,7 +115,6 @@ fn words(fact: &Event) -> String {
         Event::Kept { question, by } => format!("{question} is left as it was by {by}"),
         Event::Taken { .. } => "the agent has the answer".into(),
         Event::Closed { round, how } => format!("round {round} is closed: {how}"),
-        Event::StayedHot { beside, .. } => format!("the agent is kept running: {beside}"),
         Event::Cooled { .. } => "the agent has waited long enough to be put away".into(),
         Event::Parked { .. } => "the agent is parked; waiting costs nothing".into(),
         Event::CutOff { reason, .. } => format!("the agent was cut off: {reason}"),

@@ -2,17 +2,17 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
-use rapport_core::{Entry, Event};
+use rapport_core::{Entry, Event, SessionId};
 
 use super::io_error;
 use super::line;
 use super::lock::Lock;
 use super::scan::{Scan, scan};
-use super::sealing::{self, Sealing};
+use crate::seals::{self, Sealing};
 use crate::stores::{Log, StoreError};
 
 /// An open log. Nobody else writes to it while this lives.
@@ -33,13 +33,16 @@ pub(super) struct FileLog {
 impl FileLog {
     /// A new log without entries.
     pub(super) fn create(path: PathBuf, sealing: Sealing, lock: Lock) -> Result<Self, StoreError> {
+        sealing.begin().map_err(io_error("begin the seals of", &path))?;
         let file = File::options().append(true).create_new(true).open(&path);
         let file = file.map_err(io_error("create", &path))?;
         Ok(Self { file, path, last: 0, good: 0, excess: false, sealing, _lock: lock })
     }
 
-    /// A log that is there already, and its entries. What a writer before left unfinished is cut off.
+    /// A log that is there already, and its entries. One that is somebody else's word is refused, and left as it is; else
+    /// what a writer before left unfinished is cut off.
     pub(super) fn open(
+        id: &SessionId,
         path: PathBuf,
         mut sealing: Sealing,
         lock: Lock,
@@ -56,6 +59,10 @@ impl FileLog {
         let Scan { entries, last, good } = scan(&path, &bytes, 0, |line| {
             verifier.iter_mut().for_each(|verifier| verifier.take(line));
         })?;
+        let seal = seals::verdict(verifier.as_ref());
+        if !seal.counts() {
+            return Err(StoreError::NotOurs { id: id.clone(), seal });
+        }
         sealing.take_up(verifier.as_ref()).map_err(unsealed)?;
         let excess = bytes.len() > good;
         let mut log = Self { file, path, last, good: good as u64, excess, sealing, _lock: lock };
@@ -104,43 +111,22 @@ impl Log for FileLog {
         self.check_untouched()?;
         if let Err(error) = self.write(&line) {
             self.excess = true;
-            // Where this fails too, the line is made one that nobody reads; the next append or the next holder cuts it.
-            if self.cut_excess().is_err() {
-                let _ = spoil(&self.path, self.good + line.len() as u64);
-            }
+            // Where this fails too, the next append or the next holder does it.
+            let _ = self.cut_excess();
             return Err(error);
         }
         self.last = entry.seq;
         self.good += line.len() as u64;
         self.sealing.advance(&line);
-        self.sealing.remember(sealing::are_momentous(&entry.facts));
+        self.sealing.remember(are_momentous(&entry.facts));
         Ok(entry)
     }
 }
 
-/// Takes the end of a refused line away, if the line is all there. Whoever was told that it is not stored must not find it,
-/// and nobody else either: without its end it counts as unfinished.
-fn spoil(path: &Path, end: u64) -> io::Result<()> {
-    let file = File::options().write(true).open(path)?;
-    match file.metadata()?.len() {
-        there if there < end => Ok(()),
-        _ => file.write_all_at(b" ", end - 1),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// When neither syncing nor cutting works, a line that was refused must not be read as a fact.
-    #[test]
-    fn a_refused_line_that_cannot_be_cut_off_counts_as_unfinished() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log.jsonl");
-        for (there, left) in [("one\ntwo\n", "one\ntwo "), ("one\ntw", "one\ntw"), ("one\n", "one\n")] {
-            std::fs::write(&path, there).unwrap();
-            spoil(&path, 8).unwrap();
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), left);
-        }
-    }
+/// Whether an agent comes or goes with these facts: it may be about to use what the log allows, or have used it. The log must
+/// not be brought back to before that, not even after a power cut.
+fn are_momentous(facts: &[Event]) -> bool {
+    facts
+        .iter()
+        .any(|fact| matches!(fact, Event::Connected { .. } | Event::Parked { .. } | Event::TurnEnded { .. }))
 }

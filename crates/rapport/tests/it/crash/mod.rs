@@ -178,7 +178,6 @@ fn answer(project: &Project, question: &Question) -> Result<(), String> {
         Purpose::Clarify => ANSWERS.iter().find(|(text, _)| *text == question.text).unwrap().1,
         Purpose::Confirm => &["confirm"],
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => &["allow"],
-        Purpose::Elicit(_) => unreachable!("no story has a server"),
     };
     let session = project.session();
     let args = [&["answer", session.as_str(), "--question", question.id.as_str()], values].concat();
@@ -204,7 +203,9 @@ fn wrong(project: &Project, played: &Played) -> Vec<String> {
     expect("the plan has its text", &plan.contains(PLAN), &true);
 
     expect("answers that were not taken", &played.not_taken, &Vec::<String>::new());
-    expect("asked again after it was answered", &played.asked_again, &Vec::<String>::new());
+    // What was allowed may have run when the agent was killed: only that is asked about anew.
+    let asked_again = played.asked_again.iter().filter(|text| !text.starts_with("May the agent"));
+    expect("asked again after it was answered", &asked_again.collect::<Vec<_>>(), &Vec::<String>::new());
 
     let facts = project.facts();
     let reported = facts.iter().filter(|fact| matches!(fact, Event::Reported { .. })).count();

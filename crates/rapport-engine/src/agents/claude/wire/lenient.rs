@@ -23,22 +23,6 @@ pub struct Number(pub f64);
 #[derive(Debug, Default)]
 pub struct Flag(pub bool);
 
-/// Yes, no, or neither.
-#[derive(Debug, Default)]
-pub struct Answer(pub Option<bool>);
-
-/// Words, where `null` means something else than nothing at all.
-#[derive(Debug, Default)]
-pub enum Word<'a> {
-    /// Nothing.
-    #[default]
-    Absent,
-    /// `null`.
-    Null,
-    /// Words.
-    Is(Cow<'a, str>),
-}
-
 /// An object, or nothing.
 #[derive(Debug)]
 pub struct Part<T>(Option<T>);
@@ -114,9 +98,6 @@ trait Take<'de>: Default {
     fn flag(_: bool) -> Self {
         Self::default()
     }
-    fn null() -> Self {
-        Self::default()
-    }
     fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Self::default())
@@ -133,15 +114,6 @@ impl<'de: 'a, 'a> Take<'de> for Text<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Take<'de> for Word<'a> {
-    fn text(text: Cow<'de, str>) -> Self {
-        Self::Is(text)
-    }
-    fn null() -> Self {
-        Self::Null
-    }
-}
-
 impl<'de> Take<'de> for Number {
     fn number(number: f64) -> Self {
         Self(number)
@@ -151,12 +123,6 @@ impl<'de> Take<'de> for Number {
 impl<'de> Take<'de> for Flag {
     fn flag(flag: bool) -> Self {
         Self(flag)
-    }
-}
-
-impl<'de> Take<'de> for Answer {
-    fn flag(flag: bool) -> Self {
-        Self(Some(flag))
     }
 }
 
@@ -228,7 +194,7 @@ impl<'de, T: Take<'de>> Visitor<'de> for Lenient<T> {
         Ok(T::flag(flag))
     }
     fn visit_unit<E>(self) -> Result<T, E> {
-        Ok(T::null())
+        Ok(T::default())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<T, A::Error> {
         T::list(seq)
@@ -250,11 +216,9 @@ macro_rules! deserialize_leniently {
 
 deserialize_leniently! {
     ['de: 'a, 'a] Text<'a>;
-    ['de: 'a, 'a] Word<'a>;
     ['de: 'a, 'a] Content<'a>;
     ['de] Number;
     ['de] Flag;
-    ['de] Answer;
     ['de] Cost;
     ['de, T: Deserialize<'de>] Part<T>;
     ['de, T: Deserialize<'de>] List<T>;
