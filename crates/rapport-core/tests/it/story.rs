@@ -2,6 +2,7 @@
 
 mod chat;
 mod confirming;
+mod eliciting;
 mod failing;
 mod handover;
 mod log;

@@ -19,7 +19,7 @@ use super::gateway::{Answer, Follower, GatewayError, Request};
 use super::hosted::{Hosted, Incoming, Run};
 use rapport_door::{Doing, Seen, Update};
 
-use crate::agents::{Command, Happened, Report, RunId};
+use crate::agents::{Command, Happened, Patience, Report, RunId};
 use crate::projects::grants::Grants;
 use crate::stores::{Log, StoreError};
 use crate::turns::{Workshop, found};
@@ -369,7 +369,7 @@ impl Loop {
     }
 
     /// A person is told and may try again. Nobody else can be told: then nothing more is done in this session, its
-    /// agent is stopped, and everything up to here is found again by whoever takes it up.
+    /// agent is killed, and everything up to here is found again by whoever takes it up.
     fn not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         let error = match incoming.answer {
@@ -390,7 +390,7 @@ impl Loop {
             let _ = waiting.send(Err(GatewayError::Broken(error.clone())));
         }
         if let Some(run) = &mut hosted.run {
-            run.end();
+            run.kill();
         }
         if let Some(batch) = &mut hosted.batch {
             batch.end();
@@ -467,7 +467,7 @@ impl Loop {
             let parkable = hosted.session.parkable_call();
             if let Some(run) = &mut hosted.run {
                 match parkable {
-                    Some(call) => run.tell(Command::Park { call }),
+                    Some(call) => run.tell(Command::Park { call, patience: Patience::None }),
                     None => run.end(),
                 }
             }
