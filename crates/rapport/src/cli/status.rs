@@ -107,6 +107,7 @@ fn overview(place: &Place, store: &dyn Store, views: &[Shown], everything: bool)
         for question in &shown.view.questions {
             waiting(&shown.view, question, FIRST_LINES)?;
         }
+        kept(&shown.view)?;
         stopped(place, store, shown)?;
     }
     let shown = if everything { ended.len() } else { ENDED.min(ended.len()) };
@@ -161,6 +162,14 @@ pub(super) fn waiting(view: &View, question: &OpenQuestion, most: usize) -> Outc
     say(format_args!("        rapport answer {} --question {} VALUE", view.id, question.id))
 }
 
+/// Why an agent that waits still has its process.
+fn kept(view: &View) -> Outcome {
+    match view.agent.kept_by {
+        Some(beside) => say(format_args!("        kept running: {beside}")),
+        None => Ok(()),
+    }
+}
+
 /// Where nothing waits for an answer and nobody goes on with it, somebody has to take it up.
 fn stopped(place: &Place, store: &dyn Store, Shown { view, sealed }: &Shown) -> Outcome {
     if !sealed.counts() {
@@ -212,6 +221,7 @@ fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
     for question in &view.questions {
         waiting(view, question, usize::MAX)?;
     }
+    kept(view)?;
     if let Some(failure) = &view.failure {
         say(format_args!("  failed    {}", safe::line(failure)))?;
     }
