@@ -21,6 +21,7 @@ mod input;
 mod interactive;
 mod permission;
 mod plan;
+mod presenter;
 mod progress;
 pub mod prompt;
 mod question;
@@ -38,8 +39,8 @@ pub use batch::{Batch, Brief, signal};
 pub use branch::{Branch, Destination, StateWanted};
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use event::{
-    AgentCommand, Asker, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange, Origin, Room,
-    Seed, Terms, TurnKind, Usage,
+    AgentCommand, Asker, BranchPoint, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange,
+    Origin, Seed, Terms, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
@@ -48,6 +49,7 @@ pub use interactive::{
 };
 pub use permission::{Mark, Part, Pattern, Permission, Remark, Rule, ShownLine};
 pub use plan::PlanFile;
+pub use presenter::{Focus, Followed, Presenter};
 pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
 pub use prompt::action_plan::ACTION_PLAN;
 pub use prompt::batch::INTERACTIVE;
