@@ -29,6 +29,9 @@ use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::workers::local::{self, Local};
 
+/// How many rounds of questions before a plan, where nobody says otherwise.
+pub const ROUNDS: u32 = 5;
+
 /// So many files are named where the agent is started without them.
 const MOST_NAMED: usize = 5;
 
@@ -166,7 +169,7 @@ impl Place {
             Failure::new(Code::Usage, format!("the path {} is not UTF-8 text", self.project.display()))
         })?;
         let terms = Terms {
-            max_rounds: settings.max_rounds,
+            max_rounds: settings.max_rounds.unwrap_or(ROUNDS),
             hot: settings.hot,
             expire: settings.expire,
             clarifier: Clarifier::Agent,
@@ -362,7 +365,7 @@ fn agent_env(home: &Path, settings: &Settings, is_rehearsal: bool) -> Vec<(OsStr
 }
 
 /// In debug builds the crash test can have a store that dies on purpose.
-fn trial(store: Arc<Files>) -> Arc<dyn Store> {
+pub(crate) fn trial(store: Arc<Files>) -> Arc<dyn Store> {
     #[cfg(debug_assertions)]
     return crate::stores::trial::wrap(store);
     #[cfg(not(debug_assertions))]

@@ -51,8 +51,8 @@ pub struct Settings {
     pub channel: Channel,
     /// Variables the agent gets beside the usual ones.
     pub agent_env: Vec<String>,
-    /// How many rounds of questions before a plan.
-    pub max_rounds: u32,
+    /// How many rounds of questions before a plan, where somebody says so.
+    pub max_rounds: Option<u32>,
     /// How long a question stays open; forever where nothing is said.
     pub expire: Option<SignedDuration>,
     /// Who makes rounds of questions, as far as anything is said about it.
@@ -122,7 +122,7 @@ impl Settings {
             permission_mode: all.agent.permission_mode.unwrap_or_else(|| "default".into()),
             channel: all.agent.channel.unwrap_or_default(),
             agent_env: all.agent.env.unwrap_or_default(),
-            max_rounds: all.rounds.max.unwrap_or(5),
+            max_rounds: all.rounds.max,
             expire: all.questions.expire,
             planner: all.planner,
             telegram: all.telegram.settings()?,

@@ -63,7 +63,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return branch_turn::execute(common, args.session.as_deref(), &args.which);
     };
     let place = Place::find(common)?;
-    let store = place.store();
+    let store = wiring::trial(place.store());
     let origin = sessions::find(&*store, &args.which)?;
     let made = make(&place, &*store, &origin, at, &args)?;
     if common.json {

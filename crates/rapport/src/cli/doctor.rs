@@ -16,7 +16,7 @@ use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
 use crate::turns::Folder;
-use crate::wiring::{self, Place};
+use crate::wiring::{self, Place, ROUNDS};
 
 /// Check what Rapport needs, and say how to get what is missing
 #[derive(Debug, clap::Args)]
@@ -89,7 +89,7 @@ fn settings(place: &Place) -> Check {
                 "agent {}, hot {:#}, {} rounds",
                 settings.agent_command.join(" "),
                 settings.hot,
-                settings.max_rounds
+                settings.max_rounds.unwrap_or(ROUNDS)
             );
             good("settings", found)
         }
