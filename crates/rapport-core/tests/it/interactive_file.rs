@@ -98,7 +98,7 @@ fn chat_20_a_file_comes_back_as_the_session_it_was() {
         let left: InteractiveFile = serde_json::from_str(&written).unwrap();
         let facts = left.revive(planned()).unwrap();
         let revived = Session::open(&Entry { seq: 1, at: left.created_at, facts }).unwrap();
-        let again = InteractiveFile::of(&revived).unwrap();
+        let again = InteractiveFile::of(&revived, 42).unwrap();
         assert_eq!(InteractiveFile { updated_at: left.updated_at, ..again }, left);
     }
 }
@@ -121,6 +121,6 @@ fn chat_8_chat_12_nothing_is_asked_beyond_the_end() {
     for (left, state) in cases {
         let facts = left.revive(planned()).unwrap();
         let revived = Session::open(&Entry { seq: 1, at: left.created_at, facts }).unwrap();
-        assert_eq!(InteractiveFile::of(&revived).unwrap().state, state, "{left:?}");
+        assert_eq!(InteractiveFile::of(&revived, 42).unwrap().state, state, "{left:?}");
     }
 }
