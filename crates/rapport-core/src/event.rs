@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::aim::{Aim, Asking};
 use crate::answer::{Answer, By};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
+use crate::permission::Rule;
 use crate::question::Question;
 
 /// The format this program writes. What is newer is refused, not mangled.
@@ -204,6 +205,18 @@ pub enum Event {
         /// What.
         answer: Answer,
         /// Who.
+        by: By,
+    },
+    /// What was allowed for the whole project is kept in Rapport's home.
+    Granted {
+        /// The question it was the answer to.
+        question: QuestionId,
+    },
+    /// What was allowed for this session is no longer.
+    Revoked {
+        /// Which rule.
+        rule: Rule,
+        /// Who took it back.
         by: By,
     },
     /// Somebody wants to answer this question anew (back, or edit).

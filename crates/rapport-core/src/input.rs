@@ -9,7 +9,7 @@ use crate::answer::By;
 use crate::batch::Batch;
 use crate::event::{Changes, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
-use crate::permission::Permission;
+use crate::permission::{Permission, Rule};
 use crate::question::{Choice, Reply};
 
 /// Something that came in.
@@ -56,6 +56,11 @@ pub enum Act {
     Keep {
         /// Which one.
         question: QuestionId,
+    },
+    /// No longer allow what was allowed for this session.
+    Revoke {
+        /// Which rule.
+        rule: Rule,
     },
     /// Start the work with the plan as it stands.
     Confirm,
@@ -259,6 +264,11 @@ pub enum World {
         round: u32,
         /// What it made; or why there is none, in words for a person.
         outcome: Result<Batch, String>,
+    },
+    /// What was allowed for the project is kept.
+    Granted {
+        /// The question it was the answer to.
+        question: QuestionId,
     },
     /// The plan of actions is in its file.
     Filed {

@@ -56,7 +56,7 @@ pub use prompt::batch::INTERACTIVE;
 pub use prompt::progress::plan_prompt;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use refusal::Refusal;
-pub use session::{ItemLook, MAX_TASK, RoundLook, Session};
+pub use session::{ItemLook, MAX_TASK, RoundLook, Session, ruled_by_project};
 pub use view::{
     AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, Rounds, Status, View,
 };

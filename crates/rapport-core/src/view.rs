@@ -7,6 +7,7 @@ use crate::aim::Aim;
 use crate::answer::By;
 use crate::event::{Asker, BranchPoint, Changes, Origin, TurnKind, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
+use crate::permission::Rule;
 use crate::progress::ProgressFile;
 use crate::question::{Choice, Purpose, Question};
 use crate::session::{Item, Phase, Process, Round, Session, State, Turn};
@@ -51,6 +52,9 @@ pub struct View {
     /// What the agent wanted to ask and was told to do without, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unasked: Vec<String>,
+    /// What is allowed in it without asking.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// The plan, once there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,
@@ -258,6 +262,7 @@ impl Session {
             questions: self.open_questions(),
             answers: self.answers(),
             unasked: self.unasked.clone(),
+            rules: self.rules.clone(),
             plan: self.plan.as_ref().map(|plan| PlanView {
                 text: plan.text.clone(),
                 path: plan.path.clone(),

@@ -5,7 +5,8 @@ use jiff::SignedDuration;
 use crate::answer::By;
 use crate::batch::Brief;
 use crate::event::TurnKind;
-use crate::id::{CallId, ConversationId, RoundId, TurnId};
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::permission::Rule;
 use crate::plan::PlanFile;
 
 /// Something that should be true.
@@ -32,6 +33,15 @@ pub enum Want {
         turn: TurnId,
         /// Which call.
         call: CallId,
+    },
+    /// What somebody allowed for the whole project is kept in Rapport's home.
+    Granted {
+        /// The question it is the answer to.
+        question: QuestionId,
+        /// What is allowed.
+        rule: Rule,
+        /// Who allowed it.
+        by: By,
     },
     /// The plan is in its file.
     PlanSaved(PlanFile),
@@ -88,8 +98,6 @@ pub enum CallReply {
     Allow {
         /// What was asked, in words.
         asked: String,
-        /// Whether that holds from now on.
-        always: bool,
     },
     /// No. Or an honest "there is no answer".
     Deny {

@@ -211,6 +211,7 @@ impl Host {
             worker: Arc::new(Local),
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
+            home: place.home.clone(),
         });
         let socket = socket.serve(engine.gateway());
         let sessions = ProjectSessions::new(store, Some(engine.gateway()), Clock::system());

@@ -5,13 +5,10 @@ use crate::answer::{Answer, By};
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::QuestionId;
 use crate::input::Act;
+use crate::permission::Rule;
 use crate::prompt;
-use crate::question::{Purpose, Reply};
+use crate::question::{CANCEL, CONFIRM, Purpose, Reply};
 use crate::refusal::Refusal;
-
-/// The values of the confirmation's options.
-pub(super) const CONFIRM: &str = "confirm";
-pub(super) const CANCEL: &str = "cancel";
 
 impl Session {
     pub(super) fn decide_person(&self, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
@@ -20,6 +17,7 @@ impl Session {
             Act::Back => self.back(by),
             Act::Reopen { question } => self.reopen(question, by),
             Act::Keep { question } => self.keep(question, by),
+            Act::Revoke { rule } => self.revoke(rule, by),
             Act::Confirm => self.confirm(by),
             Act::Cancel { reason } => self.cancel(by, reason.clone()),
             Act::Restart => self.restart(by),
@@ -52,6 +50,13 @@ impl Session {
         };
         let answered = Event::Answered { question: id.clone(), answer, by: by.clone() };
         Ok([vec![answered], consequence].concat())
+    }
+
+    fn revoke(&self, rule: &Rule, by: &By) -> Result<Vec<Event>, Refusal> {
+        if !self.rules.contains(rule) {
+            return Err(Refusal::NoSuchRule { rule: rule.to_string() });
+        }
+        Ok(vec![Event::Revoked { rule: rule.clone(), by: by.clone() }])
     }
 
     fn only_open(&self) -> Result<(&Round, &Item), Refusal> {

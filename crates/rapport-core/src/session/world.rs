@@ -31,6 +31,10 @@ impl Session {
                     .into_iter()
                     .collect()
             }
+            World::Granted { question } => {
+                let is_news = !self.granted.contains(question);
+                is_news.then(|| Event::Granted { question: question.clone() }).into_iter().collect()
+            }
             World::PlanSaved { revision, path } => {
                 let plan = self.plan.as_ref().filter(|_| !self.phase.is_over());
                 let plan = plan.filter(|plan| plan.saved < *revision && *revision <= plan.revision);

@@ -323,6 +323,8 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
             let words: Vec<_> = answer.values.iter().cloned().chain(text).collect();
             format!("{question} answered {} by {by}", words.join(", "))
         }
+        Event::Granted { question } => format!("{question} granted"),
+        Event::Revoked { rule, by } => format!("{rule} revoked by {by}"),
         Event::Reopened { question, by } => format!("{question} reopened by {by}"),
         Event::Kept { question, by } => format!("{question} kept by {by}"),
         Event::Taken { call } => format!("{call} taken"),
@@ -357,6 +359,7 @@ fn want_in_words(want: &Want) -> String {
         }
         Want::Replied { call, reply, .. } => format!("{call} replied: {}", reply_in_words(reply)),
         Want::AgentParked { call, .. } => format!("parked at {call}"),
+        Want::Granted { question, rule, by } => format!("{rule} granted by {by} in {question}"),
         Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),
         Want::Batch(brief) => format!("round {} of {} made", brief.round, brief.max_rounds),
         Want::Filed { path, .. } => format!("filed at {path}"),
@@ -373,9 +376,7 @@ fn reply_in_words(reply: &CallReply) -> String {
                 told.iter().map(|t: &Told| format!("{} {}", t.question, t.attributed())).collect();
             told.join(", ")
         }
-        CallReply::Allow { asked, always } => {
-            format!("{asked} allowed{}", if *always { " always" } else { "" })
-        }
+        CallReply::Allow { asked } => format!("{asked} allowed"),
         CallReply::Deny { asked, message } => format!("{asked} denied: {message}"),
     }
 }

@@ -5,8 +5,12 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{Changes, Existing, PlanFile, ProgressFile, RoundId, SessionId, TurnId, Want, World};
+use jiff::Timestamp;
+use rapport_core::{
+    By, Changes, Existing, PlanFile, ProgressFile, QuestionId, RoundId, Rule, SessionId, TurnId, Want, World,
+};
 
+use crate::projects::grants::{Grant, Grants};
 use crate::stores::Store;
 use crate::workers::{Worker, WorkerError};
 use rapport_durable as durable;
@@ -21,6 +25,7 @@ pub(super) enum Errand {
     Report(TurnId),
     Batch(u32),
     File(TurnId),
+    Grant(QuestionId),
 }
 
 impl Errand {
@@ -33,6 +38,7 @@ impl Errand {
             Want::Report { turn, .. } => Some(Errand::Report(*turn)),
             Want::Batch(brief) => Some(Errand::Batch(brief.round)),
             Want::Filed { turn, .. } => Some(Errand::File(*turn)),
+            Want::Granted { question, .. } => Some(Errand::Grant(question.clone())),
             Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => None,
         }
     }
@@ -44,6 +50,8 @@ pub(super) struct Around {
     pub(super) project: PathBuf,
     pub(super) worker: Arc<dyn Worker>,
     pub(super) store: Arc<dyn Store>,
+    pub(super) home: PathBuf,
+    pub(super) now: Timestamp,
 }
 
 /// Runs the errand for this want. May block.
@@ -55,11 +63,19 @@ pub(super) fn run(want: &Want, around: &Around) -> World {
         Want::PlanSaved(file) => save_plan(file, project),
         Want::Report { baseline, .. } => report(baseline.as_deref(), project, worker),
         Want::Filed { turn, path, content } => file(around, *turn, path, content),
+        Want::Granted { question, rule, by } => grant(around, question, rule, by),
         Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Batch(_) => {
             Err("the engine took somebody else's want for its own".to_owned())
         }
     };
     done.unwrap_or_else(|reason| World::Failed { reason })
+}
+
+fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result<World, String> {
+    let grant = Grant { rule: rule.clone(), by: by.clone(), at: around.now };
+    let kept = Grants::of(&around.home, &around.project).add(grant);
+    kept.map_err(|e| format!("cannot keep what is allowed in this project: {e}"))?;
+    Ok(World::Granted { question: question.clone() })
 }
 
 fn file(around: &Around, turn: TurnId, path: &str, content: &str) -> Result<World, String> {

@@ -40,6 +40,7 @@ impl Loop {
                 | Want::Snapshot(_)
                 | Want::PlanSaved(_)
                 | Want::Report { .. }
+                | Want::Granted { .. }
                 | Want::Filed { .. } => self.errand(id, want),
             }
         }
@@ -62,6 +63,8 @@ impl Loop {
             project: PathBuf::from(hosted.session.project()),
             worker: self.parts.worker.clone(),
             store: self.parts.store.clone(),
+            home: self.parts.home.clone(),
+            now: self.parts.clock.now(),
         };
         let (done, id) = (self.done_to.clone(), id.clone());
         let tell = move |world| drop(done.send(Done::Errand { id, errand, world }));

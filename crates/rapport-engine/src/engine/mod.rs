@@ -15,6 +15,7 @@ mod run;
 mod sessions;
 pub mod socket;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -48,6 +49,8 @@ pub struct Parts {
     pub clock: Clock,
     /// How others find this process.
     pub holder: Holder,
+    /// Rapport's home, where what is allowed in a project is kept.
+    pub home: PathBuf,
 }
 
 /// A running engine. It stops when this is dropped; [`Engine::stop`] also waits until it has.

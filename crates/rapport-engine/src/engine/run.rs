@@ -1,11 +1,15 @@
 //! The loop.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rapport_core::{AgentDid, Batch, Created, Entry, Input, Refusal, Session, SessionId, World};
+use rapport_core::{
+    AgentDid, Batch, Created, Entry, Event, Input, Purpose, Refusal, Rule, Session, SessionId, World,
+    ruled_by_project,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
@@ -17,6 +21,7 @@ use rapport_door::{Seen, Update};
 
 use crate::agents::keeper::mark;
 use crate::agents::{Command, Happened, Report, RunId};
+use crate::projects::grants::Grants;
 use crate::stores::{Log, StoreError};
 
 /// How long agents get to end when the engine stops, before they are stopped the hard way.
@@ -259,7 +264,10 @@ impl Loop {
                 Ok(facts) => {
                     let Some(mut log) = hosted.log.take() else { return };
                     let (id, done) = (id.clone(), self.done_to.clone());
+                    let rules = project_rules(&facts, &self.parts.home, hosted.session.project());
                     tokio::task::spawn_blocking(move || {
+                        let ruled = rules.map(|grants| ruled(&facts, &grants));
+                        let facts = facts.into_iter().chain(ruled.into_iter().flatten()).collect();
                         let outcome = log.append(now, facts);
                         let _ = done.send(Done::Stored { id, log, outcome, incoming });
                     });
@@ -405,6 +413,21 @@ impl Loop {
     fn is_busy(&self) -> bool {
         self.sessions.values().any(|hosted| hosted.run.is_some() || hosted.log.is_none())
     }
+}
+
+/// Where the rules of the project are, if these facts ask for something that one of them may allow.
+fn project_rules(facts: &[Event], home: &Path, project: &str) -> Option<Grants> {
+    let asks = |fact: &Event| {
+        matches!(fact, Event::Asked { questions, .. }
+        if questions.iter().any(|question| matches!(question.purpose, Purpose::Permission { .. })))
+    };
+    facts.iter().any(asks).then(|| Grants::of(home, Path::new(project)))
+}
+
+/// The answers that the project's rules give. Rules that cannot be read allow nothing: then somebody is asked.
+fn ruled(facts: &[Event], grants: &Grants) -> Vec<Event> {
+    let rules: Vec<Rule> = grants.list().unwrap_or_default().into_iter().map(|grant| grant.rule).collect();
+    ruled_by_project(facts, &rules)
 }
 
 fn open(id: &SessionId, place: &str, entries: &[Entry]) -> Result<Box<Session>, GatewayError> {

@@ -5,7 +5,7 @@ use crate::room::Room;
 use rapport_core::SessionId;
 
 use super::button::Tag;
-use super::card::{self, Card};
+use super::card::{self, Card, Reading};
 use super::desk::{CardKey, Desk, Happened, private};
 use super::notes::CardNote;
 use crate::api_error::ApiError;
@@ -89,7 +89,8 @@ impl Desk {
         let focus = held.mirror.focus().iter().find(|focus| focus.question == key.question)?;
         let nothing = Default::default();
         let chosen = held.chosen.get(key).unwrap_or(&nothing);
-        Some((held.room, card::open(&key.session, &held.mirror, focus, chosen)?))
+        let reading = if held.read.contains(key) { Reading::Whole } else { Reading::Part };
+        Some((held.room, card::open(&key.session, &held.mirror, focus, chosen, reading)?))
     }
 
     pub(super) fn posted(&mut self, key: CardKey, sent: Result<Sent, ApiError>) {

@@ -2,6 +2,7 @@
 
 mod agent_flags;
 mod answer;
+mod ask;
 mod branch;
 mod branch_turn;
 mod cancel;
@@ -20,6 +21,7 @@ mod output;
 mod plan;
 mod plan_turn;
 mod resume;
+mod revoke;
 mod run;
 mod screen;
 mod serve;
@@ -37,6 +39,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::agents::{keeper, rehearsal};
+use crate::channels::terminal;
 use crate::error::{Code, Failure, Outcome};
 
 /// Makes coding agents ask instead of guess.
@@ -88,6 +91,9 @@ pub struct Common {
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = EVERYWHERE,
         hide_possible_values = true, hide_default_value = true)]
     pub color: When,
+    /// Ask and answer line by line, without a screen (also: RAPPORT_PLAIN=1)
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
+    pub plain: bool,
 }
 
 /// When to use colour.
@@ -112,6 +118,7 @@ enum Command {
     Undo(undo::Args),
     Status(status::Args),
     Answer(answer::Args),
+    Revoke(revoke::Args),
     Branch(branch::Args),
     Log(log::Args),
     Diff(diff::Args),
@@ -149,6 +156,9 @@ impl Cli {
 
     fn execute(self) -> ExitCode {
         let common = &self.common;
+        if common.plain {
+            terminal::use_lines();
+        }
         let outcome = match self.command {
             Command::Demo(args) => demo::execute(common, args),
             Command::Run(args) => run::execute(common, args),
@@ -159,6 +169,7 @@ impl Cli {
             Command::Undo(args) => undo::execute(common, args),
             Command::Status(args) => status::execute(common, args),
             Command::Answer(args) => answer::execute(common, args),
+            Command::Revoke(args) => revoke::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
             Command::Diff(args) => diff::execute(common, args),

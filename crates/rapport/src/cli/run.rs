@@ -140,7 +140,7 @@ fn task(args: &Args) -> Result<String, Failure> {
     }
     let words = text(&args.task, "this task")?;
     if words == ["-"] {
-        return typed::all(std::io::stdin().lock(), "the task from standard input");
+        return typed::piped("the task from standard input");
     }
     Ok(words.join(" "))
 }

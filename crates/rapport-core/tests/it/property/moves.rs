@@ -92,6 +92,7 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
             Want::Batch(brief) => {
                 Input::World(World::Batch { round: brief.round, outcome: Err("no".into()) })
             }
+            Want::Granted { question, .. } => Input::World(World::Granted { question: question.clone() }),
             Want::Filed { turn, path, .. } => Input::World(World::Filed { turn: *turn, path: path.clone() }),
             Want::Replied { turn, call, .. } => agent(*turn, AgentDid::Take { call: call.clone() }),
             Want::AgentParked { turn, call } => {

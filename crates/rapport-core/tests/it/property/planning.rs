@@ -94,7 +94,7 @@ proptest! {
                     }
                     Want::Baseline(_) | Want::Snapshot(_) | Want::Report { .. } => prop_assert!(false, "this is no work"),
                     Want::Batch(_) | Want::Filed { .. } => prop_assert!(false, "the agent makes it"),
-                    Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => {}
+                    Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Granted { .. } => {}
                 }
             }
             let view = play.view();

@@ -77,6 +77,8 @@ impl Process {
         let mut command = Command::new(&config.keeper);
         command.args(["keep", "--"]).arg(&config.program).args(args);
         command.env_clear().envs(config.env.iter().map(|(name, value)| (name, value)));
+        // Else the model is not told that options can have previews.
+        command.env("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT", "markdown");
         command.env(mark::VARIABLE, mark.to_string()).current_dir(directory).process_group(0);
         command.stdin(agent_stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mappings = vec![

@@ -6,6 +6,7 @@ mod branching;
 mod elsewhere;
 mod interrupted;
 mod parked;
+mod permissions;
 mod steering;
 mod together;
 mod typed;

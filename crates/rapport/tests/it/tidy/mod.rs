@@ -17,7 +17,7 @@ const ENGINE: [(&str, &[&str]); 11] = [
     ("workers", &[]),
     ("agents", &["projects", "workers"]),
     ("planners", &["agents"]),
-    ("engine", &["agents", "clock", "planners", "stores", "workers"]),
+    ("engine", &["agents", "clock", "planners", "projects", "stores", "workers"]),
 ];
 
 #[test]
