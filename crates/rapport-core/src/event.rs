@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::aim::{Aim, Asking};
 use crate::answer::{Answer, By};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
+use crate::input::{Merged, NotMerged};
 use crate::permission::Rule;
 use crate::question::Question;
 
@@ -252,6 +253,15 @@ pub enum Event {
         /// The call that waits.
         call: CallId,
     },
+    /// The process could not go, because the call does not wait alone in it. It goes as soon as the call does.
+    StayedHot {
+        /// In which turn.
+        turn: TurnId,
+        /// The call that waits.
+        call: CallId,
+        /// What else is in flight.
+        beside: Beside,
+    },
     /// The agent's process ended cleanly, with this call to be asked again.
     Parked {
         /// In which turn.
@@ -310,6 +320,36 @@ pub enum Event {
     Reported {
         /// What changed, if that can be told.
         changes: Option<Changes>,
+    },
+    /// Somebody wants the work taken over into the project, which it was done apart from.
+    Applying {
+        /// Who.
+        by: By,
+        /// Whether also where it conflicts with what the project has by now, with marks in the files.
+        #[serde(default)]
+        with_conflicts: bool,
+    },
+    /// The work and the project are merged. Nothing is changed yet.
+    Merged(Merged),
+    /// It was not taken over, and nothing is changed.
+    NotApplied(NotMerged),
+    /// It is taken over: the files of the project are changed.
+    Applied {
+        /// Who wanted that.
+        by: By,
+        /// What changed in the project.
+        files: Vec<FileChange>,
+    },
+    /// Somebody wants nothing of it; or no longer what is left of its workplace.
+    Discarded {
+        /// Who.
+        by: By,
+    },
+    /// The workplace is gone, with everything that belonged to it.
+    Cleared {
+        /// Why something of it is left, if it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<String>,
     },
     /// Somebody ended the session.
     Cancelled {
@@ -378,6 +418,9 @@ pub struct Created {
     /// What was agreed on before it began.
     #[serde(default)]
     pub terms: Terms,
+    /// The kind of place it is worked on in.
+    #[serde(default = "local", skip_serializing_if = "is_local")]
+    pub worker: String,
     /// The agent that does the work. Sessions of older programs do not say; the settings of the day decide for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentCommand>,
@@ -405,6 +448,7 @@ impl Created {
             by,
             aim: Aim::Work,
             terms: Terms::default(),
+            worker: local(),
             agent: None,
             branched_from: None,
             origin: None,
@@ -412,6 +456,22 @@ impl Created {
             request: None,
         }
     }
+}
+
+impl Created {
+    /// Whether it is worked on apart from the project, so that somebody has to take the work over.
+    pub fn works_apart(&self) -> bool {
+        !is_local(&self.worker)
+    }
+}
+
+/// The project's directory itself.
+pub(crate) fn local() -> String {
+    "local".to_owned()
+}
+
+fn is_local(worker: &str) -> bool {
+    worker == "local"
 }
 
 /// An agent by name, and the command it is run with. Whoever resumes the session later needs to name neither.
@@ -554,6 +614,35 @@ pub enum Asker {
         /// Whether the process can end cleanly while it waits.
         parkable: bool,
     },
+}
+
+/// What is in flight in an agent's process beside a call that waits. A process that is parked then goes on with it, and
+/// without the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beside {
+    /// Another call without a result, or a message that the model has not finished.
+    Call,
+    /// A sub-agent, or its result that the agent has not read.
+    Agent,
+    /// A command in the background, or its end that the agent has not read.
+    Command,
+    /// A message that the agent has not read.
+    Message,
+    /// The server that asks: its question cannot be asked again.
+    Server,
+}
+
+impl std::fmt::Display for Beside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Beside::Call => "another call is in flight",
+            Beside::Agent => "a sub-agent is in flight",
+            Beside::Command => "a command is in flight",
+            Beside::Message => "a message is still to be read",
+            Beside::Server => "an MCP server waits for the answer",
+        })
+    }
 }
 
 /// How a round ended without all its answers.

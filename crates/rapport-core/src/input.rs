@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::aim::Asking;
 use crate::answer::By;
 use crate::batch::Batch;
-use crate::event::{Changes, Usage};
+use crate::elicitation::Field;
+use crate::event::{Beside, Changes, FileChange, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::permission::{Permission, Rule};
 use crate::question::{Choice, Reply};
@@ -70,6 +71,14 @@ pub enum Act {
         #[serde(default)]
         reason: Option<String>,
     },
+    /// Take the work over into the project, which it was done apart from.
+    Apply {
+        /// Whether also where it conflicts, with marks in the files.
+        #[serde(default)]
+        with_conflicts: bool,
+    },
+    /// Do away with the work that was done apart from the project; ends the session, too.
+    Discard,
     /// Try again what failed, or let an agent go on that was cut off while it waited.
     Restart,
     /// Say something to the agent of a conversation.
@@ -159,6 +168,13 @@ pub enum AgentDid {
         /// Which call.
         call: CallId,
     },
+    /// It cannot be parked yet, because the call does not wait alone.
+    StayHot {
+        /// Which call.
+        call: CallId,
+        /// What else is in flight.
+        beside: Beside,
+    },
     /// Its turn is over, and its process stays for the next one.
     Finish {
         /// Its last words.
@@ -201,6 +217,9 @@ pub struct Draft {
     pub multi: bool,
     /// Whether own words are an answer.
     pub free_text: bool,
+    /// What is to be filled in, where an MCP server asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<Box<Field>>,
 }
 
 /// How an agent's process ended.
@@ -258,6 +277,21 @@ pub enum World {
         /// They.
         changes: Option<Changes>,
     },
+    /// The work and the project are merged, or cannot be.
+    Merged {
+        /// How it ended.
+        outcome: Result<Merged, NotMerged>,
+    },
+    /// What was merged is in the project.
+    Applied {
+        /// What changed there.
+        files: Vec<FileChange>,
+    },
+    /// The workplace is gone.
+    Cleared {
+        /// Why something of it is left, if it is.
+        left: Option<String>,
+    },
     /// A planner made a round of questions, or could not.
     Batch {
         /// Which round it was to make, from 1.
@@ -282,4 +316,24 @@ pub enum World {
         /// Why, in words for a person.
         reason: String,
     },
+}
+
+/// Two states of the project's files: before the work is taken over, and after. Both by names that the worker finds again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merged {
+    /// As they are.
+    pub from: String,
+    /// As they will be.
+    pub to: String,
+}
+
+/// Why work is not taken over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotMerged {
+    /// What failed, if that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The files that both sides changed in different ways.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
 }

@@ -15,6 +15,7 @@ mod answer;
 mod batch;
 mod branch;
 mod edit;
+mod elicitation;
 mod event;
 mod id;
 mod input;
@@ -38,12 +39,13 @@ pub use answer::{Answer, By, MAX_TEXT};
 pub use batch::{Batch, Brief, signal};
 pub use branch::{Branch, Destination, StateWanted};
 pub use edit::{EditError, Mismatch, apply_edits};
+pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
 pub use event::{
-    AgentCommand, Asker, BranchPoint, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange,
-    Origin, Seed, Terms, TurnKind, Usage,
+    AgentCommand, Asker, Beside, BranchPoint, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT,
+    FileChange, Origin, Seed, Terms, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
-pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
+pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, Merged, NotMerged, World};
 pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };
@@ -59,5 +61,6 @@ pub use refusal::Refusal;
 pub use session::{ItemLook, MAX_TASK, RoundLook, Session, ruled_by_project};
 pub use view::{
     AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, Rounds, Status, View,
+    WorkplaceView,
 };
 pub use want::{CallReply, Order, Told, Want};

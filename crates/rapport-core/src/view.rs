@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aim::Aim;
 use crate::answer::By;
-use crate::event::{Asker, BranchPoint, Changes, Origin, TurnKind, Usage};
+use crate::event::{Asker, Beside, BranchPoint, Changes, Origin, TurnKind, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
 use crate::permission::Rule;
 use crate::progress::ProgressFile;
@@ -65,12 +65,35 @@ pub struct View {
     /// What the work changed, once that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
+    /// Where it is worked on apart from the project, and what becomes of the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workplace: Option<WorkplaceView>,
     /// The agent's last words about the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+}
+
+/// A workplace apart from the project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkplaceView {
+    /// Which kind it is.
+    pub worker: String,
+    /// `open` while the session goes on, `waiting` for somebody to decide, `applying`, `applied`, `discarded`.
+    pub state: String,
+    /// Whether nothing is left of it.
+    pub cleared: bool,
+    /// The files that kept it from being applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
+    /// What else did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Why something of it is left after it was applied or discarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
 }
 
 /// How often an agent asked.
@@ -213,6 +236,9 @@ pub struct AgentView {
     pub state: AgentState,
     /// The tool it uses or the words it said last.
     pub doing: Option<String>,
+    /// Why its process is kept although it waits, where something else than the hot time keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_by: Option<Beside>,
     /// Its model.
     pub model: Option<String>,
 }
@@ -271,6 +297,7 @@ impl Session {
             agent: self.agent_view(),
             usage: self.usage,
             changes: self.changes.clone(),
+            workplace: self.workplace_view(),
             result: self.result(),
             failure: match &self.phase {
                 Phase::Failed { reason, .. } => Some(reason.clone()),
@@ -320,7 +347,17 @@ impl Session {
             Some(Process::CutOff) => AgentState::CutOff,
             Some(Process::Over) | None => AgentState::Idle,
         };
-        AgentView { state, doing: turn.and_then(|turn| turn.doing.clone()), model: self.model.clone() }
+        let kept_by = turn.filter(|_| state == AgentState::Hot).and_then(|turn| self.kept_by(turn));
+        let doing = turn.and_then(|turn| turn.doing.clone());
+        AgentView { state, doing, kept_by, model: self.model.clone() }
+    }
+
+    fn kept_by(&self, turn: &Turn) -> Option<Beside> {
+        let mut waiting = self.open_rounds().filter(|round| round.is_of(turn.id));
+        let server =
+            waiting.any(|round| round.items.iter().any(|item| item.question.purpose.field().is_some()));
+        let otherwise = || self.only_waiting(turn).is_none().then_some(Beside::Call);
+        turn.kept_by.or(server.then_some(Beside::Server)).or_else(otherwise)
     }
 
     fn result(&self) -> Option<String> {

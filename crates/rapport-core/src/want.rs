@@ -1,11 +1,14 @@
 //! What should be true of the world now. Wants are states, not commands: making one true twice does no harm.
 
 use jiff::SignedDuration;
+use serde_json::{Map, Value};
 
 use crate::answer::By;
 use crate::batch::Brief;
+use crate::elicitation::Consent;
 use crate::event::TurnKind;
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::input::Merged;
 use crate::permission::Rule;
 use crate::plan::PlanFile;
 
@@ -47,6 +50,20 @@ pub enum Want {
     PlanSaved(PlanFile),
     /// The next round of questions is made.
     Batch(Brief),
+    /// The work that was done apart and the project are merged. Changes nothing.
+    Merged {
+        /// Whether conflicts are merged as well, with marks.
+        with_conflicts: bool,
+    },
+    /// What was merged is in the project.
+    Applied {
+        /// What it was and what it becomes.
+        merged: Merged,
+        /// The plan's file, which belongs there too.
+        plan: Option<String>,
+    },
+    /// The workplace is gone.
+    Cleared,
     /// What a turn said is in its directory.
     Filed {
         /// Which turn.
@@ -98,6 +115,15 @@ pub enum CallReply {
     Allow {
         /// What was asked, in words.
         asked: String,
+    },
+    /// What an MCP server is told.
+    Elicited {
+        /// Its questions with their answers, in words.
+        told: Vec<Told>,
+        /// Whether it gets them.
+        action: Consent,
+        /// The fields, filled in.
+        content: Map<String, Value>,
     },
     /// No. Or an honest "there is no answer".
     Deny {

@@ -182,6 +182,7 @@ impl Story {
             | Event::Declined { .. }
             | Event::Taken { .. }
             | Event::Cooled { .. }
+            | Event::StayedHot { .. }
             | Event::Parked { .. }
             | Event::Spent { .. }
             | Event::PlanProposed { .. }
@@ -189,6 +190,12 @@ impl Story {
             | Event::TurnEnded { .. }
             | Event::Failed { .. }
             | Event::Reported { .. }
+            | Event::Applying { .. }
+            | Event::Merged(_)
+            | Event::NotApplied(_)
+            | Event::Applied { .. }
+            | Event::Discarded { .. }
+            | Event::Cleared { .. }
             | Event::Cancelled { .. }
             | Event::Unknown(_) => Vec::new(),
         }

@@ -20,6 +20,8 @@ impl Session {
             Act::Revoke { rule } => self.revoke(rule, by),
             Act::Confirm => self.confirm(by),
             Act::Cancel { reason } => self.cancel(by, reason.clone()),
+            Act::Apply { with_conflicts } => self.apply_work(by, *with_conflicts),
+            Act::Discard => self.discard_work(by),
             Act::Restart => self.restart(by),
             Act::Say { text, id } => self.say(by, text, id.as_ref()),
             Act::Draft { folder, conversation, asking } => {
@@ -46,7 +48,7 @@ impl Session {
         let consequence = match item.question.purpose {
             Purpose::Confirm => self.after_confirmation(&answer, by)?,
             Purpose::Clarify => self.after_planned_answer(round, item),
-            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => Vec::new(),
+            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Elicit(_) => Vec::new(),
         };
         let answered = Event::Answered { question: id.clone(), answer, by: by.clone() };
         Ok([vec![answered], consequence].concat())
@@ -169,6 +171,11 @@ impl Session {
         Ok(self.end(|_| true, by, reason))
     }
 
+    /// Ends it, whatever is going on.
+    pub(super) fn ended_by(&self, by: &By) -> Vec<Event> {
+        self.end(|_| true, by, None)
+    }
+
     fn end(&self, unanswered: impl Fn(&Round) -> bool, by: &By, reason: Option<String>) -> Vec<Event> {
         let mut facts = self.withdraw_open(unanswered, "the session was cancelled");
         facts.push(Event::Cancelled { by: by.clone(), reason });
@@ -177,7 +184,7 @@ impl Session {
 
     fn restart(&self, by: &By) -> Result<Vec<Event>, Refusal> {
         let cut_off = self.turn().is_some_and(|turn| turn.process == Process::CutOff);
-        if !self.is_failed() && !cut_off {
+        if !self.is_failed() && !cut_off || !self.handover.is_open() {
             return Err(self.not_now("restarting"));
         }
         let restarted = Event::Restarted { by: by.clone() };

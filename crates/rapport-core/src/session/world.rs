@@ -49,9 +49,15 @@ impl Session {
                 }
                 vec![Event::Reported { changes: changes.clone() }]
             }
+            World::Merged { outcome } => self.merged(outcome),
+            World::Applied { files } => self.applied(files),
+            World::Cleared { left } => self.cleared(left.as_ref()),
             World::Batch { round, outcome } => self.take_batch(*round, outcome)?,
             World::Filed { turn, path } => self.filed(*turn, path),
             World::Failed { reason } => {
+                if let Some(fact) = self.not_applied(reason) {
+                    return Ok(vec![fact]);
+                }
                 if self.phase.is_over() || self.is_failed() {
                     return Err(Refusal::Stray { what: "a failure".into() });
                 }
@@ -121,7 +127,7 @@ impl Session {
 
     /// The open round that is all a turn waits for. With another call beside it the process must stay: of two calls
     /// put away, an agent asks only the last again.
-    pub(super) fn only_waiting(&self, turn: &Turn) -> Option<&Round> {
+    pub(crate) fn only_waiting(&self, turn: &Turn) -> Option<&Round> {
         let mut pending = self.pending_rounds_of(turn.id);
         let only = pending.next().filter(|round| round.is_open())?;
         (pending.next().is_none() && turn.declined.is_empty()).then_some(only)

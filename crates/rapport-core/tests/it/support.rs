@@ -104,7 +104,14 @@ pub(crate) fn options(labels: &[&str]) -> Vec<Choice> {
 
 /// A question with one choice among these, or own words.
 pub(crate) fn draft(text: &str, labels: &[&str]) -> Draft {
-    Draft { text: text.into(), header: None, options: options(labels), multi: false, free_text: true }
+    Draft {
+        text: text.into(),
+        header: None,
+        options: options(labels),
+        multi: false,
+        free_text: true,
+        field: None,
+    }
 }
 
 /// A story: each step says what comes in, and what has to come of it.
@@ -330,6 +337,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::Taken { call } => format!("{call} taken"),
         Event::Closed { round, how } => format!("round {round} closed: {how}"),
         Event::Cooled { call, .. } => format!("{call} cooled"),
+        Event::StayedHot { call, beside, .. } => format!("{call} stayed hot: {beside}"),
         Event::Parked { call, .. } => format!("parked at {call}"),
         Event::CutOff { reason, .. } => format!("cut off: {reason}"),
         Event::Spent { usage, .. } => format!("spent {}", usage.output),
@@ -339,6 +347,19 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::Failed { reason } => format!("failed: {reason}"),
         Event::Restarted { by } => format!("restarted by {by}"),
         Event::Reported { .. } => "reported".into(),
+        Event::Applying { by, .. } => format!("to be applied by {by}"),
+        Event::Merged(merged) => format!("merged from {} to {}", merged.from, merged.to),
+        Event::NotApplied(why) => {
+            format!(
+                "not applied: {}",
+                why.reason.iter().chain(&why.conflicts).cloned().collect::<Vec<_>>().join(", ")
+            )
+        }
+        Event::Applied { by, files } => format!("{} files applied by {by}", files.len()),
+        Event::Discarded { by } => format!("discarded by {by}"),
+        Event::Cleared { left } => {
+            format!("cleared{}", left.as_ref().map_or(String::new(), |why| format!(", but {why}")))
+        }
         Event::Cancelled { by, .. } => format!("cancelled by {by}"),
         Event::Unknown(fact) => format!("unknown: {fact}"),
     }
@@ -363,6 +384,10 @@ fn want_in_words(want: &Want) -> String {
         Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),
         Want::Batch(brief) => format!("round {} of {} made", brief.round, brief.max_rounds),
         Want::Filed { path, .. } => format!("filed at {path}"),
+        Want::Merged { with_conflicts: false } => "merged".into(),
+        Want::Merged { with_conflicts: true } => "merged with conflicts".into(),
+        Want::Applied { merged, .. } => format!("applied from {} to {}", merged.from, merged.to),
+        Want::Cleared => "cleared".into(),
         Want::Report { turn, baseline } => {
             format!("report of turn {turn} since {}", baseline.as_deref().unwrap_or("nothing"))
         }
@@ -377,6 +402,7 @@ fn reply_in_words(reply: &CallReply) -> String {
             told.join(", ")
         }
         CallReply::Allow { asked } => format!("{asked} allowed"),
+        CallReply::Elicited { action, .. } => action.as_str().to_owned(),
         CallReply::Deny { asked, message } => format!("{asked} denied: {message}"),
     }
 }

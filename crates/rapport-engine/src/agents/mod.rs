@@ -2,7 +2,6 @@
 
 pub mod by_name;
 pub mod claude;
-pub mod keeper;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,9 +13,12 @@ use rapport_core::{AgentDid, CallId, CallReply, ConversationId, Order, Progress,
 use thiserror::Error;
 use tokio::sync::mpsc;
 
-pub use by_name::AgentsByName;
+use crate::workers::Workplace;
+use crate::workers::keeper::mark::Mark;
+use crate::workers::local::Directory;
 
-use keeper::mark::Mark;
+pub use crate::workers::keeper;
+pub use by_name::AgentsByName;
 
 /// A program that does the work.
 ///
@@ -183,18 +185,29 @@ pub enum Diagnosed {
 /// Where an agent works, and where its driver keeps what it takes to go on elsewhere.
 #[derive(Clone)]
 pub struct Place {
-    /// The directory it works in.
-    pub directory: PathBuf,
+    /// The place it works in.
+    pub workplace: Arc<dyn Workplace>,
     /// What is kept beside the session.
     pub keepsake: Arc<dyn Keepsake>,
     /// What everything that this run starts is known by.
     pub mark: Mark,
 }
 
+impl Place {
+    /// The directory it works in.
+    pub fn directory(&self) -> &Path {
+        self.workplace.directory()
+    }
+}
+
 impl From<PathBuf> for Place {
     /// A directory, with nothing kept beside it.
     fn from(directory: PathBuf) -> Self {
-        Self { directory, keepsake: Arc::new(Nothing), mark: Mark::unnamed() }
+        Self {
+            workplace: Arc::new(Directory::at(directory)),
+            keepsake: Arc::new(Nothing),
+            mark: Mark::unnamed(),
+        }
     }
 }
 
@@ -254,6 +267,15 @@ pub struct Controls {
     pub commands: mpsc::UnboundedSender<Command>,
 }
 
+/// What becomes of an agent that cannot be parked at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// It stays until the call waits alone, and says so ([`AgentDid::StayHot`]).
+    Wait,
+    /// It is ended in the middle of everything: its host goes.
+    None,
+}
+
 /// What a running agent can be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -264,10 +286,13 @@ pub enum Command {
         /// With what.
         reply: CallReply,
     },
-    /// Put the waiting call away and end; ignored if it has its reply already.
+    /// Park the waiting call and end; ignored if it has its reply already. An agent parks a call only when that waits
+    /// alone in its process: with anything else in flight it would go on with that, and without the answer.
     Park {
         /// Which call.
         call: CallId,
+        /// What to do when something else is in flight.
+        patience: Patience,
     },
     /// Say something to it while it works: it reads that at its next step, or in another turn if this was its last.
     /// An agent that does not listen while it works never hears it.
@@ -282,4 +307,6 @@ pub enum Command {
     },
     /// End now, whatever it is doing.
     Stop,
+    /// End without a word: nothing it does can be kept, and an agent that is interrupted takes that for somebody's refusal.
+    Kill,
 }

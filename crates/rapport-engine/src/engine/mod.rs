@@ -27,7 +27,7 @@ use crate::planners::Planner;
 use crate::stores::{Holder, Store};
 use crate::workers::Worker;
 
-pub use crate::agents::keeper::descent;
+pub use crate::workers::keeper::descent;
 pub use claims::ChannelLease;
 pub use gateway::{Follower, Gateway, GatewayError};
 pub use keepsake::CONVERSATION;

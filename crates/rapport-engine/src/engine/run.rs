@@ -19,10 +19,11 @@ use super::gateway::{Answer, Follower, GatewayError, Request};
 use super::hosted::{Hosted, Incoming, Run};
 use rapport_door::{Seen, Update};
 
-use crate::agents::keeper::mark;
-use crate::agents::{Command, Happened, Report, RunId};
+use crate::agents::{Command, Happened, Patience, Report, RunId};
 use crate::projects::grants::Grants;
 use crate::stores::{Log, StoreError};
+use crate::workers::keeper::mark;
+use crate::workers::{WorkerError, Workplace};
 
 /// How long agents get to end when the engine stops, before they are stopped the hard way.
 const PARKING_TIME: Duration = Duration::from_secs(5);
@@ -51,6 +52,7 @@ pub(super) enum Done {
     Taken { id: SessionId, session: Box<Session>, log: Box<dyn Log>, answer: Taken },
     Stored { id: SessionId, log: Box<dyn Log>, outcome: Result<Entry, StoreError>, incoming: Incoming },
     Errand { id: SessionId, errand: Errand, world: World },
+    Opened { id: SessionId, outcome: Result<Arc<dyn Workplace>, WorkerError> },
 }
 
 /// Who waits for a session to be taken up.
@@ -221,6 +223,20 @@ impl Loop {
                 }
             }
             Done::Stored { id, log, outcome, incoming } => self.stored(&id, log, outcome, incoming),
+            Done::Opened { id, outcome } => {
+                let Some(hosted) = self.sessions.get_mut(&id) else { return };
+                hosted.errands.remove(&Errand::Open);
+                match outcome {
+                    Ok(workplace) => {
+                        hosted.workplace = Some(workplace);
+                        self.fulfil(&id);
+                    }
+                    Err(error) => {
+                        let reason = error.to_string();
+                        self.put(&id, Incoming::new(Input::World(World::Failed { reason })));
+                    }
+                }
+            }
             Done::Errand { id, errand, world } => {
                 if let Some(hosted) = self.sessions.get_mut(&id) {
                     hosted.errands.remove(&errand);
@@ -301,7 +317,7 @@ impl Loop {
     }
 
     /// A person is told and may try again. Nobody else can be told: then nothing more is done in this session, its
-    /// agent is stopped, and everything up to here is found again by whoever takes it up.
+    /// agent is killed, and everything up to here is found again by whoever takes it up.
     fn not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         if let Some(answer) = incoming.answer {
@@ -315,7 +331,7 @@ impl Loop {
             let _ = waiting.send(Err(GatewayError::Broken(error.clone())));
         }
         if let Some(run) = &mut hosted.run {
-            run.end();
+            run.kill();
         }
         self.forget_run(id, incoming.left);
     }
@@ -388,7 +404,7 @@ impl Loop {
             let parkable = hosted.session.parkable_call();
             if let Some(run) = &mut hosted.run {
                 match parkable {
-                    Some(call) => run.tell(Command::Park { call }),
+                    Some(call) => run.tell(Command::Park { call, patience: Patience::None }),
                     None => run.end(),
                 }
             }

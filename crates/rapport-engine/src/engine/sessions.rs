@@ -16,9 +16,9 @@ use tokio::task::spawn_blocking;
 use super::claims::AGENTS_ANSWER_NOTHING;
 use super::gateway::{Follower, Gateway, GatewayError};
 use super::socket::{self, Sent};
-use crate::agents::keeper::descent;
 use crate::clock::Clock;
 use crate::stores::{Changes, Holder, Store, StoreError};
+use crate::workers::keeper::descent;
 
 /// How often, and how long apart, a process that is just starting or stopping is tried again.
 const TRIES: u32 = 40;

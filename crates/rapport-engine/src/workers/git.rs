@@ -27,6 +27,19 @@ pub(super) fn git_as_far_as_it_goes<S: AsRef<OsStr>>(
     if matches!(output.status.code(), Some(0 | 1)) { Ok(()) } else { Err(failure(&output, args)) }
 }
 
+/// Runs git there for a command whose exit code says something, and gives that with what it printed.
+pub(super) fn git_saying<S: AsRef<OsStr>>(
+    directory: &Path,
+    args: &[S],
+    codes: &[i32],
+) -> Result<(i32, Vec<u8>), WorkerError> {
+    let output = run(directory, None, args)?;
+    match output.status.code().filter(|code| codes.contains(code)) {
+        Some(code) => Ok((code, output.stdout)),
+        None => Err(failure(&output, args)),
+    }
+}
+
 fn run<S: AsRef<OsStr>>(directory: &Path, index: Option<&Path>, args: &[S]) -> io::Result<Output> {
     let mut command = Command::new("git");
     command.current_dir(directory).args(args).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");

@@ -1,6 +1,6 @@
 //! `rapport log`: the facts of a session, in words or as they are.
 
-use rapport_core::{Asker, Changes, Entry, Event, Permission, Purpose};
+use rapport_core::{Asker, Changes, Entry, Event, NotMerged, Permission, Purpose};
 
 use super::output::{say, say_json};
 use super::{Common, sessions, tree};
@@ -59,7 +59,7 @@ fn permissions(fact: &Event) -> impl Iterator<Item = &Permission> {
     };
     questions.iter().filter_map(|question| match &question.purpose {
         Purpose::Permission(asked) => Some(asked),
-        Purpose::Clarify | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
     })
 }
 
@@ -111,6 +111,7 @@ fn words(fact: &Event) -> String {
         Event::Kept { question, by } => format!("{question} is left as it was by {by}"),
         Event::Taken { .. } => "the agent has the answer".into(),
         Event::Closed { round, how } => format!("round {round} is closed: {how}"),
+        Event::StayedHot { beside, .. } => format!("the agent is kept running: {beside}"),
         Event::Cooled { .. } => "the agent has waited long enough to be put away".into(),
         Event::Parked { .. } => "the agent is parked; waiting costs nothing".into(),
         Event::CutOff { reason, .. } => format!("the agent was cut off: {reason}"),
@@ -136,6 +137,16 @@ fn words(fact: &Event) -> String {
             format!("completed; {} files changed", changes.files.len())
         }
         Event::Reported { changes: None } => "completed".into(),
+        Event::Applying { by, .. } => format!("to be applied to the project, by {by}"),
+        Event::Merged(_) => "merged with the project; nothing is changed yet".into(),
+        Event::NotApplied(NotMerged { reason: Some(reason), .. }) => format!("not applied: {reason}"),
+        Event::NotApplied(NotMerged { conflicts, .. }) => {
+            format!("not applied: conflicts in {}", conflicts.join(", "))
+        }
+        Event::Applied { by, files } => format!("applied by {by}: {} files", files.len()),
+        Event::Discarded { by } => format!("discarded by {by}"),
+        Event::Cleared { left: None } => "the workplace is gone".into(),
+        Event::Cleared { left: Some(why) } => format!("something of the workplace is left: {why}"),
         Event::Cancelled { by, reason } => match reason {
             Some(reason) => format!("cancelled by {by}: {reason}"),
             None => format!("cancelled by {by}"),

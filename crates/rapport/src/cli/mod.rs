@@ -2,6 +2,7 @@
 
 mod agent_flags;
 mod answer;
+mod apply;
 mod ask;
 mod branch;
 mod branch_turn;
@@ -10,10 +11,12 @@ mod clipboard;
 mod completions;
 mod demo;
 mod diff;
+mod discard;
 mod doctor;
 mod execute;
 mod files;
 mod follow;
+mod handover;
 mod log;
 mod message;
 mod new;
@@ -61,6 +64,7 @@ const EXAMPLES: &str = "Examples:
   rapport status                         what waits, and for whom
   rapport answer add-a-greeting English  answer from any terminal
   rapport run --resume add-a-greeting    go on after an interruption
+  rapport apply add-a-greeting           take over what was done in a worktree
   rapport plan idea.md --as progress     a plan of phases, in progress.md
   rapport serve                          the same in Telegram: docs/telegram.md
 
@@ -122,6 +126,8 @@ enum Command {
     Branch(branch::Args),
     Log(log::Args),
     Diff(diff::Args),
+    Apply(apply::Args),
+    Discard(discard::Args),
     Serve(serve::Args),
     Cancel(cancel::Args),
     Trust(trust::Args),
@@ -173,6 +179,8 @@ impl Cli {
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
             Command::Diff(args) => diff::execute(common, args),
+            Command::Apply(args) => apply::execute(common, args),
+            Command::Discard(args) => discard::execute(common, args),
             Command::Serve(args) => serve::execute(common, args),
             Command::Cancel(args) => cancel::execute(common, args),
             Command::Trust(args) => trust::execute(common, args),

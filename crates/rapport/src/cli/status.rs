@@ -4,7 +4,7 @@ use rapport_core::{Aim, OpenQuestion, Purpose, Status, View};
 
 use super::files::seals;
 use super::output::{ago, say, say_json};
-use super::{Common, sessions, tree};
+use super::{Common, handover, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config;
@@ -85,6 +85,7 @@ fn overview(place: &Place, store: &dyn Store, views: &[View], everything: bool) 
         for question in &view.questions {
             waiting(view, question, FIRST_LINES)?;
         }
+        kept(view)?;
         stopped(place, store, view)?;
     }
     let shown = if everything { ended.len() } else { ENDED.min(ended.len()) };
@@ -129,6 +130,14 @@ pub(super) fn waiting(view: &View, question: &OpenQuestion, most: usize) -> Outc
         say(format_args!("        {}. {}", place + 1, safe::line(&option.label)))?;
     }
     say(format_args!("        rapport answer {} --question {} VALUE", view.id, question.id))
+}
+
+/// Why an agent that waits still has its process.
+fn kept(view: &View) -> Outcome {
+    match view.agent.kept_by {
+        Some(beside) => say(format_args!("        kept running: {beside}")),
+        None => Ok(()),
+    }
 }
 
 /// Where nothing waits for an answer and nobody goes on with it, somebody has to take it up.
@@ -178,10 +187,20 @@ fn detail(place: &Place, store: &dyn Store, view: &View) -> Outcome {
     for question in &view.questions {
         waiting(view, question, usize::MAX)?;
     }
+    kept(view)?;
     if let Some(failure) = &view.failure {
         say(format_args!("  failed    {}", safe::line(failure)))?;
     }
     stopped(place, store, view)?;
+    if let Some(workplace) = &view.workplace {
+        say(format_args!("  {:<9} {}", workplace.worker, workplace.state))?;
+        if handover::awaits_decision(view) {
+            say(format_args!(
+                "            rapport diff {0}, then rapport apply {0} or rapport discard {0}",
+                view.id
+            ))?;
+        }
+    }
     for file in view.changes.iter().flat_map(|changes| &changes.files) {
         say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
     }

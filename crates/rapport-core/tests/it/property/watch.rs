@@ -320,11 +320,18 @@ impl Watch {
             | Event::Heard { .. }
             | Event::Outlined { .. }
             | Event::Unchecked { .. } => {}
+            Event::Applying { .. }
+            | Event::Merged(_)
+            | Event::NotApplied(_)
+            | Event::Applied { .. }
+            | Event::Discarded { .. }
+            | Event::Cleared { .. } => {}
             Event::Granted { .. } | Event::Revoked { .. } => {}
             Event::Created(_)
             | Event::Unreadable { .. }
             | Event::Noted { .. }
             | Event::Cooled { .. }
+            | Event::StayedHot { .. }
             | Event::Spent { .. } => {}
             Event::Snapshotted { .. } | Event::PlanProposed { .. } | Event::Unknown(_) => {}
         }
@@ -367,6 +374,7 @@ impl Watch {
             Event::Closed { how: Ending::Expired, .. } => "expired",
             Event::Closed { how: Ending::Withdrawn(_), .. } => "withdrawn",
             Event::Cooled { .. } => "cooled",
+            Event::StayedHot { .. } => "stayed hot",
             Event::Parked { .. } if open_calls => {
                 self.reached.insert("parked with an open question");
                 "parked"
@@ -526,6 +534,9 @@ impl Watch {
                 Want::Report { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be reported"),
                 Want::Granted { .. } => hold!(false, "nothing was allowed for the project"),
                 Want::Batch(_) | Want::Filed { .. } => hold!(false, "an agent makes the rounds and the plan"),
+                Want::Merged { .. } | Want::Applied { .. } | Want::Cleared => {
+                    hold!(false, "it is worked on in the project itself")
+                }
             }
         }
         Ok(())

@@ -100,7 +100,7 @@ impl ClaudeConfig {
         system: Option<&str>,
         door: &Door,
     ) -> Vec<OsString> {
-        const CHANNEL: [&str; 9] = [
+        const CHANNEL: [&str; 10] = [
             "-p",
             "--verbose",
             "--input-format",
@@ -111,6 +111,8 @@ impl ClaudeConfig {
             "stdio",
             // Messages come back when they are taken up: so it is known what was read.
             "--replay-user-messages",
+            // A question is asked before its message is complete. Only the end of the message tells that it is alone in it.
+            "--include-partial-messages",
         ];
         let naming = match opening {
             Opening::Fresh => "--session-id",
@@ -156,9 +158,14 @@ impl ClaudeConfig {
     }
 }
 
-/// What an agent that only drafts a plan of actions cannot use: whatever changes a file or runs a command.
-pub(super) const NOT_FOR_DRAFTS: &str =
-    "Edit,Write,MultiEdit,NotebookEdit,Bash,BashOutput,KillShell,Task,ExitPlanMode";
+/// What an agent that only drafts a plan of actions cannot use: whatever changes a file, runs a command, or has something
+/// done elsewhere or later.
+pub(super) const NOT_FOR_DRAFTS: &str = "Edit,Write,MultiEdit,NotebookEdit,Bash,BashOutput,KillShell,Task,Agent,\
+    EnterPlanMode,ExitPlanMode,EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,SendMessage,Workflow,\
+    Monitor,TaskStop";
+
+/// What an agent that plans cannot use beside what plan mode asks about: these change something without asking anybody.
+const NOT_FOR_PLANS: &str = "EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,Workflow";
 
 /// The flags with which the CLI takes settings, hooks and servers from the person alone. The versions from 2.1.90 to 2.1.325
 /// then pass over the project's servers as well.
@@ -191,7 +198,11 @@ fn told(kind: TurnKind, system: Option<&str>, door: &Door) -> Vec<OsString> {
         }
     };
     let system = system.map(|system| [naming.to_owned(), system]);
-    let without = (kind == TurnKind::Draft).then_some(["--disallowedTools", NOT_FOR_DRAFTS]);
+    let without = match kind {
+        TurnKind::Draft => Some(["--disallowedTools", NOT_FOR_DRAFTS]),
+        TurnKind::Plan => Some(["--disallowedTools", NOT_FOR_PLANS]),
+        TurnKind::Work | TurnKind::Chat => None,
+    };
     let own = (*door != Door::Open).then_some(OWN_SETTINGS);
     let flags = without.into_iter().chain(own).flatten().map(OsString::from);
     system.into_iter().flatten().map(OsString::from).chain(flags).collect()

@@ -142,7 +142,7 @@ fn help_is_laid_out_for_people() {
     let project = Project::with_agent("rehearsal");
     let all = [
         "demo", "run", "new", "plan", "resume", "execute", "undo", "status", "answer", "revoke", "branch",
-        "log", "diff", "serve", "cancel", "doctor",
+        "log", "diff", "apply", "discard", "serve", "cancel", "doctor",
     ];
     for command in all {
         let help = project.rapport(&[command, "--help"]).out();

@@ -1,6 +1,7 @@
 //! Whole stories, through the binary and nothing else: what people do at their terminals, and what comes of it.
 
 mod agents;
+mod apart;
 mod beside;
 mod branching;
 mod elsewhere;

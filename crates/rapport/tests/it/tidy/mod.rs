@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 const ENGINE: [(&str, &[&str]); 11] = [
     ("clock", &[]),
     ("config", &["projects"]),
-    // Of the agents only their keeper, which ends a command with its host.
-    ("actions", &["agents", "seals"]),
+    ("actions", &["seals", "workers"]),
     ("projects", &[]),
     ("seals", &[]),
     ("stores", &["seals"]),
