@@ -292,9 +292,10 @@ fn words(want: Want) -> Vec<String> {
 }
 
 fn reply_words(reply: rapport_core::CallReply) -> String {
-    use rapport_core::CallReply::{Allow, Answers, Deny};
+    use rapport_core::CallReply::{Allow, Answers, Deny, Elicited};
     match reply {
         Allow { asked, .. } => format!("allows the agent: {asked}"),
+        Elicited { .. } => "answers a server of the agent".to_owned(),
         Deny { asked, .. } => format!("denies the agent: {asked}"),
         Answers(told) => {
             let answers = told.iter().map(|told| format!("{} -> {}", told.question, told.answer));
