@@ -23,12 +23,14 @@ mod input;
 mod interactive;
 mod permission;
 mod plan;
+mod presenter;
 mod progress;
 pub mod prompt;
 mod question;
 mod refusal;
 mod session;
 mod turn;
+mod turn_card;
 mod view;
 mod want;
 
@@ -42,8 +44,8 @@ pub use branch::{Branch, Destination, StateWanted};
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
 pub use event::{
-    AgentCommand, Asker, Beside, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange,
-    Origin, Room, Seed, Terms, TurnKind, Usage,
+    AgentCommand, Asker, Beside, BranchPoint, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT,
+    FileChange, Origin, Seed, Terms, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, Merged, NotMerged, World};
@@ -52,6 +54,7 @@ pub use interactive::{
 };
 pub use permission::{Mark, Part, Pattern, Permission, Remark, Rule, ShownLine};
 pub use plan::PlanFile;
+pub use presenter::{Focus, Followed, Presenter};
 pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
 pub use prompt::action_plan::ACTION_PLAN;
 pub use prompt::batch::INTERACTIVE;
@@ -63,6 +66,7 @@ pub use turn::{
     ActionEnd, ActionResult, Chosen, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, Interrupted,
     LaterChanges, TurnOrigin, TurnPlan, TurnStage, UndoProblem, UndoState, UndoneFiles,
 };
+pub use turn_card::{TurnCard, TurnCardKind};
 pub use view::{
     AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, ReviewView, Rounds,
     Status, View, WorkplaceView,

@@ -1,12 +1,12 @@
 //! What somebody did, and what comes of it: who they are is looked at first, whatever it is.
 
-use rapport_core::{Act, Aim, QuestionId, Reply, Room, SessionId};
+use crate::room::Room;
+use rapport_core::{Act, Aim, QuestionId, Reply, SessionId, TurnCard, TurnCardKind};
 
 use super::desk::{CardKey, Desk, Happened, Held, person};
 use super::hands::{Deed, Done, USE_BUTTONS, Wish};
 use super::incoming::{Incoming, Sender, What};
 use super::press::Tap;
-use super::turns::{TurnCard, TurnCardKind};
 use crate::access::{REFUSAL, Verdict};
 use crate::intake::Handled;
 use crate::notice::Notice;

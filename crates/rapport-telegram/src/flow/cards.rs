@@ -1,13 +1,13 @@
 //! Keeps what is shown in step with what is in front of the person: a new message for every new question, and none with
 //! buttons for one that is over.
 
-use rapport_core::{Room, SessionId};
+use crate::room::Room;
+use rapport_core::{SessionId, TurnCard};
 
 use super::button::Tag;
 use super::card::{self, Card, Reading};
 use super::desk::{CardKey, Desk, Happened, private};
 use super::notes::CardNote;
-use super::turns::TurnCard;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
 use crate::outgoing::{Outgoing, Sent};

@@ -1,6 +1,7 @@
 //! The commands. They always pass, whatever is being asked.
 
-use rapport_core::{Act, Aim, Room};
+use crate::room::Room;
+use rapport_core::{Act, Aim, TurnCard, TurnCardKind};
 
 use super::button::Button;
 use super::came::{Visit, finished};
@@ -10,7 +11,6 @@ use super::desk::{Desk, Held};
 use super::hands::{Deed, Wish};
 use super::incoming::Sender;
 use super::notes::Guest;
-use super::turns::{TurnCard, TurnCardKind};
 
 /// What there is, as `/help` and the bot's menu list it.
 pub const COMMANDS: [(&str, &str); 8] = [

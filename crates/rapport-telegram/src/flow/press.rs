@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::room::Room;
 use frankenstein::types::InlineKeyboardMarkup;
-use rapport_core::{Act, Question, Reply, Room, RoundLook};
+use rapport_core::{Act, Question, Reply, RoundLook, TurnCard};
 
 use super::button::{self, Button, Press};
 use super::came::finished;
@@ -11,7 +12,6 @@ use super::card::{self, Card};
 use super::cards::{posted, tag};
 use super::desk::{CardKey, Desk, FAILED, Happened, person};
 use super::hands::{Deed, Done, prompt};
-use super::turns::TurnCard;
 use crate::api_error::ApiError;
 use crate::outgoing::{Outgoing, Sent};
 

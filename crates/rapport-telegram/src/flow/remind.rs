@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 
+use rapport_core::{TurnCard, TurnCardKind};
+
 use super::card::Card;
 use super::desk::{CardKey, Desk};
-use super::turns::{TurnCard, TurnCardKind};
 use crate::text::Text;
 
 impl Desk {

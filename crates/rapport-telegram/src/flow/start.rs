@@ -13,6 +13,7 @@ use super::notes::Notes;
 use super::{Parts, RunError, turns};
 use crate::notice::Notice;
 use crate::outbox::Outbox;
+use crate::room::Room;
 
 /// A desk with nothing on it yet.
 pub(super) fn desk(parts: Parts, back: mpsc::UnboundedSender<Happened>) -> Result<Desk, RunError> {
@@ -81,7 +82,8 @@ impl Desk {
             }
             self.requests.extend(session.created().request.clone());
             let goes_on = !session.wants().is_empty() || session.deadline().is_some();
-            let is_ours = session.created().room.is_some() && !session.is_over();
+            let in_a_chat = session.created().origin.as_ref().and_then(Room::of).is_some();
+            let is_ours = in_a_chat && !session.is_over();
             if goes_on && (is_ours || turns::is_ours(&session, &entries)) {
                 going.push(id.clone());
             }

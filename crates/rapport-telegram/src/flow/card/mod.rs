@@ -8,12 +8,11 @@ pub mod turn;
 
 use std::collections::BTreeSet;
 
+use crate::room::Room;
 use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
-use rapport_core::{Purpose, QuestionId, Room, RoundLook, SessionId};
+use rapport_core::{Focus, Presenter, Purpose, QuestionId, RoundLook, SessionId, TurnCard};
 
 use super::button::{Button, Tag};
-use super::mirror::{Focus, Mirror};
-use super::turns::TurnCard;
 use crate::outgoing::{Edit, Message};
 use crate::text::Text;
 
@@ -85,7 +84,7 @@ pub enum Reading {
 /// The card of a question in front of the person. `chosen` are the options chosen so far, where there can be several.
 pub fn open(
     id: &SessionId,
-    mirror: &Mirror,
+    mirror: &Presenter,
     focus: &Focus,
     chosen: &BTreeSet<usize>,
     reading: Reading,
@@ -103,7 +102,7 @@ pub fn open(
 }
 
 /// What the card of a question becomes that is no longer in front of the person.
-pub fn closed(mirror: &Mirror, question: &QuestionId) -> Option<Text> {
+pub fn closed(mirror: &Presenter, question: &QuestionId) -> Option<Text> {
     if let Some(card) = TurnCard::read(question) {
         return turn::closed(mirror.session(), &card);
     }
@@ -118,13 +117,13 @@ pub fn closed(mirror: &Mirror, question: &QuestionId) -> Option<Text> {
 }
 
 /// The answer to a question in words, if it has one.
-pub fn answer(mirror: &Mirror, question: &QuestionId) -> Option<String> {
+pub fn answer(mirror: &Presenter, question: &QuestionId) -> Option<String> {
     let (round, place) = find(mirror, question)?;
     let item = &round.items[place];
     item.given.map(|(answer, _)| item.question.words(answer))
 }
 
-fn find<'a>(mirror: &'a Mirror, question: &QuestionId) -> Option<(RoundLook<'a>, usize)> {
+fn find<'a>(mirror: &'a Presenter, question: &QuestionId) -> Option<(RoundLook<'a>, usize)> {
     mirror.session().rounds().find_map(|round| {
         let place = round.items.iter().position(|item| item.question.id == *question)?;
         Some((round, place))

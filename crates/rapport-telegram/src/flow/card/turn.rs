@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 
 use rapport_core::report::Overall;
 use rapport_core::review::{Checks, Dependencies, Group, counts, items};
-use rapport_core::{ActionPlan, ActionResult, FileBatch, FileTurn, Session, UndoState};
+use rapport_core::{
+    ActionPlan, ActionResult, FileBatch, FileTurn, Session, TurnCard, TurnCardKind, UndoState,
+};
 
 use super::{Card, DIVIDER, TITLE, named, short};
 use crate::flow::button::{Button, Tag};
-use crate::flow::turns::{TurnCard, TurnCardKind, places, plan_of};
+use crate::flow::turns::{places, plan_of};
 use crate::text::Text;
 
 /// How many items can be chosen one by one. A message has so many buttons at most.

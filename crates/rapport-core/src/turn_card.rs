@@ -1,0 +1,96 @@
+//! What of a session of files is in front of the person, beside questions: a plan to review, a batch that pauses, what became of
+//! it. Known among questions by a name of its own, so that channels show and close it like one.
+
+use crate::aim::Aim;
+use crate::answer::By;
+use crate::id::QuestionId;
+use crate::session::Session;
+use crate::turn::{FileBatch, FileTurn, TurnStage, UndoState};
+
+/// What a card about a turn is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnCardKind {
+    /// Its plan waits for review.
+    Review,
+    /// Its plan's file was changed.
+    Differs,
+    /// Its batch pauses.
+    Paused,
+    /// What became of it; it can be undone.
+    Result,
+}
+
+/// A card about a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnCard {
+    /// The turn's directory.
+    pub folder: String,
+    /// What it is for.
+    pub kind: TurnCardKind,
+    /// Which state of it: another one gets another card.
+    pub state: String,
+}
+
+impl TurnCard {
+    /// The card that is in front of the person, if one is.
+    pub fn in_front(session: &Session) -> Option<Self> {
+        if session.created().aim != Aim::Files || session.is_over() {
+            return None;
+        }
+        let card = |turn: &FileTurn, kind, state: String| Self { folder: turn.folder.clone(), kind, state };
+        if let Some(turn) = session.review() {
+            let revision = turn.plan.as_ref().map_or(0, |plan| plan.revision).to_string();
+            return Some(match (turn.stage, turn.batch()) {
+                (TurnStage::Paused, Some(batch)) => {
+                    let unsure = batch.unsure.map_or_else(String::new, |action| format!("-{action}"));
+                    card(turn, TurnCardKind::Paused, format!("{}{unsure}{}", batch.name, refused(batch)))
+                }
+                _ if turn.differs.is_some() => card(turn, TurnCardKind::Differs, revision),
+                _ => card(turn, TurnCardKind::Review, revision),
+            });
+        }
+        // What was approved at a terminal is told there.
+        let turn = session.latest_turn().filter(|turn| turn.stage == TurnStage::Complete)?;
+        let batch = turn.batch().filter(|batch| batch.is_ended)?;
+        if let UndoState::UnderWay(_) = batch.undo {
+            return None;
+        }
+        let by = batch.undo_by.as_ref().or(batch.by.as_ref());
+        let is_elsewhere = matches!(by, Some(by @ By::Person { .. }) if !by.is_at_terminal());
+        is_elsewhere.then(|| card(turn, TurnCardKind::Result, format!("{}{}", batch.name, refused(batch))))
+    }
+
+    /// What it is known by among questions.
+    pub fn id(&self) -> QuestionId {
+        let kind = match self.kind {
+            TurnCardKind::Review => "review",
+            TurnCardKind::Differs => "differs",
+            TurnCardKind::Paused => "paused",
+            TurnCardKind::Result => "result",
+        };
+        QuestionId::new(format!("turn/{}/{kind}/{}", self.folder, self.state))
+    }
+
+    /// The card that is known by this, if it is one.
+    pub fn read(id: &QuestionId) -> Option<Self> {
+        let mut parts = id.as_str().strip_prefix("turn/")?.split('/');
+        let folder = parts.next()?.to_owned();
+        let kind = match parts.next()? {
+            "review" => TurnCardKind::Review,
+            "differs" => TurnCardKind::Differs,
+            "paused" => TurnCardKind::Paused,
+            "result" => TurnCardKind::Result,
+            _ => return None,
+        };
+        Some(Self { folder, kind, state: parts.next()?.to_owned() })
+    }
+}
+
+/// What tells a card of a batch that was undone, or was not, from the one before.
+fn refused(batch: &FileBatch) -> &'static str {
+    match (&batch.undo, &batch.undo_refused) {
+        (UndoState::Done(_), _) => "-undone",
+        (_, Some(_)) => "-refused",
+        (_, None) => "",
+    }
+}
