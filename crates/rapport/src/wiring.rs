@@ -101,6 +101,15 @@ impl Place {
                 config::project(&here, &home)
             }
         };
+        if let Some(link) = config::link_outward(&project).filter(|link| *link != home) {
+            let what = format!(
+                "{} is a link that leads out of the project",
+                safe::line(&link.display().to_string())
+            );
+            return Err(Failure::new(Code::Refused, what).hint(
+                "Rapport would read and write elsewhere. Replace it by a directory or a file of its own.",
+            ));
+        }
         Ok(Self { home, project })
     }
 

@@ -23,7 +23,7 @@ use thiserror::Error;
 use super::files::{make_directories, sync_directory};
 use super::outcome::Settled;
 use super::point;
-use rapport_durable::checked_line;
+use rapport_durable::{checked_line, open_own, read_own};
 
 /// The format of the lines.
 const FORMAT: u32 = 1;
@@ -154,7 +154,7 @@ impl Journal {
     pub fn open(directory: &Path) -> Result<Self, JournalError> {
         make_directories(directory).map_err(io_error("create the directory", directory))?;
         let path = directory.join("journal.jsonl");
-        let opened = File::options().read(true).append(true).create(true).mode(0o600).open(&path);
+        let opened = open_own(&path, File::options().read(true).append(true).create(true).mode(0o600));
         let mut file = opened.map_err(io_error("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -175,7 +175,7 @@ impl Journal {
     /// What was noted in this directory so far, for who only looks. Somebody may be writing on.
     pub fn read(directory: &Path) -> Result<Vec<Fact>, JournalError> {
         let path = directory.join("journal.jsonl");
-        let bytes = fs::read(&path).map_err(io_error("read", &path))?;
+        let bytes = read_own(&path).map_err(io_error("read", &path))?;
         scan(&path, &bytes).map(|(facts, _)| facts)
     }
 
@@ -258,7 +258,7 @@ impl Journal {
     /// A file as it was, checked.
     pub(super) fn kept(&self, sha256: &str) -> Result<Vec<u8>, JournalError> {
         let path = self.path_of(sha256);
-        let content = fs::read(&path).map_err(io_error("read", &path))?;
+        let content = read_own(&path).map_err(io_error("read", &path))?;
         if digest(&content) != sha256 {
             let what = "its content is not what its name says".to_owned();
             return Err(JournalError::Damaged { path, line: 1, what });

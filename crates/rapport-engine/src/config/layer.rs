@@ -55,6 +55,8 @@ pub struct ExecutionLayer {
     /// How long a command may take where its plan does not say so (`60s`).
     #[serde(deserialize_with = "some_duration")]
     pub timeout: Option<SignedDuration>,
+    /// Variables that commands of a plan get beside the usual ones.
+    pub env: Option<Vec<String>>,
 }
 
 /// About the agent.
@@ -154,7 +156,10 @@ impl Layer {
             context: ContextLayer {
                 max_file_bytes: parsed(&env, "RAPPORT_CONTEXT_MAX_FILE_BYTES", number)?.map(u64::from),
             },
-            execution: ExecutionLayer { timeout: parsed(&env, "RAPPORT_EXECUTION_TIMEOUT", duration)? },
+            execution: ExecutionLayer {
+                timeout: parsed(&env, "RAPPORT_EXECUTION_TIMEOUT", duration)?,
+                env: env("RAPPORT_EXECUTION_ENV").map(list),
+            },
             trusted: None,
         })
     }
@@ -179,7 +184,10 @@ impl Layer {
             context: ContextLayer {
                 max_file_bytes: upper.context.max_file_bytes.or(self.context.max_file_bytes),
             },
-            execution: ExecutionLayer { timeout: upper.execution.timeout.or(self.execution.timeout) },
+            execution: ExecutionLayer {
+                timeout: upper.execution.timeout.or(self.execution.timeout),
+                env: upper.execution.env.or(self.execution.env),
+            },
             trusted: upper.trusted.or(self.trusted),
         }
     }

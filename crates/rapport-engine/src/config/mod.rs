@@ -20,7 +20,7 @@ use layer::LARGEST;
 pub use layer::{
     AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, duration,
 };
-pub use places::{home, project};
+pub use places::{home, link_outward, project};
 pub use planner::{PlannerLayer, PlannerVia};
 pub use secret::Secret;
 pub use telegram::{TelegramLayer, TelegramSettings, WebhookLayer, WebhookSettings};
@@ -65,6 +65,8 @@ pub struct Settings {
     pub max_file_bytes: u64,
     /// How long a command of a plan may take where the plan does not say so.
     pub command_timeout: SignedDuration,
+    /// Variables that commands of a plan get beside the usual ones.
+    pub command_env: Vec<String>,
     /// What the person has to know about them: what a project that is not trusted would have liked to say.
     pub warning: Option<String>,
 }
@@ -125,6 +127,7 @@ impl Settings {
             preview_command: all.preview_command.map(|line| words(&line)).filter(|words| !words.is_empty()),
             research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
             max_file_bytes: all.context.max_file_bytes.unwrap_or(MAX_FILE_BYTES),
+            command_env: all.execution.env.unwrap_or_default(),
             command_timeout: all.execution.timeout.unwrap_or(SignedDuration::from_secs(60)),
             warning,
         })
@@ -204,16 +207,6 @@ pub fn global_context(project: &Path) -> std::path::PathBuf {
 /// What every session of files in a project remembers.
 pub fn memos(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("memos.yaml")
-}
-
-/// What git is told to ignore of ours, and not to.
-pub fn git_ignore(project: &Path) -> std::path::PathBuf {
-    places::rapport_folder(project).join(".gitignore")
-}
-
-/// How git is told to treat what is ours.
-pub fn git_attributes(project: &Path) -> std::path::PathBuf {
-    places::rapport_folder(project).join(".gitattributes")
 }
 
 /// What agents of a project are told beside the usual, by name.

@@ -27,7 +27,7 @@ pub(super) fn set_aside(project: &mut Layer) -> Vec<&'static str> {
     let RoundsLayer { max } = rounds;
     let QuestionsLayer { expire } = questions;
     let ContextLayer { max_file_bytes: _ } = context;
-    let ExecutionLayer { timeout: _ } = execution;
+    let ExecutionLayer { timeout: _, env: commands } = execution;
     let said = [
         ("agent.command", command.take().is_some()),
         ("agent.permission_mode", permission_mode.take().is_some()),
@@ -41,6 +41,7 @@ pub(super) fn set_aside(project: &mut Layer) -> Vec<&'static str> {
         ("telegram", std::mem::take(telegram) != TelegramLayer::default()),
         ("preview_command", preview_command.take().is_some()),
         ("research_command", research_command.take().is_some()),
+        ("execution.env", commands.take().is_some()),
         ("trusted", trusted.take().is_some()),
     ];
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(name, _)| name).collect()

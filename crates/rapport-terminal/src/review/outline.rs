@@ -2,10 +2,23 @@
 
 use std::collections::BTreeSet;
 
+use rapport_core::check::steers_agents;
 use rapport_core::{Action, ActionPlan, Change, Deed, Resource, Sign};
 
 use super::super::words::count;
 use super::selection::Group;
+
+/// What is said of a file that tells agents what to run.
+const STEERS: &str = "changes what agents run here";
+
+/// The files that the actions change and that tell agents what to run, with that.
+pub(super) fn warnings(actions: &[Action]) -> Vec<String> {
+    let paths = actions.iter().filter_map(|action| match &action.deed {
+        Deed::Create { path, .. } | Deed::Edit { path, .. } if steers_agents(path) => Some(path),
+        _ => None,
+    });
+    paths.map(|path| format!("{path} {STEERS}: hooks, servers, permissions")).collect()
+}
 
 /// One item of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +78,9 @@ fn changed(change: &Change) -> Item {
 fn acted(action: &Action, of: usize) -> Item {
     let among_others = |remark: String| Some(remark).filter(|_| of > 1);
     let (what, remark) = match &action.deed {
+        Deed::Create { path, .. } | Deed::Edit { path, .. } if steers_agents(path) => {
+            (path.clone(), Some(STEERS.into()))
+        }
         Deed::Create { path, overwrite: true, .. } => {
             (path.clone(), Some("replaces one that is there".into()))
         }

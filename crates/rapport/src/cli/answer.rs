@@ -6,7 +6,7 @@ use std::io::IsTerminal as _;
 use rapport_core::{Act, Event, MAX_TEXT, Purpose, QuestionId, Refusal, Reply, SessionId};
 use serde_json::json;
 
-use super::output::say;
+use super::output::{say, say_json};
 use super::sessions;
 use super::{Common, screen, text, typed};
 use crate::channels::terminal::compose::{SentBy, compose};
@@ -60,7 +60,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         act => sessions::act(&place, &id, act)?,
     };
     if common.json {
-        return say(json!({ "session": id, "answered": !args.back, "running": reached == Reached::Process }));
+        return say_json(
+            &json!({ "session": id, "answered": !args.back, "running": reached == Reached::Process }),
+        );
     }
     say(if args.back { "Open again." } else { "Answered." })?;
     if let Act::Answer { question, reply: Reply::Words(_) } = &act {

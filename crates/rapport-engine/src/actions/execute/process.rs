@@ -1,5 +1,6 @@
 //! The process of a command: its one pipe for all it writes, its keeper, its end.
 
+use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -61,8 +62,12 @@ enum Asked {
 }
 
 impl Process {
-    /// Starts it under its keeper.
-    pub(super) fn spawn(keeper: &Path, call: &Call<'_>) -> io::Result<Self> {
+    /// Starts it under its keeper, with this environment and what the call adds.
+    pub(super) fn spawn(
+        keeper: &Path,
+        call: &Call<'_>,
+        environment: Vec<(OsString, OsString)>,
+    ) -> io::Result<Self> {
         // Otherwise it would be the keeper that seems not to be there.
         std::fs::read_dir(call.directory)?;
         let (reading, lifeline) = io::pipe()?;
@@ -70,11 +75,8 @@ impl Process {
         let (names, told) = io::pipe()?;
         let mut command = Command::new(keeper);
         command.args(["keep", keeper::COMMAND, "--", call.program]).args(&call.args);
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_secret)) {
-            command.env_remove(name);
-        }
         let mark = Mark::unnamed();
-        command.envs(call.env.iter().copied()).current_dir(call.directory);
+        command.env_clear().envs(environment).envs(call.env.iter().copied()).current_dir(call.directory);
         command.env(mark::VARIABLE, mark.to_string());
         // One pipe for both, so that what is written stays in order.
         command.stdin(Stdio::null()).stdout(written.try_clone()?).stderr(written);
@@ -207,22 +209,4 @@ async fn read_names(names: PipeReader) -> String {
         let _ = names.take(MAX_NAMES).read_to_end(&mut bytes).await;
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Whether a variable holds a secret of this program, which is no business of a command.
-fn is_secret(name: &str) -> bool {
-    let secret = ["TOKEN", "SECRET", "KEY", "PASSWORD"];
-    name.starts_with("RAPPORT_") && secret.iter().any(|word| name.contains(word))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_secret;
-
-    #[test]
-    fn secrets_of_this_program_are_kept_from_commands() {
-        let kept = ["RAPPORT_TELEGRAM_TOKEN", "RAPPORT_API_KEY", "RAPPORT_WEB_PASSWORD"];
-        assert!(kept.into_iter().all(is_secret));
-        assert!(!["HOME", "GITHUB_TOKEN", "RAPPORT_HOME"].into_iter().any(is_secret));
-    }
 }

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use rapport_core::ActionPlan;
+use rapport_durable::private_folder;
 use serde::{Deserialize, Serialize};
 
 use crate::actions::journal::{Fact, Journal};
@@ -75,7 +76,7 @@ impl Approved {
 
     /// Keeps it beside the journal of its batch.
     pub(in crate::cli) fn keep(&self, batch: &Path) -> Outcome {
-        fs::create_dir_all(batch).map_err(io_error("create the directory", batch))?;
+        private_folder(batch).map_err(io_error("create the directory", batch))?;
         let json = serde_json::to_vec_pretty(self).map_err(io::Error::from)?;
         Ok(replace(&batch.join(APPROVED), &json)?)
     }
@@ -292,7 +293,7 @@ fn names(place: &Place, folder: &Folder, turn: &Turn) -> impl Iterator<Item = Pa
 /// Copies of files as they were are nobody's work: git is not to show them, and nobody is to commit them.
 fn set_up(place: &Place) -> Result<PathBuf, Failure> {
     let root = config::batches(&place.project);
-    fs::create_dir_all(&root).map_err(io_error("create the directory", &root))?;
+    private_folder(&root).map_err(io_error("create the directory", &root))?;
     let ignore = root.join(".gitignore");
     if !ignore.exists() {
         replace(&ignore, b"*\n")?;

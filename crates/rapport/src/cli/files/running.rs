@@ -67,6 +67,7 @@ impl Run<'_> {
 
 fn means(settings: &Settings) -> Result<Means, Failure> {
     let mut means = Means::new(std::env::current_exe()?);
+    means.command_env.clone_from(&settings.command_env);
     means.command_timeout = Duration::try_from(settings.command_timeout).unwrap_or(means.command_timeout);
     means.research_command = settings.research_command.clone();
     Ok(means)
