@@ -1,72 +1,113 @@
-//! The Claude Code CLI that the contract tests run. Which one, `crates/rapport/tests/claude-code/package.json` says, and
-//! the lock file beside it what exactly; it is installed once into the target directory and found there afterwards.
+//! The Claude Code CLIs that the contract tests run. The pinned one is named by `crates/rapport/tests/claude-code/package.json`,
+//! older ones by the manifests below `older/` there, and the lock file beside each says what exactly. Each is installed once
+//! into the target directory and found there afterwards.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::shell::{self, Outcome, exists, root, target};
 
-/// The variable by which the tests find it.
+/// The variable by which the tests find the pinned one. Those of older ones end in the version: `_2_1_90`.
 pub(crate) const VARIABLE: &str = "RAPPORT_TEST_CLAUDE";
 
-/// Installs it where it is not there yet, which takes the npm registry. The programs come from the packages of the
-/// platforms, so no script of any package is run.
+/// Installs the pinned one.
 pub(crate) fn install() -> Outcome {
-    let version = version()?;
-    if program(&installed(&version)).is_some() {
+    install_from(&manifests())
+}
+
+/// Installs the pinned one and the older ones.
+pub(crate) fn install_all() -> Outcome {
+    install()?;
+    older()?.iter().try_for_each(|manifest| install_from(manifest))
+}
+
+/// The installed program, the pinned one.
+pub(crate) fn path() -> Result<PathBuf, String> {
+    installed(&manifests()).map(|(_, program)| program)
+}
+
+/// Every installed program, by the variable that names it.
+pub(crate) fn variables() -> Result<Vec<(OsString, PathBuf)>, String> {
+    let mut variables = vec![(VARIABLE.into(), path()?)];
+    for manifest in older()? {
+        let (version, program) = installed(&manifest)?;
+        variables.push((format!("{VARIABLE}_{}", version.replace('.', "_")).into(), program));
+    }
+    Ok(variables)
+}
+
+/// Installs what a manifest names where it is not there yet, which takes the npm registry. No script of any package is run:
+/// the packages hold the programs themselves.
+fn install_from(manifest: &Path) -> Outcome {
+    let version = version(manifest)?;
+    let place = place(&version);
+    if program(&place).is_some() {
         return Ok(());
     }
     println!("installing Claude Code {version}");
-    let partial = target().join("claude-code").join(format!("{version}.partial"));
-    let done = || -> std::io::Result<()> {
+    let partial = place.with_file_name(format!("{version}.partial"));
+    let copy = || -> std::io::Result<()> {
         let _ = fs::remove_dir_all(&partial);
         fs::create_dir_all(&partial)?;
-        for name in ["package.json", "package-lock.json", ".npmrc"] {
-            fs::copy(manifest().join(name), partial.join(name))?;
+        for name in ["package.json", "package-lock.json"] {
+            fs::copy(manifest.join(name), partial.join(name))?;
         }
-        Ok(())
+        fs::copy(manifests().join(".npmrc"), partial.join(".npmrc")).map(drop)
     };
-    done().map_err(|error| format!("cannot write {}: {error}", partial.display()))?;
-    // npm warns of a Node.js that is too old for the package; the program does not use it.
+    copy().map_err(|error| format!("cannot write {}: {error}", partial.display()))?;
+    // npm warns of a Node.js that is too old for the package; it is new enough for these programs.
     let mut npm = Command::new("npm");
     npm.args(["ci", "--ignore-scripts", "--loglevel=error"]).current_dir(&partial).stdout(Stdio::null());
     shell::run(&mut npm)?;
     if program(&partial).is_none() {
-        return Err(format!("there is no Claude Code {version} for this platform"));
+        return Err(format!("Claude Code {version} does not run on this platform"));
     }
-    let place = installed(&version);
     let _ = fs::remove_dir_all(&place);
     fs::rename(&partial, &place).map_err(|error| format!("cannot move to {}: {error}", place.display()))
 }
 
-/// The installed program.
-pub(crate) fn path() -> Result<PathBuf, String> {
-    let version = version()?;
-    let program = program(&installed(&version));
-    let program = program.ok_or_else(|| format!("Claude Code {version} is not installed"))?;
-    // Tests run in other directories than this.
-    std::path::absolute(program).map_err(|error| error.to_string())
-}
-
-fn manifest() -> PathBuf {
+fn manifests() -> PathBuf {
     root().join("crates/rapport/tests/claude-code")
 }
 
-fn installed(version: &str) -> PathBuf {
+/// The manifests of older versions.
+fn older() -> Result<Vec<PathBuf>, String> {
+    let folder = manifests().join("older");
+    let entries =
+        fs::read_dir(&folder).map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
+    let mut manifests: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    manifests.sort();
+    Ok(manifests)
+}
+
+/// Where a version is installed.
+fn place(version: &str) -> PathBuf {
     target().join("claude-code").join(version)
 }
 
-/// The program in the package of this platform; npm installs no other. Which of its C libraries a machine has, the
-/// program itself shows.
-fn program(place: &Path) -> Option<PathBuf> {
-    let packages = fs::read_dir(place.join("node_modules/@anthropic-ai")).ok()?;
-    let mut programs = packages.flatten().map(|package| package.path().join("claude"));
-    programs.find(|program| exists(&program.to_string_lossy(), &["--version"]))
+/// What a manifest names and where its program is.
+fn installed(manifest: &Path) -> Result<(String, PathBuf), String> {
+    let version = version(manifest)?;
+    let program = program(&place(&version));
+    let program = program.ok_or_else(|| format!("Claude Code {version} is not installed"))?;
+    // Tests run in other directories than this.
+    let program = std::path::absolute(program).map_err(|error| error.to_string())?;
+    Ok((version, program))
 }
 
-fn version() -> Result<String, String> {
-    let path = manifest().join("package.json");
+/// The program below a place: in the package of this platform (npm installs no other, and which of its C libraries a machine
+/// has, the program itself shows), or, in older versions, a script in the package itself.
+fn program(place: &Path) -> Option<PathBuf> {
+    let packages = fs::read_dir(place.join("node_modules/@anthropic-ai")).ok()?;
+    let mut programs: Vec<_> = packages.flatten().map(|package| package.path().join("claude")).collect();
+    programs.push(place.join("node_modules/@anthropic-ai/claude-code/cli.js"));
+    programs.into_iter().find(|program| exists(&program.to_string_lossy(), &["--version"]))
+}
+
+fn version(manifest: &Path) -> Result<String, String> {
+    let path = manifest.join("package.json");
     let text =
         fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let after = text.split_once("\"@anthropic-ai/claude-code\": \"").map(|(_, after)| after);

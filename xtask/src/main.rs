@@ -1,26 +1,32 @@
-//! What contributors run: `cargo xtask test` checks everything, `cargo xtask bench` measures.
+//! What contributors run: `cargo xtask check` and `cargo xtask test` before a change lands, `cargo xtask bench` to measure.
 
 mod bench;
+mod check;
 mod claude_code;
 mod record;
 mod shell;
+mod soak;
 mod test;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test          install what the tests need, then format, lints, docs, tests, demo
+cargo xtask check         format, lints, docs, dependencies
+cargo xtask test          install what the tests need, then the tests, and the demo twice in an empty home
 cargo xtask test --quick  the same without what takes long (fewer random cases, no demo)
 cargo xtask bench         measure, as ratios within one run; with names of parts, only these
+cargo xtask soak          stories with random kills, for --minutes N (1), decided by --seed N (1)
 cargo xtask record        play the recorded exchanges on the pinned Claude Code, show what it does differently";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match args.as_slice() {
+        ["check"] => check::run(),
         ["test"] => test::run(test::Extent::Everything),
         ["test", "--quick"] => test::run(test::Extent::Quick),
         ["bench", rest @ ..] => bench::run(rest),
+        ["soak", rest @ ..] => soak::run(rest),
         ["record"] => record::run(),
         _ => {
             eprintln!("{USAGE}");

@@ -1,5 +1,6 @@
 //! Running other programs, and saying so.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -25,6 +26,22 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|error| format!("cannot run {command:?}: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}")) }
+}
+
+/// The same, with the last line on stderr that contains this text remembered, to be said again at the end.
+pub(crate) fn run_remembering(command: &mut Command, text: &str) -> Result<Option<String>, String> {
+    let mut child =
+        command.stderr(Stdio::piped()).spawn().map_err(|error| format!("cannot run {command:?}: {error}"))?;
+    let mut remembered = None;
+    for line in child.stderr.take().into_iter().flat_map(|stderr| BufReader::new(stderr).lines()) {
+        let line = line.map_err(|error| format!("cannot read from {command:?}: {error}"))?;
+        eprintln!("{line}");
+        if line.contains(text) {
+            remembered = Some(line.trim().to_owned());
+        }
+    }
+    let status = child.wait().map_err(|error| format!("cannot wait for {command:?}: {error}"))?;
+    if status.success() { Ok(remembered) } else { Err(format!("{command:?}: {status}")) }
 }
 
 /// Whether a program is there and answers.

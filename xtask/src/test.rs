@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that has to hold before a change lands.
+//! `cargo xtask test`: installs what the tests need, runs them, and plays the demo as a newcomer would.
 
 use std::process::{Command, Stdio};
 
@@ -14,23 +14,17 @@ pub(crate) enum Extent {
 
 pub(crate) fn run(extent: Extent) -> Outcome {
     step("tools", install)?;
-    step("agent", claude_code::install)?;
-    step("format", || shell::run(&mut cargo(&["fmt", "--all", "--", "--check"])))?;
-    step("lints", || {
-        shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
-    })?;
-    step("docs", || {
-        let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
-        shell::run(doc.env("RUSTDOCFLAGS", "-D warnings"))
-    })?;
-    if extent == Extent::Everything {
-        step("dependencies", dependencies)?;
-    }
-    step("tests", || tests(extent))?;
+    step("agents", claude_code::install_all)?;
+    let mut summary = None;
+    step("tests", || tests(extent).map(|line| summary = line))?;
     if extent == Extent::Everything {
         step("release", || shell::run(&mut cargo(&["build", "--release", "--package", "rapport"])))?;
         step("demo, in an empty home", demo)?;
         step("demo, once more", demo)?;
+    }
+    println!("\n{}", summary.as_deref().unwrap_or("all tests passed"));
+    if let Ok(names) = std::env::var("RAPPORT_TEST_WITHOUT") {
+        println!("left out, as RAPPORT_TEST_WITHOUT says: {names}");
     }
     Ok(())
 }
@@ -54,32 +48,25 @@ fn install() -> Outcome {
     Ok(())
 }
 
-/// Licences, sources, and dependencies that nothing uses. The tools are installed once, for all checkouts.
-fn dependencies() -> Outcome {
-    for (tool, version) in [("cargo-deny", "0.20.2"), ("cargo-machete", "0.9.2")] {
-        if !exists(tool, &["--version"]) {
-            shell::run(&mut cargo(&["install", "--locked", "--quiet", tool, "--version", version]))?;
-        }
-    }
-    shell::run(&mut cargo(&["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]))?;
-    // Told a package's name, it takes itself to be run by `cargo run`, and its own name for a directory.
-    shell::run(cargo(&["machete"]).env_remove("CARGO_PKG_NAME"))
-}
-
-fn tests(extent: Extent) -> Outcome {
+/// Runs them all; gives the line in which nextest, where it is there, says how many there were.
+fn tests(extent: Extent) -> Result<Option<String>, String> {
     let nextest = exists("cargo", &["nextest", "--version"]);
     let mut tests = if nextest {
         cargo(&["nextest", "run", "--workspace", "--no-fail-fast"])
     } else {
         cargo(&["test", "--workspace", "--no-fail-fast"])
     };
-    tests.env(claude_code::VARIABLE, claude_code::path()?);
+    tests.envs(claude_code::variables()?);
     if extent == Extent::Everything {
         tests.env("RAPPORT_PROPERTY_CASES", "100000");
     }
-    shell::run(&mut tests)?;
+    if !nextest {
+        return shell::run(&mut tests).map(|()| None);
+    }
+    let summary = shell::run_remembering(&mut tests, "Summary [")?;
     // nextest leaves examples in the documentation to cargo.
-    if nextest { shell::run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"])) } else { Ok(()) }
+    shell::run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
+    Ok(summary)
 }
 
 /// What a newcomer runs first: nobody at the terminal, no settings, no account.

@@ -365,6 +365,9 @@ pub struct Created {
     /// What was agreed on before it began.
     #[serde(default)]
     pub terms: Terms,
+    /// The agent that does the work. Sessions of older programs do not say; the settings of the day decide for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentCommand>,
     /// The session and question it branched off at, if it did. What comes before that question is a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branched_from: Option<Origin>,
@@ -389,12 +392,22 @@ impl Created {
             by,
             aim: Aim::Work,
             terms: Terms::default(),
+            agent: None,
             branched_from: None,
             room: None,
             grown_from: None,
             request: None,
         }
     }
+}
+
+/// An agent by name, and the command it is run with. Whoever resumes the session later needs to name neither.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AgentCommand {
+    /// Which kind of agent: the driver that knows how to talk to it.
+    pub name: String,
+    /// The program, and what goes before its other arguments.
+    pub command: Vec<String>,
 }
 
 /// A chat, or a topic in one.

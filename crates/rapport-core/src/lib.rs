@@ -38,8 +38,8 @@ pub use batch::{Batch, Brief, signal};
 pub use branch::{Branch, Destination, StateWanted};
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use event::{
-    Asker, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange, Origin, Room, Seed, Terms,
-    TurnKind, Usage,
+    AgentCommand, Asker, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange, Origin, Room,
+    Seed, Terms, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};

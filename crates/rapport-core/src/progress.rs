@@ -208,16 +208,18 @@ impl ProgressFile {
         if self.name().is_none() {
             problems.push(Problem::new(1, "the heading `# Progress: Name` is missing"));
         }
+        // Where nothing is left to do, nothing is left to be tested.
+        let is_needed = |known: Known| known.is_needed() && !(known == Known::Testing && self.is_done());
         for known in Known::ALL {
             let mut places = self.places(known);
             let Some((line, section)) = places.next() else {
-                if known.is_needed() {
+                if is_needed(known) {
                     problems
                         .push(Problem::new(last, format!("the section `## {}` is missing", known.title())));
                 }
                 continue;
             };
-            if known.is_needed() && section.body.trim().is_empty() {
+            if is_needed(known) && section.body.trim().is_empty() {
                 problems.push(Problem::new(line, format!("the section `## {}` is empty", known.title())));
             }
             let again = |(line, _)| Problem::new(line, format!("`## {}` is there twice", known.title()));

@@ -31,7 +31,7 @@ pub fn interactive_planning() -> ScenarioBuilder {
 /// Asks, asks again, then is done.
 pub fn multi_round_qa() -> ScenarioBuilder {
     let progress = "# Progress: Multi-Round Test\n\n## Status\n\nRALPH_DONE\n\n## Tasks\n\n### Phase 1: Done\n\n\
-        - [x] Task complete\n\n## Testing Strategy\n\nNone needed.\n";
+        - [x] Task complete\n";
     Scenario::new("multi-round questions")
         .with_session_id("multi-session-456")
         .asks_questions(&["Question round 1?"])

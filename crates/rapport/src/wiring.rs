@@ -7,10 +7,12 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rapport_core::{Aim, Clarifier, Created, Terms};
+use rapport_core::{AgentCommand, Aim, Clarifier, Created, Terms};
 
+use crate::agents::by_name::MakeAgent;
 use crate::agents::claude::channel::ChannelChoice;
-use crate::agents::claude::{Claude, ClaudeConfig, brought};
+use crate::agents::claude::{self, Claude, ClaudeConfig, brought};
+use crate::agents::{Agent, AgentsByName};
 use crate::channels::terminal::safe;
 use crate::cli::Common;
 use crate::clock::{self, Clock};
@@ -26,6 +28,9 @@ use crate::seals::Seals;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::workers::local::{self, Local};
+
+/// How many rounds of questions before a plan, where nobody says otherwise.
+pub const ROUNDS: u32 = 5;
 
 /// So many files are named where the agent is started without them.
 const MOST_NAMED: usize = 5;
@@ -173,14 +178,16 @@ impl Place {
             Failure::new(Code::Usage, format!("the path {} is not UTF-8 text", self.project.display()))
         })?;
         let terms = Terms {
-            max_rounds: settings.max_rounds,
+            max_rounds: settings.max_rounds.unwrap_or(ROUNDS),
             hot: settings.hot,
             expire: settings.expire,
             clarifier: Clarifier::Agent,
             branch: local::branch(&self.project),
         };
         let (conversation, by) = (clock::new_conversation(), socket::person_here());
-        Ok(Created { aim, terms, ..Created::new(task, project.to_owned(), conversation, by) })
+        // Where there is none, whoever starts a turn is told.
+        let agent = agent_command(settings).ok();
+        Ok(Created { aim, terms, agent, ..Created::new(task, project.to_owned(), conversation, by) })
     }
 }
 
@@ -208,7 +215,7 @@ impl Host {
         let store = trial(place.store());
         let engine = Engine::start(Parts {
             store: store.clone(),
-            agent: Arc::new(Claude::new(agent_config(place, settings)?)),
+            agents: Arc::new(agents(place, settings)?),
             planner: planner(place, settings)?,
             worker: Arc::new(Local),
             clock: Clock::system(),
@@ -250,37 +257,64 @@ fn raise_file_limit() {
     }
 }
 
-/// How the agent is run here.
-pub fn agent_config(place: &Place, settings: &Settings) -> Result<ClaudeConfig, Failure> {
-    let this_program = env::current_exe()?;
-    let mut words = settings.agent_command.iter();
-    let program = words.next().ok_or_else(|| {
-        Failure::new(Code::Usage, "agent.command is empty").hint(
+/// The agents that sessions here may have, by name. New ones begin with the agent of the settings.
+pub fn agents(place: &Place, settings: &Settings) -> Result<AgentsByName, Failure> {
+    let keeper = env::current_exe()?;
+    let (home, known, trust) = (place.home.clone(), settings.clone(), place.trust()?);
+    let claude: MakeAgent = Box::new(move |command| {
+        let config = claude_config((&home, &keeper), &known, &trust, command);
+        Ok(Arc::new(Claude::new(config.ok_or("the agent's command is empty")?)))
+    });
+    Ok(AgentsByName::new(agent_command(settings)?)
+        .with(claude::NAME, claude)
+        .for_all(settings.agent_is_named))
+}
+
+/// The agent of the settings, which new sessions begin with.
+pub fn agent(place: &Place, settings: &Settings) -> Result<Arc<dyn Agent>, Failure> {
+    agents(place, settings)?.find(None).map_err(|why| Failure::new(Code::Usage, why))
+}
+
+fn agent_command(settings: &Settings) -> Result<AgentCommand, Failure> {
+    if settings.agent_command.is_empty() {
+        return Err(Failure::new(Code::Usage, "agent.command is empty").hint(
             "Name the agent in config.yaml, in RAPPORT_AGENT_COMMAND or with --agent; \"claude\" is the usual one.",
-        )
-    })?;
-    let rest = words.map(OsString::from);
-    let (program, leading_args) = if settings.is_rehearsal() {
-        (this_program.clone(), ["rehearse".into()].into_iter().chain(rest).collect())
+        ));
+    }
+    Ok(AgentCommand { name: claude::NAME.into(), command: settings.agent_command.clone() })
+}
+
+/// How Claude Code, or what speaks its protocol, is run with this command; `None` where the command is empty.
+fn claude_config(
+    (home, keeper): (&Path, &Path),
+    settings: &Settings,
+    trust: &Trust,
+    command: &[String],
+) -> Option<ClaudeConfig> {
+    let (program, rest) = command.split_first()?;
+    let is_rehearsal = program == config::REHEARSAL;
+    let rest = rest.iter().map(OsString::from);
+    let (program, leading_args) = if is_rehearsal {
+        (keeper.to_owned(), ["rehearse".into()].into_iter().chain(rest).collect())
     } else {
         (PathBuf::from(program), rest.collect())
     };
-    Ok(ClaudeConfig {
+    Some(ClaudeConfig {
         program,
         leading_args,
         extra_args: Vec::new(),
         // Our own scripted agent speaks every way; there is nothing to find out.
-        channel: if settings.is_rehearsal() && settings.channel == config::Channel::Auto {
+        channel: if is_rehearsal && settings.channel == config::Channel::Auto {
             ChannelChoice::Live
         } else {
             channel(settings)
         },
         work_mode: settings.permission_mode.clone(),
-        env: agent_env(&place.home, settings),
-        keeper: this_program,
+        env: agent_env(home, settings, is_rehearsal),
+        keeper: keeper.to_owned(),
         silence: Duration::try_from(settings.silence).unwrap_or(Duration::MAX),
         grace: GRACE,
-        trust: place.trust()?,
+        trust: trust.clone(),
     })
 }
 
@@ -305,7 +339,7 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
         timeout: said
             .timeout
             .map_or(PLANNER_TIMEOUT, |said| Duration::try_from(said).unwrap_or(Duration::MAX)),
-        agent: agent_config(place, settings)?,
+        agent: agent(place, settings)?,
         directory: place.project.clone(),
     };
     planners::choose(means).map_err(|error| {
@@ -316,7 +350,7 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
 }
 
 /// How the agent is to be talked to.
-pub fn channel(settings: &Settings) -> ChannelChoice {
+fn channel(settings: &Settings) -> ChannelChoice {
     match settings.channel {
         config::Channel::Auto => ChannelChoice::Auto,
         config::Channel::Live => ChannelChoice::Live,
@@ -324,23 +358,23 @@ pub fn channel(settings: &Settings) -> ChannelChoice {
     }
 }
 
-fn agent_env(home: &Path, settings: &Settings) -> Vec<(OsString, OsString)> {
+fn agent_env(home: &Path, settings: &Settings, is_rehearsal: bool) -> Vec<(OsString, OsString)> {
     let wanted = |name: &str| {
         AGENT_ENV.contains(&name)
             || AGENT_ENV_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
             || settings.agent_env.iter().any(|named| named == name)
-            || settings.is_rehearsal() && REHEARSAL_ENV.contains(&name)
+            || is_rehearsal && REHEARSAL_ENV.contains(&name)
     };
     let mut env: Vec<_> = env::vars_os().filter(|(name, _)| name.to_str().is_some_and(wanted)).collect();
     // The scripted agent keeps its conversations apart from the real one's.
-    if settings.is_rehearsal() && !env.iter().any(|(name, _)| name == "CLAUDE_CONFIG_DIR") {
+    if is_rehearsal && !env.iter().any(|(name, _)| name == "CLAUDE_CONFIG_DIR") {
         env.push(("CLAUDE_CONFIG_DIR".into(), home.join("rehearsal").into()));
     }
     env
 }
 
 /// In debug builds the crash test can have a store that dies on purpose.
-fn trial(store: Arc<Files>) -> Arc<dyn Store> {
+pub(crate) fn trial(store: Arc<Files>) -> Arc<dyn Store> {
     #[cfg(debug_assertions)]
     return crate::stores::trial::wrap(store);
     #[cfg(not(debug_assertions))]

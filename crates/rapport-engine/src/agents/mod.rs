@@ -1,14 +1,20 @@
 //! The programs that do the work, behind one trait. `tests/it/contract/agent.rs` tells every agent the same stories.
 
+pub mod by_name;
 pub mod claude;
 pub mod keeper;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use rapport_core::{AgentDid, CallId, CallReply, Order, Progress};
+use futures_util::future::BoxFuture;
+use rapport_core::{AgentDid, CallId, CallReply, ConversationId, Order, Progress, Usage};
+use thiserror::Error;
 use tokio::sync::mpsc;
+
+pub use by_name::AgentsByName;
 
 use keeper::mark::Mark;
 
@@ -21,6 +27,157 @@ use keeper::mark::Mark;
 pub trait Agent: Send + Sync {
     /// Starts a turn, or goes on with one, in this place. `run` comes back with everything it does.
     fn start(&self, run: RunId, order: Order, place: Place, reports: mpsc::Sender<Report>) -> Controls;
+
+    /// What this agent can do.
+    fn abilities(&self) -> Abilities;
+
+    /// How it is asked something outside of any session, if it can be.
+    fn one_shot(&self) -> Option<&dyn OneShot> {
+        None
+    }
+
+    /// Its conversations, where another session can begin in the middle of one.
+    fn conversations(&self) -> Option<&dyn Conversations> {
+        None
+    }
+
+    /// How to find out whether it is installed and usable, if there is a way.
+    fn diagnosis(&self) -> Option<&dyn Diagnosis> {
+        None
+    }
+}
+
+/// What an agent can do; nothing, where it does not say. The contract stories that need more are not told to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// How a waiting agent gives up its process.
+    pub parking: Parking,
+    /// Whether one call can ask several questions.
+    pub several_questions: bool,
+    /// Whether options come with previews.
+    pub previews: bool,
+    /// Whether a conversation can be taken to another directory or machine.
+    pub travels: bool,
+    /// Whether it carries on without its answer when its input closes, so that it must be killed first.
+    pub goes_on_at_eof: bool,
+}
+
+/// How an agent that waits for an answer gives up its process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parking {
+    /// It is resumed at the very call that asked.
+    AtTheCall,
+    /// It is resumed with a message that carries the answer.
+    ByMessage,
+    /// It cannot be resumed, and is kept running.
+    #[default]
+    Never,
+}
+
+/// Asking an agent one thing, in a conversation that nobody continues.
+pub trait OneShot: Send + Sync {
+    /// Asks it, with only these tools, and gives its last words. Dropped before the end, the agent is ended.
+    fn ask<'a>(
+        &'a self,
+        directory: &'a Path,
+        prompt: &'a str,
+        tools: &'a str,
+    ) -> BoxFuture<'a, Result<String, String>>;
+
+    /// Has it reply with JSON of a given shape.
+    fn structured<'a>(
+        &'a self,
+        directory: &'a Path,
+        call: &'a StructuredCall,
+    ) -> BoxFuture<'a, Result<Structured, StructuredError>>;
+}
+
+/// A question to a model that is to be answered with JSON.
+#[derive(Clone, Debug)]
+pub struct StructuredCall {
+    /// What the model is for.
+    pub system: String,
+    /// What it is told.
+    pub prompt: String,
+    /// The JSON schema of its reply.
+    pub schema: String,
+    /// Which model.
+    pub model: String,
+    /// How long all of it may take.
+    pub timeout: Duration,
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Structured {
+    /// The reply as text: JSON where the model kept to the schema, anything where it did not. An error where it did not
+    /// even when it was told what is wrong, with that.
+    pub said: Result<String, String>,
+    /// What it took.
+    pub usage: Usage,
+}
+
+/// Why nothing came back.
+#[derive(Debug, Error)]
+pub enum StructuredError {
+    /// The program could not be started, or ended without a reply.
+    #[error("{0}")]
+    Failed(String),
+    /// It took too long.
+    #[error("{program} did not answer within {time:?}")]
+    TooLong {
+        /// Which program.
+        program: String,
+        /// How long it had.
+        time: Duration,
+    },
+}
+
+/// The conversations an agent has had.
+pub trait Conversations: Send + Sync {
+    /// A conversation cut before the answer to a call, for another session; `None` if the call is not in it. May block.
+    fn branch(&self, cut: &Cut<'_>) -> io::Result<Option<Vec<u8>>>;
+}
+
+/// Where a conversation is cut, and where it continues.
+#[derive(Clone, Debug)]
+pub struct Cut<'a> {
+    /// The call whose answer is left out.
+    pub call: &'a CallId,
+    /// Whether the agent still waits for that answer: then what there is of the conversation came before it.
+    pub is_waited_for: bool,
+    /// The conversation,
+    pub from: Whereabouts<'a>,
+    /// and the one that continues it.
+    pub to: Whereabouts<'a>,
+    /// What was kept of the conversation, where the agent itself no longer has it.
+    pub kept: Option<Vec<u8>>,
+}
+
+/// A conversation and the directory it is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Whereabouts<'a> {
+    /// Its name.
+    pub conversation: &'a ConversationId,
+    /// The directory.
+    pub directory: &'a str,
+}
+
+/// Finding out whether an agent is installed and usable.
+pub trait Diagnosis: Send + Sync {
+    /// Runs the program and says what it is and how it can be talked to. May block.
+    fn diagnose(&self) -> Diagnosed;
+}
+
+/// What a diagnosis found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Diagnosed {
+    /// It works; its version, and how it asks.
+    Usable(String),
+    /// It runs, and does not work.
+    Broken(String),
+    /// It cannot be run.
+    Missing(String),
 }
 
 /// Where an agent works, and where its driver keeps what it takes to go on elsewhere.

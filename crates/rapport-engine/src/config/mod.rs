@@ -39,6 +39,8 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 pub struct Settings {
     /// The CLI to run, and what goes before its arguments.
     pub agent_command: Vec<String>,
+    /// Whether that CLI was named for this very run, so that it also runs sessions that were begun with another.
+    pub agent_is_named: bool,
     /// How long a waiting agent's process is kept.
     pub hot: SignedDuration,
     /// How long an agent may be silent while it works.
@@ -49,8 +51,8 @@ pub struct Settings {
     pub channel: Channel,
     /// Variables the agent gets beside the usual ones.
     pub agent_env: Vec<String>,
-    /// How many rounds of questions before a plan.
-    pub max_rounds: u32,
+    /// How many rounds of questions before a plan, where somebody says so.
+    pub max_rounds: Option<u32>,
     /// How long a question stays open; forever where nothing is said.
     pub expire: Option<SignedDuration>,
     /// Who makes rounds of questions, as far as anything is said about it.
@@ -112,15 +114,17 @@ impl Settings {
         let home = Layer::from_file(&home_file)?;
         let (of_project, warning) = of_project(&home, &home_file, project, &env)?;
         let env = Layer::from_env(env)?;
+        let agent_is_named = flags.agent.command.is_some();
         let all = home.under(of_project).under(env).under(flags);
         Ok(Self {
             agent_command: all.agent.command.map_or_else(|| vec!["claude".into()], |command| words(&command)),
+            agent_is_named,
             hot: all.agent.hot.unwrap_or(SignedDuration::from_mins(5)),
             silence: all.agent.silence.unwrap_or(SignedDuration::from_mins(30)),
             permission_mode: all.agent.permission_mode.unwrap_or_else(|| "default".into()),
             channel: all.agent.channel.unwrap_or_default(),
             agent_env: all.agent.env.unwrap_or_default(),
-            max_rounds: all.rounds.max.unwrap_or(5),
+            max_rounds: all.rounds.max,
             expire: all.questions.expire,
             planner: all.planner,
             telegram: all.telegram.settings()?,

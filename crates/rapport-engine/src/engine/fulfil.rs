@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rapport_core::{CallId, CallReply, Order, SessionId, TurnId, Want, World};
+use rapport_core::{CallId, CallReply, Input, Order, SessionId, TurnId, Want, World};
 
 use super::errands::{self, Around, Errand};
-use super::hosted::Run;
+use super::hosted::{Incoming, Run};
 use super::keepsake::Conversation;
 use super::run::{Done, Loop};
 use crate::agents::keeper::mark::Mark;
@@ -92,6 +92,13 @@ impl Loop {
             (Some(run), _) => run.end(),
             (None, None) => {}
             (None, Some(order)) => {
+                let agent = match self.parts.agents.find(hosted.session.created().agent.as_ref()) {
+                    Ok(agent) => agent,
+                    Err(reason) => {
+                        let failed = Incoming::new(Input::World(World::Failed { reason }));
+                        return self.put(id, failed);
+                    }
+                };
                 self.last_run += 1;
                 let run = RunId(self.last_run);
                 let (turn, replies) = (order.turn, order.replies.clone());
@@ -100,7 +107,7 @@ impl Loop {
                     keepsake: Arc::new(Conversation::of(self.parts.store.clone(), id.clone(), &order)),
                     mark: Mark::of(id),
                 };
-                let controls = self.parts.agent.start(run, order, place, self.reports_to.clone());
+                let controls = agent.start(run, order, place, self.reports_to.clone());
                 let replied = HashSet::new();
                 let mut run = Run { id: run, turn, controls, replied, resting: false, ending: false };
                 for (call, reply) in replies {

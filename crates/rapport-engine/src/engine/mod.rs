@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::agents::Agent;
+use crate::agents::AgentsByName;
 use crate::clock::Clock;
 use crate::planners::Planner;
 use crate::stores::{Holder, Store};
@@ -38,8 +38,8 @@ pub use sessions::ProjectSessions;
 pub struct Parts {
     /// Where logs live.
     pub store: Arc<dyn Store>,
-    /// Who does the work.
-    pub agent: Arc<dyn Agent>,
+    /// Who does the work, by what a session says.
+    pub agents: Arc<AgentsByName>,
     /// Who makes rounds of questions where no agent does.
     pub planner: Arc<dyn Planner>,
     /// Where it is done.

@@ -233,7 +233,7 @@ impl Loop {
         }
     }
 
-    fn put(&mut self, id: &SessionId, incoming: Incoming) {
+    pub(super) fn put(&mut self, id: &SessionId, incoming: Incoming) {
         if let Err(error) = self.hosted(id) {
             if let Some(answer) = incoming.answer {
                 let _ = answer.send(Err(error));

@@ -8,28 +8,26 @@ use rapport_core::Brief;
 
 use super::sense::{self, Reply};
 use super::{NextBatch, Planner, PlannerError};
-use crate::agents::claude::ClaudeConfig;
-use crate::agents::claude::structured::{self, Call, Structured};
+use crate::agents::{Agent, Structured, StructuredCall};
 
 /// The model that is asked where nothing is said: the CLI's name for a small one.
 pub const DEFAULT_MODEL: &str = "haiku";
 
 /// Asks through the CLI.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AgentPlanner(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
-    config: ClaudeConfig,
+    agent: Arc<dyn Agent>,
     directory: PathBuf,
     model: String,
     timeout: Duration,
 }
 
 impl AgentPlanner {
-    /// Asks this CLI in this directory.
-    pub fn new(config: ClaudeConfig, directory: PathBuf, model: String, timeout: Duration) -> Self {
-        Self(Arc::new(Inner { config, directory, model, timeout }))
+    /// Asks this agent in this directory.
+    pub fn new(agent: Arc<dyn Agent>, directory: PathBuf, model: String, timeout: Duration) -> Self {
+        Self(Arc::new(Inner { agent, directory, model, timeout }))
     }
 }
 
@@ -43,14 +41,17 @@ impl Planner for AgentPlanner {
 
 impl Inner {
     async fn ask(&self, prompt: String, schema: &str) -> Result<Reply, PlannerError> {
-        let call = Call {
+        let call = StructuredCall {
             system: Brief::INSTRUCTIONS.to_owned(),
             prompt,
             schema: schema.to_owned(),
             model: self.model.clone(),
             timeout: self.timeout,
         };
-        match structured::call(&self.config, &self.directory, &call).await {
+        let Some(agent) = self.agent.one_shot() else {
+            return Err(PlannerError::Unreachable("this agent cannot be asked outside of a session".into()));
+        };
+        match agent.structured(&self.directory, &call).await {
             Ok(Structured { said, usage }) => Ok(Reply { said, usage }),
             Err(error) => Err(PlannerError::Unreachable(format!("no questions from the agent: {error}"))),
         }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use rapport_core::{Batch, Brief};
 use thiserror::Error;
 
-use crate::agents::claude::ClaudeConfig;
+use crate::agents::Agent;
 use agent::AgentPlanner;
 use messages::{Credential, Messages, MessagesConfig};
 
@@ -65,7 +65,7 @@ pub enum Via {
 }
 
 /// What there is to ask a model with.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Means {
     /// Which way.
     pub via: Via,
@@ -77,8 +77,8 @@ pub struct Means {
     pub model: Option<String>,
     /// How long one call may take.
     pub timeout: Duration,
-    /// How the CLI is started,
-    pub agent: ClaudeConfig,
+    /// The agent to ask,
+    pub agent: Arc<dyn Agent>,
     /// and where.
     pub directory: PathBuf,
 }

@@ -92,7 +92,8 @@ impl Store for Trial {
     }
 
     fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
-        self.store.reserve(words, at)
+        let reserved = self.orders.append(|| self.store.reserve(words, at))?;
+        Ok(Box::new(TrialReserved { reserved, orders: self.orders.clone() }))
     }
 
     fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
@@ -145,6 +146,22 @@ impl Store for Trial {
 impl Trial {
     fn log(&self, log: Box<dyn Log>, last: u64) -> Box<dyn Log> {
         Box::new(TrialLog { log, orders: self.orders.clone(), last, held_back: None })
+    }
+}
+
+struct TrialReserved {
+    reserved: Box<dyn Reserved>,
+    orders: Arc<Orders>,
+}
+
+impl Reserved for TrialReserved {
+    fn id(&self) -> &SessionId {
+        self.reserved.id()
+    }
+
+    fn fill(self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError> {
+        let reserved = self.reserved;
+        self.orders.append(|| reserved.fill(entries, kept))
     }
 }
 

@@ -142,7 +142,8 @@ impl Desk {
         if is_without_questions(held.mirror.session()) {
             return card::no_questions(reason);
         }
-        if session.phase() == PhaseView::Working && !session.was_connected() {
+        let is_saved = session.plan_path().is_some();
+        if session.phase() == PhaseView::Working && !session.was_connected() && is_saved {
             return card::failed_start(id, seq, reason);
         }
         card::failed(id, seq, &held.mirror, reason)

@@ -159,7 +159,7 @@ impl<'a> Talk<'a> {
     ) -> Outcome<Self> {
         let engine = Engine::start(Parts {
             store,
-            agent: Arc::new(Claude::new(config)),
+            agents: Arc::new(rapport::agents::AgentsByName::only(Arc::new(Claude::new(config)))),
             planner: Arc::new(rapport::planners::Nobody),
             worker: Arc::new(Local),
             clock: Clock::system(),

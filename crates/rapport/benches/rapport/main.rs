@@ -272,6 +272,10 @@ const ANSWERING: usize = 1_000;
 struct Nobody;
 
 impl Agent for Nobody {
+    fn abilities(&self) -> rapport::agents::Abilities {
+        rapport::agents::Abilities::default()
+    }
+
     fn start(&self, run: RunId, _: Order, _: Place, reports: mpsc::Sender<agents::Report>) -> Controls {
         let (commands, mut told) = mpsc::unbounded_channel();
         tokio::spawn(async move {
@@ -315,7 +319,7 @@ fn bare_appends(folder: &Path, line: usize) -> Outcome<f64> {
 async fn answer_all(store: Arc<Files>, ids: &[SessionId]) -> Outcome<f64> {
     let engine = Engine::start(Parts {
         store,
-        agent: Arc::new(Nobody),
+        agents: Arc::new(rapport::agents::AgentsByName::only(Arc::new(Nobody))),
         planner: Arc::new(rapport::planners::Nobody),
         worker: Arc::new(Local),
         clock: Clock::system(),

@@ -136,7 +136,7 @@ pub(crate) fn parked_child(sessions: PathBuf) -> Outcome {
         let store = Arc::new(Files::new(sessions));
         let engine = Engine::start(Parts {
             store: store.clone(),
-            agent: Arc::new(Nobody),
+            agents: Arc::new(rapport::agents::AgentsByName::only(Arc::new(Nobody))),
             planner: Arc::new(rapport::planners::Nobody),
             worker: Arc::new(Local),
             clock: Clock::system(),

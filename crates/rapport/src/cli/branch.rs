@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use rapport_core::{Branch, ConversationId, Destination, Origin, QuestionId, SessionId, StateWanted, slug};
+use rapport_core::{
+    Branch, ConversationId, Destination, Origin, QuestionId, Session, SessionId, StateWanted, slug,
+};
 use serde_json::json;
 
 use super::output::{say, say_json};
 use super::screen::word;
 use super::{Common, branch_turn, sessions};
-use crate::agents::claude::transcript::{self, Home};
+use crate::agents::{Cut, Whereabouts};
 use crate::channels::terminal::safe;
 use crate::clock::{self, Clock};
 use crate::config::{self, AgentLayer, Layer};
@@ -16,7 +18,7 @@ use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
 use crate::turns::TurnName;
-use crate::wiring::{Place, agent_config};
+use crate::wiring::{self, Place};
 use crate::workers::local::Local;
 use crate::workers::worktree::Worktree;
 use crate::workers::{Worker as _, WorkerError};
@@ -46,7 +48,7 @@ pub(super) struct Args {
     /// The session of files that the turn is in (default: the one the current directory is in, else the newest)
     #[arg(long, value_name = "SESSION", conflicts_with_all = ["at", "agent"])]
     session: Option<String>,
-    /// The agent's command, where the session was begun with another than the settings say
+    /// The agent's command, where it is another one now than the session was begun with
     #[arg(long, value_name = "COMMAND")]
     agent: Option<String>,
 }
@@ -61,7 +63,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return branch_turn::execute(common, args.session.as_deref(), &args.which);
     };
     let place = Place::find(common)?;
-    let store = place.store();
+    let store = wiring::trial(place.store());
     let origin = sessions::find(&*store, &args.which)?;
     let made = make(&place, &*store, &origin, at, &args)?;
     if common.json {
@@ -111,7 +113,7 @@ fn make(
         project: worktree.directory.to_string_lossy().into_owned(),
         conversation: clock::new_conversation(),
     };
-    let conversation = conversation(place, store, args, &branch, &destination)?;
+    let conversation = conversation(place, store, args, (&session, &branch), &destination)?;
     let made = Made {
         session: reserved.id().clone(),
         worktree: destination.project.clone(),
@@ -128,32 +130,31 @@ fn conversation(
     place: &Place,
     store: &dyn Store,
     args: &Args,
-    branch: &Branch,
+    (session, branch): (&Session, &Branch),
     to: &Destination,
 ) -> Result<Vec<u8>, Failure> {
     let layer = AgentLayer { command: args.agent.clone(), ..AgentLayer::default() };
     let settings = place.settings(Layer { agent: layer, ..Layer::default() })?;
-    let env = agent_config(place, &settings)?.env;
-    let from = Home { conversation: &branch.conversation, directory: &branch.project };
-    let to_home = Home { conversation: &to.conversation, directory: &to.project };
-    // The CLI writes a moment after it asks, and may have been killed in that moment. Where nothing came after the
-    // question, what there is came before it.
-    let fork = |original: Vec<u8>| {
-        let forked = transcript::fork(&original, &branch.call, from, to_home);
-        forked.or_else(|| branch.is_waited_for.then(|| transcript::copy(&original, from, to_home)))
+    let agents = wiring::agents(place, &settings)?;
+    let agent =
+        agents.find(session.created().agent.as_ref()).map_err(|why| Failure::new(Code::Refused, why))?;
+    let Some(conversations) = agent.conversations() else {
+        return Err(Failure::new(Code::Refused, "this agent cannot begin in the middle of a conversation"));
     };
-    let there = transcript::content(&env, Path::new(&branch.project), &branch.conversation)?;
-    if let Some(forked) = there.and_then(fork) {
-        return Ok(forked);
-    }
-    let kept = store.kept(&to.origin.session, CONVERSATION)?;
-    kept.and_then(fork).ok_or_else(|| not_told(&branch.conversation, &to.origin.question))
+    let branched = conversations.branch(&Cut {
+        call: &branch.call,
+        is_waited_for: branch.is_waited_for,
+        from: Whereabouts { conversation: &branch.conversation, directory: &branch.project },
+        to: Whereabouts { conversation: &to.conversation, directory: &to.project },
+        kept: store.kept(&to.origin.session, CONVERSATION)?,
+    })?;
+    branched.ok_or_else(|| not_told(&branch.conversation, &to.origin.question))
 }
 
 fn not_told(conversation: &ConversationId, question: &QuestionId) -> Failure {
     let why = format!("the agent's conversation {conversation} is gone, or does not have that question");
     Failure::new(Code::Refused, format!("cannot branch at {question}: {why}"))
-        .hint("If the session was begun with another agent, name it with --agent COMMAND.")
+        .hint("If its agent is run with another command now, name that with --agent COMMAND.")
 }
 
 fn failed(error: WorkerError) -> Failure {

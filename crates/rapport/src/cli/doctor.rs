@@ -1,14 +1,14 @@
 //! `rapport doctor`: what is there, what is missing, how to get it.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde::Serialize;
 
 use super::files::seals;
 use super::output::{say, say_json};
 use super::{Common, serve, sessions};
-use crate::agents::claude::channel::Version;
+use crate::agents::Diagnosed;
 use crate::channels::telegram::BotFiles;
 use crate::channels::telegram::lease::{Lease, LeaseError};
 use crate::channels::telegram::users::Users;
@@ -16,7 +16,7 @@ use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
 use crate::turns::Folder;
-use crate::wiring::{self, Place};
+use crate::wiring::{self, Place, ROUNDS};
 
 /// Check what Rapport needs, and say how to get what is missing
 #[derive(Debug, clap::Args)]
@@ -89,7 +89,7 @@ fn settings(place: &Place) -> Check {
                 "agent {}, hot {:#}, {} rounds",
                 settings.agent_command.join(" "),
                 settings.hot,
-                settings.max_rounds
+                settings.max_rounds.unwrap_or(ROUNDS)
             );
             good("settings", found)
         }
@@ -101,33 +101,17 @@ fn agent(place: &Place) -> Check {
     let Ok(settings) = place.settings(Layer::default()) else {
         return bad("agent", "not checked".into(), "Mend the settings first.");
     };
-    let config = match wiring::agent_config(place, &settings) {
-        Ok(config) => config,
+    let agent = match wiring::agent(place, &settings) {
+        Ok(agent) => agent,
         Err(failure) => return bad("agent", failure.message, "Set agent.command."),
     };
-    let mut command = Command::new(&config.program);
-    command.args(&config.leading_args).arg("--version").env_clear().envs(config.env).stdin(Stdio::null());
-    match command.output() {
-        Ok(output) if output.status.success() => {
-            let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            let how = wiring::channel(&settings).explain(Version::find(&said));
-            good("agent", format!("{said}; {how}"))
+    match agent.diagnosis().map(|diagnosis| diagnosis.diagnose()) {
+        None => good("agent", settings.agent_command.join(" ")),
+        Some(Diagnosed::Usable(found)) => good("agent", found),
+        Some(Diagnosed::Broken(found)) => bad("agent", found, "Look at its own message."),
+        Some(Diagnosed::Missing(found)) => {
+            Check { name: "agent", state: State::Missing, found, advice: Some(GET_AN_AGENT.into()) }
         }
-        Ok(output) => bad(
-            "agent",
-            format!(
-                "{} --version: {}",
-                config.program.display(),
-                String::from_utf8_lossy(&output.stderr).trim()
-            ),
-            "Look at its own message.",
-        ),
-        Err(error) => Check {
-            name: "agent",
-            state: State::Missing,
-            found: format!("cannot run {}: {error}", config.program.display()),
-            advice: Some(GET_AN_AGENT.into()),
-        },
     }
 }
 

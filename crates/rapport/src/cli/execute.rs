@@ -14,7 +14,7 @@ use super::files::hands::AloneHands;
 use super::files::reporting;
 use super::files::running::{Course, Run};
 use super::output::{say, say_json};
-use super::{Common, typed, undo};
+use super::{Common, clipboard, typed, undo};
 use crate::actions::Ran;
 use crate::channels::terminal::review::{Selection, Verdict};
 use crate::channels::terminal::safe;
@@ -82,24 +82,8 @@ fn source(args: &Args) -> Result<(String, String), Failure> {
             let name = path.display().to_string();
             Ok((typed::all(file, &format!("the plan {name}"))?, name))
         }
-        None => Ok((clipboard()?, "the clipboard".into())),
+        None => Ok((clipboard::read()?, "the clipboard".into())),
     }
-}
-
-#[cfg(feature = "clipboard")]
-fn clipboard() -> Result<String, Failure> {
-    let read = arboard::Clipboard::new().and_then(|mut clipboard| clipboard.get_text());
-    read.map_err(|error| no_clipboard(&error.to_string()))
-}
-
-#[cfg(not(feature = "clipboard"))]
-fn clipboard() -> Result<String, Failure> {
-    Err(no_clipboard("this rapport was built without it"))
-}
-
-fn no_clipboard(why: &str) -> Failure {
-    Failure::new(Code::Usage, format!("cannot read a plan from the clipboard: {why}"))
-        .hint("Name a file (rapport execute plan.md) or pipe the plan in (rapport execute -).")
 }
 
 /// A turn's plan has its own command, which keeps the turn's report.

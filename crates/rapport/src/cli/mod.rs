@@ -5,6 +5,7 @@ mod answer;
 mod branch;
 mod branch_turn;
 mod cancel;
+mod clipboard;
 mod completions;
 mod demo;
 mod diff;

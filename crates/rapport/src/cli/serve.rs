@@ -30,7 +30,7 @@ use crate::error::{Code, Failure, Outcome};
 use crate::stores::{Holder, Store};
 use crate::wiring::{Host, Place};
 
-/// How many rounds of questions a planned task may have.
+/// How many rounds of questions a plan in a chat takes, where nobody says otherwise (CHAT-8).
 const ROUNDS: u32 = 3;
 
 /// How many files are written at once. More only cost memory: the disk is not faster for it.
@@ -122,9 +122,11 @@ async fn host(
     let known = settings.telegram.users.iter().copied().chain(paired.iter().map(|user| user.id));
     let known: Vec<u64> = known.collect();
     let template = template(place, settings)?;
-    let folder = place.home.join("sessions");
+    let folder = chat_files(place);
     let store = place.store();
-    take_over(&folder, &*store, &template, known.first().copied())?;
+    for left in [Some(folder.clone()), older_relay()].into_iter().flatten() {
+        take_over(&left, &*store, &template, known.first().copied())?;
+    }
     let host = Host::start(place, settings)?;
     hello(common, &me, place)?;
     let parts = flow::Parts {
@@ -190,10 +192,25 @@ fn template(place: &Place, settings: &Settings) -> Result<Template, Failure> {
             .unwrap_or_else(|_| rapport_core::Created { task, aim: aim.clone(), ..blank.clone() });
         if aim == Aim::Work {
             created.terms.clarifier = Clarifier::Planner;
-            created.terms.max_rounds = ROUNDS;
+            created.terms.max_rounds = settings.max_rounds.unwrap_or(ROUNDS);
         }
         created
     }))
+}
+
+/// Where the files of chats are: older relays and their tools look there, so their variable comes first.
+fn chat_files(place: &Place) -> PathBuf {
+    relay_dir().unwrap_or_else(|| place.home.clone()).join("sessions")
+}
+
+/// Where an older relay has its files if nobody says otherwise.
+fn older_relay() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty() && relay_dir().is_none())?;
+    Some(Path::new(&home).join(".claude-relay/sessions"))
+}
+
+fn relay_dir() -> Option<PathBuf> {
+    std::env::var_os("RELAY_DIR").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// Takes over what an older relay left behind: its sessions go on here, with all their answers.

@@ -7,6 +7,7 @@
 
 mod actions;
 mod cli;
+mod compat;
 mod contract;
 mod crash;
 mod driver;

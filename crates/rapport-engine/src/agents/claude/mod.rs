@@ -2,7 +2,8 @@
 //!
 //! `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
 //! language, `response` what came of a message, `transcript` what a conversation knows already, `driver` the talk itself.
-//! `structured` is a talk of its own: one message, and JSON back. `brought` is what the CLI would take from a project.
+//! `once` and `structured` are talks of their own, outside of any session; `aside` has what the agent does beside driving.
+//! `brought` is what the CLI would take from a project.
 
 pub mod brought;
 pub mod channel;
@@ -12,6 +13,7 @@ pub mod structured;
 pub mod transcript;
 pub mod wire;
 
+mod aside;
 mod command;
 mod driver;
 mod process;
@@ -22,11 +24,14 @@ use std::sync::Arc;
 use rapport_core::Order;
 use tokio::sync::{OnceCell, mpsc};
 
-use super::{Agent, Controls, Place, Report, RunId};
+use super::{Abilities, Agent, Controls, Conversations, Diagnosis, OneShot, Parking, Place, Report, RunId};
 
 use channel::Channel;
 pub use command::{ClaudeConfig, Door, Opening};
 pub use driver::answers_message;
+
+/// What the agent is called in the facts of a session.
+pub const NAME: &str = "claude";
 
 /// Claude Code, or a program that speaks its protocol.
 #[derive(Clone, Debug)]
@@ -52,5 +57,27 @@ impl Agent for Claude {
             driver::drive(config.clone(), channel, run, order, place, received, reports).await;
         });
         Controls { commands }
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            parking: Parking::AtTheCall,
+            several_questions: true,
+            previews: true,
+            travels: true,
+            goes_on_at_eof: true,
+        }
+    }
+
+    fn one_shot(&self) -> Option<&dyn OneShot> {
+        Some(self)
+    }
+
+    fn conversations(&self) -> Option<&dyn Conversations> {
+        Some(self)
+    }
+
+    fn diagnosis(&self) -> Option<&dyn Diagnosis> {
+        Some(self)
     }
 }

@@ -3,12 +3,9 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Duration;
 
-use rapport_core::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -18,58 +15,18 @@ use super::spending;
 use super::wire::{self, Kind};
 use crate::agents::keeper::CANNOT_START;
 use crate::agents::keeper::mark::Mark;
+use crate::agents::{Structured, StructuredCall, StructuredError};
 
 /// How a CLI calls it that the model kept to no schema.
 const NEVER_FIT: &str = "error_max_structured_output_retries";
 /// How much of what it says about its end is told.
 const LONG: usize = 500;
 
-/// What is asked.
-#[derive(Clone, Debug)]
-pub struct Call {
-    /// What the model is for.
-    pub system: String,
-    /// What it is told.
-    pub prompt: String,
-    /// The JSON schema of its reply.
-    pub schema: String,
-    /// Which model.
-    pub model: String,
-    /// How long all of it may take.
-    pub timeout: Duration,
-}
-
-/// What came back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Structured {
-    /// The reply as text: JSON where the model kept to the schema, anything where it did not. An error where it did not
-    /// even when it was told what is wrong, with that.
-    pub said: Result<String, String>,
-    /// What it took.
-    pub usage: Usage,
-}
-
-/// Why nothing came back.
-#[derive(Debug, Error)]
-pub enum StructuredError {
-    /// The program could not be started, or ended without a reply.
-    #[error("{0}")]
-    Failed(String),
-    /// It took too long.
-    #[error("{program} did not answer within {time:?}")]
-    TooLong {
-        /// Which program.
-        program: String,
-        /// How long that is.
-        time: Duration,
-    },
-}
-
 /// Makes the call in this directory. Dropping the future ends the program.
 pub async fn call(
     config: &ClaudeConfig,
     directory: &Path,
-    call: &Call,
+    call: &StructuredCall,
 ) -> Result<Structured, StructuredError> {
     let program = config.program.display().to_string();
     let (mut process, lines) =
@@ -95,7 +52,7 @@ pub async fn call(
 }
 
 /// Nothing is taken from the project but its instructions, as text.
-fn arguments(config: &ClaudeConfig, directory: &Path, call: &Call) -> Vec<OsString> {
+fn arguments(config: &ClaudeConfig, directory: &Path, call: &StructuredCall) -> Vec<OsString> {
     let system =
         Door::closed(directory, &config.own()).with_instructions(Some(&call.system)).unwrap_or_default();
     let ours = [

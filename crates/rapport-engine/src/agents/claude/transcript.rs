@@ -17,7 +17,7 @@ use super::wire;
 use crate::agents::Keepsake;
 use rapport_durable as durable;
 
-pub use fork::{Home, copy, fork};
+pub use fork::{copy, fork};
 
 /// What a conversation holds.
 #[derive(Debug, Default)]

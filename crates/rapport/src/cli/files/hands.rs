@@ -7,13 +7,12 @@ use rapport_core::{Act, Draft};
 use super::held::Held;
 use super::{asking, drafting, record};
 use crate::actions::{Hands, Pending, Stopper};
-use crate::agents::claude::once;
 use crate::channels::terminal::safe;
 use crate::cli::{Common, new};
 use crate::config::Settings;
 use crate::error::{Code, Failure};
 use crate::turns::Folder;
-use crate::wiring::{Place, agent_config};
+use crate::wiring::{self, Place};
 
 /// Those of a turn: a person is asked in the session's name, so that they can answer from anywhere.
 pub(in crate::cli) struct SessionHands<'a> {
@@ -145,10 +144,11 @@ fn begin(place: &Place, settings: &Settings, agent: &str, message: &str) -> Resu
 
 /// Searches the web through the agent, in a conversation of its own.
 async fn research(place: &Place, settings: &Settings, queries: &[String]) -> Result<String, String> {
-    let config = agent_config(place, settings).map_err(|failure| failure.message)?;
+    let agent = wiring::agent(place, settings).map_err(|failure| failure.message)?;
+    let agent = agent.one_shot().ok_or("this agent cannot search the web outside of a session")?;
     let list: String = queries.iter().map(|query| format!("- {}\n", query.replace('\n', " "))).collect();
     let prompt = format!(
         "Search the web for each of these, and tell what you found, in Markdown, with the addresses it is from:\n\n{list}"
     );
-    once::ask(&config, &place.project, &prompt, "WebSearch,WebFetch").await
+    agent.ask(&place.project, &prompt, "WebSearch,WebFetch").await
 }

@@ -2,7 +2,7 @@
 //! model that plays the same script, so that neither the driver nor the rehearsal drifts from the truth.
 //!
 //! The real CLI is the one that `cargo xtask test` installs and names in `RAPPORT_TEST_CLAUDE`; without that variable
-//! its half of the stories is skipped.
+//! its half of the stories fails, unless it is left out on purpose (`support/needs.rs`).
 
 mod actor;
 mod asking;

@@ -128,7 +128,7 @@ impl Process {
         let socket = Socket::bind(run.path()).unwrap();
         let engine = Engine::start(Parts {
             store: store.clone(),
-            agent: Arc::new(SilentAgent),
+            agents: Arc::new(rapport::agents::AgentsByName::only(Arc::new(SilentAgent))),
             planner: Arc::new(Nobody),
             worker: Arc::new(Local),
             clock: Clock::system(),

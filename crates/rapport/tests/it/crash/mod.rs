@@ -3,6 +3,8 @@
 
 mod together;
 
+mod soak;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rapport_core::{Event, Purpose, Question};
@@ -11,10 +13,10 @@ use serde_json::Value;
 use crate::support::project::{Project, Running};
 
 /// Two rounds before the plan, an edit of files, two questions at once, a permission, a report.
-const STORY: &str = include_str!("story.yaml");
+pub(crate) const STORY: &str = include_str!("story.yaml");
 
 /// What the person answers, whatever happens.
-const ANSWERS: [(&str, &[&str]); 6] = [
+pub(crate) const ANSWERS: [(&str, &[&str]); 6] = [
     ("Which colour?", &["Blue"]),
     ("Which sizes?", &["S", "L"]),
     ("How bright?", &["a little of both"]),

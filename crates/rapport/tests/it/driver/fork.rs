@@ -1,6 +1,7 @@
 //! A conversation that is cut at a question and goes on elsewhere.
 
-use rapport::agents::claude::transcript::{Home, copy, fork};
+use rapport::agents::Whereabouts;
+use rapport::agents::claude::transcript::{copy, fork};
 use rapport_core::{CallId, ConversationId};
 use serde_json::{Value, json};
 
@@ -34,8 +35,8 @@ fn deferred() -> Value {
 fn cut(lines: &[Value], call: &str) -> Option<Vec<Value>> {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let (old, new) = (ConversationId::new(OLD), ConversationId::new(NEW));
-    let from = Home { conversation: &old, directory: "/home/dev/app" };
-    let to = Home { conversation: &new, directory: "/home/dev/app/.rapport/worktrees/b" };
+    let from = Whereabouts { conversation: &old, directory: "/home/dev/app" };
+    let to = Whereabouts { conversation: &new, directory: "/home/dev/app/.rapport/worktrees/b" };
     let forked = String::from_utf8(fork(text.as_bytes(), &CallId::new(call), from, to)?).unwrap();
     assert!(!forked.contains(OLD), "{forked}");
     Some(forked.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
@@ -96,8 +97,8 @@ fn a_copy_has_it_all() {
     let lines =
         format!("{}\n{}\n", told("Do it"), said("m0", json!({ "type": "text", "text": "/home/dev/app" })));
     let (old, new) = (ConversationId::new(OLD), ConversationId::new(NEW));
-    let from = Home { conversation: &old, directory: "/home/dev/app" };
-    let copied = copy(lines.as_bytes(), from, Home { conversation: &new, directory: "/b" });
+    let from = Whereabouts { conversation: &old, directory: "/home/dev/app" };
+    let copied = copy(lines.as_bytes(), from, Whereabouts { conversation: &new, directory: "/b" });
     assert_eq!(String::from_utf8(copied).unwrap(), lines.replace(OLD, NEW).replace("/home/dev/app", "/b"));
 }
 
@@ -105,7 +106,7 @@ fn a_copy_has_it_all() {
 fn what_cannot_be_read_is_no_obstacle() {
     let text = format!("\u{0}\n{{torn\n{}", uses("m1", "c1", "AskUserQuestion"));
     let id = ConversationId::new(OLD);
-    let home = Home { conversation: &id, directory: "/home/dev/app" };
+    let home = Whereabouts { conversation: &id, directory: "/home/dev/app" };
     let forked = fork(text.as_bytes(), &CallId::new("c1"), home, home).unwrap();
     assert_eq!(forked, format!("{text}\n").into_bytes());
 }

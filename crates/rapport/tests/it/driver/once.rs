@@ -4,6 +4,7 @@ use rapport::agents::claude::once;
 
 use super::fake::{Script, World};
 use crate::support::model::{self, Model, Response, offline};
+use crate::support::needs;
 
 /// More than a command line takes.
 fn long_prompt() -> String {
@@ -25,14 +26,11 @@ async fn the_rehearsal_says_what_it_found() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_real_cli_says_what_it_found() {
-    let Some(program) = std::env::var_os("RAPPORT_TEST_CLAUDE") else {
-        println!("skipped: RAPPORT_TEST_CLAUDE names no Claude Code CLI");
-        return;
-    };
+    let Some(program) = needs::claude() else { return };
     for prompt in ["Look for it.".to_owned(), long_prompt()] {
         let model = Model::play(model::Script::default().say(Response::default().text("It is **here**.")));
         let mut world = World::new(Script::default());
-        world.config.program = program.clone().into();
+        world.config.program = program.clone();
         world.config.leading_args.clear();
         let url = format!("http://{}", model.address());
         world.config.env.extend(offline(&url).map(|(name, value)| (name.into(), value.into())));
@@ -47,15 +45,12 @@ async fn the_real_cli_says_what_it_found() {
 /// What is searched for was written by a model: a file it mentions is not read, or it would be all over the web.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_is_mentioned_is_not_read() {
-    let Some(program) = std::env::var_os("RAPPORT_TEST_CLAUDE") else {
-        println!("skipped: RAPPORT_TEST_CLAUDE names no Claude Code CLI");
-        return;
-    };
+    let Some(program) = needs::claude() else { return };
     let secret = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(secret.path(), "squeamish ossifrage").unwrap();
     let model = Model::play(model::Script::default().say(Response::default().text("Nothing.")));
     let mut world = World::new(Script::default());
-    world.config.program = program.into();
+    world.config.program = program;
     world.config.leading_args.clear();
     let url = format!("http://{}", model.address());
     world.config.env.extend(offline(&url).map(|(name, value)| (name.into(), value.into())));

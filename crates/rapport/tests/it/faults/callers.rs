@@ -39,7 +39,7 @@ fn a_caller_is_told_when_the_process_does_not_answer() {
     for words in [&["answer", "paint", "Blue"][..], &["cancel", "paint"]] {
         project
             .rapport(words)
-            .check(5, &format!("is run by process {pid}, which has not answered for 10s"))
+            .check(5, &format!("is run by process {pid}, which does not answer"))
             .check(5, &format!("kill -CONT {pid}"))
             .check(5, "rapport status 2");
     }

@@ -53,6 +53,18 @@ fn file_8_file_12_what_is_shown_is_written_down() {
     assert_eq!(project.turn_file("01/turn.context"), "", "what is inherited is not a turn's own");
 }
 
+// FILE-7: a turn's context is paths, one per line, and nothing else: what a plan says about them stays in the plan.
+#[test]
+fn file_7_a_turns_context_is_paths_line_by_line() {
+    let paths = ["[+] hello.txt # what is greeted with", "[+]   docs/a b.md", "[+] README.md   # for all"];
+    let plans = [plan("Paths", &paths, &[], &[create("docs/a b.md", "a")]), greeting()];
+    let project = project(&plans.each_ref().map(String::as_str));
+    project.plan_turn("x").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    project.plan_turn("y").check(0, "");
+    assert_eq!(project.turn_file("02/turn.context"), "hello.txt\ndocs/a b.md\nREADME.md\n");
+}
+
 // FILE-15, FILE-16: only what was approved reaches the next turn; without the section nothing changes.
 #[test]
 fn file_15_file_16_the_next_context_follows_from_what_was_approved() {

@@ -1,5 +1,7 @@
 //! `rapport execute`: a plan outside of any session.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::{create, edit, greeting, plan, project, run};
 use crate::support::patience::wait_for;
 use crate::support::project::Project;
@@ -43,6 +45,67 @@ fn file_11_file_21_memos_are_kept_and_there_is_no_context() {
     ran.check(0, "memos.yaml:\n  [+] ADD:    Greetings are in English.").check(0, "Completed");
     assert!(!ran.out().contains("Active Context"), "{}", ran.out());
     assert_eq!(project.file(".rapport/memos.yaml"), "- Greetings are in English.\n");
+}
+
+// FILE-21: without a name the plan is what is in the clipboard, which the program of the system prints.
+#[test]
+fn file_21_a_plan_comes_from_the_clipboard() {
+    let wayland = "test \"$*\" = --no-newline && cat \"$HOME/clipboard\"";
+    let xclip = "test \"$*\" = '-selection clipboard -out' && cat \"$HOME/clipboard\"";
+    let xsel = "test \"$*\" = '--clipboard --output' && cat \"$HOME/clipboard\"";
+    for (program, script, variable) in
+        [("wl-paste", wayland, "WAYLAND_DISPLAY"), ("xclip", xclip, "DISPLAY"), ("xsel", xsel, "DISPLAY")]
+    {
+        let project = with_clipboard(&[(program, script)], &[variable]);
+        std::fs::write(project.path("home/clipboard"), greeting()).unwrap();
+        project.rapport(&["execute", "-y"]).check(0, "Completed");
+        assert_eq!(project.file("hello.txt"), "Hello\n", "{program}");
+        assert!(project.file("report.md").contains("the clipboard"), "{}", project.file("report.md"));
+    }
+}
+
+// FILE-21: a clipboard that gives no plan is told, and why; another program is tried before.
+#[test]
+fn file_21_a_clipboard_without_a_plan_is_told() {
+    let empty = "printf ' \\n'";
+    let fails = "echo 'No selection' >&2; exit 1";
+    let plan = "cat \"$HOME/clipboard\"";
+    for (programs, variables, says) in [
+        (&[("wl-paste", plan)][..], &[][..], "neither WAYLAND_DISPLAY nor DISPLAY is set"),
+        (&[], &["DISPLAY"], "it takes one of these programs: xclip, xsel"),
+        (&[], &["WAYLAND_DISPLAY", "DISPLAY"], "it takes one of these programs: wl-paste, xclip, xsel"),
+        (&[("wl-paste", fails)], &["WAYLAND_DISPLAY"], "wl-paste: No selection"),
+        (&[("wl-paste", empty)], &["WAYLAND_DISPLAY"], "it is empty"),
+        (&[("xsel", "printf '\\377'")], &["DISPLAY"], "not UTF-8 text"),
+    ] {
+        let project = with_clipboard(programs, variables);
+        project.rapport(&["execute", "-y"]).check(2, says);
+        assert_eq!(project.changes(), Vec::<String>::new());
+    }
+    let project = with_clipboard(&[("xclip", fails), ("xsel", plan)], &["DISPLAY"]);
+    std::fs::write(project.path("home/clipboard"), greeting()).unwrap();
+    project.rapport(&["execute", "-y"]).check(0, "Completed");
+}
+
+/// A project where these are the programs for a clipboard, and these variables say that there is one.
+fn with_clipboard(programs: &[(&str, &str)], variables: &[&str]) -> Project {
+    let project = Project::with_agent("rehearsal");
+    let folder = project.path("programs");
+    std::fs::create_dir(&folder).unwrap();
+    for (name, script) in programs {
+        let file = folder.join(name);
+        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    // Whatever else this machine has for a clipboard is out of sight.
+    for name in ["cat", "git", "sh"] {
+        let paths = std::env::var_os("PATH").unwrap();
+        let program =
+            std::env::split_paths(&paths).map(|folder| folder.join(name)).find(|file| file.is_file());
+        std::os::unix::fs::symlink(program.unwrap(), folder.join(name)).unwrap();
+    }
+    let path = folder.display().to_string();
+    variables.iter().fold(project.set("PATH", &path), |project, name| project.set(name, ":7"))
 }
 
 /// A file that cannot take the memos is told before anything is done, not after.

@@ -21,7 +21,7 @@ use rapport::agents::rehearsal::scenario::{Counter, Scenario};
 use crate::support::project::{Project, Ran};
 
 /// A plan with these changes and actions.
-pub(super) fn plan(title: &str, context: &[&str], memos: &[&str], actions: &[String]) -> String {
+pub(crate) fn plan(title: &str, context: &[&str], memos: &[&str], actions: &[String]) -> String {
     let section = |name: &str, lines: &[&str]| match lines {
         [] => String::new(),
         lines => format!("## {name}\n\n```text\n{}\n```\n\n", lines.join("\n")),
@@ -35,23 +35,23 @@ pub(super) fn plan(title: &str, context: &[&str], memos: &[&str], actions: &[Str
     )
 }
 
-pub(super) fn create(path: &str, content: &str) -> String {
+pub(crate) fn create(path: &str, content: &str) -> String {
     format!("### `CREATE`\n\n- **File Path:** [{path}](/{path})\n\n````text\n{content}\n````\n")
 }
 
-pub(super) fn edit(path: &str, find: &str, replace: &str) -> String {
+pub(crate) fn edit(path: &str, find: &str, replace: &str) -> String {
     format!(
         "### `EDIT`\n\n- **File Path:** [{path}](/{path})\n\n#### FIND:\n\n````text\n{find}\n````\n\n\
          #### REPLACE:\n\n````text\n{replace}\n````\n"
     )
 }
 
-pub(super) fn run(command: &str) -> String {
+pub(crate) fn run(command: &str) -> String {
     format!("### `EXECUTE`\n\n- **Description:** Do it.\n\n````sh\n{command}\n````\n")
 }
 
 /// The plan most stories begin with: two files, a command, a path and a fact.
-pub(super) fn greeting() -> String {
+pub(crate) fn greeting() -> String {
     plan(
         "Add a greeting",
         &["[+] hello.txt # what is greeted with"],
@@ -65,7 +65,7 @@ pub(super) fn greeting() -> String {
 }
 
 /// An agent whose every turn makes the next of these plans.
-pub(super) fn planning(plans: &[&str]) -> ScenarioBuilder {
+pub(crate) fn planning(plans: &[&str]) -> ScenarioBuilder {
     let mut scenario = Scenario::new("plans").counted_by(Counter::Invocations);
     for (place, plan) in plans.iter().enumerate() {
         if place > 0 {
@@ -89,7 +89,7 @@ pub(super) fn without_session(scenario: ScenarioBuilder) -> Project {
 
 impl Project {
     /// The directory of its only session.
-    pub(super) fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.root().join(".rapport/sessions").join(self.session().as_str())
     }
 
@@ -98,7 +98,7 @@ impl Project {
         std::fs::read_to_string(self.folder().join(path)).unwrap_or_default()
     }
 
-    pub(super) fn plan_turn(&self, message: &str) -> Ran {
+    pub(crate) fn plan_turn(&self, message: &str) -> Ran {
         self.rapport(&["plan", "-m", message])
     }
 

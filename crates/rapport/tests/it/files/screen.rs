@@ -51,14 +51,18 @@ fn story(project: &Project) {
         terminal.wait_for(line);
     }
     terminal.wait_for("Execute this plan? (a)pprove all / (m)odify / (s)kip / (q)uit ›");
-    terminal.send_until("m", "[✅] EXECUTE");
+    terminal.send("m");
+    terminal.wait_for("[✅] EXECUTE");
     assert!(terminal.is_alternate());
     // Active Context, its item, Memos, its item, Action Plan, CREATE, EDIT, EXECUTE.
     terminal.send(&DOWN.repeat(6));
-    terminal.send_until("p", "+ # A friendly app");
-    terminal.send_until("q", "[✅] EXECUTE");
+    terminal.send("p");
+    terminal.wait_for("+ # A friendly app");
+    terminal.send("q");
+    terminal.wait_for("[✅] EXECUTE");
     terminal.send(DOWN);
-    terminal.send_until(" ", "[ ]  EXECUTE");
+    terminal.send(" ");
+    terminal.wait_for("[ ]  EXECUTE");
     terminal.send("\r");
     terminal.wait_for("Partial");
     terminal.wait_for("left 0");
@@ -214,8 +218,10 @@ fn file_40_a_message_is_answered_in_the_terminal() {
     terminal.wait_for("Ship it today?");
     // What is typed before the card says its keys is not taken, but may be echoed.
     terminal.wait_for("enter answer");
-    terminal.send_until("Tomorrow", "Tomorrow");
-    terminal.send_until("\r", "left 0");
+    terminal.send("Tomorrow");
+    terminal.wait_for("Tomorrow");
+    terminal.send("\r");
+    terminal.wait_for("left 0");
     assert!(project.turn_file("01/report.md").contains("Tomorrow"), "{}", project.turn_file("01/report.md"));
     assert_eq!(project.file("shipped.txt"), "yes\n");
 }

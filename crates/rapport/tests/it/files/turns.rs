@@ -62,6 +62,7 @@ fn file_20_a_turn_from_message_to_report() {
     assert_eq!(project.turn_file("01/plan.md"), greeting(), "what the agent said, as it said it");
     assert_eq!(project.changes(), Vec::<String>::new(), "nothing is done before it is approved");
     project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
+    assert_eq!(project.turn_file("01/plan.md"), greeting(), "it is read and never written");
     assert_eq!(project.changes(), [" M README.md", "?? hello.txt"], "nothing but what was approved");
     assert_eq!(
         (project.file("README.md"), project.file("hello.txt")),
@@ -93,6 +94,17 @@ fn file_20_a_turn_from_message_to_report() {
     assert!(
         project.facts().iter().any(|fact| matches!(fact, Event::Sealed { folder, .. } if folder == "01"))
     );
+}
+
+// FILE-9: what the agent said is kept byte for byte, with whatever a reader of plans would pass over.
+#[test]
+fn file_9_the_plan_is_what_the_agent_said() {
+    let odd = format!("Here is the plan.\n\n{}\n\u{1f600} That is all.  \n\n\n", greeting());
+    let project = project(&[&odd]);
+    project.plan_turn("Greet.").check(0, "Add a greeting");
+    assert_eq!(project.turn_file("01/plan.md"), odd);
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    assert_eq!(project.turn_file("01/plan.md"), odd);
 }
 
 // FILE-19: a plan that waits has to be dealt with first; nothing is made, and nobody is asked.

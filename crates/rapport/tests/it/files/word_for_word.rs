@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::greeting;
 use crate::support::model::{Model, Response, Script, offline};
+use crate::support::needs;
 use crate::support::project::Project;
 
 /// A project with the real CLI, and a model that makes these plans, one per turn.
@@ -14,15 +15,10 @@ pub(super) struct World {
 }
 
 impl World {
-    /// `None` where there is no real CLI to be tested.
+    /// `None` where tests with the real CLI are left out.
     pub(super) fn new(plans: &[String]) -> Option<Self> {
-        let Some(program) = std::env::var_os("RAPPORT_TEST_CLAUDE") else {
-            println!(
-                "skipped: RAPPORT_TEST_CLAUDE names no Claude Code CLI; `cargo xtask test` installs one and sets it"
-            );
-            return None;
-        };
-        let mut project = Project::with_agent(&format!("'{}'", program.to_string_lossy()));
+        let program = needs::claude()?;
+        let mut project = Project::with_agent(&format!("'{}'", program.display()));
         let script =
             plans.iter().fold(Script::default(), |script, plan| script.begin(Response::default().text(plan)));
         let model = Model::play(script);

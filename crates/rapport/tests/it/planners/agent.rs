@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::Pid;
-use rapport::agents::claude::ClaudeConfig;
+use rapport::agents::claude::{Claude, ClaudeConfig};
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::Scenario;
 use rapport::planners::agent::AgentPlanner;
@@ -16,6 +17,7 @@ use tempfile::TempDir;
 
 use super::{brief, good, question, texts};
 use crate::support::model::{Model, Response, Script, offline};
+use crate::support::needs;
 use crate::support::patience::wait_for;
 
 /// A program in a project, with a home of its own.
@@ -51,13 +53,9 @@ impl Stage {
         stage
     }
 
-    /// The real CLI, if there is one to be tested.
+    /// The real CLI, unless tests with it are left out.
     fn claude(script: Script) -> Option<Self> {
-        let Some(program) = std::env::var_os("RAPPORT_TEST_CLAUDE") else {
-            println!("skipped: RAPPORT_TEST_CLAUDE names no Claude Code CLI");
-            return None;
-        };
-        let mut stage = Self::of(program, &[]);
+        let mut stage = Self::of(needs::claude()?, &[]);
         let model = Model::play(script);
         let url = format!("http://{}", model.address());
         stage.config.env.extend(offline(&url).map(|(name, value)| (name.into(), value.into())));
@@ -66,7 +64,12 @@ impl Stage {
     }
 
     fn planner(&self) -> AgentPlanner {
-        AgentPlanner::new(self.config.clone(), self.app(), "haiku".into(), self.timeout)
+        AgentPlanner::new(
+            Arc::new(Claude::new(self.config.clone())),
+            self.app(),
+            "haiku".into(),
+            self.timeout,
+        )
     }
 
     fn app(&self) -> PathBuf {

@@ -1,8 +1,9 @@
 //! Which way a model is asked.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use rapport::agents::claude::ClaudeConfig;
+use rapport::agents::claude::{Claude, ClaudeConfig};
 use rapport::config::{Layer, Settings};
 use rapport::planners::messages::Credential;
 use rapport::planners::{Means, Via, choose};
@@ -19,7 +20,7 @@ fn means(via: Via, base_url: &str, credential: Option<Credential>) -> Means {
         base_url: Some(base_url.into()),
         model: Some("small".into()),
         timeout: Duration::from_secs(30),
-        agent: ClaudeConfig::new(program, env!("CARGO_BIN_EXE_rapport")),
+        agent: Arc::new(Claude::new(ClaudeConfig::new(program, env!("CARGO_BIN_EXE_rapport")))),
         directory: std::env::temp_dir(),
     }
 }

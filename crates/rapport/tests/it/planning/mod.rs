@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::support::project::{Project, Ran, Running};
 
 /// A valid file with this name, and these words in its analysis.
-pub(super) fn file(name: &str, analysis: &str) -> String {
+pub(crate) fn file(name: &str, analysis: &str) -> String {
     format!(
         "# Progress: {name}\n\n## Status\n\nIn Progress\n\n## Analysis\n\n{analysis}\n\n## Tasks\n\n### Phase 1: Setup\n\n\
          - [ ] Begin\n- [ ] Test it\n\n## Testing Strategy\n\nUnit tests.\n"

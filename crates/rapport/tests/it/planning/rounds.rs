@@ -243,11 +243,12 @@ fn mistakes_are_told_before_anything_begins() {
 
 #[test]
 fn clarify_26_the_prebuilt_stories_come_out_over_the_live_channel_too() {
-    for (scenario, answers, name) in [
-        (prebuilt::interactive_planning(), &["Rust", "SQLite"][..], "# Progress: Interactive Test"),
-        (prebuilt::multi_round_qa(), &["one", "two"], "RALPH_DONE"),
+    // Played live, an entry that only asks ends with no file, and the next message gets the next entry. The message that says
+    // what is wrong comes once, so that the third entry takes somebody who resumes.
+    for (scenario, answers, name, code) in [
+        (prebuilt::interactive_planning(), &["Rust", "SQLite"][..], "# Progress: Interactive Test", 0),
+        (prebuilt::multi_round_qa(), &["one", "two"], "RALPH_DONE", 7),
     ] {
-        // Played live, an entry that only asks ends with no file, and the next message gets the next entry.
         let project = project(scenario);
         let mut running = project.plan_adaptively(&[]);
         let mut asked = 0;
@@ -258,10 +259,13 @@ fn clarify_26_the_prebuilt_stories_come_out_over_the_live_channel_too() {
                 asked += 1;
             }
         }
-        running.finish();
-        if project.view().status == Status::Failed {
-            project.rapport(&["run", "--resume", project.session().as_str()]);
+        assert_eq!(running.finish(), code, "{name}: {:?}", project.view().failure);
+        if code == 7 {
+            project
+                .rapport(&["run", "--resume", project.session().as_str()])
+                .check(0, "nothing is left to do");
         }
+        assert_eq!(project.view().status, Status::Completed, "{name}");
         assert!(project.progress().contains(name));
     }
 }

@@ -46,6 +46,17 @@ fn clarify_27_processes_that_start_together_get_different_entries() {
     assert_eq!(rehearsal.invocation_count(), 8);
 }
 
+// CLARIFY-27: two scenarios that are played side by side have nothing in common.
+#[test]
+fn clarify_27_scenarios_do_not_meet() {
+    let other = Scenario::new("other").respond_with_text("a").next_invocation().respond_with_text("b");
+    let (one, two) = (Rehearsal::counted(three()), Rehearsal::counted(other));
+    assert_ne!(one.home(), two.home());
+    let said = |rehearsal: &Rehearsal| rehearsal.plain(&["go"]).pop().unwrap()["result"].clone();
+    assert_eq!([said(&one), said(&two), said(&one), said(&two), said(&one)], ["1", "a", "2", "b", "3"]);
+    assert_eq!((one.invocation_count(), two.invocation_count()), (3, 2));
+}
+
 #[test]
 fn conversations_count_for_themselves() {
     let rehearsal = Rehearsal::of(three());

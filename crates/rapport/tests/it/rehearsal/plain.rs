@@ -16,7 +16,21 @@ fn clarify_7_a_question_is_denied_and_the_agent_goes_on_guessing() {
     assert_eq!(outline(&events), outline(&real));
     assert_eq!(events[3]["message"]["content"][0]["content"], real[3]["message"]["content"][0]["content"]);
     let asked = &events[2]["message"];
-    assert_eq!(asked["stop_reason"], "tool_use");
+    assert_eq!((&asked["stop_reason"], &asked["role"]), (&json!("tool_use"), &json!("assistant")));
+    for (what, value) in [("id", &asked["id"]), ("model", &asked["model"]), ("uuid", &events[2]["uuid"])] {
+        assert!(value.as_str().is_some_and(|value| !value.is_empty()), "{what}: {}", events[2]);
+    }
+    let at = events[2]["timestamp"].as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok());
+    assert!(at.is_some(), "{}", events[2]);
+    for what in ["input_tokens", "output_tokens"] {
+        assert!(asked["usage"][what].is_u64(), "{asked}");
+    }
+    // What does not belong to an event is left out, not null.
+    for event in &events {
+        let has_subtype = event["type"] == "system" || event["type"] == "result";
+        assert_eq!(event.get("subtype").is_some(), has_subtype, "{event}");
+        assert!(event.get("session_id").is_none_or(Value::is_string), "{event}");
+    }
     let denied = &events.last().unwrap()["permission_denials"][0];
     assert_eq!(
         (&denied["tool_name"], &denied["tool_use_id"]),

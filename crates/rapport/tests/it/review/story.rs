@@ -184,7 +184,8 @@ fn a_panic_elsewhere_does_not_end_it() {
     pty.send("\x1b[F\x1b[Ap");
     pty.wait_for("+ version = \"0.2\"");
     // It comes back after the panic was told, whichever was first.
-    pty.send_until("q", CHECKLIST);
+    pty.send("q");
+    pty.wait_for(CHECKLIST);
     pty.send("\x03");
     assert_decided(&mut pty, "quit");
 }
@@ -227,10 +228,22 @@ fn file_37_a_preview_command_gets_the_terminal() {
     assert!(shown.contains("icanon\n-R shows diff"), "{shown}");
     assert!(shown.contains("+version = \"0.2\""), "{shown}");
     pty.send("no\n");
-    pty.send_until("?", "go far");
+    wait_back(&mut pty);
+    pty.send("?");
+    pty.wait_for("go far");
     assert!(pty.is_alternate());
     pty.send("\x03");
     assert_decided(&mut pty, "quit");
+}
+
+/// Waits until the checklist is back. Where the program took its time, nothing has to be pressed.
+#[track_caller]
+fn wait_back(pty: &mut Pty) {
+    pty.wait_until("it is back", |screen| screen.contains("any key") || screen.contains(CHECKLIST));
+    if !pty.is_alternate() {
+        pty.send("x");
+    }
+    pty.wait_for(CHECKLIST);
 }
 
 #[test]
@@ -246,13 +259,8 @@ fn ctrl_c_is_for_the_program_that_has_the_terminal() {
     pty.send("\x1b[F\x1b[Ap");
     pty.wait_for("more?");
     pty.send("\x03");
-    // Where the program took its time, nothing has to be pressed.
-    pty.wait_until("it is back", |screen| screen.contains("any key") || screen.contains(CHECKLIST));
+    wait_back(&mut pty);
     assert!(String::from_utf8_lossy(pty.raw()).contains("caught"));
-    if !pty.is_alternate() {
-        pty.send("x");
-    }
-    pty.wait_for(CHECKLIST);
     pty.send("\r");
     pty.wait_for("decided: run context 2 memos 1 actions CREATE,EDIT,EXECUTE");
     assert!(pty.wait_end().success());
@@ -273,6 +281,31 @@ fn a_signal_while_a_program_has_the_terminal_ends_both() {
     let mut pty = checklist("", &[("RAPPORT_PREVIEW_COMMAND", &viewer.display().to_string())]);
     pty.send("\x1b[F\x1b[Ap");
     assert_decided(&mut pty, "quit");
+}
+
+// FILE-37: `nvim -R`, found on the path, has the terminal; `code` has not, and nobody waits for it.
+#[test]
+fn file_37_nvim_has_the_terminal_and_code_is_not_waited_for() {
+    let folder = TempDir::new().unwrap();
+    script(folder.path(), "nvim", "echo \"nvim got $1 and ${2##*.}\"; printf 'more? '; read word");
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let mut pty = checklist("", &[("PATH", &path), ("RAPPORT_PREVIEW_COMMAND", "nvim -R")]);
+    pty.send("\x1b[F\x1b[Ap");
+    pty.wait_for("nvim got -R and diff");
+    pty.wait_for("more?");
+    assert!(!pty.is_alternate());
+    pty.send("\n");
+
+    let hold = folder.path().join("hold");
+    nix::unistd::mkfifo(&hold, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    script(folder.path(), "code", &format!("read word < {}", hold.display()));
+    let mut pty = checklist("", &[("PATH", &path)]);
+    pty.send("\x1b[F\x1b[Ap");
+    pty.send(" ");
+    pty.wait_for("5 of 6 checked");
+    assert!(pty.is_alternate() && !pty.text().contains("Opened in code."), "{}", pty.text());
+    std::fs::write(&hold, "go on\n").unwrap();
+    pty.wait_for("Opened in code.");
 }
 
 /// FILE-36, FILE-37: `code` opens a window, and the checklist stays.

@@ -1,5 +1,6 @@
 //! A question answered twice: in the session that asked it, and in a branch with its own files.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 
 use rapport::stores::Store as _;
@@ -311,7 +312,7 @@ fn a_state_that_git_swept_away_is_told() {
     assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
 }
 
-/// Whenever it is killed there is a whole branch or none, and the next attempt works.
+/// Killed before or after anything it stores, there is a whole branch or none, and the next attempt works.
 #[test]
 fn killed_while_it_branches_it_leaves_no_half_session() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -319,18 +320,23 @@ fn killed_while_it_branches_it_leaves_no_half_session() {
     running.until_asked();
     let original = project.session();
     let before = log(&project, &original);
-    for delay in (0..60).step_by(4) {
-        let mut branching = project.spawn(&["branch", original.as_str(), "--at", "q1"]);
-        std::thread::sleep(std::time::Duration::from_millis(delay));
-        branching.kill().unwrap();
-        branching.wait().unwrap();
-    }
-    let all: Vec<View> = project.json(&["status", "--json"]);
-    for view in all.iter().filter(|view| view.id != original) {
-        assert_eq!(view.questions.len(), 1, "{view:?}");
-        assert_eq!(view.branched_from.as_ref().unwrap().session, original);
-        assert!(Path::new(&view.project).join("README.md").exists());
-        assert!(project.store().kept(&view.id, "conversation").unwrap().is_some());
+    // It takes a name, makes the worktree, and puts the session there.
+    for (trial, branches) in
+        [("kill-before:1", 0), ("kill-after:1", 0), ("kill-before:2", 0), ("kill-after:2", 1)]
+    {
+        let mut command = project.command();
+        command.args(["branch", original.as_str(), "--at", "q1"]).env("RAPPORT_TRIAL", trial);
+        let status = command.output().unwrap().status;
+        assert_eq!(status.signal(), Some(9), "{trial}: {status}");
+        let all: Vec<View> = project.json(&["status", "--json"]);
+        let made: Vec<_> = all.iter().filter(|view| view.id != original).collect();
+        assert_eq!(made.len(), branches, "{trial}");
+        for view in made {
+            assert_eq!(view.questions.len(), 1, "{view:?}");
+            assert_eq!(view.branched_from.as_ref().unwrap().session, original);
+            assert!(Path::new(&view.project).join("README.md").exists());
+            assert!(project.store().kept(&view.id, "conversation").unwrap().is_some());
+        }
     }
     let branch = branch(&project, original.as_str(), "q1");
     finish(&project, &branch.session, "Blue");

@@ -1,5 +1,6 @@
 //! Whole stories, through the binary and nothing else: what people do at their terminals, and what comes of it.
 
+mod agents;
 mod beside;
 mod branching;
 mod elsewhere;

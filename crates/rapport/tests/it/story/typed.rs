@@ -16,13 +16,15 @@ fn from_task_to_report(columns: u16, rows: u16) {
     let mut pty = project.terminal(&["run", "add a greeting"], columns, rows);
     clarify(&mut pty);
     pty.wait_for("enter or c confirm");
-    pty.send_until("e", "Which answer do you want to change?");
+    pty.send("e");
+    pty.wait_for("Which answer do you want to change?");
     pty.send("1");
     pty.wait_for("esc keep the answer");
     pty.send("3");
     wait_for("the answer to be changed", || (project.view().answers[0].answer == "Esperanto").then_some(()));
     pty.wait_for("enter or c confirm");
-    pty.send_until("c", "Starting the work");
+    pty.send("c");
+    pty.wait_for("Starting the work");
     pty.wait_for("How should the greeting end?");
     pty.wait_for("enter answer");
     pty.send("1");

@@ -1,9 +1,12 @@
-//! A small file system in memory plays the disk, which takes the right to mount one; without it tests say so and pass.
+//! A small file system in memory plays the disk, which takes the right to mount one; tests without it fail, unless they are
+//! left out on purpose.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
+
+use super::needs;
 
 /// A disk, gone when dropped.
 pub(crate) struct Disk {
@@ -32,7 +35,7 @@ impl Disk {
         if run("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", path.to_str().unwrap()]) {
             return Some(Self { path: path.to_owned(), folder: None });
         }
-        skipped("mounting a small tmpfs is not permitted here");
+        needs::missing("disk", "mounting a small tmpfs is not permitted here");
         None
     }
 
@@ -70,9 +73,4 @@ impl Drop for Disk {
 /// Runs a program, and says whether it succeeded.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> bool {
     Command::new(program).args(arguments).status().is_ok_and(|status| status.success())
-}
-
-/// Says that something was not shown here.
-pub(crate) fn skipped(why: &str) {
-    eprintln!("SKIPPED: {why}");
 }

@@ -5,6 +5,7 @@ pub(crate) mod disk;
 pub(crate) mod driven;
 pub(crate) mod example;
 pub(crate) mod model;
+pub(crate) mod needs;
 pub(crate) mod patience;
 pub(crate) mod project;
 pub(crate) mod pty;

@@ -23,6 +23,7 @@ pub(crate) struct Project {
     folder: TempDir,
     root: PathBuf,
     env: Vec<(String, String)>,
+    program: PathBuf,
 }
 
 impl Project {
@@ -46,11 +47,22 @@ impl Project {
     /// A project in a directory of this name, which may be a path.
     pub(crate) fn called(name: &str, command: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let project = Self { root: folder.path().join(name), folder, env: Vec::new() };
+        let project = Self { root: folder.path().join(name), ..Self::around(folder) };
         std::fs::create_dir_all(project.path("home")).unwrap();
         std::fs::create_dir_all(project.root()).unwrap();
         project.begin();
         project.set("RAPPORT_AGENT_COMMAND", command)
+    }
+
+    /// A project that is there already, with its home: `app` and `home` in this directory.
+    pub(crate) fn around(folder: TempDir) -> Self {
+        let root = folder.path().join("app");
+        Self { root, folder, env: Vec::new(), program: env!("CARGO_BIN_EXE_rapport").into() }
+    }
+
+    /// The same with another `rapport`.
+    pub(crate) fn run_by(self, program: &Path) -> Self {
+        Self { program: program.to_owned(), ..self }
     }
 
     /// Puts a small app into the directory, with its history.
@@ -80,7 +92,7 @@ impl Project {
 
     /// `rapport`, ready to be given arguments.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rapport"));
+        let mut command = Command::new(&self.program);
         command.current_dir(self.root()).env_clear().env("HOME", self.path("home"));
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).stdin(Stdio::null());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
@@ -132,7 +144,7 @@ impl Project {
         let (home, root) = (self.path("home").display().to_string(), self.root().display().to_string());
         let mut env = vec![("HOME", home.as_str()), ("PROJECT", root.as_str())];
         env.extend(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        let words = [&["-c", SCRIPT, "sh", env!("CARGO_BIN_EXE_rapport")], args].concat();
+        let words = [&["-c", SCRIPT, "sh", self.program.to_str().unwrap()], args].concat();
         Pty::spawn("/bin/sh", &words, &env, columns, rows)
     }
 

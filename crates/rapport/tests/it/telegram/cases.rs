@@ -32,6 +32,27 @@ async fn tc01_plan_starts_the_questions() {
     let buttons = [vec!["Express", "Fastify"], vec!["✍️ Type your own"], vec!["✖ Cancel"]];
     assert_eq!(card.buttons(), buttons);
     let file = stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
+    let names: Vec<_> = file.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = [
+        "answers",
+        "chatId",
+        "completedQA",
+        "createdAt",
+        "currentBatchStart",
+        "currentQuestionIndex",
+        "description",
+        "goal",
+        "project",
+        "questions",
+        "round",
+        "sessionId",
+        "state",
+        "task",
+        "updatedAt",
+    ];
+    assert_eq!(names, expected, "CHAT-13, and `project`, as docs/telegram.md says");
+    let id = uuid::Uuid::parse_str(file["sessionId"].as_str().unwrap()).unwrap();
+    assert_eq!(id.get_version_num(), 4, "CHAT-13");
     assert_eq!(file["currentQuestionIndex"], 0);
     assert_eq!(file["chatId"], ANNA);
     assert_eq!(file["task"], TASK);
@@ -40,22 +61,35 @@ async fn tc01_plan_starts_the_questions() {
         (&json!("jwt-auth"), &json!("implement-jwt-auth-system"))
     );
     assert_eq!(file["answers"], json!([null, null, null]));
-    assert!(stage.prompts().is_empty(), "no agent for the questions (CHAT-1, CHAT-42)");
+    // CHAT-1, CHAT-42: who makes the questions is asked once, and no agent is started for a conversation.
+    let agents = stage.project.agent_inputs();
+    assert_eq!(agents.len(), 1, "{agents:?}");
+    assert!(stage.prompts().is_empty(), "{agents:?}");
     assert_eq!(stage.server.violations(), []);
 }
 
-/// CHAT-16, CHAT-24.
+/// CHAT-16, CHAT-18, CHAT-24.
 #[tokio::test]
 async fn tc02_a_button_advances() {
     let stage = Stage::playing(AUTH).await;
     let anna = stage.anna();
     anna.types(&format!("/plan {TASK}"));
     let first = anna.sees("Q1 of 3").await;
+    let before = stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
+    let path = stage.project.path(&format!("home/.rapport/sessions/{ANNA}-interactive.json"));
+    let opened_before = std::fs::File::open(&path).unwrap();
     anna.taps_data("iq:a:0:1");
     let second = anna.sees("Q2 of 3").await;
     assert_ne!(first.id, second.id, "a new message makes a sound");
     let file = stage.filed(ANNA, "the answer", |file| file["answers"][0] == "fastify");
     assert_eq!(file["currentQuestionIndex"], 1);
+    // CHAT-18: another file took its place; whoever was reading the one before has it whole, and nothing else is left.
+    let read: Value = serde_json::from_reader(opened_before).unwrap();
+    assert_eq!(read, before);
+    wait_for("nothing else to be left there", || {
+        let names = std::fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+        (names.collect::<Vec<_>>() == [path.clone()]).then_some(())
+    });
     let old = stage.server.wait_for("the buttons to be gone", |state| {
         let card = state.message(ANNA, first.id)?;
         card.buttons().is_empty().then(|| card.clone())
@@ -102,11 +136,19 @@ async fn tc05_back_returns_to_the_question_before() {
     anna.taps("Express").await;
     anna.taps("No").await;
     anna.sees("Q3 of 3").await;
+    let file = stage.filed(ANNA, "two answers", |file| file["currentQuestionIndex"] == 2);
+    assert_eq!(file["answers"], json!(["express", "no", null]));
+    let seen = stage.server.messages(ANNA).last().unwrap().id;
     anna.taps_data("iq:back");
-    let card = anna.sees("Q2 of 3").await;
-    assert!(card.button("No").is_some());
+    let card = anna.sees_last("Q2 of 3").await;
+    assert!(card.id > seen, "it is shown again, as a new card");
+    assert!(card.button("No").is_some() && card.text().contains("Refresh tokens?"), "{}", card.text());
     let file = stage.filed(ANNA, "the step back", |file| file["currentQuestionIndex"] == 1);
-    assert_eq!(file["answers"][2], Value::Null);
+    assert_eq!(
+        file["answers"],
+        json!(["express", "no", null]),
+        "the answer before stands until there is another"
+    );
     anna.taps("Yes, 7 days").await;
     anna.sees("Q3 of 3").await;
     stage.filed(ANNA, "the other answer", |file| file["answers"][1] == "yes");
@@ -129,12 +171,21 @@ async fn tc06_the_edit_menu_lists_all_questions() {
              📁 Saved to: {path}"
         )
     );
+    assert_eq!(summary.marked("bold"), ["Plan Ready", "Task:", "Q1:", "Q2:", "Q3:", "Q4:"], "CHAT-39");
     assert_eq!(summary.buttons()[0], ["✅ Confirm & Start", "✏️ Edit Answers"]);
     let file = stage.filed(ANNA, "the plan", |file| file["planPath"] == path);
     assert_eq!(file["state"], "CONFIRMING");
     assert_eq!(file["completedQA"].as_array().unwrap().len(), 4);
     anna.taps_data("iq:edit");
     let menu = anna.sees("Edit Answers").await;
+    // CHAT-28: every question has a button of its own, which leads to it.
+    let texts = ["Which framework?", "Refresh tokens?", "Existing auth?", "Where are tokens kept?"];
+    for (n, text) in texts.into_iter().enumerate() {
+        let [label] = &menu.buttons()[n][..] else { panic!("{:?}", menu.buttons()) };
+        assert!(label.contains(text), "{label}");
+        let data = menu.button(label).unwrap().data.clone().unwrap();
+        assert!(data.starts_with(&format!("iq:eq:{n}")), "{data}");
+    }
     assert_eq!(menu.buttons().len(), 5, "four questions and the way back");
     anna.taps_data("iq:eq:1");
     let question = anna.sees("Refresh tokens?").await;

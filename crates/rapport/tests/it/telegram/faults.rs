@@ -87,8 +87,10 @@ async fn a_plan_that_cannot_be_written_can_be_tried_again() {
     std::fs::write(&folder, "in the way").unwrap();
     anna.taps("✅ Confirm & Start").await;
     let failed = anna.sees("❌").await;
+    assert!(failed.text().contains("Cannot go on"), "{}", failed.text());
+    assert!(failed.text().contains("cannot write the plan to"), "{}", failed.text());
     assert!(
-        failed.text().contains("Your plan is saved") || failed.text().contains("Cannot go on"),
+        !failed.text().contains("saved") && !failed.text().contains("failed to start"),
         "{}",
         failed.text()
     );

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ANNA, AUTH, Stage};
+use crate::support::patience::wait_for;
 
 fn left(extra: &Value) -> Value {
     let option = |label: &str| json!({ "label": label, "value": label.to_lowercase() });
@@ -49,6 +50,38 @@ async fn an_old_file_goes_on_where_it_was() {
     let file = stage.filed(ANNA, "the answers", |file| file["answers"] == json!(["yes", "no", null]));
     assert_eq!(file["sessionId"], "3f0e8a52-6d0c-4a36-9f7c-0d3c1a7d5a11");
     assert_eq!(file["round"], 1);
+    assert_eq!(stage.sessions().len(), 1, "taken over once");
+}
+
+// CHAT-17: `RELAY_DIR` is where the files of chats are, whatever Rapport's own home is; folders are made where they are missing.
+#[tokio::test]
+async fn chat_17_the_folder_of_the_older_relay_is_used() {
+    let mut stage = Stage::quiet(AUTH).await;
+    let (relay, home) = (stage.project.path("relay/deep"), stage.project.path("rapport-home"));
+    stage.serve_with(&[("RELAY_DIR", relay.to_str().unwrap()), ("RAPPORT_HOME", home.to_str().unwrap())]);
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
+    let file = relay.join(format!("sessions/{ANNA}-interactive.json"));
+    wait_for("the file", || file.exists().then_some(()));
+    assert!(!home.join("sessions").exists());
+}
+
+// CHAT-17: what a relay left in the folder that older ones use by themselves goes on, once.
+#[tokio::test]
+async fn chat_17_what_is_in_the_old_default_folder_is_taken_over() {
+    let mut stage = Stage::quiet(AUTH).await;
+    let folder = stage.project.path("home/.claude-relay/sessions");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("{ANNA}-interactive.json")), left(&json!({})).to_string()).unwrap();
+    stage.serve();
+    let anna = stage.anna();
+    anna.sees("Q2 of 3").await;
+    assert_eq!(stage.stop(), 0);
+    stage.serve();
+    anna.taps("No").await;
+    anna.sees("Q3 of 3").await;
+    stage.filed(ANNA, "the answers", |file| file["answers"] == json!(["yes", "no", null]));
     assert_eq!(stage.sessions().len(), 1, "taken over once");
 }
 

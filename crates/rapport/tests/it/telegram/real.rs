@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{ANNA, Stage};
 use crate::support::model::{Model, Response, Script, offline};
+use crate::support::needs;
 use crate::support::project::Project;
 
 const TASK: &str = "add JWT authentication";
@@ -67,14 +68,9 @@ async fn the_main_story_with_the_real_cli() {
     assert_eq!(stage.server.violations(), []);
 }
 
-/// `None` where there is no real CLI to be tested.
+/// `None` where tests with the real CLI are left out.
 async fn stage() -> Option<(Stage, Model)> {
-    let Some(program) = std::env::var_os("RAPPORT_TEST_CLAUDE") else {
-        println!(
-            "skipped: RAPPORT_TEST_CLAUDE names no Claude Code CLI; `cargo xtask test` installs one and sets it"
-        );
-        return None;
-    };
+    let program = needs::claude()?;
     let project = Project::with_agent("");
     let model = Model::play(script(&project));
     let url = format!("http://{}", model.address());

@@ -102,6 +102,47 @@ invocations: [{ result: "Done." }]
     assert!(plan.text().contains("Q1: Which? → One"), "{}", plan.text());
 }
 
+/// A model that always has one more question.
+const NEVER_DONE: &str = r##"
+version: 1
+name: never done
+batches:
+  - questions: [{ question: "First?", options: [{ label: One, value: one }, { label: Two, value: two }] }]
+  - questions: [{ question: "Second?", options: [{ label: Three, value: three }, { label: Four, value: four }] }]
+  - questions: [{ question: "Third?", options: [{ label: Five, value: five }, { label: Six, value: six }] }]
+  - questions: [{ question: "Fourth?", options: [{ label: Seven, value: seven }, { label: Eight, value: eight }] }]
+invocations: [{ result: "Done." }]
+"##;
+
+// CHAT-8: three rounds, then the plan, and the model is not called again.
+#[tokio::test]
+async fn chat_8_after_three_rounds_the_plan_is_made() {
+    let stage = Stage::playing(NEVER_DONE).await;
+    let anna = stage.anna();
+    anna.types("/plan something");
+    for (n, label) in ["One", "Three", "Five"].into_iter().enumerate() {
+        anna.taps(label).await;
+        let round = |file: &Value| file["answers"][n].is_string();
+        assert_eq!(stage.filed(ANNA, label, round)["round"], n + 1);
+    }
+    let plan = anna.sees("Plan Ready").await;
+    assert!(plan.text().contains("Q3: Third? → Five") && !plan.text().contains("Fourth?"), "{}", plan.text());
+    assert_eq!(stage.project.agent_inputs().len(), 3, "one call per round");
+}
+
+// CHAT-8: how many rounds is a setting.
+#[tokio::test]
+async fn chat_8_the_rounds_are_a_setting() {
+    let mut stage = Stage::quiet(NEVER_DONE).await;
+    stage.serve_with(&[("RAPPORT_ROUNDS_MAX", "1")]);
+    let anna = stage.anna();
+    anna.types("/plan something");
+    anna.taps("One").await;
+    let plan = anna.sees("Plan Ready").await;
+    assert!(!plan.text().contains("Second?"), "{}", plan.text());
+    assert_eq!(stage.project.agent_inputs().len(), 1);
+}
+
 /// During a question nothing but an answer counts: a photo, a voice message, a sticker, a forwarded message.
 #[tokio::test]
 async fn what_is_no_text_is_no_answer() {

@@ -2,20 +2,12 @@
 
 use rapport_core::{CallId, ConversationId};
 
+use crate::agents::Whereabouts;
 use crate::agents::claude::wire::{self, ASK, Kind, Line};
-
-/// Whose conversation it is.
-#[derive(Clone, Copy, Debug)]
-pub struct Home<'a> {
-    /// Its name.
-    pub conversation: &'a ConversationId,
-    /// The directory it is about.
-    pub directory: &'a str,
-}
 
 /// The conversation up to this call, as it was when the call had no answer, under another name and in another
 /// directory; `None` if the call is not in it. A call that had been put away by then still is.
-pub fn fork(transcript: &[u8], call: &CallId, from: Home<'_>, to: Home<'_>) -> Option<Vec<u8>> {
+pub fn fork(transcript: &[u8], call: &CallId, from: Whereabouts<'_>, to: Whereabouts<'_>) -> Option<Vec<u8>> {
     let lines: Vec<_> = transcript.split_inclusive(|&byte| byte == b'\n').collect();
     let text = |line: &[u8]| std::str::from_utf8(line).ok().map(str::to_owned);
     let parsed = |line: &[u8], check: &dyn Fn(&Line<'_>) -> bool| {
@@ -30,7 +22,7 @@ pub fn fork(transcript: &[u8], call: &CallId, from: Home<'_>, to: Home<'_>) -> O
 }
 
 /// All of a conversation, under another name and in another directory.
-pub fn copy(transcript: &[u8], from: Home<'_>, to: Home<'_>) -> Vec<u8> {
+pub fn copy(transcript: &[u8], from: Whereabouts<'_>, to: Whereabouts<'_>) -> Vec<u8> {
     let lines = transcript.split_inclusive(|&byte| byte == b'\n');
     let lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
     let mut copied: String = lines.map(|line| renamed(line, from, to)).collect();
@@ -74,7 +66,7 @@ fn still_waits(line: &Line<'_>, call: &CallId, message: Option<&str>) -> bool {
 
 /// A line under the other name. Paths in what the agent did and saw lead to the other directory, or it would go on in
 /// this one. What it was told is left as it was said, and what it thought as it was signed.
-fn renamed(line: &str, from: Home<'_>, to: Home<'_>) -> String {
+fn renamed(line: &str, from: Whereabouts<'_>, to: Whereabouts<'_>) -> String {
     let quoted = |conversation: &ConversationId| format!("\"{conversation}\"");
     let line = line.replace(&quoted(from.conversation), &quoted(to.conversation));
     let is_as_said = wire::parse(&line).is_ok_and(|line| {

@@ -16,9 +16,7 @@ use tempfile::TempDir;
 
 use crate::support::driven::{CONVERSATION, Driven, order};
 use crate::support::model::{Model, Response, Script, offline};
-
-/// The variable that names the real CLI.
-const VARIABLE: &str = "RAPPORT_TEST_CLAUDE";
+use crate::support::needs;
 
 /// An agent that can play a story.
 #[derive(Clone, Debug)]
@@ -28,16 +26,10 @@ pub(super) enum Actor {
 }
 
 impl Actor {
-    /// The real CLI, if there is one to be tested.
+    /// The real CLI, unless tests with it are left out.
+    #[track_caller]
     pub(super) fn claude() -> Option<Self> {
-        let Some(program) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
-            println!(
-                "skipped: {VARIABLE} names no Claude Code CLI; `cargo xtask test` installs one and sets it"
-            );
-            return None;
-        };
-        assert!(program.is_file(), "{VARIABLE} is {}, and there is no such program", program.display());
-        Some(Self::Claude(program))
+        needs::claude().map(Self::Claude)
     }
 
     /// Sets the stage for a story.

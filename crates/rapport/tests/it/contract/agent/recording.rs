@@ -100,6 +100,7 @@ fn check(scenario: ScenarioBuilder, recordings: &[(&str, &[&str])]) {
             write_down(&folder.join("now"), name, &renamed(&now, &places(&stage)));
         }
         assert_eq!(outline(&now), outline(&before), "{name}");
+        assert_eq!(in_order(&now), in_order(&before), "{name}: in another order");
     }
 }
 
@@ -189,6 +190,15 @@ fn outline(exchange: &[Value]) -> Vec<String> {
     let mut outline: Vec<_> = printed.filter(|kind| !kind.starts_with("system task_")).collect();
     outline.sort();
     outline
+}
+
+/// What the CLI printed one after the other: what the model said, what tools gave, how it ended. Requests to the host and what
+/// the system tells come beside that.
+fn in_order(exchange: &[Value]) -> Vec<String> {
+    let printed = exchange.iter().filter(|line| line["to"] == "host");
+    let one_by_one =
+        |line: &&Value| ["assistant", "user", "result"].iter().any(|kind| line["line"]["type"] == *kind);
+    printed.filter(one_by_one).map(|line| kind(&line["line"])).collect()
 }
 
 /// Paths of this run, and what they are in the recordings.

@@ -9,7 +9,8 @@ use rapport::stores::{Log, Store as _, StoreError};
 use rapport_core::{Entry, SessionId};
 
 use super::{HOLDER, noon, said};
-use crate::support::disk::{Disk, run, skipped};
+use crate::support::disk::{Disk, run};
+use crate::support::needs;
 
 #[test]
 fn on_a_full_disk_nothing_is_added_and_nothing_is_lost() {
@@ -65,7 +66,7 @@ fn what_cannot_be_taken_back_at_once_is_taken_back_before_the_next_entry() {
     // A file that can only grow cannot be cut.
     let log_path = log_file.to_str().unwrap();
     if !run("chattr", &["+a", log_path]) {
-        return skipped("this file system has no append-only files");
+        return needs::missing("disk", "this file system has no append-only files");
     }
     assert_full(log.append(noon(), said(&"x".repeat(9000))).unwrap_err());
     assert!(fs::metadata(&log_file).unwrap().len() > good, "half a line is left");

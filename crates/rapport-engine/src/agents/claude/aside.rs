@@ -1,0 +1,69 @@
+//! What Claude Code does beside driving a session: one-shot calls, cutting conversations, diagnosis.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+
+use super::channel::Version;
+use super::{Claude, once, structured, transcript};
+use crate::agents::{
+    Conversations, Cut, Diagnosed, Diagnosis, OneShot, Structured, StructuredCall, StructuredError,
+};
+
+impl OneShot for Claude {
+    fn ask<'a>(
+        &'a self,
+        directory: &'a Path,
+        prompt: &'a str,
+        tools: &'a str,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        once::ask(&self.config, directory, prompt, tools).boxed()
+    }
+
+    fn structured<'a>(
+        &'a self,
+        directory: &'a Path,
+        call: &'a StructuredCall,
+    ) -> BoxFuture<'a, Result<Structured, StructuredError>> {
+        structured::call(&self.config, directory, call).boxed()
+    }
+}
+
+impl Conversations for Claude {
+    /// The CLI writes a moment after it asks, and may have been killed in that moment. Where nothing came after the
+    /// question, what there is came before it.
+    fn branch(&self, cut: &Cut<'_>) -> io::Result<Option<Vec<u8>>> {
+        let fork = |original: Vec<u8>| {
+            let forked = transcript::fork(&original, cut.call, cut.from, cut.to);
+            forked.or_else(|| cut.is_waited_for.then(|| transcript::copy(&original, cut.from, cut.to)))
+        };
+        let directory = Path::new(cut.from.directory);
+        let there = transcript::content(&self.config.env, directory, cut.from.conversation)?;
+        Ok(there.and_then(fork).or_else(|| cut.kept.clone().and_then(fork)))
+    }
+}
+
+impl Diagnosis for Claude {
+    fn diagnose(&self) -> Diagnosed {
+        let config = &self.config;
+        let mut command = Command::new(&config.program);
+        command.args(&config.leading_args).arg("--version");
+        command.env_clear().envs(config.env.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
+        let program = config.program.display();
+        match command.output() {
+            Ok(output) if output.status.success() => {
+                let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+                let how = config.channel.explain(Version::find(&said));
+                Diagnosed::Usable(format!("{said}; {how}"))
+            }
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                Diagnosed::Broken(format!("{program} --version: {}", said.trim()))
+            }
+            Err(error) => Diagnosed::Missing(format!("cannot run {program}: {error}")),
+        }
+    }
+}

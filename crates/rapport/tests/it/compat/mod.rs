@@ -1,0 +1,112 @@
+//! What earlier versions wrote is still read: sessions in every state, and sessions that were killed at every durable write.
+//! Each fixture says what the version that made it said about it, and what it made of it. See `tests/fixtures/README.md`.
+
+mod archive;
+mod record;
+mod world;
+
+use std::path::{Path, PathBuf};
+
+/// Sessions of files.
+#[test]
+fn sessions_of_files_are_read_and_lead_to_the_same_end() {
+    holds("files");
+}
+
+#[test]
+fn sessions_of_run_are_read_and_lead_to_the_same_end() {
+    holds("run");
+}
+
+#[test]
+fn plans_outside_of_sessions_are_read_and_lead_to_the_same_end() {
+    holds("execute");
+}
+
+#[test]
+fn planning_that_was_killed_comes_to_the_same_end() {
+    holds("killed-plan");
+}
+
+#[test]
+fn batches_that_were_killed_come_to_the_same_end() {
+    holds("killed-resume");
+}
+
+#[test]
+fn undoing_that_was_killed_comes_to_the_same_end() {
+    holds("killed-undo");
+}
+
+#[test]
+fn runs_that_were_killed_before_a_write_come_to_the_same_end() {
+    holds("killed-run-before");
+}
+
+#[test]
+fn runs_that_were_killed_after_a_write_come_to_the_same_end() {
+    holds("killed-run-after");
+}
+
+#[test]
+fn progress_files_that_were_killed_come_to_the_same_end() {
+    holds("killed-progress");
+}
+
+/// A fixture that no test reads is none.
+#[test]
+fn every_fixture_belongs_to_a_test() {
+    let here = include_str!("mod.rs");
+    let flows = versions().into_iter().flat_map(|version| entries(&version)).filter(|path| path.is_dir());
+    let unread: Vec<_> = flows.filter(|flow| !here.contains(&format!("holds({:?})", name(flow)))).collect();
+    assert!(unread.is_empty(), "{unread:?}");
+}
+
+/// Every fixture of a flow, of every version.
+fn holds(flow: &str) {
+    let fixtures: Vec<_> = versions().into_iter().flat_map(|version| entries(&version.join(flow))).collect();
+    assert!(!fixtures.is_empty(), "there are no fixtures of {flow}");
+    let wrong: Vec<_> = fixtures.iter().flat_map(|fixture| wrong(fixture)).collect();
+    assert!(wrong.is_empty(), "{} things are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Whatever is not as the version that made it says.
+fn wrong(path: &Path) -> Vec<String> {
+    let fixture = std::fs::read_to_string(path).unwrap();
+    let expected = world::expected(&fixture);
+    let mut wrong = Vec::new();
+    let project = world::open(&fixture, None);
+    wrong.extend(expected.now.missing_in(&world::look(&project, &world::files(&project))));
+    for (stored, shown) in world::logs(&project) {
+        world::compare("log", &stored.into(), &shown.into(), &mut wrong);
+    }
+    for end in &expected.ends {
+        let project = world::open(&fixture, None);
+        let before = world::files(&project);
+        let (commands, codes): (Vec<_>, Vec<_>) = end.commands.iter().cloned().unzip();
+        let found = world::act(&project, &commands);
+        if found != codes {
+            wrong.push(format!("{commands:?} ended with {found:?} instead of {codes:?}"));
+        }
+        let differs = end.then.missing_in(&world::look(&project, &before).in_the_end());
+        wrong.extend(differs.into_iter().map(|differs| format!("after {commands:?}: {differs}")));
+    }
+    let name = format!("{}/{}", name(path.parent().unwrap()), name(path));
+    wrong.into_iter().map(|wrong| format!("{name} ({}): {wrong}", expected.made)).collect()
+}
+
+fn versions() -> Vec<PathBuf> {
+    let all = entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
+    all.into_iter().filter(|path| path.is_dir()).collect()
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<_> = found.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap().to_str().unwrap().to_owned()
+}

@@ -1,0 +1,223 @@
+//! Random kills for as long as one likes: what `cargo xtask soak` runs. The story of the crash test is told again and again
+//! while host and keeper are killed, alone or together, or stopped for a while, at instants that a seed decides. What was
+//! thanked for has to be there in the end, once.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rapport_core::{Event, Purpose, Question};
+
+use super::{ANSWERS, FRAME, PAINT, STORY, answer_everything};
+use crate::support::project::Project;
+
+/// How often a story is taken up before it counts as stuck; after that it is not disturbed any more.
+const DISTURBED: usize = 8;
+
+#[test]
+#[ignore = "takes as long as RAPPORT_SOAK_MINUTES says; `cargo xtask soak` runs it"]
+fn soak() {
+    let number =
+        |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().expect(name));
+    let minutes = number("RAPPORT_SOAK_MINUTES", 1);
+    let seed = number("RAPPORT_SOAK_SEED", 1);
+    let deadline = Instant::now() + Duration::from_secs(60 * minutes);
+    let mut dice = Dice(seed.max(1));
+    let mut total = Count::default();
+    let mut wrong = Vec::new();
+    while Instant::now() < deadline {
+        let story_seed = dice.roll();
+        let (count, found) = story(Dice(story_seed));
+        total.add(&count);
+        wrong.extend(
+            found.into_iter().map(|found| format!("story {} ({story_seed}): {found}", total.stories)),
+        );
+        if total.stories % 10 == 0 {
+            println!("{total:?}");
+        }
+    }
+    println!("seed {seed}: {total:?}\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {} stories went wrong", wrong.len(), total.stories);
+    assert!(total.kills > 0 && total.thanked > 0, "nothing was shown");
+}
+
+/// What happened.
+#[derive(Debug, Default)]
+struct Count {
+    stories: u64,
+    kills: u64,
+    stops: u64,
+    thanked: u64,
+    lost: u64,
+    doubled: u64,
+}
+
+impl Count {
+    fn add(&mut self, other: &Self) {
+        self.stories += other.stories;
+        self.kills += other.kills;
+        self.stops += other.stops;
+        self.thanked += other.thanked;
+        self.lost += other.lost;
+        self.doubled += other.doubled;
+    }
+}
+
+/// Numbers that look random, and are the same for the same seed (xorshift64).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.roll() % end
+    }
+}
+
+/// What is done to a process that runs.
+#[derive(Clone, Copy, Debug)]
+enum Blow {
+    KillHost,
+    KillKeeper,
+    KillBoth,
+    StopHost,
+    StopKeeper,
+}
+
+/// Tells the story once; what happened, and what is wrong in the end.
+fn story(mut dice: Dice) -> (Count, Vec<String>) {
+    let hot = ["0s", "5m"][dice.below(2) as usize];
+    let project = Project::with_scenario(STORY).set("RAPPORT_AGENT_HOT", hot);
+    let mut count = Count { stories: 1, ..Count::default() };
+    let mut thanked: BTreeMap<String, String> = BTreeMap::new();
+    let mut is_over = false;
+    for run in 0..DISTURBED + 5 {
+        let sessions = rapport::stores::Store::list(&project.store()).unwrap();
+        let mut running = match sessions.first() {
+            Some(id) => project.start(&["--resume", id.as_str()], &[]),
+            None => project.start(&["paint", "it"], &[]),
+        };
+        let host = Pid::from_raw(running.child.id() as i32);
+        let blow = [Blow::KillHost, Blow::KillKeeper, Blow::KillBoth, Blow::StopHost, Blow::StopKeeper]
+            [dice.below(5) as usize];
+        let (after, pause) = (dice.below(1200), dice.below(400));
+        let over = AtomicBool::new(run >= DISTURBED);
+        std::thread::scope(|scope| {
+            let striking = scope.spawn(|| strike(&project, host, blow, (after, pause), &over));
+            answer_everything(&project, &mut running, |question, outcome| {
+                if outcome.is_ok() {
+                    thanked.insert(question.id.to_string(), question.text.clone());
+                }
+            });
+            over.store(true, Ordering::SeqCst);
+            match striking.join().unwrap() {
+                Some(Blow::StopHost | Blow::StopKeeper) => count.stops += 1,
+                Some(Blow::KillHost | Blow::KillKeeper | Blow::KillBoth) => count.kills += 1,
+                None => {}
+            }
+        });
+        if running.finish() == 0 {
+            is_over = true;
+            break;
+        }
+    }
+    count.thanked = thanked.len() as u64;
+    let wrong = judge(&project, &thanked, is_over, &mut count);
+    (count, wrong)
+}
+
+/// Waits, and strikes once, unless the run is over before. What was done.
+fn strike(
+    project: &Project,
+    host: Pid,
+    blow: Blow,
+    (after, pause): (u64, u64),
+    over: &AtomicBool,
+) -> Option<Blow> {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(after) {
+        if over.load(Ordering::SeqCst) {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let is_keeper = |(_, words): &(Pid, String)| words.contains(" keep -- ");
+    let keeper = || project.agents_alive().into_iter().find(is_keeper).map(|(id, _)| id);
+    // The host may be a process that has ended and was not waited for; a signal to it does no harm.
+    let send = |id: Pid, signal: Signal| kill(id, signal).is_ok();
+    let stop = |id: Pid| {
+        let stopped = send(id, Signal::SIGSTOP);
+        std::thread::sleep(Duration::from_millis(pause));
+        stopped && send(id, Signal::SIGCONT)
+    };
+    let done = match blow {
+        Blow::KillHost => send(host, Signal::SIGKILL),
+        Blow::KillKeeper => keeper().is_some_and(|keeper| send(keeper, Signal::SIGKILL)),
+        Blow::KillBoth => {
+            let keeper = keeper();
+            let both = keeper.is_some_and(|keeper| send(keeper, Signal::SIGKILL));
+            send(host, Signal::SIGKILL) && (both || keeper.is_none())
+        }
+        Blow::StopHost => stop(host),
+        Blow::StopKeeper => keeper().is_some_and(stop),
+    };
+    done.then_some(blow)
+}
+
+/// What was thanked for is in the log, once; nobody was asked twice; the files are as written down.
+fn judge(
+    project: &Project,
+    thanked: &BTreeMap<String, String>,
+    is_over: bool,
+    count: &mut Count,
+) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if !is_over {
+        wrong.push("it never came to its end".to_owned());
+    }
+    let facts = project.facts();
+    let answers = |id: &str| {
+        facts
+            .iter()
+            .filter(|fact| matches!(fact, Event::Answered { question, .. } if question.as_str() == id))
+            .count()
+    };
+    for (id, text) in thanked {
+        if answers(id) == 0 {
+            count.lost += 1;
+            wrong.push(format!("the answer to {text:?} is lost"));
+        }
+    }
+    let asked = facts.iter().filter_map(|fact| match fact {
+        Event::Asked { questions, .. } => Some(questions),
+        _ => None,
+    });
+    let asked: Vec<&Question> =
+        asked.flatten().filter(|question| question.purpose == Purpose::Clarify).collect();
+    for (text, _) in ANSWERS {
+        let times = asked.iter().filter(|question| question.text == text).count();
+        let answered: usize = asked
+            .iter()
+            .filter(|question| question.text == text)
+            .map(|question| answers(question.id.as_str()))
+            .sum();
+        if times > 1 || answered > 1 {
+            count.doubled += 1;
+            wrong.push(format!("{text:?} was asked {times} times and answered {answered} times"));
+        }
+    }
+    for (name, wanted) in [("paint.txt", PAINT), ("frame.txt", FRAME)] {
+        let found = project.file(name);
+        if found != wanted {
+            wrong.push(format!("{name}: {found:?} instead of {wanted:?}"));
+        }
+    }
+    wrong
+}

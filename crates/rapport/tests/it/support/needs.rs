@@ -1,0 +1,40 @@
+//! What some tests need and not every machine has. A test that cannot run fails and says what is missing; whoever knows that
+//! leaves it out by name: `RAPPORT_TEST_WITHOUT=claude,disk`.
+
+use std::path::PathBuf;
+
+/// Names what may be left out.
+const WITHOUT: &str = "RAPPORT_TEST_WITHOUT";
+/// Names the pinned Claude Code CLI; those of older ones end in `_2_1_90` and the like.
+const CLAUDE: &str = "RAPPORT_TEST_CLAUDE";
+
+/// The pinned Claude Code CLI. `None` only where the tests that need it were left out on purpose.
+#[track_caller]
+pub(crate) fn claude() -> Option<PathBuf> {
+    program(CLAUDE)
+}
+
+/// The Claude Code CLI that this variable names.
+#[track_caller]
+pub(crate) fn program(variable: &str) -> Option<PathBuf> {
+    let Some(program) = std::env::var_os(variable).map(PathBuf::from) else {
+        missing(
+            "claude",
+            &format!("{variable} names no Claude Code CLI; `cargo xtask test` installs one and sets it"),
+        );
+        return None;
+    };
+    assert!(program.is_file(), "{variable} is {}, and there is no such program", program.display());
+    Some(program)
+}
+
+/// Says that something a test needs is missing: the test has failed, unless this was left out on purpose.
+#[track_caller]
+pub(crate) fn missing(what: &str, why: &str) {
+    let left_out = std::env::var(WITHOUT).unwrap_or_default();
+    assert!(
+        left_out.split(',').any(|name| name.trim() == what),
+        "this test cannot run: {why}. `{WITHOUT}={what}` leaves out all tests like it"
+    );
+    println!("SKIPPED, as {WITHOUT} says: {why}");
+}

@@ -1,0 +1,28 @@
+//! `cargo xtask check`: what holds for the code without running it. The cheapest comes first, so that failures show early.
+
+use crate::shell::{self, Outcome, cargo, exists, step};
+
+pub(crate) fn run() -> Outcome {
+    step("format", || shell::run(&mut cargo(&["fmt", "--all", "--", "--check"])))?;
+    step("lints", || {
+        shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    })?;
+    step("docs", || {
+        let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+        shell::run(doc.env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    step("dependencies", dependencies)
+}
+
+/// Licences, sources, and dependencies that nothing uses. The tools are installed once, for all checkouts.
+fn dependencies() -> Outcome {
+    for (tool, version) in [("cargo-machete", "0.9.2"), ("cargo-deny", "0.20.2")] {
+        if !exists(tool, &["--version"]) {
+            println!("installing {tool}, which takes a few minutes");
+            shell::run(&mut cargo(&["install", "--locked", "--quiet", tool, "--version", version]))?;
+        }
+    }
+    // Told a package's name, machete takes itself to be run by `cargo run`, and its own name for a directory.
+    shell::run(cargo(&["machete"]).env_remove("CARGO_PKG_NAME"))?;
+    shell::run(&mut cargo(&["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]))
+}
