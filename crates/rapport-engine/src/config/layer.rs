@@ -46,6 +46,8 @@ pub struct Layer {
 pub struct ContextLayer {
     /// The largest file that is shown whole, in bytes.
     pub max_file_bytes: Option<u64>,
+    /// More than so many tokens are not sent without a question.
+    pub max_tokens: Option<u64>,
 }
 
 /// About carrying out plans.
@@ -155,6 +157,7 @@ impl Layer {
             research_command: env("RAPPORT_RESEARCH_COMMAND"),
             context: ContextLayer {
                 max_file_bytes: parsed(&env, "RAPPORT_CONTEXT_MAX_FILE_BYTES", number)?.map(u64::from),
+                max_tokens: parsed(&env, "RAPPORT_CONTEXT_MAX_TOKENS", number)?.map(u64::from),
             },
             execution: ExecutionLayer {
                 timeout: parsed(&env, "RAPPORT_EXECUTION_TIMEOUT", duration)?,
@@ -183,6 +186,7 @@ impl Layer {
             research_command: upper.research_command.or(self.research_command),
             context: ContextLayer {
                 max_file_bytes: upper.context.max_file_bytes.or(self.context.max_file_bytes),
+                max_tokens: upper.context.max_tokens.or(self.context.max_tokens),
             },
             execution: ExecutionLayer {
                 timeout: upper.execution.timeout.or(self.execution.timeout),

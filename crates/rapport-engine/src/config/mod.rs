@@ -34,6 +34,9 @@ const FILE: &str = "config.yaml";
 /// The largest file that an agent is shown whole, where the settings do not say.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 
+/// How many tokens are sent without a question, where the settings do not say: about what a model can read at once.
+const MAX_TOKENS: u64 = 200_000;
+
 /// What holds, after all layers are laid over each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -65,6 +68,8 @@ pub struct Settings {
     pub research_command: Vec<String>,
     /// The largest file that an agent is shown whole, in bytes.
     pub max_file_bytes: u64,
+    /// More tokens than this are not sent without a question.
+    pub max_tokens: u64,
     /// How long a command of a plan may take where the plan does not say so.
     pub command_timeout: SignedDuration,
     /// Variables that commands of a plan get beside the usual ones.
@@ -131,6 +136,7 @@ impl Settings {
             preview_command: all.preview_command.map(|line| words(&line)).filter(|words| !words.is_empty()),
             research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
             max_file_bytes: all.context.max_file_bytes.unwrap_or(MAX_FILE_BYTES),
+            max_tokens: all.context.max_tokens.unwrap_or(MAX_TOKENS),
             command_env: all.execution.env.unwrap_or_default(),
             command_timeout: all.execution.timeout.unwrap_or(SignedDuration::from_secs(60)),
             warning,

@@ -213,7 +213,47 @@ fn too_long() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
     use super::*;
+
+    /// A server that sends whoever comes to another address, and the address to ask.
+    fn leads_to(target: String) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 1024]);
+                let head = if target.is_empty() {
+                    "HTTP/1.1 200 OK\r\n".to_owned()
+                } else {
+                    format!("HTTP/1.1 302 Found\r\nlocation: {target}\r\n")
+                };
+                let _ = write!(stream, "{head}content-length: 0\r\nconnection: close\r\n\r\n");
+            }
+        });
+        address
+    }
+
+    /// A-L3: a page from elsewhere does not choose what is read on this machine; one that is here may.
+    #[tokio::test]
+    async fn a_page_from_elsewhere_does_not_lead_here() {
+        let here = leads_to(String::new());
+        for target in
+            [here.clone(), here.replace("127.0.0.1", "0.0.0.0"), here.replace("127.0.0.1", "localhost")]
+        {
+            let page = leads_to(target.clone());
+            let asked = |reach| client(reach).unwrap().get(&page).send();
+            assert!(asked(Reach::Here).await.is_ok(), "{target}");
+            assert!(asked(Reach::Elsewhere).await.is_err(), "{target}");
+        }
+        let reach_of = async |url: &str| reach(&Url::parse(url).unwrap()).await;
+        for url in ["http://127.0.0.1:1/", "http://[::1]/", "http://0.0.0.0/", "http://localhost/"] {
+            assert_eq!(reach_of(url).await, Reach::Here, "{url}");
+        }
+        assert_eq!(reach_of("http://93.184.216.34/").await, Reach::Elsewhere);
+    }
 
     #[test]
     fn some_addresses_are_none_of_pages() {

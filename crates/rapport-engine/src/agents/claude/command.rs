@@ -83,6 +83,12 @@ impl ClaudeConfig {
         }
     }
 
+    /// The same for an agent that drafts a plan of actions: it is shown what `_context.log` has, and nothing is added.
+    pub(super) fn for_drafts(&self) -> Self {
+        let added = NOTHING_ADDED.iter().map(|name| (OsString::from(name), OsString::from("1")));
+        Self { env: self.env.iter().cloned().chain(added).collect(), ..self.clone() }
+    }
+
     /// Where the person's own files are, in the agent's environment.
     pub(super) fn own(&self) -> Own {
         Own::new(
@@ -164,6 +170,21 @@ pub(super) const NOT_FOR_DRAFTS: &str =
 /// then pass over the project's servers as well.
 pub(super) const OWN_SETTINGS: [&str; 2] = ["--setting-sources", "user"];
 
+/// The flags with which an agent that drafts a plan of actions knows nothing but what it is shown, and can only ask: no files,
+/// commands, servers or settings of the project.
+const FOR_DRAFTS: [&str; 7] = [
+    "--disallowedTools",
+    NOT_FOR_DRAFTS,
+    "--tools",
+    "AskUserQuestion",
+    "--strict-mcp-config",
+    OWN_SETTINGS[0],
+    OWN_SETTINGS[1],
+];
+
+/// With these the CLI adds no instructions and memories of its own to what an agent is shown.
+const NOTHING_ADDED: [&str; 2] = ["CLAUDE_CODE_DISABLE_CLAUDE_MDS", "CLAUDE_CODE_DISABLE_AUTO_MEMORY"];
+
 /// What is said before a project's instructions that are told as text.
 const INSTRUCTIONS: &str = "The project you work in has instructions for agents. They came with the project:";
 
@@ -191,8 +212,11 @@ fn told(kind: TurnKind, system: Option<&str>, door: &Door) -> Vec<OsString> {
         }
     };
     let system = system.map(|system| [naming.to_owned(), system]);
-    let without = (kind == TurnKind::Draft).then_some(["--disallowedTools", NOT_FOR_DRAFTS]);
-    let own = (*door != Door::Open).then_some(OWN_SETTINGS);
-    let flags = without.into_iter().chain(own).flatten().map(OsString::from);
+    let flags: &[&str] = match (kind, door) {
+        (TurnKind::Draft, _) => &FOR_DRAFTS,
+        (TurnKind::Plan | TurnKind::Work | TurnKind::Chat, Door::Closed { .. }) => &OWN_SETTINGS,
+        (TurnKind::Plan | TurnKind::Work | TurnKind::Chat, Door::Open) => &[],
+    };
+    let flags = flags.iter().map(OsString::from);
     system.into_iter().flatten().map(OsString::from).chain(flags).collect()
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rapport_core::context::ContextLog;
-use rapport_core::{AgentDid, Ask, Leave, Order};
+use rapport_core::{AgentDid, Ask, Leave, Order, TurnKind};
 use tokio::sync::mpsc::{self, Permit};
 use tokio::time::{Instant, sleep_until};
 
@@ -113,6 +113,8 @@ async fn begin(
             config.print_arguments(opening, &order.conversation, order.kind, system, &door, said)
         }
     };
+    let for_drafts = (order.kind == TurnKind::Draft).then(|| config.for_drafts());
+    let config = for_drafts.as_ref().unwrap_or(config);
     let (mut process, lines) =
         Process::spawn(config, &args, &place.directory, place.mark.clone()).map_err(|error| {
             let (program, directory) = (config.program.display(), place.directory.display());

@@ -106,14 +106,14 @@ pub(in crate::cli) fn waits(folder: &Folder, turn: &Turn) -> Failure {
 }
 
 async fn begin(held: &Held<'_>, turn: &Turn, request: &Request, origin: Origin) -> Outcome {
-    prepare(held, turn, request, origin)?;
+    prepare(held, turn, request, origin).await?;
     let after = held.view().await?.seq;
     start(held, turn, request.asking).await?;
     finish(held, turn, after).await
 }
 
 /// Writes down what the agent will be shown, and shows what that takes.
-fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, origin: Origin) -> Outcome {
+async fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, origin: Origin) -> Outcome {
     let Held { place, settings, folder, common, .. } = held;
     let mut base = Base::of(place, settings, folder, turn)?;
     if origin == Origin::Replan {
@@ -124,6 +124,7 @@ fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, origin: Origin) -> O
     if !common.json {
         told::estimate(&payload, &turn.name.to_string())?;
     }
+    told::agree(common, settings, &payload).await?;
     write_down(turn, &base, &payload, origin)
 }
 

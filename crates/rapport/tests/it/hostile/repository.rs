@@ -25,7 +25,11 @@ fn listener() -> (String, Arc<AtomicUsize>) {
     let address = format!("http://{}", listener.local_addr().unwrap());
     let reached = Arc::new(AtomicUsize::new(0));
     let count = reached.clone();
-    std::thread::spawn(move || listener.incoming().for_each(|_| drop(count.fetch_add(1, Ordering::SeqCst))));
+    std::thread::spawn(move || {
+        listener.incoming().for_each(|_| {
+            count.fetch_add(1, Ordering::SeqCst);
+        })
+    });
     (address, reached)
 }
 
