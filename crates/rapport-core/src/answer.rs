@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::question::{ALLOW, ALWAYS, FOR_PROJECT, FOR_SESSION};
+
 /// The longest text that is taken as an answer, in bytes.
 pub const MAX_TEXT: usize = 64 * 1024;
 
@@ -22,6 +24,11 @@ impl Answer {
     /// Whether exactly this option was chosen.
     pub fn is(&self, value: &str) -> bool {
         self.text.is_none() && self.values.len() == 1 && self.values[0] == value
+    }
+
+    /// Whether it allows what was asked for, this time at least.
+    pub(crate) fn allows(&self) -> bool {
+        [ALLOW, FOR_SESSION, FOR_PROJECT, ALWAYS].into_iter().any(|value| self.is(value))
     }
 }
 

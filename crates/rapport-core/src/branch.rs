@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::event::{Asker, Entry, Event, Origin, TurnKind};
+use crate::event::{Asker, Entry, Event, Origin, TurnKind, local};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::refusal::Refusal;
 use crate::session::Session;
@@ -90,6 +90,8 @@ impl Branch {
                     created.project.clone_from(&to.project);
                     created.conversation.clone_from(&to.conversation);
                     created.branched_from = Some(to.origin.clone());
+                    // What it works in is a worktree already.
+                    created.worker = local();
                 }
                 Event::Connected { conversation, .. } => conversation.clone_from(&to.conversation),
                 _ => {}

@@ -10,6 +10,8 @@ use serde_json::Value;
 use crate::aim::{Aim, Asking};
 use crate::answer::{Answer, By};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
+use crate::input::{Merged, NotMerged};
+use crate::permission::Rule;
 use crate::question::Question;
 
 /// The format this program writes. What is newer is refused, not mangled.
@@ -206,6 +208,18 @@ pub enum Event {
         /// Who.
         by: By,
     },
+    /// What was allowed for the whole project is kept in Rapport's home.
+    Granted {
+        /// The question it was the answer to.
+        question: QuestionId,
+    },
+    /// What was allowed for this session is no longer.
+    Revoked {
+        /// Which rule.
+        rule: Rule,
+        /// Who took it back.
+        by: By,
+    },
     /// Somebody wants to answer this question anew (back, or edit).
     Reopened {
         /// Which question.
@@ -298,6 +312,36 @@ pub enum Event {
         /// What changed, if that can be told.
         changes: Option<Changes>,
     },
+    /// Somebody wants the work taken over into the project, which it was done apart from.
+    Applying {
+        /// Who.
+        by: By,
+        /// Whether also where it conflicts with what the project has by now, with marks in the files.
+        #[serde(default)]
+        with_conflicts: bool,
+    },
+    /// The work and the project are merged. Nothing is changed yet.
+    Merged(Merged),
+    /// It was not taken over, and nothing is changed.
+    NotApplied(NotMerged),
+    /// It is taken over: the files of the project are changed.
+    Applied {
+        /// Who wanted that.
+        by: By,
+        /// What changed in the project.
+        files: Vec<FileChange>,
+    },
+    /// Somebody wants nothing of it; or no longer what is left of its workplace.
+    Discarded {
+        /// Who.
+        by: By,
+    },
+    /// The workplace is gone, with everything that belonged to it.
+    Cleared {
+        /// Why something of it is left, if it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<String>,
+    },
     /// Somebody ended the session.
     Cancelled {
         /// Who.
@@ -365,6 +409,9 @@ pub struct Created {
     /// What was agreed on before it began.
     #[serde(default)]
     pub terms: Terms,
+    /// The kind of place it is worked on in.
+    #[serde(default = "local", skip_serializing_if = "is_local")]
+    pub worker: String,
     /// The agent that does the work. Sessions of older programs do not say; the settings of the day decide for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentCommand>,
@@ -392,6 +439,7 @@ impl Created {
             by,
             aim: Aim::Work,
             terms: Terms::default(),
+            worker: local(),
             agent: None,
             branched_from: None,
             room: None,
@@ -399,6 +447,22 @@ impl Created {
             request: None,
         }
     }
+}
+
+impl Created {
+    /// Whether it is worked on apart from the project, so that somebody has to take the work over.
+    pub fn works_apart(&self) -> bool {
+        !is_local(&self.worker)
+    }
+}
+
+/// The project's directory itself.
+pub(crate) fn local() -> String {
+    "local".to_owned()
+}
+
+fn is_local(worker: &str) -> bool {
+    worker == "local"
 }
 
 /// An agent by name, and the command it is run with. Whoever resumes the session later needs to name neither.

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::aim::Asking;
 use crate::answer::By;
 use crate::batch::Batch;
-use crate::event::{Changes, Usage};
+use crate::event::{Changes, FileChange, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
-use crate::permission::Permission;
+use crate::permission::{Permission, Rule};
 use crate::question::{Choice, Reply};
 
 /// Something that came in.
@@ -57,6 +57,11 @@ pub enum Act {
         /// Which one.
         question: QuestionId,
     },
+    /// No longer allow what was allowed for this session.
+    Revoke {
+        /// Which rule.
+        rule: Rule,
+    },
     /// Start the work with the plan as it stands.
     Confirm,
     /// End the session.
@@ -65,6 +70,14 @@ pub enum Act {
         #[serde(default)]
         reason: Option<String>,
     },
+    /// Take the work over into the project, which it was done apart from.
+    Apply {
+        /// Whether also where it conflicts, with marks in the files.
+        #[serde(default)]
+        with_conflicts: bool,
+    },
+    /// Do away with the work that was done apart from the project; ends the session, too.
+    Discard,
     /// Try again what failed, or let an agent go on that was cut off while it waited.
     Restart,
     /// Say something to the agent of a conversation.
@@ -253,12 +266,32 @@ pub enum World {
         /// They.
         changes: Option<Changes>,
     },
+    /// The work and the project are merged, or cannot be.
+    Merged {
+        /// How it ended.
+        outcome: Result<Merged, NotMerged>,
+    },
+    /// What was merged is in the project.
+    Applied {
+        /// What changed there.
+        files: Vec<FileChange>,
+    },
+    /// The workplace is gone.
+    Cleared {
+        /// Why something of it is left, if it is.
+        left: Option<String>,
+    },
     /// A planner made a round of questions, or could not.
     Batch {
         /// Which round it was to make, from 1.
         round: u32,
         /// What it made; or why there is none, in words for a person.
         outcome: Result<Batch, String>,
+    },
+    /// What was allowed for the project is kept.
+    Granted {
+        /// The question it was the answer to.
+        question: QuestionId,
     },
     /// The plan of actions is in its file.
     Filed {
@@ -272,4 +305,24 @@ pub enum World {
         /// Why, in words for a person.
         reason: String,
     },
+}
+
+/// Two states of the project's files: before the work is taken over, and after. Both by names that the worker finds again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merged {
+    /// As they are.
+    pub from: String,
+    /// As they will be.
+    pub to: String,
+}
+
+/// Why work is not taken over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotMerged {
+    /// What failed, if that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The files that both sides changed in different ways.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
 }

@@ -42,7 +42,7 @@ pub use event::{
     Seed, Terms, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
-pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, World};
+pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, Merged, NotMerged, World};
 pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };
@@ -54,8 +54,9 @@ pub use prompt::batch::INTERACTIVE;
 pub use prompt::progress::plan_prompt;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use refusal::Refusal;
-pub use session::{ItemLook, MAX_TASK, RoundLook, Session};
+pub use session::{ItemLook, MAX_TASK, RoundLook, Session, ruled_by_project};
 pub use view::{
     AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, Rounds, Status, View,
+    WorkplaceView,
 };
 pub use want::{CallReply, Order, Told, Want};

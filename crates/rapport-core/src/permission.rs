@@ -105,6 +105,19 @@ impl Rule {
         Self { tool: tool.into(), pattern: Some(Pattern::Exactly(what.into())) }
     }
 
+    /// What it allows, as it is offered with this call: what is shown there already is not written out again.
+    pub fn offered_with(&self, asked: &Permission) -> String {
+        let is_file = asked.parts.iter().any(|part| matches!(part, Part::Content(_) | Part::Diff(_)));
+        match &self.pattern {
+            Some(Pattern::Exactly(what)) if *what == asked.what && is_long(what) => {
+                format!("{}: exactly this again", self.tool)
+            }
+            Some(Pattern::Exactly(_)) if is_file => format!("{self}, whatever the content"),
+            Some(_) => self.to_string(),
+            None => format!("{self}, with any input"),
+        }
+    }
+
     /// Whether this call is allowed by it. A call with flags never is.
     pub fn covers(&self, asked: &Permission) -> bool {
         let has_flags = asked.parts.iter().any(|part| matches!(part, Part::Flag(_)));
@@ -134,6 +147,10 @@ impl Pattern {
     }
 }
 
+fn is_long(what: &str) -> bool {
+    what.contains('\n') || what.chars().count() > 120
+}
+
 /// Whether a shell would take this for one command with plain words: nothing is joined, expanded, quoted or redirected.
 fn is_single_command(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./:=@,+%-".contains(c);
@@ -144,6 +161,10 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.pattern {
             None => f.write_str(&self.tool),
+            // Else it could be read as a rule about what begins like this.
+            Some(Pattern::Exactly(what)) if what.ends_with('*') => {
+                write!(f, "{}(\"{}\")", self.tool, visible::line(what))
+            }
             Some(Pattern::Exactly(what)) => write!(f, "{}({})", self.tool, visible::line(what)),
             Some(Pattern::StartsWith(words)) => write!(f, "{}({words} *)", self.tool),
         }
@@ -219,7 +240,7 @@ impl Permission {
 impl Part {
     fn lines(&self) -> Vec<ShownLine> {
         match self {
-            Part::Purpose(words) => block(Mark::Note, words),
+            Part::Purpose(words) => block(Mark::Note, &format!("It says: {words}")),
             Part::Flag(words) => block(Mark::Care, words),
             Part::Note(words) => block(Mark::Note, words),
             Part::Command(text) | Part::Input(text) => block(Mark::Plain, text),
@@ -330,7 +351,7 @@ mod tests {
         let parts = vec![Part::Purpose("List files".into()), Part::Command(command)];
         check(
             &asked("Bash", "ls", parts),
-            "  List files\n  ls\n  (23 empty lines)\n  rm -rf ~<U+202E>x␛[2K\n",
+            "  It says: List files\n  ls\n  (23 empty lines)\n  rm -rf ~<U+202E>x␛[2K\n",
         );
         check(&asked("Bash", "ls\nrm x", vec![]), "  ls\n  rm x\n");
         let parts = vec![Part::Diff("@@ -1 +1 @@\n-a\n+b\n c\n".into()), Part::Content("b\nc\n".into())];

@@ -7,6 +7,20 @@ use crate::id::QuestionId;
 use crate::permission::Permission;
 use crate::refusal::Refusal;
 
+/// The values of the options of a permission, and of leaving plan mode.
+pub(crate) const ALLOW: &str = "allow";
+pub(crate) const FOR_SESSION: &str = "session";
+pub(crate) const FOR_PROJECT: &str = "project";
+pub(crate) const DENY: &str = "deny";
+/// What older logs say for "from now on". The rule it stood for was the agent's, so that here it counts once.
+pub(crate) const ALWAYS: &str = "always";
+/// The values of the confirmation's options.
+pub(crate) const CONFIRM: &str = "confirm";
+pub(crate) const CANCEL: &str = "cancel";
+
+/// Words that mean a decision. Where none is asked for, they were meant for another question.
+const RESERVED: [&str; 8] = ["yes", "y", "ok", "no", "n", "allow", "deny", "confirm"];
+
 /// One question, as it is asked everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
@@ -140,6 +154,15 @@ impl Question {
         labels.chain(answer.text.as_deref()).collect::<Vec<_>>().join(", ")
     }
 
+    /// Whether this answer says no: to a permission, to leaving plan mode, to starting the work.
+    pub fn is_denied_by(&self, answer: &Answer) -> bool {
+        match self.purpose {
+            Purpose::Clarify => false,
+            Purpose::Confirm => answer.is(CANCEL),
+            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => !answer.allows(),
+        }
+    }
+
     /// Whether two questions ask the same thing, whatever they are called.
     pub fn same_as(&self, other: &Question) -> bool {
         Question { id: other.id.clone(), ..self.clone() } == *other
@@ -182,10 +205,50 @@ impl Question {
             Some(number) => Some(vec![number]),
             None => words.iter().map(|word| self.named(word).or_else(|| self.counted(word))).collect(),
         };
-        match numbers {
-            Some(numbers) => Ok(Answer { values: self.values(numbers)?, text: None }),
-            None => Ok(Answer { values: Vec::new(), text: Some(self.own_words(&sentence)?) }),
+        if let Some(numbers) = numbers {
+            return Ok(Answer { values: self.values(numbers)?, text: None });
         }
+        if let Some(value) = self.meant(&sentence) {
+            return Ok(Answer { values: vec![value.to_owned()], text: None });
+        }
+        // At a decision, words of one's own say no or ask for another plan: nobody says that by a slip.
+        if self.purpose != Purpose::Clarify {
+            return Err(Refusal::NoDecision { question: self.id.clone(), words: sentence });
+        }
+        if RESERVED.contains(&sentence.trim().to_lowercase().as_str()) {
+            return Err(Refusal::ReservedWord { question: self.id.clone(), word: sentence });
+        }
+        if let Some(answer) = self.options_and_words(words)? {
+            return Ok(answer);
+        }
+        Ok(Answer { values: Vec::new(), text: Some(self.own_words(&sentence)?) })
+    }
+
+    /// The value that a plain yes or no means here.
+    pub fn meant(&self, words: &str) -> Option<&'static str> {
+        let word = words.trim().to_lowercase();
+        let (yes, no) = match self.purpose {
+            Purpose::Clarify => return None,
+            Purpose::Confirm => (CONFIRM, CANCEL),
+            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => (ALLOW, DENY),
+        };
+        match word.as_str() {
+            "yes" | "y" | "ok" => Some(yes),
+            "no" | "n" => Some(no),
+            other => [yes, no].into_iter().find(|value| *value == other),
+        }
+    }
+
+    /// Options, and then own words as one argument, where several may be chosen.
+    fn options_and_words(&self, words: &[String]) -> Result<Option<Answer>, Refusal> {
+        let Some((last, first)) = words.split_last().filter(|(_, first)| self.multi && !first.is_empty())
+        else {
+            return Ok(None);
+        };
+        let numbers: Option<Vec<_>> =
+            first.iter().map(|word| self.named(word).or_else(|| self.counted(word))).collect();
+        let Some(numbers) = numbers.filter(|_| last.contains(char::is_whitespace)) else { return Ok(None) };
+        Ok(Some(Answer { values: self.values(numbers)?, text: Some(self.own_words(last)?) }))
     }
 
     /// The number of the option with this label or value; as it is written, if there is one, else in any case.

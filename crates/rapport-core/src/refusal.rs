@@ -69,6 +69,28 @@ pub enum Refusal {
         /// Which question.
         question: QuestionId,
     },
+    /// Words that are no decision, where one is asked for.
+    #[error("{question} is a decision, and \"{words}\" is none of its options")]
+    NoDecision {
+        /// Which question.
+        question: QuestionId,
+        /// What was said.
+        words: String,
+    },
+    /// A word that decides something, where nothing is to be decided.
+    #[error("\"{word}\" is none of the options of {question}, and may have been meant for another question")]
+    ReservedWord {
+        /// Which question.
+        question: QuestionId,
+        /// The word.
+        word: String,
+    },
+    /// A rule that does not hold here.
+    #[error("{rule} is not allowed in this session")]
+    NoSuchRule {
+        /// What was named.
+        rule: String,
+    },
     /// Several choices where one is taken.
     #[error("{question} takes one choice, not several")]
     OneChoiceOnly {

@@ -7,6 +7,7 @@
 
 mod agent;
 mod apply;
+mod handover;
 mod looks;
 mod people;
 mod planner;
@@ -24,11 +25,13 @@ use crate::answer::{Answer, By};
 use crate::event::{Asker, Changes, Clarifier, Created, Ending, Entry, Event, TurnKind, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::Input;
+use crate::permission::{Permission, Rule};
 use crate::plan::Plan;
 use crate::question::{Purpose, Question};
 use crate::refusal::Refusal;
 use crate::{prompt, slug};
 
+pub use agent::ruled_by_project;
 pub use looks::{ItemLook, RoundLook};
 
 /// The longest task that is taken, in bytes.
@@ -57,8 +60,13 @@ pub struct Session {
     pub(crate) sealed: BTreeMap<String, BTreeMap<String, String>>,
     /// What the agent wanted to ask and was told to do without, in order.
     pub(crate) unasked: Vec<String>,
+    /// What is allowed in it without asking.
+    pub(crate) rules: Vec<Rule>,
+    /// Questions whose answer holds for the project, and is kept for it.
+    pub(crate) granted: Vec<QuestionId>,
     pub(crate) usage: Usage,
     pub(crate) changes: Option<Changes>,
+    pub(crate) handover: handover::Handover,
 }
 
 /// Where a session stands.
@@ -126,6 +134,8 @@ pub(crate) struct Round {
     pub(crate) orphaned: bool,
     /// The process that took the reply was cut off later. What it had not put on disk by then is gone.
     pub(crate) doubtful: bool,
+    /// It allowed something, and the process that was told so is gone: it may have been done, and is not allowed again.
+    pub(crate) spent: bool,
     pub(crate) closed: Option<Ending>,
     /// The state of the project at it was noted, as far as it could be.
     pub(crate) snapshotted: bool,
@@ -139,7 +149,21 @@ impl Round {
 
     /// Whether its asker still waits for something.
     fn is_pending(&self) -> bool {
-        !self.taken && !self.is_dropped()
+        !self.taken && !self.spent && !self.is_dropped()
+    }
+
+    /// Whether it lets a call run.
+    pub(crate) fn allows_a_call(&self) -> bool {
+        let given = self.items.first().and_then(Item::given);
+        self.permission().is_some() && given.is_some_and(|given| given.answer.allows())
+    }
+
+    /// The permission it is about, if it is.
+    pub(crate) fn permission(&self) -> Option<&Permission> {
+        match &self.items.first()?.question.purpose {
+            Purpose::Permission(asked) => Some(asked),
+            Purpose::Clarify | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
+        }
     }
 
     /// Whether it ended in a way that leaves nothing to reply.
@@ -164,7 +188,7 @@ impl Round {
 
     /// Whether this call waits for it, or had its reply.
     fn is_called(&self, call: &CallId) -> bool {
-        self.call() == Some(call) && !self.is_dropped()
+        self.call() == Some(call) && !self.is_dropped() && !self.spent
     }
 
     pub(crate) fn is_of(&self, turn: TurnId) -> bool {
@@ -312,8 +336,11 @@ impl Session {
             heard_lately: created.request.iter().cloned().collect(),
             sealed: BTreeMap::new(),
             unasked: Vec::new(),
+            rules: Vec::new(),
+            granted: Vec::new(),
             usage: Usage::default(),
             changes: None,
+            handover: handover::Handover::default(),
         };
         session.apply_entry(first);
         Some(session)
@@ -350,6 +377,11 @@ impl Session {
     /// How many entries of the log are in here.
     pub fn seq(&self) -> u64 {
         self.seq
+    }
+
+    /// What is allowed in it without asking.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
     }
 
     /// The project's directory.

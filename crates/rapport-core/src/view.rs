@@ -7,6 +7,7 @@ use crate::aim::Aim;
 use crate::answer::By;
 use crate::event::{Asker, Changes, Origin, Room, TurnKind, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
+use crate::permission::Rule;
 use crate::progress::ProgressFile;
 use crate::question::{Choice, Purpose, Question};
 use crate::session::{Item, Phase, Process, Round, Session, State, Turn};
@@ -51,6 +52,9 @@ pub struct View {
     /// What the agent wanted to ask and was told to do without, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unasked: Vec<String>,
+    /// What is allowed in it without asking.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// The plan, once there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,
@@ -61,12 +65,35 @@ pub struct View {
     /// What the work changed, once that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
+    /// Where it is worked on apart from the project, and what becomes of the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workplace: Option<WorkplaceView>,
     /// The agent's last words about the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+}
+
+/// A workplace apart from the project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkplaceView {
+    /// Which kind it is.
+    pub worker: String,
+    /// `open` while the session goes on, `waiting` for somebody to decide, `applying`, `applied`, `discarded`.
+    pub state: String,
+    /// Whether nothing is left of it.
+    pub cleared: bool,
+    /// The files that kept it from being applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
+    /// What else did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Why something of it is left after it was applied or discarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
 }
 
 /// How often an agent asked.
@@ -258,6 +285,7 @@ impl Session {
             questions: self.open_questions(),
             answers: self.answers(),
             unasked: self.unasked.clone(),
+            rules: self.rules.clone(),
             plan: self.plan.as_ref().map(|plan| PlanView {
                 text: plan.text.clone(),
                 path: plan.path.clone(),
@@ -266,6 +294,7 @@ impl Session {
             agent: self.agent_view(),
             usage: self.usage,
             changes: self.changes.clone(),
+            workplace: self.workplace_view(),
             result: self.result(),
             failure: match &self.phase {
                 Phase::Failed { reason, .. } => Some(reason.clone()),

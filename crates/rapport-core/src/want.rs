@@ -5,7 +5,9 @@ use jiff::SignedDuration;
 use crate::answer::By;
 use crate::batch::Brief;
 use crate::event::TurnKind;
-use crate::id::{CallId, ConversationId, RoundId, TurnId};
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::input::Merged;
+use crate::permission::Rule;
 use crate::plan::PlanFile;
 
 /// Something that should be true.
@@ -33,10 +35,33 @@ pub enum Want {
         /// Which call.
         call: CallId,
     },
+    /// What somebody allowed for the whole project is kept in Rapport's home.
+    Granted {
+        /// The question it is the answer to.
+        question: QuestionId,
+        /// What is allowed.
+        rule: Rule,
+        /// Who allowed it.
+        by: By,
+    },
     /// The plan is in its file.
     PlanSaved(PlanFile),
     /// The next round of questions is made.
     Batch(Brief),
+    /// The work that was done apart and the project are merged. Changes nothing.
+    Merged {
+        /// Whether conflicts are merged as well, with marks.
+        with_conflicts: bool,
+    },
+    /// What was merged is in the project.
+    Applied {
+        /// What it was and what it becomes.
+        merged: Merged,
+        /// The plan's file, which belongs there too.
+        plan: Option<String>,
+    },
+    /// The workplace is gone.
+    Cleared,
     /// What a turn said is in its directory.
     Filed {
         /// Which turn.
@@ -88,8 +113,6 @@ pub enum CallReply {
     Allow {
         /// What was asked, in words.
         asked: String,
-        /// Whether that holds from now on.
-        always: bool,
     },
     /// No. Or an honest "there is no answer".
     Deny {

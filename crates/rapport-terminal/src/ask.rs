@@ -1,7 +1,7 @@
 //! The card of one question: where the cursor is, what is chosen, what is being typed; and what each key does to that.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use rapport_core::{OpenQuestion, Reply};
+use rapport_core::{OpenQuestion, Purpose, Reply};
 
 use super::editor::{Editor, Typed};
 use super::keys::{Intent, Number, Picked, moved, plain_char};
@@ -19,6 +19,8 @@ pub struct AskCard {
     pub own: Editor,
     /// Whether words are being typed.
     pub typing: bool,
+    /// Whether no row is under the cursor yet: what an agent may do is never the first thing that Enter says.
+    pub undecided: bool,
     number: Number,
 }
 
@@ -32,8 +34,10 @@ impl AskCard {
             chosen: Vec::new(),
             own: Editor::default(),
             typing,
+            undecided: false,
             number: Number::default(),
         };
+        card.undecided = card.question.purpose != Purpose::Clarify;
         if let Some(previous) = card.question.previous.clone() {
             card.preselect(&previous);
         }
@@ -62,7 +66,7 @@ impl AskCard {
 
     /// Whether the cursor is on the row for own words.
     pub fn is_on_own(&self) -> bool {
-        self.cursor >= self.question.options.len()
+        self.cursor >= self.question.options.len() && !self.undecided
     }
 
     fn key_choosing(&mut self, key: KeyEvent) -> Intent {
@@ -76,11 +80,14 @@ impl AskCard {
         }
         self.number.clear();
         if let Some(row) = moved(self.cursor, self.rows(), key) {
-            self.cursor = row;
+            self.cursor = if self.undecided && row == 1 { 0 } else { row };
+            self.undecided = false;
             return Intent::Nothing;
         }
         match (key.code, plain_char(key)) {
+            (KeyCode::Enter, _) if self.undecided => Intent::Refused("choose first: ↑↓ or a number"),
             (KeyCode::Enter, _) => self.enter(),
+            (_, Some('p')) => Intent::Whole,
             (_, Some(' ')) => self.space(),
             (KeyCode::Left | KeyCode::Backspace, _) | (_, Some('b')) => Intent::Back,
             (KeyCode::Esc, _) => self.leave(),
@@ -166,6 +173,7 @@ impl AskCard {
     }
 
     fn start_typing(&mut self) -> Intent {
+        self.undecided = false;
         self.cursor = self.question.options.len();
         self.typing = true;
         Intent::Nothing

@@ -61,6 +61,8 @@ pub async fn compose(asked: &str, sent_by: SentBy, colour: ColourChoice) -> io::
             Happening::Resized(_)
             | Happening::Update(_)
             | Happening::Submitted(_)
+            | Happening::Line(_)
+            | Happening::Resumed
             | Happening::TimePassed => Wish::Write,
         };
         match wish {

@@ -13,6 +13,8 @@ use super::keys::Intent;
 /// How long a card that came up by itself, or that could do harm, takes no keys: what was typed just then was not meant
 /// for it.
 pub const GUARD: Duration = Duration::from_millis(300);
+/// How long that is where somebody decides what an agent may do. A key that is pressed meanwhile makes it longer.
+pub const LONG_GUARD: Duration = Duration::from_secs(1);
 
 /// A card.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +43,9 @@ pub struct Shown {
     pub since: Duration,
     /// Where the question is to be read.
     pub text: TextAt,
-    guarded: bool,
+    /// Whether some of what would be allowed was not in sight yet.
+    pub unread: bool,
+    armed_at: Duration,
 }
 
 /// What has just happened, as far as it decides which card comes up.
@@ -83,6 +87,14 @@ impl Card {
         }
     }
 
+    /// Whether it decides what an agent may do.
+    fn decides(&self) -> bool {
+        match self.question().purpose {
+            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => true,
+            Purpose::Clarify | Purpose::Confirm => false,
+        }
+    }
+
     /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Intent {
         match self {
@@ -103,7 +115,19 @@ impl Card {
 impl Shown {
     /// From when on it takes keys.
     pub fn armed_at(&self) -> Duration {
-        if self.guarded { self.since + GUARD } else { self.since }
+        self.armed_at
+    }
+
+    /// A key was pressed that was not meant for it: one that is held must not decide when the time is over.
+    pub fn pressed_ahead(&mut self, now: Duration) {
+        if self.card.decides() {
+            self.armed_at = self.armed_at.max(now + LONG_GUARD / 2);
+        }
+    }
+
+    /// It was out of sight: what is pressed now may still be meant for something else.
+    pub fn guard(&mut self, now: Duration) {
+        self.armed_at = now + LONG_GUARD;
     }
 }
 
@@ -137,7 +161,13 @@ impl Deck {
         let Some(question) = next else { return false };
         let guarded = question.purpose != Purpose::Clarify || !news.by_me;
         let card = self.take_up(question, view);
-        self.shown = Some(Shown { card, since: now, text: TextAt::Card, guarded });
+        let guard = match guarded {
+            true if card.decides() => LONG_GUARD,
+            true => GUARD,
+            false => Duration::ZERO,
+        };
+        self.shown =
+            Some(Shown { card, since: now, text: TextAt::Card, unread: false, armed_at: now + guard });
         true
     }
 

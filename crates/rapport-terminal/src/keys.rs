@@ -25,6 +25,8 @@ pub enum Intent {
     Detach,
     /// To see which keys there are.
     Help,
+    /// To read all of what the card is about.
+    Whole,
     /// Nothing that is possible; this says why.
     Refused(&'static str),
 }

@@ -29,6 +29,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crossterm::event::KeyEvent;
@@ -51,6 +52,20 @@ const AT_ONCE: usize = 256;
 
 /// How long nothing is typed before all that belongs together has been.
 const QUIET: Duration = Duration::from_millis(50);
+
+static LINES_ONLY: AtomicBool = AtomicBool::new(false);
+
+/// From now on lines are typed and written where a screen could be had, as screen readers need it.
+pub fn use_lines() {
+    LINES_ONLY.store(true, Ordering::SeqCst);
+}
+
+/// Whether lines are wanted, or all that the terminal can do.
+pub fn lines_only() -> bool {
+    let env = |name: &str| std::env::var(name).unwrap_or_default();
+    let is_wanted = !matches!(env("RAPPORT_PLAIN").as_str(), "" | "0" | "false" | "no");
+    LINES_ONLY.load(Ordering::SeqCst) || is_wanted || env("TERM") == "dumb"
+}
 
 /// How the terminal is used.
 #[derive(Debug)]
@@ -119,6 +134,10 @@ pub enum Happening {
     Resized(Size),
     /// What was submitted is durable, or was refused in these words.
     Submitted(Result<(), String>),
+    /// A line was typed, where keys cannot be had.
+    Line(String),
+    /// The shell has taken this program up again.
+    Resumed,
     /// The time that was waited for has come.
     TimePassed,
     /// The program is to stop, or nothing more can be typed.
@@ -137,6 +156,8 @@ pub enum Effect {
         /// What.
         act: Act,
     },
+    /// Give the terminal back to the shell until it takes this program up again.
+    Suspend,
     /// Come to an end.
     Leave(Outcome),
 }
@@ -147,6 +168,10 @@ pub trait Link: Send {
     fn next(&mut self) -> impl Future<Output = Option<Update>> + Send;
     /// Does something in the session.
     fn submit(&self, by: By, act: Act) -> impl Future<Output = Result<(), DoorError>> + Send + 'static;
+    /// Whether nothing more is to be seen, once there is no next update.
+    fn is_complete(&self) -> bool {
+        false
+    }
 }
 
 /// A screen of any kind.
@@ -157,6 +182,10 @@ pub trait Front: Send {
     fn wake(&self, now: Duration) -> Option<Duration>;
     /// Adds lines to the history, and shows how things stand.
     fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()>;
+    /// Gives the terminal back to the shell, and takes it again when this program goes on.
+    fn suspend(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Shows a session until it ends or the person leaves.
@@ -181,8 +210,7 @@ pub async fn run_with(
     shutdown: watch::Receiver<bool>,
 ) -> Result<Outcome, TerminalError> {
     let env = |name: &str| std::env::var(name).ok();
-    let is_dumb = env("TERM").is_some_and(|term| term == "dumb");
-    if config.interactive && !is_dumb {
+    if config.interactive && !lines_only() {
         let theme = Theme::choose(config.colour, env);
         let screen = screen::Screen::new(config, session, past, live::size());
         let mut live = live::Live::new(screen, theme)?;
@@ -191,8 +219,16 @@ pub async fn run_with(
         forget_the_rest(&mut keys).await;
         return outcome;
     }
+    let mut lines: Keys = if config.interactive { Box::pin(lines()) } else { Box::pin(stream::pending()) };
     let mut plain = plain::Plain::new(config, session, past, io::stdout());
-    drive(&mut plain, link, &mut (Box::pin(stream::pending()) as Keys), shutdown).await
+    drive(&mut plain, link, &mut lines, shutdown).await
+}
+
+/// What is typed, line by line. Where no more can come, that is the same as leaving.
+fn lines() -> impl Stream<Item = Happening> + Send {
+    let typed =
+        stream::unfold((), |()| async { Some((Happening::Line(review::typed::line().await.ok()??), ())) });
+    typed.chain(stream::once(std::future::ready(Happening::Stopped)))
 }
 
 type Keys = Pin<Box<dyn Stream<Item = Happening> + Send>>;
@@ -213,6 +249,7 @@ async fn drive(
         tokio::select! {
             update = link.next() => match update {
                 Some(update) => happenings.push(Happening::Update(update)),
+                None if link.is_complete() => return Ok(Outcome::Detached),
                 None if *shutdown.borrow() => happenings.push(Happening::Stopped),
                 None => return Err(DoorError::Closed.into()),
             },
@@ -229,11 +266,12 @@ async fn drive(
             happenings.push(Happening::Update(update));
         }
         let now = start.elapsed();
-        let (mut lines, mut outcome) = (Vec::new(), None);
+        let (mut lines, mut outcome, mut suspends) = (Vec::new(), None, false);
         for effect in happenings.into_iter().flat_map(|happening| front.step(happening, now)) {
             match effect {
                 Effect::Print(more) => lines.extend(more),
                 Effect::Submit { by, act } => submission = Some(Box::pin(link.submit(by, act))),
+                Effect::Suspend => suspends = true,
                 Effect::Leave(how) => outcome = outcome.or(Some(how)),
             }
         }
@@ -243,6 +281,10 @@ async fn drive(
             return Ok(outcome);
         }
         shown?;
+        if suspends {
+            front.suspend()?;
+            front.step(Happening::Resumed, start.elapsed());
+        }
     }
 }
 

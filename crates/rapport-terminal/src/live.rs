@@ -14,7 +14,7 @@ use super::region::Region;
 use super::screen::Screen;
 use super::style::Theme;
 use super::text::Line;
-use super::{Effect, Front, Happening, Size};
+use super::{Block, Effect, Front, Happening, Size};
 
 /// The interactive screen on a real terminal.
 pub(super) struct Live {
@@ -31,7 +31,24 @@ impl Live {
     }
 }
 
+impl Live {
+    fn leave_for_a_while(&mut self) -> io::Result<()> {
+        self.region.show(&[], Block::default(), self.screen.size())?;
+        restore();
+        suspend()?;
+        // What was typed for the shell is no answer to anything.
+        discard_typed();
+        switch_to_raw()?;
+        self.region.begin_anew();
+        Ok(())
+    }
+}
+
 impl Front for Live {
+    fn suspend(&mut self) -> io::Result<()> {
+        self.leave_for_a_while()
+    }
+
     fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
         self.screen.step(happening, now)
     }

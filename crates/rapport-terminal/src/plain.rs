@@ -1,15 +1,19 @@
-//! Without a terminal: the same facts as plain lines, each written at once, without a single control character.
-//! Nothing is read here, so nothing that ends or is empty can be taken for an answer; questions say how to answer them.
+//! Without a screen: the same facts as plain lines, each written at once, without a single control character. Where somebody
+//! can type lines, a line answers the first question that is open; an empty one answers nothing, and the end of what can be
+//! typed leaves. Where nobody can, nothing is read, and questions say how to answer them from elsewhere.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
-use rapport_core::{Act, By, Entry, Event, OpenQuestion, Progress, Purpose, QuestionId, SessionId};
+use rapport_core::{Act, By, Entry, Event, OpenQuestion, Progress, Purpose, QuestionId, Reply, SessionId};
 
+use super::deck::LONG_GUARD;
 use super::render::{prose, summary};
+use super::safe;
 use super::story::Story;
 use super::style::Theme;
-use super::text::{Line, Tone};
+use super::text::{Line, Tone, clip};
+use super::words;
 use super::{AutoAnswer, Effect, Front, Happening, Outcome, Terminal};
 use rapport_door::Update;
 
@@ -21,7 +25,12 @@ const QUIET: Duration = Duration::from_secs(5);
 pub struct Plain<W> {
     out: W,
     story: Story,
+    me: By,
     answer_hint: String,
+    /// Whether somebody can type lines here.
+    typing: bool,
+    /// What the next line answers, as it was written last.
+    prompt: Option<String>,
     auto: Option<AutoAnswer>,
     /// Questions that were printed, and since when.
     printed: Vec<(QuestionId, Duration)>,
@@ -40,8 +49,11 @@ impl<W: Write> Plain<W> {
         let auto_by = config.auto.as_ref().map(|auto| auto.by.clone());
         Self {
             out,
-            story: Story::new(session, config.by, auto_by, past),
+            story: Story::new(session, config.by.clone(), auto_by, past),
+            me: config.by,
             answer_hint: config.answer_hint,
+            typing: config.interactive,
+            prompt: None,
             auto: config.auto,
             printed: Vec::new(),
             path_told: None,
@@ -116,7 +128,12 @@ impl<W: Write> Plain<W> {
             String::new()
         };
         let header = question.header.as_ref().map(|header| format!(" {header}:")).unwrap_or_default();
-        let mut text = prose::lines(&question.text, Tone::Text);
+        let mut text = match &question.purpose {
+            Purpose::Permission(asked) => {
+                vec![Line::new(Tone::Text, &format!("May the agent use {} for this?", asked.tool))]
+            }
+            _ => prose::lines(&question.text, Tone::Text),
+        };
         let first = if text.is_empty() { Line::empty() } else { text.remove(0) };
         let mut lines =
             vec![Line::new(Tone::Text, &format!("? {}{place}{header} ", question.id)).then(first)];
@@ -125,6 +142,8 @@ impl<W: Write> Plain<W> {
             let meaning = option.description.as_deref().filter(|words| !words.trim().is_empty());
             let meaning = meaning.map(|words| format!(" - {words}")).unwrap_or_default();
             lines.push(Line::new(Tone::Text, &format!("  {}. {}{meaning}", place + 1, option.label)));
+            let preview = option.preview.iter().flat_map(|preview| safe::lines(preview));
+            lines.extend(preview.map(|line| Line::new(Tone::Text, &format!("     | {line}"))));
         }
         if let Some(previous) = &question.previous {
             lines.push(Line::new(Tone::Text, &format!("  answered before: {previous}")));
@@ -134,6 +153,14 @@ impl<W: Write> Plain<W> {
         }
         if question.free_text && !question.options.is_empty() {
             lines.push(Line::new(Tone::Text, "  words of your own are an answer too"));
+        }
+        if self.typing {
+            let own = if question.free_text { "; =WORDS says exactly these words" } else { "" };
+            lines.push(Line::new(
+                Tone::Text,
+                &format!("  type a number or a label{own}; ctrl-c leaves it open"),
+            ));
+            return lines;
         }
         let command = format!("{} --question {} {}", self.answer_hint, question.id, example(question));
         lines.push(Line::new(Tone::Text, &format!("  answer with: {command}")));
@@ -167,8 +194,37 @@ impl<W: Write> Plain<W> {
 
     fn submitted(&mut self, result: Result<(), String>) -> Vec<Effect> {
         self.sending = false;
+        self.prompt = None;
         let refused = result.err().map(|why| Effect::Print(vec![Line::new(Tone::Text, &format!("! {why}"))]));
         refused.into_iter().collect()
+    }
+
+    /// The question that a line answers: of those that were printed, the first that is open.
+    fn in_hand(&self) -> Option<(&OpenQuestion, Duration)> {
+        let open = self.printed.iter().filter_map(|(id, since)| Some((self.story.open(id)?, *since)));
+        open.into_iter().next().filter(|_| self.typing && !self.sending)
+    }
+
+    /// A line was typed. What was typed before a decision was asked for is no decision.
+    fn line(&mut self, line: &str, now: Duration) -> Vec<Effect> {
+        self.prompt = None;
+        let say = |words: &str| vec![Effect::Print(vec![Line::new(Tone::Text, &format!("! {words}"))])];
+        let Some((question, since)) = self.in_hand() else { return say("nothing is asked now") };
+        if now < armed_at(question, since) {
+            return say("this was typed before it was asked; type it again");
+        }
+        if line.trim().is_empty() {
+            return say("an empty line answers nothing");
+        }
+        let act = Act::Answer { question: Some(question.id.clone()), reply: reply(question, line.trim()) };
+        self.sending = true;
+        vec![Effect::Submit { by: self.me.clone(), act }]
+    }
+
+    /// What stands before the line that is typed next. Nothing yet while a line would not be taken.
+    fn next_prompt(&self, now: Duration) -> Option<String> {
+        let (question, _) = self.in_hand().filter(|(question, since)| armed_at(question, *since) <= now)?;
+        Some(format!("{} {} > ", question.id, clip(&words::title(question), 40)))
     }
 
     /// The question that is answered automatically next, and when.
@@ -210,22 +266,58 @@ impl<W: Write + Send> Front for Plain<W> {
                 self.tell_progress(now).into_iter().chain(self.answer_by_itself(now)).collect()
             }
             Happening::Stopped => self.stopped(),
-            Happening::Key(_) | Happening::Paste(_) | Happening::Resized(_) => Vec::new(),
+            Happening::Line(line) => self.line(&line, now),
+            Happening::Key(_) | Happening::Paste(_) | Happening::Resized(_) | Happening::Resumed => {
+                Vec::new()
+            }
         }
     }
 
     fn wake(&self, now: Duration) -> Option<Duration> {
         let auto = self.auto_due().map(|(_, _, due)| due);
-        let due = auto.into_iter().chain(self.progress.as_ref().map(|(_, due)| *due));
+        let armed = self.in_hand().map(|(question, since)| armed_at(question, since)).filter(|at| *at > now);
+        let due = auto.into_iter().chain(armed).chain(self.progress.as_ref().map(|(_, due)| *due));
         due.min().map(|due| due.max(now))
     }
 
-    fn show(&mut self, lines: &[Line], _: Duration) -> io::Result<()> {
+    fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()> {
+        if !lines.is_empty() && self.prompt.take().is_some() {
+            writeln!(self.out)?;
+        }
         for line in lines {
             writeln!(self.out, "{}", Theme::Bare.paint(line).trim_end())?;
             self.out.flush()?;
         }
+        let next = self.next_prompt(now);
+        if next != self.prompt {
+            write!(
+                self.out,
+                "{}",
+                Theme::Bare.paint(&Line::new(Tone::Text, next.as_deref().unwrap_or_default()))
+            )?;
+            self.out.flush()?;
+            self.prompt = next;
+        }
         Ok(())
+    }
+}
+
+/// From when on a line is taken as the answer to a question that was printed then.
+fn armed_at(question: &OpenQuestion, since: Duration) -> Duration {
+    if question.purpose == Purpose::Clarify { since } else { since + LONG_GUARD }
+}
+
+/// A line as an answer: options where it names them, one or several; `=` before words that are meant exactly so.
+fn reply(question: &OpenQuestion, line: &str) -> Reply {
+    if let Some(words) = line.strip_prefix('=') {
+        return Reply::Text(words.trim().to_owned());
+    }
+    let pieces: Vec<String> =
+        line.split([',', ' ']).filter(|piece| !piece.is_empty()).map(str::to_owned).collect();
+    let several = Reply::Words(pieces);
+    match question.question().resolve(&several) {
+        Ok(answer) if question.multi && answer.text.is_none() => several,
+        _ => Reply::Words(vec![line.to_owned()]),
     }
 }
 

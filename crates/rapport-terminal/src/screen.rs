@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use rapport_core::{Act, Aim, By, Entry, Event, OpenQuestion, QuestionId, RoundId, SessionId};
+use rapport_core::{
+    Act, Aim, By, Entry, Event, OpenQuestion, Purpose, QuestionId, Reply, RoundId, SessionId,
+};
 
 use super::deck::{Card, Deck, News, TextAt};
 use super::keys::{Intent, plain_char};
@@ -41,12 +43,19 @@ pub struct Screen {
     left: bool,
 }
 
+/// How many rows the card of a permission takes; what is above it has to be in sight together with it.
+const CARD_ROWS: usize = 16;
+
 /// What lies over the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     Nothing,
     Help,
     Cancel,
+    /// All of what the card is about, from this row on.
+    Whole {
+        top: usize,
+    },
 }
 
 impl Screen {
@@ -90,6 +99,13 @@ impl Screen {
             Happening::Submitted(result) => self.submitted(result),
             Happening::TimePassed => self.answer_by_itself(now).into_iter().collect(),
             Happening::Stopped => self.detach(),
+            Happening::Resumed => {
+                if let Some(shown) = self.deck.shown_mut() {
+                    shown.guard(now);
+                }
+                Vec::new()
+            }
+            Happening::Line(_) => Vec::new(),
         }
     }
 
@@ -158,6 +174,15 @@ impl Screen {
         }
         let question = shown.card.question();
         let mut lines = summary::preface(question);
+        let room = self.size.rows.saturating_sub(CARD_ROWS).max(5);
+        let rows: usize = lines.iter().map(|line| line.rows(frame::columns(self.size)).len()).sum();
+        if matches!(question.purpose, Purpose::Permission { .. }) && rows > room {
+            shown.unread = true;
+            let hidden = shorten(&mut lines, room.saturating_sub(2), frame::columns(self.size));
+            lines.push(Line::warning(&format!(
+                "{hidden} more lines: press p to read on, then it can be allowed"
+            )));
+        }
         let told = matches!(view.aim, Aim::Progress(_)) || self.rounds_told.contains(&question.round);
         if lines.is_empty() && !told {
             self.rounds_told.push(question.round);
@@ -185,7 +210,11 @@ impl Screen {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return self.detach();
         }
+        if key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            return vec![Effect::Suspend];
+        }
         match self.over {
+            Over::Whole { top } => return self.key_reading(key, top),
             Over::Help => {
                 self.over = Over::Nothing;
                 return Vec::new();
@@ -194,7 +223,10 @@ impl Screen {
             Over::Nothing => {}
         }
         let intent = match self.deck.shown_mut() {
-            Some(shown) if shown.armed_at() > now => Intent::Nothing,
+            Some(shown) if shown.armed_at() > now => {
+                shown.pressed_ahead(now);
+                Intent::Nothing
+            }
             Some(shown) => {
                 self.notice = None;
                 shown.card.key(key)
@@ -202,6 +234,48 @@ impl Screen {
             None => key_while_working(key),
         };
         self.intend(intent)
+    }
+
+    /// Pages through all of what the card is about. What was in sight to its end can be allowed.
+    fn key_reading(&mut self, key: KeyEvent, top: usize) -> Vec<Effect> {
+        let Some(shown) = self.deck.shown_mut() else { return Vec::new() };
+        let (rows, page) = (frame::whole(shown.card.question(), self.size).len(), frame::page(self.size));
+        let last = rows.saturating_sub(page);
+        let to = match (key.code, plain_char(key)) {
+            (KeyCode::Esc, _) | (_, Some('q' | 'p')) => {
+                self.over = Over::Nothing;
+                return Vec::new();
+            }
+            (KeyCode::Up, _) | (_, Some('k')) => top.saturating_sub(1),
+            (KeyCode::Down | KeyCode::Enter, _) | (_, Some('j')) => top + 1,
+            (KeyCode::PageUp, _) | (_, Some('b')) => top.saturating_sub(page),
+            (KeyCode::PageDown, _) | (_, Some(' ')) => top + page,
+            (KeyCode::Home, _) | (_, Some('g')) => 0,
+            (KeyCode::End, _) | (_, Some('G')) => last,
+            _ => top,
+        }
+        .min(last);
+        shown.unread &= to < last;
+        self.over = Over::Whole { top: to };
+        Vec::new()
+    }
+
+    fn read_whole(&mut self) {
+        let Some(shown) = self.deck.shown_mut() else { return };
+        let rows = frame::whole(shown.card.question(), self.size).len();
+        if rows == 0 {
+            self.notice = Some("there is nothing more to show".into());
+            return;
+        }
+        shown.unread &= rows > frame::page(self.size);
+        self.over = Over::Whole { top: 0 };
+    }
+
+    /// Whether this answer allows what was not in sight to its end.
+    fn allows_unread(&self, question: &OpenQuestion, reply: &Reply) -> bool {
+        let asked = question.question();
+        let allows = asked.resolve(reply).is_ok_and(|answer| !asked.is_denied_by(&answer));
+        allows && self.deck.shown().is_some_and(|shown| shown.unread)
     }
 
     fn key_cancelling(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -233,6 +307,10 @@ impl Screen {
         match (intent, question) {
             (Intent::Nothing, _) => {}
             (Intent::Help, _) => self.over = Over::Help,
+            (Intent::Whole, _) => self.read_whole(),
+            (Intent::Answer(reply), Some(question)) if self.allows_unread(&question, &reply) => {
+                self.notice = Some("some of it was not in sight yet: press p and read to its end".into());
+            }
             (Intent::Cancel, _) => self.over = Over::Cancel,
             (Intent::Detach, _) => return self.detach(),
             (Intent::Refused(why), _) => self.notice = Some(why.into()),
@@ -307,6 +385,19 @@ impl Screen {
         let lines = vec![Line::empty(), Line::new(Tone::Text, stays), command];
         vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)]
     }
+}
+
+/// Keeps as many lines as fit so many rows, and says how many are left out.
+fn shorten(lines: &mut Vec<Line>, room: usize, columns: usize) -> usize {
+    let mut used = 0;
+    let fits = |line: &&Line| {
+        used += line.rows(columns).len();
+        used <= room
+    };
+    let kept = lines.iter().take_while(fits).count();
+    let hidden = lines.len() - kept;
+    lines.truncate(kept);
+    hidden
 }
 
 fn news<'a>(entry: &'a Entry, me: &By) -> News<'a> {

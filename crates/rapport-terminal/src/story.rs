@@ -144,6 +144,12 @@ impl Story {
             Event::Unreadable { line, .. } => {
                 vec![Line::new(Tone::Dim, "· not understood: ").and_giving(Tone::Dim, line)]
             }
+            Event::Answered { question, by: by @ By::Rule { .. }, .. } if self.open(question).is_none() => {
+                self.allowed(question, by, entry)
+            }
+            Event::Revoked { rule, by } => {
+                vec![passing(&format!("{rule} is no longer allowed here ({})", words::somebody(by)))]
+            }
             Event::Answered { question, answer, by } => {
                 let mut lines = self.answered(question, answer, by);
                 lines.extend(self.resuming(question));
@@ -163,6 +169,7 @@ impl Story {
             | Event::Baselined { .. }
             | Event::Snapshotted { .. }
             | Event::Asked { .. }
+            | Event::Granted { .. }
             | Event::AskedAgain { .. }
             | Event::Declined { .. }
             | Event::Taken { .. }
@@ -174,6 +181,12 @@ impl Story {
             | Event::TurnEnded { .. }
             | Event::Failed { .. }
             | Event::Reported { .. }
+            | Event::Applying { .. }
+            | Event::Merged(_)
+            | Event::NotApplied(_)
+            | Event::Applied { .. }
+            | Event::Discarded { .. }
+            | Event::Cleared { .. }
             | Event::Cancelled { .. }
             | Event::Unknown(_) => Vec::new(),
         }
@@ -206,11 +219,23 @@ impl Story {
 
     fn answered(&self, id: &QuestionId, answer: &Answer, by: &By) -> Vec<Line> {
         let Some(question) = self.open(id) else { return Vec::new() };
-        vec![self.settled(
-            question,
-            &question.question().words(answer),
-            words::answered_by(by, &self.me, self.auto.as_ref()),
-        )]
+        let asked = question.question();
+        let mark = if asked.is_denied_by(answer) { DENIED } else { SETTLED };
+        let note = words::answered_by(by, &self.me, self.auto.as_ref());
+        vec![settled(mark, &words::title(question), &asked.words(answer), note)]
+    }
+
+    /// What a rule allowed was never open before anybody.
+    fn allowed(&self, id: &QuestionId, by: &By, entry: &Entry) -> Vec<Line> {
+        let asked = entry.facts.iter().find_map(|fact| match fact {
+            Event::Asked { questions, .. } => questions.iter().find(|question| question.id == *id),
+            _ => None,
+        });
+        let Some(Purpose::Permission(asked)) = asked.map(|question| &question.purpose) else {
+            return Vec::new();
+        };
+        let title = format!("{} {}", asked.tool, asked.what);
+        vec![settled(SETTLED, &title, "Allow once", Some(format!("allowed by {by}")))]
     }
 
     fn reopened(&self, id: &QuestionId, by: &By) -> Vec<Line> {
@@ -225,19 +250,8 @@ impl Story {
             true => "as before".to_owned(),
             false => format!("as before, kept by {}", words::somebody(by)),
         };
-        vec![self.settled(question, question.previous.as_deref().unwrap_or_default(), Some(note))]
-    }
-
-    fn settled(&self, question: &OpenQuestion, answer: &str, note: Option<String>) -> Line {
-        let line = Line::new(Tone::Good, "✓ ")
-            .and(Tone::Text, &text::clip(&words::title(question), TITLE))
-            .and(Tone::Dim, " → ")
-            .and(Tone::Strong, answer)
-            .hanging(2);
-        match note {
-            Some(note) => line.and(Tone::Dim, &format!(" ({note})")),
-            None => line,
-        }
+        let previous = question.previous.as_deref().unwrap_or_default();
+        vec![settled(SETTLED, &words::title(question), previous, Some(note))]
     }
 
     fn closed(&self, round: RoundId, how: &Ending) -> Vec<Line> {
@@ -318,6 +332,22 @@ impl Story {
 
     fn is_new(&self, model: &str) -> bool {
         self.view.as_ref().is_none_or(|view| view.agent.model.as_deref() != Some(model))
+    }
+}
+
+/// What stands before an answer, and before a no.
+const SETTLED: (Tone, &str) = (Tone::Good, "✓ ");
+const DENIED: (Tone, &str) = (Tone::Bad, "✗ ");
+
+fn settled(mark: (Tone, &str), title: &str, answer: &str, note: Option<String>) -> Line {
+    let line = Line::new(mark.0, mark.1)
+        .and(Tone::Text, &text::clip(title, TITLE))
+        .and(Tone::Dim, " → ")
+        .and(Tone::Strong, answer)
+        .hanging(2);
+    match note {
+        Some(note) => line.and(Tone::Dim, &format!(" ({note})")),
+        None => line,
     }
 }
 

@@ -116,6 +116,12 @@ impl From<Refusal> for Failure {
             Refusal::NoSuchOption { number, .. } => {
                 failure.hint(format!("If {number} is the answer itself, say so with --text {number}."))
             }
+            Refusal::NoDecision { .. } => failure
+                .hint("Say yes or no, or one of its options; words of your own are said with --text WORDS."),
+            Refusal::ReservedWord { word, .. } => {
+                failure.hint(format!("If \"{word}\" is the answer itself, say so with --text {word}."))
+            }
+            Refusal::NoSuchRule { .. } => failure.hint("See what is allowed with: rapport revoke."),
             Refusal::EmptyTask => failure.hint("Say what to do: rapport run \"add a greeting\"."),
             Refusal::TooLong { .. } => {
                 failure.hint("Put the long part into a file of the project and name the file.")

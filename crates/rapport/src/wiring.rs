@@ -16,7 +16,7 @@ use crate::agents::{Agent, AgentsByName};
 use crate::channels::terminal::safe;
 use crate::cli::Common;
 use crate::clock::{self, Clock};
-use crate::config::{self, Layer, Secret, Settings};
+use crate::config::{self, Layer, Secret, Settings, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
@@ -27,7 +27,9 @@ use crate::projects::trust::{Brought, Standing, Trust};
 use crate::seals::Seals;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
+use crate::workers::Workers;
 use crate::workers::local::{self, Local};
+use crate::workers::worktrees::Worktrees;
 
 /// How many rounds of questions before a plan, where nobody says otherwise.
 pub const ROUNDS: u32 = 5;
@@ -172,6 +174,12 @@ impl Place {
         Arc::new(files.sealed_by(Seals::new(self.home.clone(), self.project.clone())))
     }
 
+    /// The kinds of places that agents of this project can work in.
+    pub fn workers(&self) -> Workers {
+        let worktrees = Worktrees::new(config::worktrees(&self.project));
+        Workers::default().with("local", Local).with("worktree", worktrees)
+    }
+
     /// What a new session here starts from.
     pub fn session(&self, task: String, aim: Aim, settings: &Settings) -> Result<Created, Failure> {
         let project = self.project.to_str().ok_or_else(|| {
@@ -185,9 +193,13 @@ impl Place {
             branch: local::branch(&self.project),
         };
         let (conversation, by) = (clock::new_conversation(), socket::person_here());
+        // Other kinds of sessions change nothing, or belong where they are.
+        let worker = if aim == Aim::Work { settings.worker } else { WorkerName::Local };
+        let worker = worker.as_str().to_owned();
         // Where there is none, whoever starts a turn is told.
         let agent = agent_command(settings).ok();
-        Ok(Created { aim, terms, agent, ..Created::new(task, project.to_owned(), conversation, by) })
+        let begun = Created::new(task, project.to_owned(), conversation, by);
+        Ok(Created { aim, terms, agent, worker, ..begun })
     }
 }
 
@@ -217,9 +229,10 @@ impl Host {
             store: store.clone(),
             agents: Arc::new(agents(place, settings)?),
             planner: planner(place, settings)?,
-            worker: Arc::new(Local),
+            worker: Arc::new(place.workers()),
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
+            home: place.home.clone(),
         });
         let socket = socket.serve(engine.gateway());
         let sessions = ProjectSessions::new(store, Some(engine.gateway()), Clock::system());

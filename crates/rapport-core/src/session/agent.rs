@@ -1,19 +1,15 @@
 //! What the agent does: ask, take answers, say, use tools, come and go.
 
-use super::{Item, Process, Round, Session, State, Turn, people};
+use super::{Item, Process, Round, Session, State, Turn};
 use crate::aim::Asking;
+use crate::answer::{Answer, By};
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::{AgentDid, Ask, Draft, Leave};
-use crate::permission::Permission;
+use crate::permission::{Permission, Remark, Rule};
 use crate::prompt;
-use crate::question::{Choice, Purpose, Question};
+use crate::question::{ALLOW, CANCEL, CONFIRM, Choice, DENY, FOR_PROJECT, FOR_SESSION, Purpose, Question};
 use crate::refusal::Refusal;
-
-/// The values of a permission's options.
-pub(super) const ALLOW: &str = "allow";
-pub(super) const ALWAYS: &str = "always";
-pub(super) const DENY: &str = "deny";
 
 /// How often an agent that is to make a file may ask in vain, before it counts as stuck.
 const MAX_REFUSED: u32 = 10;
@@ -71,7 +67,7 @@ impl Session {
         if turn.has_declined(call) {
             return Vec::new();
         }
-        let questions = self.questions(ask);
+        let questions = self.questions(turn, ask);
         if let Some(round) = self.left_open(turn.id, &questions) {
             return vec![asked_again(round)];
         }
@@ -100,7 +96,9 @@ impl Session {
         let round = self.next_round();
         let mut facts = self.supersede_orphans(turn.id, round);
         let asker = Asker::Agent { turn: turn.id, call: call.clone(), parkable };
+        let ruled = ruled(&questions, &self.rules, "this session");
         facts.push(Event::Asked { round, asker, questions });
+        facts.extend(ruled);
         facts
     }
 
@@ -148,12 +146,30 @@ impl Session {
         asked.count() as u32
     }
 
-    fn questions(&self, ask: &Ask) -> Vec<Question> {
+    fn questions(&self, turn: &Turn, ask: &Ask) -> Vec<Question> {
         match ask {
             Ask::Questions(drafts) => self.named(drafts),
-            Ask::Permission(asked) => vec![permission(self.next_question(0), asked)],
+            Ask::Permission(asked) => vec![permission(self.next_question(0), self.remarked(turn, asked))],
             Ask::LeavePlanMode { plan } => vec![leave_plan_mode(self.next_question(0), plan)],
         }
+    }
+
+    /// A permission with what else there is to know about it. What comes before the plan is allowed once or not at all.
+    fn remarked(&self, turn: &Turn, asked: &Permission) -> Permission {
+        let mut asked = asked.clone();
+        let is_same = |before: &Permission| {
+            (&before.tool, &before.what, &before.parts) == (&asked.tool, &asked.what, &asked.parts)
+        };
+        let mut maybe_done =
+            self.rounds.iter().filter(|round| round.spent || round.doubtful && round.allows_a_call());
+        if maybe_done.any(|round| round.permission().is_some_and(is_same)) {
+            asked.remarks.push(Remark::MayHaveRun);
+        }
+        if turn.kind == TurnKind::Plan {
+            asked.remarks.push(Remark::BeforeThePlan);
+            asked.rule = None;
+        }
+        asked
     }
 
     /// Questions with names; what asks nothing is left out.
@@ -243,12 +259,8 @@ impl Session {
             text: "Start the work with this plan?".into(),
             header: Some("Plan".into()),
             options: vec![
-                Choice::described(
-                    "Confirm & start",
-                    people::CONFIRM,
-                    "The agent works with exactly these answers",
-                ),
-                Choice::described("Cancel", people::CANCEL, "Nothing is changed; the plan's file stays"),
+                Choice::described("Confirm & start", CONFIRM, "The agent works with exactly these answers"),
+                Choice::described("Cancel", CANCEL, "Nothing is changed; the plan's file stays"),
             ],
             multi: false,
             free_text: true,
@@ -305,20 +317,55 @@ fn with_value(option: &Choice) -> Choice {
     Choice { value: value.clone(), ..option.clone() }
 }
 
-fn permission(id: QuestionId, asked: &Permission) -> Question {
+fn permission(id: QuestionId, asked: Permission) -> Question {
+    let once = Choice::described("Allow once", ALLOW, "This call, with exactly what is shown");
+    let always = asked.rule.iter().flat_map(|rule| {
+        let rule = rule.offered_with(&asked);
+        let session = format!("{rule}, until the session ends; rapport revoke takes it back");
+        let project =
+            format!("{rule}, in every session here, kept in Rapport's home; rapport revoke takes it back");
+        [
+            Choice::described("Allow for this session", FOR_SESSION, &session),
+            Choice::described("Allow for this project", FOR_PROJECT, &project),
+        ]
+    });
+    let deny = Choice::described("Deny", DENY, "It is told no; words of your own tell it what to do instead");
     Question {
         id,
         text: format!("May the agent use {}: {}?", asked.tool, asked.what),
         header: Some("Permission".into()),
-        options: vec![
-            Choice::described("Allow once", ALLOW, "Just this time"),
-            Choice::described("Allow always", ALWAYS, "Now and whenever it asks for the like"),
-            Choice::described("Deny", DENY, "It is told no; words of your own tell it what to do instead"),
-        ],
+        options: [once].into_iter().chain(always).chain([deny]).collect(),
         multi: false,
         free_text: true,
-        purpose: Purpose::Permission(asked.clone()),
+        purpose: Purpose::Permission(asked),
     }
+}
+
+/// The answers that rules give to questions that were just asked. Nothing is allowed by a rule before the plan, because
+/// such a question offers none.
+fn ruled(questions: &[Question], rules: &[Rule], scope: &str) -> Vec<Event> {
+    let ruled = questions.iter().filter_map(|question| {
+        let Purpose::Permission(asked) = &question.purpose else { return None };
+        let rule = rules.iter().find(|rule| rule.covers(asked)).filter(|_| asked.rule.is_some())?;
+        let by = By::Rule { name: format!("{rule} for {scope}") };
+        let answer = Answer { values: vec![ALLOW.into()], text: None };
+        Some(Event::Answered { question: question.id.clone(), answer, by })
+    });
+    ruled.collect()
+}
+
+/// What the rules of the project add to facts that are about to be stored: who is asked something that a rule allows has
+/// the answer at once, and nobody else is asked.
+pub fn ruled_by_project(facts: &[Event], rules: &[Rule]) -> Vec<Event> {
+    let is_answered = |id: &QuestionId| {
+        facts.iter().any(|fact| matches!(fact, Event::Answered { question, .. } if question == id))
+    };
+    let asked = facts.iter().filter_map(|fact| match fact {
+        Event::Asked { questions, .. } => Some(questions),
+        _ => None,
+    });
+    let open = asked.flatten().filter(|question| !is_answered(&question.id));
+    ruled(&open.cloned().collect::<Vec<_>>(), rules, "this project")
 }
 
 fn leave_plan_mode(id: QuestionId, plan: &str) -> Question {

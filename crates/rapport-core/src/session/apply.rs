@@ -7,7 +7,7 @@ use crate::aim::{Aim, Asking};
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::plan::Plan;
-use crate::question::{Purpose, Question};
+use crate::question::{FOR_SESSION, Purpose, Question};
 
 /// How many messages are remembered by what they are known by.
 const HEARD_LATELY: usize = 100;
@@ -79,6 +79,8 @@ impl Session {
                 let given = Given { answer: answer.clone(), by: by.clone(), at };
                 self.answered(question, given);
             }
+            Event::Granted { question } => self.granted.push(question.clone()),
+            Event::Revoked { rule, .. } => self.rules.retain(|known| known != rule),
             Event::Reopened { question, .. } => self.with_item(question, |item| {
                 if let State::Answered(given) = &item.state {
                     item.state = State::Open { previous: Some(given.clone()) };
@@ -112,6 +114,12 @@ impl Session {
                 self.changes = changes.clone();
                 self.phase = Phase::Completed;
             }
+            Event::Applying { .. }
+            | Event::Merged(_)
+            | Event::NotApplied(_)
+            | Event::Applied { .. }
+            | Event::Discarded { .. }
+            | Event::Cleared { .. } => self.apply_handover(fact),
             Event::Cancelled { .. } => {
                 self.phase = Phase::Cancelled;
                 if let Some(turn) = self.turns.last_mut() {
@@ -193,6 +201,7 @@ impl Session {
             taken: false,
             orphaned: false,
             doubtful: false,
+            spent: false,
             closed: None,
             snapshotted: false,
         });
@@ -217,6 +226,7 @@ impl Session {
     }
 
     fn answered(&mut self, question: &QuestionId, given: Given) {
+        let for_session = given.answer.is(FOR_SESSION);
         self.with_item(question, |item| item.state = State::Answered(given));
         match self.item(question).map(|(_, item)| &item.question.purpose) {
             Some(Purpose::Clarify) => {
@@ -226,6 +236,10 @@ impl Session {
                 self.revise_plan();
             }
             Some(Purpose::Confirm) => self.revise_plan(),
+            Some(Purpose::Permission(asked)) if for_session => {
+                let rule = asked.rule.clone().filter(|rule| !self.rules.contains(rule));
+                self.rules.extend(rule);
+            }
             Some(Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }) | None => {}
         }
     }
@@ -308,6 +322,8 @@ impl Session {
         self.process(turn, process);
         self.with_turn(turn, |turn| turn.doing = None);
         for round in self.rounds.iter_mut().filter(|round| round.is_of(turn)) {
+            // Its reply was written as soon as it was known.
+            round.spent |= !round.orphaned && !round.taken && round.allows_a_call();
             round.orphaned = true;
             round.doubtful |= cut_off && round.taken;
         }

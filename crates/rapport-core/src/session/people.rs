@@ -5,13 +5,10 @@ use crate::answer::{Answer, By};
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::QuestionId;
 use crate::input::Act;
+use crate::permission::Rule;
 use crate::prompt;
-use crate::question::{Purpose, Reply};
+use crate::question::{CANCEL, CONFIRM, Purpose, Reply};
 use crate::refusal::Refusal;
-
-/// The values of the confirmation's options.
-pub(super) const CONFIRM: &str = "confirm";
-pub(super) const CANCEL: &str = "cancel";
 
 impl Session {
     pub(super) fn decide_person(&self, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
@@ -20,8 +17,11 @@ impl Session {
             Act::Back => self.back(by),
             Act::Reopen { question } => self.reopen(question, by),
             Act::Keep { question } => self.keep(question, by),
+            Act::Revoke { rule } => self.revoke(rule, by),
             Act::Confirm => self.confirm(by),
             Act::Cancel { reason } => self.cancel(by, reason.clone()),
+            Act::Apply { with_conflicts } => self.apply_work(by, *with_conflicts),
+            Act::Discard => self.discard_work(by),
             Act::Restart => self.restart(by),
             Act::Say { text, id } => self.say(by, text, id.as_ref()),
             Act::Draft { folder, conversation, asking } => {
@@ -52,6 +52,13 @@ impl Session {
         };
         let answered = Event::Answered { question: id.clone(), answer, by: by.clone() };
         Ok([vec![answered], consequence].concat())
+    }
+
+    fn revoke(&self, rule: &Rule, by: &By) -> Result<Vec<Event>, Refusal> {
+        if !self.rules.contains(rule) {
+            return Err(Refusal::NoSuchRule { rule: rule.to_string() });
+        }
+        Ok(vec![Event::Revoked { rule: rule.clone(), by: by.clone() }])
     }
 
     fn only_open(&self) -> Result<(&Round, &Item), Refusal> {
@@ -164,6 +171,11 @@ impl Session {
         Ok(self.end(|_| true, by, reason))
     }
 
+    /// Ends it, whatever is going on.
+    pub(super) fn ended_by(&self, by: &By) -> Vec<Event> {
+        self.end(|_| true, by, None)
+    }
+
     fn end(&self, unanswered: impl Fn(&Round) -> bool, by: &By, reason: Option<String>) -> Vec<Event> {
         let mut facts = self.withdraw_open(unanswered, "the session was cancelled");
         facts.push(Event::Cancelled { by: by.clone(), reason });
@@ -172,7 +184,7 @@ impl Session {
 
     fn restart(&self, by: &By) -> Result<Vec<Event>, Refusal> {
         let cut_off = self.turn().is_some_and(|turn| turn.process == Process::CutOff);
-        if !self.is_failed() && !cut_off {
+        if !self.is_failed() && !cut_off || !self.handover.is_open() {
             return Err(self.not_now("restarting"));
         }
         let restarted = Event::Restarted { by: by.clone() };

@@ -1,15 +1,18 @@
 //! What should be true of the world, given the facts.
 
-use super::{Item, Phase, Process, Round, Session, Turn, agent};
+use super::{Item, Phase, Process, Round, Session, Turn};
 use crate::event::{Ending, TurnKind};
 use crate::id::CallId;
-use crate::question::Purpose;
+use crate::question::{FOR_PROJECT, Purpose};
 use crate::want::{CallReply, Order, Told, Want};
 use crate::{plan, prompt};
 
 impl Session {
     /// What should be true of the world now. Safe to make true twice.
     pub fn wants(&self) -> Vec<Want> {
+        if let Some(want) = self.handover_wanted() {
+            return vec![want];
+        }
         if self.phase.is_over() || self.is_failed() {
             return Vec::new();
         }
@@ -30,6 +33,7 @@ impl Session {
         if let Some(turn) = self.turn() {
             self.turn_wants(turn, &mut wants);
         }
+        wants.extend(self.grants_wanted());
         wants
     }
 
@@ -69,6 +73,22 @@ impl Session {
         wants.extend(replies.into_iter().map(|(call, reply)| Want::Replied { turn: turn.id, call, reply }));
     }
 
+    /// Rules for the project that are not kept yet. Until they are, the agent is not told.
+    fn grants_wanted(&self) -> impl Iterator<Item = Want> {
+        let rounds = self.rounds.iter().filter(|round| round.is_pending() && !self.is_kept(round));
+        rounds.filter_map(|round| {
+            let (rule, item) = (round.permission()?.rule.clone()?, round.items.first()?);
+            Some(Want::Granted { question: item.question.id.clone(), rule, by: item.given()?.by.clone() })
+        })
+    }
+
+    /// Whether what a round allowed for the project is kept, if it did.
+    fn is_kept(&self, round: &Round) -> bool {
+        let for_project = |item: &&Item| item.given().is_some_and(|given| given.answer.is(FOR_PROJECT));
+        let question = round.items.first().filter(for_project);
+        question.is_none_or(|item| self.granted.contains(&item.question.id))
+    }
+
     fn told_before(&self, turn: &Turn) -> usize {
         self.turns.iter().filter(|other| other.id < turn.id && other.prompt == turn.prompt).count()
     }
@@ -95,7 +115,7 @@ impl Session {
                 if declined.asked.is_empty() { "your question".to_owned() } else { declined.asked.join(" ") };
             (declined.call.clone(), CallReply::Deny { asked, message: declined.reason.clone() })
         });
-        let rounds = self.pending_rounds_of(turn.id).filter(|round| !round.is_open());
+        let rounds = self.pending_rounds_of(turn.id).filter(|round| !round.is_open() && self.is_kept(round));
         let replied = rounds.filter_map(|round| Some((round.call()?.clone(), reply(round)?)));
         declined.chain(replied).collect()
     }
@@ -135,8 +155,8 @@ fn told(item: &Item) -> Option<Told> {
 fn decision(item: &Item) -> Option<CallReply> {
     let given = item.given()?;
     let asked = item.question.text.clone();
-    if given.answer.is(agent::ALLOW) || given.answer.is(agent::ALWAYS) {
-        return Some(CallReply::Allow { asked, always: given.answer.is(agent::ALWAYS) });
+    if given.answer.allows() {
+        return Some(CallReply::Allow { asked });
     }
     let told = told(item)?;
     let message = match &given.answer.text {

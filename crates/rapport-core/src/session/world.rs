@@ -31,6 +31,10 @@ impl Session {
                     .into_iter()
                     .collect()
             }
+            World::Granted { question } => {
+                let is_news = !self.granted.contains(question);
+                is_news.then(|| Event::Granted { question: question.clone() }).into_iter().collect()
+            }
             World::PlanSaved { revision, path } => {
                 let plan = self.plan.as_ref().filter(|_| !self.phase.is_over());
                 let plan = plan.filter(|plan| plan.saved < *revision && *revision <= plan.revision);
@@ -45,9 +49,15 @@ impl Session {
                 }
                 vec![Event::Reported { changes: changes.clone() }]
             }
+            World::Merged { outcome } => self.merged(outcome),
+            World::Applied { files } => self.applied(files),
+            World::Cleared { left } => self.cleared(left.as_ref()),
             World::Batch { round, outcome } => self.take_batch(*round, outcome)?,
             World::Filed { turn, path } => self.filed(*turn, path),
             World::Failed { reason } => {
+                if let Some(fact) = self.not_applied(reason) {
+                    return Ok(vec![fact]);
+                }
                 if self.phase.is_over() || self.is_failed() {
                     return Err(Refusal::Stray { what: "a failure".into() });
                 }

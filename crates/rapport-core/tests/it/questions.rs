@@ -92,6 +92,11 @@ fn several_words_are_choices_a_label_or_a_sentence() {
         (vec!["1", "1"], "passkey", "passkey"),
         (vec!["1", "3"], one_only, "passkey, link"),
         (vec!["3", "Passkeys", "link"], one_only, "link, passkey"),
+        (
+            vec!["1", "3", "and a smoke test"],
+            "\"1 3 and a smoke test\"",
+            "passkey, link, \"and a smoke test\"",
+        ),
         (vec!["1", "and", "3"], "\"1 and 3\"", "\"1 and 3\""),
         (vec!["9", "replicas"], "\"9 replicas\"", "\"9 replicas\""),
         (
@@ -209,4 +214,20 @@ fn an_answer_reads_as_its_labels_and_own_words() {
     let many = question(&WAYS, true, true);
     let answer = many.resolve(&Reply::Both(vec![2, 0], "and more".into())).unwrap();
     assert_eq!(many.words(&answer), "Magic link, Passkeys, and more");
+}
+
+/// Words that decide something elsewhere are not taken for words of one's own; `confirm` answered whatever was open.
+#[test]
+fn reserved_words_are_refused_where_no_option_is_called_that() {
+    let ways = question(&WAYS, false, true);
+    for word in ["yes", "Y", "ok", "no", "n", "allow", "deny", "confirm"] {
+        let refused = format!(
+            "refused: \"{word}\" is none of the options of q1, and may have been meant for another question"
+        );
+        check(&ways, words(&[word]), &refused);
+        check(&ways, Reply::Text(word.into()), &format!("\"{word}\""));
+    }
+    let yes_or_no = question(&["y|Yes", "n|No"], false, true);
+    check(&yes_or_no, words(&["yes"]), "y");
+    check(&yes_or_no, words(&["N"]), "n");
 }

@@ -2,6 +2,7 @@
 
 mod confirming;
 mod failing;
+mod handover;
 mod log;
 mod planner;
 mod progress;

@@ -323,6 +323,8 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
             let words: Vec<_> = answer.values.iter().cloned().chain(text).collect();
             format!("{question} answered {} by {by}", words.join(", "))
         }
+        Event::Granted { question } => format!("{question} granted"),
+        Event::Revoked { rule, by } => format!("{rule} revoked by {by}"),
         Event::Reopened { question, by } => format!("{question} reopened by {by}"),
         Event::Kept { question, by } => format!("{question} kept by {by}"),
         Event::Taken { call } => format!("{call} taken"),
@@ -337,6 +339,19 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::Failed { reason } => format!("failed: {reason}"),
         Event::Restarted { by } => format!("restarted by {by}"),
         Event::Reported { .. } => "reported".into(),
+        Event::Applying { by, .. } => format!("to be applied by {by}"),
+        Event::Merged(merged) => format!("merged from {} to {}", merged.from, merged.to),
+        Event::NotApplied(why) => {
+            format!(
+                "not applied: {}",
+                why.reason.iter().chain(&why.conflicts).cloned().collect::<Vec<_>>().join(", ")
+            )
+        }
+        Event::Applied { by, files } => format!("{} files applied by {by}", files.len()),
+        Event::Discarded { by } => format!("discarded by {by}"),
+        Event::Cleared { left } => {
+            format!("cleared{}", left.as_ref().map_or(String::new(), |why| format!(", but {why}")))
+        }
         Event::Cancelled { by, .. } => format!("cancelled by {by}"),
         Event::Unknown(fact) => format!("unknown: {fact}"),
     }
@@ -357,9 +372,14 @@ fn want_in_words(want: &Want) -> String {
         }
         Want::Replied { call, reply, .. } => format!("{call} replied: {}", reply_in_words(reply)),
         Want::AgentParked { call, .. } => format!("parked at {call}"),
+        Want::Granted { question, rule, by } => format!("{rule} granted by {by} in {question}"),
         Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),
         Want::Batch(brief) => format!("round {} of {} made", brief.round, brief.max_rounds),
         Want::Filed { path, .. } => format!("filed at {path}"),
+        Want::Merged { with_conflicts: false } => "merged".into(),
+        Want::Merged { with_conflicts: true } => "merged with conflicts".into(),
+        Want::Applied { merged, .. } => format!("applied from {} to {}", merged.from, merged.to),
+        Want::Cleared => "cleared".into(),
         Want::Report { turn, baseline } => {
             format!("report of turn {turn} since {}", baseline.as_deref().unwrap_or("nothing"))
         }
@@ -373,9 +393,7 @@ fn reply_in_words(reply: &CallReply) -> String {
                 told.iter().map(|t: &Told| format!("{} {}", t.question, t.attributed())).collect();
             told.join(", ")
         }
-        CallReply::Allow { asked, always } => {
-            format!("{asked} allowed{}", if *always { " always" } else { "" })
-        }
+        CallReply::Allow { asked } => format!("{asked} allowed"),
         CallReply::Deny { asked, message } => format!("{asked} denied: {message}"),
     }
 }

@@ -2,7 +2,6 @@
 
 pub mod by_name;
 pub mod claude;
-pub mod keeper;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,9 +13,12 @@ use rapport_core::{AgentDid, CallId, CallReply, ConversationId, Order, Progress,
 use thiserror::Error;
 use tokio::sync::mpsc;
 
-pub use by_name::AgentsByName;
+use crate::workers::Workplace;
+use crate::workers::keeper::mark::Mark;
+use crate::workers::local::Directory;
 
-use keeper::mark::Mark;
+pub use crate::workers::keeper;
+pub use by_name::AgentsByName;
 
 /// A program that does the work.
 ///
@@ -183,18 +185,29 @@ pub enum Diagnosed {
 /// Where an agent works, and where its driver keeps what it takes to go on elsewhere.
 #[derive(Clone)]
 pub struct Place {
-    /// The directory it works in.
-    pub directory: PathBuf,
+    /// The place it works in.
+    pub workplace: Arc<dyn Workplace>,
     /// What is kept beside the session.
     pub keepsake: Arc<dyn Keepsake>,
     /// What everything that this run starts is known by.
     pub mark: Mark,
 }
 
+impl Place {
+    /// The directory it works in.
+    pub fn directory(&self) -> &Path {
+        self.workplace.directory()
+    }
+}
+
 impl From<PathBuf> for Place {
     /// A directory, with nothing kept beside it.
     fn from(directory: PathBuf) -> Self {
-        Self { directory, keepsake: Arc::new(Nothing), mark: Mark::unnamed() }
+        Self {
+            workplace: Arc::new(Directory::at(directory)),
+            keepsake: Arc::new(Nothing),
+            mark: Mark::unnamed(),
+        }
     }
 }
 

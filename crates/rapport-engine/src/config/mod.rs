@@ -18,7 +18,8 @@ use crate::projects::trust::{Brought, Standing, Trust};
 
 use layer::LARGEST;
 pub use layer::{
-    AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, duration,
+    AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, WorkerName,
+    duration, worker,
 };
 pub use places::{home, link_outward, project};
 pub use planner::{PlannerLayer, PlannerVia};
@@ -66,6 +67,8 @@ pub struct Settings {
     pub preview_command: Option<Vec<String>>,
     /// What searches the web for a plan; the agent does where it is empty.
     pub research_command: Vec<String>,
+    /// The kind of place that agents work in.
+    pub worker: WorkerName,
     /// The largest file that an agent is shown whole, in bytes.
     pub max_file_bytes: u64,
     /// More tokens than this are not sent without a question.
@@ -135,6 +138,7 @@ impl Settings {
             telegram: all.telegram.settings()?,
             preview_command: all.preview_command.map(|line| words(&line)).filter(|words| !words.is_empty()),
             research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
+            worker: all.worker.unwrap_or_default(),
             max_file_bytes: all.context.max_file_bytes.unwrap_or(MAX_FILE_BYTES),
             max_tokens: all.context.max_tokens.unwrap_or(MAX_TOKENS),
             command_env: all.execution.env.unwrap_or_default(),

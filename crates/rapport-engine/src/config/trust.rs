@@ -18,6 +18,7 @@ pub(super) fn set_aside(project: &mut Layer) -> Vec<&'static str> {
         telegram,
         preview_command,
         research_command,
+        worker: _,
         context,
         execution,
         trusted,

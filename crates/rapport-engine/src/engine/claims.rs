@@ -11,7 +11,7 @@ use nix::unistd::Uid;
 use rapport_core::By;
 
 use super::socket::person;
-use crate::agents::keeper::descent;
+use crate::workers::keeper::descent;
 
 /// Why somebody is refused who descends from an agent.
 pub const AGENTS_ANSWER_NOTHING: &str =

@@ -1,15 +1,19 @@
-//! What the engine does itself to make a want true: note a state, write the plan, find out what changed. Each ends in
-//! an input, takes place off the loop, and can be done twice.
+//! What the engine does itself to make a want true: open the workplace, note a state, write the plan, find out what
+//! changed, take the work over. Each ends in an input, takes place off the loop, and can be done twice.
 
-use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{Changes, Existing, PlanFile, ProgressFile, RoundId, SessionId, TurnId, Want, World};
+use jiff::Timestamp;
+use rapport_core::{
+    By, Changes, Created, Existing, Merged, PlanFile, ProgressFile, QuestionId, RoundId, Rule, SessionId,
+    TurnId, Want, World,
+};
 
+use crate::projects::grants::{Grant, Grants};
 use crate::stores::Store;
-use crate::workers::{Worker, WorkerError};
-use rapport_durable as durable;
+use crate::workers::local::Directory;
+use crate::workers::{Worker, WorkerError, Workplace};
 
 /// Something to be done once, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +25,12 @@ pub(super) enum Errand {
     Report(TurnId),
     Batch(u32),
     File(TurnId),
+    /// Opens the workplace, before anything else is done there.
+    Open,
+    Merge,
+    Apply,
+    Clear,
+    Grant(QuestionId),
 }
 
 impl Errand {
@@ -33,33 +43,99 @@ impl Errand {
             Want::Report { turn, .. } => Some(Errand::Report(*turn)),
             Want::Batch(brief) => Some(Errand::Batch(brief.round)),
             Want::Filed { turn, .. } => Some(Errand::File(*turn)),
+            Want::Merged { .. } => Some(Errand::Merge),
+            Want::Applied { .. } => Some(Errand::Apply),
+            Want::Cleared => Some(Errand::Clear),
+            Want::Granted { question, .. } => Some(Errand::Grant(question.clone())),
             Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => None,
         }
+    }
+}
+
+/// Whether a want can only be made true in the workplace.
+pub(super) fn needs_workplace(want: &Want) -> bool {
+    match want {
+        Want::Baseline(_)
+        | Want::Snapshot(_)
+        | Want::PlanSaved(_)
+        | Want::Report { .. }
+        | Want::AgentRunning(_)
+        | Want::Merged { .. }
+        | Want::Applied { .. } => true,
+        Want::Batch(_)
+        | Want::Filed { .. }
+        | Want::Granted { .. }
+        | Want::Cleared
+        | Want::Replied { .. }
+        | Want::AgentParked { .. } => false,
     }
 }
 
 /// Where errands are run.
 pub(super) struct Around {
     pub(super) session: SessionId,
-    pub(super) project: PathBuf,
+    pub(super) created: Created,
     pub(super) worker: Arc<dyn Worker>,
+    /// Open where the errand needs it.
+    pub(super) workplace: Option<Arc<dyn Workplace>>,
     pub(super) store: Arc<dyn Store>,
+    pub(super) home: PathBuf,
+    pub(super) now: Timestamp,
 }
 
 /// Runs the errand for this want. May block.
 pub(super) fn run(want: &Want, around: &Around) -> World {
-    let Around { project, worker, .. } = around;
-    let done = match want {
-        Want::Baseline(turn) => baseline(*turn, project, worker),
-        Want::Snapshot(round) => Ok(snapshot(*round, project, worker)),
-        Want::PlanSaved(file) => save_plan(file, project),
-        Want::Report { baseline, .. } => report(baseline.as_deref(), project, worker),
+    attempt(want, around).unwrap_or_else(|reason| World::Failed { reason })
+}
+
+fn attempt(want: &Want, around: &Around) -> Result<World, String> {
+    let place = || around.workplace.as_deref().ok_or("the workplace is not open");
+    match want {
+        Want::Baseline(turn) => baseline(*turn, place()?),
+        Want::Snapshot(round) => Ok(snapshot(*round, place()?)),
+        Want::PlanSaved(file) => save_plan(file, place()?),
+        Want::Report { baseline, .. } => Ok(report(baseline.as_deref(), place()?)),
         Want::Filed { turn, path, content } => file(around, *turn, path, content),
+        Want::Merged { with_conflicts } => {
+            let outcome = place()?.merge(*with_conflicts).map_err(|error| error.to_string())?;
+            Ok(World::Merged { outcome })
+        }
+        Want::Applied { merged, plan } => apply(around, place()?, merged, plan.as_deref()),
+        Want::Cleared => {
+            let cleared = around.worker.clear(&around.session, &around.created);
+            Ok(World::Cleared { left: cleared.err().map(|error| error.to_string()) })
+        }
+        Want::Granted { question, rule, by } => grant(around, question, rule, by),
         Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Batch(_) => {
             Err("the engine took somebody else's want for its own".to_owned())
         }
-    };
-    done.unwrap_or_else(|reason| World::Failed { reason })
+    }
+}
+
+/// Puts the work into the project, and the plan beside it, which is no part of the work.
+fn apply(
+    around: &Around,
+    place: &dyn Workplace,
+    merged: &Merged,
+    plan: Option<&str>,
+) -> Result<World, String> {
+    let files = place.apply(merged).map_err(|error| error.to_string())?;
+    let project = Directory::at(&around.created.project);
+    if let Some(plan) = plan
+        && let (Ok(Some(content)), Ok(None)) = (place.read(plan), project.read(plan))
+    {
+        project
+            .replace(plan, &content)
+            .map_err(|error| format!("cannot write the plan to {plan}: {error}"))?;
+    }
+    Ok(World::Applied { files })
+}
+
+fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result<World, String> {
+    let grant = Grant { rule: rule.clone(), by: by.clone(), at: around.now };
+    let kept = Grants::of(&around.home, Path::new(&around.created.project)).add(grant);
+    kept.map_err(|e| format!("cannot keep what is allowed in this project: {e}"))?;
+    Ok(World::Granted { question: question.clone() })
 }
 
 fn file(around: &Around, turn: TurnId, path: &str, content: &str) -> Result<World, String> {
@@ -68,46 +144,51 @@ fn file(around: &Around, turn: TurnId, path: &str, content: &str) -> Result<Worl
     Ok(World::Filed { turn, path: path.to_owned() })
 }
 
-fn baseline(turn: TurnId, project: &Path, worker: &Arc<dyn Worker>) -> Result<World, String> {
-    is_there(project)?;
-    let baseline =
-        worker.baseline(project).map_err(|e| format!("cannot note the state of the project: {e}"))?;
+fn baseline(turn: TurnId, place: &dyn Workplace) -> Result<World, String> {
+    let baseline = place.snapshot().map_err(|error| match error {
+        WorkerError::ProjectGone { .. } => error.to_string(),
+        error => format!("cannot note the state of the project: {error}"),
+    })?;
     Ok(World::Baseline { turn, baseline })
 }
 
 /// A state that cannot be noted is no reason to disturb the work: then nobody can branch here later.
-fn snapshot(round: RoundId, project: &Path, worker: &Arc<dyn Worker>) -> World {
-    World::Snapshot { round, state: worker.baseline(project).unwrap_or_default() }
+fn snapshot(round: RoundId, place: &dyn Workplace) -> World {
+    World::Snapshot { round, state: place.snapshot().unwrap_or_default() }
 }
 
-fn report(baseline: Option<&str>, project: &Path, worker: &Arc<dyn Worker>) -> Result<World, String> {
+fn report(baseline: Option<&str>, place: &dyn Workplace) -> World {
     // The work is done either way; not being able to list it is no reason to call it failed.
     let unknown = |error: WorkerError| Changes { unknown: Some(error.to_string()), ..Changes::default() };
-    let changes = baseline.map(|baseline| worker.changes(project, baseline).unwrap_or_else(unknown));
-    Ok(World::Report { changes })
+    World::Report { changes: baseline.map(|baseline| place.changes(baseline).unwrap_or_else(unknown)) }
 }
 
-fn save_plan(file: &PlanFile, project: &Path) -> Result<World, String> {
-    is_there(project)?;
+fn save_plan(file: &PlanFile, place: &dyn Workplace) -> Result<World, String> {
     let path = match file.existing {
-        Existing::Replace => own_path(file, project),
+        Existing::Replace => own_path(file, place),
         Existing::Refuse | Existing::KeepSections => file.path.clone(),
     };
-    let place = project.join(&path);
-    let content = beside(file, &place)?;
-    write_atomically(project, &place, &content)
-        .map_err(|e| format!("cannot write the plan to {}: {e}", place.display()))?;
+    let content = beside(file, place, &path)?;
+    place.replace(&path, content.as_bytes()).map_err(|error| {
+        let directory = place.directory();
+        if !directory.is_dir() {
+            return WorkerError::ProjectGone { directory: directory.to_owned() }.to_string();
+        }
+        format!("cannot write the plan to {}: {error}", directory.join(&path).display())
+    })?;
     Ok(World::PlanSaved { revision: file.revision, path })
 }
 
 /// Where a plan goes that has its name from the task. What is there already and is not of this session, or not a plan
 /// at all, stays; then this one gets a number.
-fn own_path(file: &PlanFile, project: &Path) -> String {
+fn own_path(file: &PlanFile, place: &dyn Workplace) -> String {
     let mark = file.content.lines().find(|line| line.starts_with("**Session:** "));
-    let is_free = |path: &String| match std::fs::read_to_string(project.join(path)) {
-        Ok(there) => there.lines().any(|line| Some(line) == mark),
+    let is_free = |path: &String| match place.read(path) {
+        Ok(Some(there)) => {
+            String::from_utf8(there).is_ok_and(|there| there.lines().any(|line| Some(line) == mark))
+        }
         // What else is in the way is told when it is written to.
-        Err(error) => error.kind() != ErrorKind::InvalidData,
+        Ok(None) | Err(_) => true,
     };
     let name = file.path.trim_end_matches(".md");
     let numbered = (2..1000).map(|number| format!("{name}-{number}.md"));
@@ -115,14 +196,13 @@ fn own_path(file: &PlanFile, project: &Path) -> String {
 }
 
 /// What is written, given what is there. A file that has just this content may be ours, from before a crash.
-fn beside(file: &PlanFile, path: &Path) -> Result<String, String> {
+fn beside(file: &PlanFile, place: &dyn Workplace, path: &str) -> Result<String, String> {
+    let whole = place.directory().join(path);
     let there = match file.existing {
         Existing::Replace => None,
-        Existing::Refuse | Existing::KeepSections => match std::fs::read(path) {
-            Ok(there) => Some(there),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
-        },
+        Existing::Refuse | Existing::KeepSections => {
+            place.read(path).map_err(|error| format!("cannot read {}: {error}", whole.display()))?
+        }
     };
     let Some(there) = there.filter(|there| *there != file.content.as_bytes()) else {
         return Ok(file.content.clone());
@@ -130,11 +210,11 @@ fn beside(file: &PlanFile, path: &Path) -> Result<String, String> {
     match file.existing {
         Existing::Refuse => Err(format!(
             "{} was written by somebody else meanwhile; move it away, then the plan can be saved",
-            path.display()
+            whole.display()
         )),
         Existing::Replace | Existing::KeepSections => {
             let older = String::from_utf8(there)
-                .map_err(|_| format!("{} is not UTF-8 text, move it away first", path.display()))?;
+                .map_err(|_| format!("{} is not UTF-8 text, move it away first", whole.display()))?;
             let (older, newer) = (ProgressFile::parse(&older), ProgressFile::parse(&file.content));
             Ok(match (older, newer) {
                 (Ok(older), Ok(newer)) => newer.keeping(&older).to_string(),
@@ -143,30 +223,4 @@ fn beside(file: &PlanFile, path: &Path) -> Result<String, String> {
             })
         }
     }
-}
-
-/// Either the old file or the whole new one, whatever happens in between; and never outside the project, even where a
-/// folder on the way is a link that leads out of it.
-fn write_atomically(project: &Path, path: &Path, content: &str) -> io::Result<()> {
-    let project = project.canonicalize()?;
-    let folder = path.parent().unwrap_or(path);
-    // Before anything is made there, and after.
-    leads_inside(&project, folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder))?;
-    std::fs::create_dir_all(folder)?;
-    leads_inside(&project, folder)?;
-    durable::replace(path, content.as_bytes())
-}
-
-fn leads_inside(project: &Path, folder: &Path) -> io::Result<()> {
-    if folder.canonicalize()?.starts_with(project) {
-        return Ok(());
-    }
-    Err(io::Error::other("its folder is a link that leads out of the project"))
-}
-
-fn is_there(project: &Path) -> Result<(), String> {
-    if project.is_dir() {
-        return Ok(());
-    }
-    Err(format!("the project's directory {} is gone", project.display()))
 }

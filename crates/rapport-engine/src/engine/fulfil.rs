@@ -1,7 +1,6 @@
 //! How wants are made true: agents are started, told, put away or ended, and errands are run.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rapport_core::{CallId, CallReply, Input, Order, SessionId, TurnId, Want, World};
@@ -10,8 +9,8 @@ use super::errands::{self, Around, Errand};
 use super::hosted::{Incoming, Run};
 use super::keepsake::Conversation;
 use super::run::{Done, Loop};
-use crate::agents::keeper::mark::Mark;
 use crate::agents::{Command, Place, RunId};
+use crate::workers::keeper::mark::Mark;
 
 impl Loop {
     /// Makes the wants of a session true. Everything here can be done again without harm.
@@ -22,7 +21,12 @@ impl Loop {
             return;
         }
         let mut order = None;
-        for want in hosted.session.wants() {
+        let mut wants = hosted.session.wants();
+        if hosted.workplace.is_none() && wants.iter().any(errands::needs_workplace) {
+            self.open_workplace(id);
+            wants.retain(|want| !errands::needs_workplace(want));
+        }
+        for want in wants {
             match want {
                 Want::AgentRunning(wanted) => order = Some(wanted),
                 Want::Replied { turn, call, reply } => {
@@ -40,7 +44,15 @@ impl Loop {
                 | Want::Snapshot(_)
                 | Want::PlanSaved(_)
                 | Want::Report { .. }
+                | Want::Merged { .. }
+                | Want::Applied { .. }
+                | Want::Granted { .. }
                 | Want::Filed { .. } => self.errand(id, want),
+                Want::Cleared => {
+                    if self.sessions.get(id).is_some_and(|hosted| hosted.run.is_none()) {
+                        self.errand(id, want);
+                    }
+                }
             }
         }
         self.agent(id, order);
@@ -51,6 +63,20 @@ impl Loop {
         self.sessions.get_mut(id)?.run.as_mut().filter(|run| run.turn == turn)
     }
 
+    /// Opens the workplace of a session off the loop, unless that is under way. Then its wants are made true there.
+    fn open_workplace(&mut self, id: &SessionId) {
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        if !hosted.errands.insert(Errand::Open) {
+            return;
+        }
+        let (worker, created) = (self.parts.worker.clone(), hosted.session.created().clone());
+        let (done, id) = (self.done_to.clone(), id.clone());
+        tokio::task::spawn_blocking(move || {
+            let outcome = worker.open(&id, &created);
+            let _ = done.send(Done::Opened { id, outcome });
+        });
+    }
+
     /// Has an errand run off the loop, unless it is under way.
     fn errand(&mut self, id: &SessionId, want: Want) {
         let (Some(errand), Some(hosted)) = (Errand::of(&want), self.sessions.get_mut(id)) else { return };
@@ -59,9 +85,12 @@ impl Loop {
         }
         let around = Around {
             session: id.clone(),
-            project: PathBuf::from(hosted.session.project()),
+            created: hosted.session.created().clone(),
+            workplace: hosted.workplace.clone(),
             worker: self.parts.worker.clone(),
             store: self.parts.store.clone(),
+            home: self.parts.home.clone(),
+            now: self.parts.clock.now(),
         };
         let (done, id) = (self.done_to.clone(), id.clone());
         let tell = move |world| drop(done.send(Done::Errand { id, errand, world }));
@@ -92,6 +121,7 @@ impl Loop {
             (Some(run), _) => run.end(),
             (None, None) => {}
             (None, Some(order)) => {
+                let Some(workplace) = hosted.workplace.clone() else { return };
                 let agent = match self.parts.agents.find(hosted.session.created().agent.as_ref()) {
                     Ok(agent) => agent,
                     Err(reason) => {
@@ -103,7 +133,7 @@ impl Loop {
                 let run = RunId(self.last_run);
                 let (turn, replies) = (order.turn, order.replies.clone());
                 let place = Place {
-                    directory: PathBuf::from(hosted.session.project()),
+                    workplace,
                     keepsake: Arc::new(Conversation::of(self.parts.store.clone(), id.clone(), &order)),
                     mark: Mark::of(id),
                 };

@@ -12,6 +12,7 @@ use super::errands::Errand;
 use super::gateway::Answer;
 use crate::agents::{Controls, RunId};
 use crate::stores::{Log, StoreError};
+use crate::workers::Workplace;
 
 pub(super) struct Hosted {
     pub(super) session: Session,
@@ -21,6 +22,8 @@ pub(super) struct Hosted {
     pub(super) inbox: VecDeque<Incoming>,
     pub(super) run: Option<Run>,
     pub(super) errands: HashSet<Errand>,
+    /// Open once something is to be done there.
+    pub(super) workplace: Option<Arc<dyn Workplace>>,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
     pub(super) deadline: Option<Timestamp>,
     /// Why nothing can be stored any more. Then nothing more is done either.
@@ -62,6 +65,7 @@ impl Hosted {
             inbox: VecDeque::new(),
             run: None,
             errands: HashSet::new(),
+            workplace: None,
             followers: Vec::new(),
             deadline: None,
             broken: None,

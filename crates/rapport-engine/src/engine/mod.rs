@@ -15,6 +15,7 @@ mod run;
 mod sessions;
 pub mod socket;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -26,7 +27,7 @@ use crate::planners::Planner;
 use crate::stores::{Holder, Store};
 use crate::workers::Worker;
 
-pub use crate::agents::keeper::descent;
+pub use crate::workers::keeper::descent;
 pub use claims::ChannelLease;
 pub use gateway::{Follower, Gateway, GatewayError};
 pub use keepsake::CONVERSATION;
@@ -48,6 +49,8 @@ pub struct Parts {
     pub clock: Clock,
     /// How others find this process.
     pub holder: Holder,
+    /// Rapport's home, where what is allowed in a project is kept.
+    pub home: PathBuf,
 }
 
 /// A running engine. It stops when this is dropped; [`Engine::stop`] also waits until it has.

@@ -1,11 +1,15 @@
 //! The loop.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rapport_core::{AgentDid, Batch, Created, Entry, Input, Refusal, Session, SessionId, World};
+use rapport_core::{
+    AgentDid, Batch, Created, Entry, Event, Input, Purpose, Refusal, Rule, Session, SessionId, World,
+    ruled_by_project,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
@@ -15,9 +19,11 @@ use super::gateway::{Answer, Follower, GatewayError, Request};
 use super::hosted::{Hosted, Incoming, Run};
 use rapport_door::{Seen, Update};
 
-use crate::agents::keeper::mark;
 use crate::agents::{Command, Happened, Report, RunId};
+use crate::projects::grants::Grants;
 use crate::stores::{Log, StoreError};
+use crate::workers::keeper::mark;
+use crate::workers::{WorkerError, Workplace};
 
 /// How long agents get to end when the engine stops, before they are stopped the hard way.
 const PARKING_TIME: Duration = Duration::from_secs(5);
@@ -46,6 +52,7 @@ pub(super) enum Done {
     Taken { id: SessionId, session: Box<Session>, log: Box<dyn Log>, answer: Taken },
     Stored { id: SessionId, log: Box<dyn Log>, outcome: Result<Entry, StoreError>, incoming: Incoming },
     Errand { id: SessionId, errand: Errand, world: World },
+    Opened { id: SessionId, outcome: Result<Arc<dyn Workplace>, WorkerError> },
 }
 
 /// Who waits for a session to be taken up.
@@ -216,6 +223,20 @@ impl Loop {
                 }
             }
             Done::Stored { id, log, outcome, incoming } => self.stored(&id, log, outcome, incoming),
+            Done::Opened { id, outcome } => {
+                let Some(hosted) = self.sessions.get_mut(&id) else { return };
+                hosted.errands.remove(&Errand::Open);
+                match outcome {
+                    Ok(workplace) => {
+                        hosted.workplace = Some(workplace);
+                        self.fulfil(&id);
+                    }
+                    Err(error) => {
+                        let reason = error.to_string();
+                        self.put(&id, Incoming::new(Input::World(World::Failed { reason })));
+                    }
+                }
+            }
             Done::Errand { id, errand, world } => {
                 if let Some(hosted) = self.sessions.get_mut(&id) {
                     hosted.errands.remove(&errand);
@@ -259,7 +280,10 @@ impl Loop {
                 Ok(facts) => {
                     let Some(mut log) = hosted.log.take() else { return };
                     let (id, done) = (id.clone(), self.done_to.clone());
+                    let rules = project_rules(&facts, &self.parts.home, hosted.session.project());
                     tokio::task::spawn_blocking(move || {
+                        let ruled = rules.map(|grants| ruled(&facts, &grants));
+                        let facts = facts.into_iter().chain(ruled.into_iter().flatten()).collect();
                         let outcome = log.append(now, facts);
                         let _ = done.send(Done::Stored { id, log, outcome, incoming });
                     });
@@ -405,6 +429,21 @@ impl Loop {
     fn is_busy(&self) -> bool {
         self.sessions.values().any(|hosted| hosted.run.is_some() || hosted.log.is_none())
     }
+}
+
+/// Where the rules of the project are, if these facts ask for something that one of them may allow.
+fn project_rules(facts: &[Event], home: &Path, project: &str) -> Option<Grants> {
+    let asks = |fact: &Event| {
+        matches!(fact, Event::Asked { questions, .. }
+        if questions.iter().any(|question| matches!(question.purpose, Purpose::Permission { .. })))
+    };
+    facts.iter().any(asks).then(|| Grants::of(home, Path::new(project)))
+}
+
+/// The answers that the project's rules give. Rules that cannot be read allow nothing: then somebody is asked.
+fn ruled(facts: &[Event], grants: &Grants) -> Vec<Event> {
+    let rules: Vec<Rule> = grants.list().unwrap_or_default().into_iter().map(|grant| grant.rule).collect();
+    ruled_by_project(facts, &rules)
 }
 
 fn open(id: &SessionId, place: &str, entries: &[Entry]) -> Result<Box<Session>, GatewayError> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
-use rapport_core::{Act, Batch, By, Created, Entry, Input, Session, SessionId, View};
+use rapport_core::{Act, Batch, By, Created, Entry, Input, Session, SessionId, View, World};
 use rapport_door::{Content, DoorError, Pieces, Reached, Reply, Seen, Sessions, Update};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -16,9 +16,9 @@ use tokio::task::spawn_blocking;
 use super::claims::AGENTS_ANSWER_NOTHING;
 use super::gateway::{Follower, Gateway, GatewayError};
 use super::socket::{self, Sent};
-use crate::agents::keeper::descent;
 use crate::clock::Clock;
 use crate::stores::{Changes, Holder, Store, StoreError};
+use crate::workers::keeper::descent;
 
 /// How often, and how long apart, a process that is just starting or stopping is tried again.
 const TRIES: u32 = 40;
@@ -366,11 +366,14 @@ fn write_directly(store: &dyn Store, clock: &Clock, id: &SessionId, input: &Inpu
         return Err(DoorError::Forbidden(AGENTS_ANSWER_NOTHING.into()));
     }
     let (entries, mut log) = store.hold(id, &Holder { pid: std::process::id(), address: None })?;
-    let session = replay(store, id, &entries)?;
+    let mut session = replay(store, id, &entries)?;
     let now = clock.now();
+    // Whatever ran is gone, and has nothing of what is said now.
+    let lost = session.decide(&Input::World(World::Lost), now).unwrap_or_default();
+    session.apply_entry(&Entry { seq: session.seq() + 1, at: now, facts: lost.clone() });
     let facts = session.decide(input, now)?;
     if !facts.is_empty() {
-        log.append(now, facts)?;
+        log.append(now, [lost, facts].concat())?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
-use rapport_core::{By, SessionId};
+use rapport_core::{By, Rule};
 use serde::{Deserialize, Serialize};
 
 use super::record::Record;
@@ -13,26 +13,12 @@ use super::record::Record;
 /// A rule, and who made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The tool it is about (`Bash`).
-    pub tool: String,
-    /// What of it is allowed, exactly as it was shown.
-    pub rule: String,
-    /// Where it holds.
-    pub scope: Scope,
+    /// What is allowed, exactly as it was shown.
+    pub rule: Rule,
     /// Who made it.
     pub by: By,
     /// When.
     pub at: Timestamp,
-}
-
-/// Where a rule holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// In every session of the project.
-    Project,
-    /// In one session.
-    Session(SessionId),
 }
 
 /// The rules of one project.
@@ -50,28 +36,22 @@ impl Grants {
         Ok(self.0.read()?.unwrap_or_default())
     }
 
-    /// Adds a rule. One that is there already, for the same tool and scope, stays as it is.
+    /// Adds a rule. One that is there already stays as it is.
     pub fn add(&self, grant: Grant) -> io::Result<()> {
         self.0.change(|grants: &mut Vec<Grant>| {
-            if !grants.iter().any(|known| known.is(&grant.tool, &grant.rule, &grant.scope)) {
+            if !grants.iter().any(|known| known.rule == grant.rule) {
                 grants.push(grant);
             }
         })
     }
 
     /// Takes a rule back. Whether it was there.
-    pub fn remove(&self, tool: &str, rule: &str, scope: &Scope) -> io::Result<bool> {
+    pub fn remove(&self, rule: &Rule) -> io::Result<bool> {
         self.0.change(|grants: &mut Vec<Grant>| {
             let before = grants.len();
-            grants.retain(|grant| !grant.is(tool, rule, scope));
+            grants.retain(|grant| grant.rule != *rule);
             grants.len() < before
         })
-    }
-}
-
-impl Grant {
-    fn is(&self, tool: &str, rule: &str, scope: &Scope) -> bool {
-        self.tool == tool && self.rule == rule && self.scope == *scope
     }
 }
 
@@ -82,9 +62,9 @@ mod tests {
 
     use super::*;
 
-    fn grant(rule: &str, scope: Scope) -> Grant {
+    fn grant(command: &str) -> Grant {
         let by = By::Person { channel: "terminal".into(), id: "ann".into() };
-        Grant { tool: "Bash".into(), rule: rule.into(), scope, by, at: Timestamp::UNIX_EPOCH }
+        Grant { rule: Rule::exactly("Bash", command), by, at: Timestamp::UNIX_EPOCH }
     }
 
     #[test]
@@ -94,16 +74,15 @@ mod tests {
         fs::create_dir(&project).unwrap();
         let grants = Grants::of(&home, &project);
         assert_eq!(grants.list().unwrap(), []);
-        let session = Scope::Session(SessionId::new("20260124-x"));
-        let (whole, once) = (grant("git status", Scope::Project), grant("git status", session.clone()));
-        for grant in [&whole, &once, &whole] {
+        let (status, tag) = (grant("git status"), grant("git tag"));
+        for grant in [&status, &tag, &status] {
             grants.add(grant.clone()).unwrap();
         }
-        assert_eq!(grants.list().unwrap(), [whole.clone(), once]);
-        assert!(grants.remove("Bash", "git status", &session).unwrap());
-        assert!(!grants.remove("Bash", "git status", &session).unwrap());
+        assert_eq!(grants.list().unwrap(), [status.clone(), tag.clone()]);
+        assert!(grants.remove(&tag.rule).unwrap());
+        assert!(!grants.remove(&tag.rule).unwrap());
         // By another way to the same directory, they are the same.
-        assert_eq!(Grants::of(&home, &project.join("../app")).list().unwrap(), [whole]);
+        assert_eq!(Grants::of(&home, &project.join("../app")).list().unwrap(), [status]);
     }
 
     /// Another directory that takes the project's place has none of its rules, and nobody else can read them.
@@ -112,7 +91,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (home, project) = (folder.path().join("home"), folder.path().join("app"));
         fs::create_dir(&project).unwrap();
-        Grants::of(&home, &project).add(grant("git status", Scope::Project)).unwrap();
+        Grants::of(&home, &project).add(grant("git status")).unwrap();
         fs::rename(&project, folder.path().join("moved")).unwrap();
         fs::create_dir(&project).unwrap();
         assert_eq!(Grants::of(&home, &project).list().unwrap(), []);
@@ -128,13 +107,13 @@ mod tests {
         let (home, project) = (folder.path().join("home"), folder.path().join("app"));
         fs::create_dir(&project).unwrap();
         let grants = Grants::of(&home, &project);
-        grants.add(grant("a", Scope::Project)).unwrap();
+        grants.add(grant("a")).unwrap();
         let kept =
             fs::read_dir(home.join("projects")).unwrap().next().unwrap().unwrap().path().join("grants.json");
         let newer = fs::read_to_string(&kept).unwrap().replace("\"v\": 1", "\"v\": 2");
         fs::write(&kept, &newer).unwrap();
         assert!(grants.list().unwrap_err().to_string().contains("it has format 2"));
-        assert!(grants.add(grant("b", Scope::Project)).is_err());
+        assert!(grants.add(grant("b")).is_err());
         assert_eq!(fs::read_to_string(&kept).unwrap(), newer);
     }
 }

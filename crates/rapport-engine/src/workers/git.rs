@@ -48,6 +48,19 @@ pub(super) fn git_as_far_as_it_goes<S: AsRef<OsStr>>(
     if matches!(output.status.code(), Some(0 | 1)) { Ok(()) } else { Err(failure(&output, args)) }
 }
 
+/// Runs git there for a command whose exit code says something, and gives that with what it printed.
+pub(super) fn git_saying<S: AsRef<OsStr>>(
+    directory: &Path,
+    args: &[S],
+    codes: &[i32],
+) -> Result<(i32, Vec<u8>), WorkerError> {
+    let output = run(directory, None, args)?;
+    match output.status.code().filter(|code| codes.contains(code)) {
+        Some(code) => Ok((code, output.stdout)),
+        None => Err(failure(&output, args)),
+    }
+}
+
 fn run<S: AsRef<OsStr>>(directory: &Path, index: Option<&Path>, args: &[S]) -> Result<Output, WorkerError> {
     let mut command = command(directory);
     command.args(args);
@@ -135,8 +148,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::workers::Worker as _;
-    use crate::workers::local::{self, Local};
+    use crate::workers::local;
     use crate::workers::worktree::Worktree;
 
     /// As somebody prepares a repository, with git as it is.
@@ -189,11 +201,11 @@ mod tests {
             fs::write(&path, format!("#!/bin/sh\n{}\n", mark(hook))).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        let baseline = Local.baseline(&app).unwrap().unwrap();
+        let baseline = local::snapshot(&app).unwrap();
         fs::write(app.join("a.x"), "changed\n").unwrap();
         fs::write(app.join("within/b"), "changed\n").unwrap();
-        let changes = Local.changes(&app, &baseline).unwrap();
-        let diff = local::diff(&app, &baseline, changes.result.as_deref().unwrap()).unwrap();
+        let result = local::snapshot(&app).unwrap();
+        let diff = local::diff(&app, &baseline, &result).unwrap();
         assert!(diff.contains("-a\n+changed\n"), "{diff}");
         let tree = Worktree::add(&app, folder.path().join("trees/one"), &baseline).unwrap();
         assert_eq!(fs::read_to_string(tree.directory.join("a.x")).unwrap(), "a\n");

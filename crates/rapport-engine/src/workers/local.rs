@@ -1,17 +1,20 @@
 //! The directory itself: the agent works in place, and git tells what changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use rapport_core::{Changes, FileChange};
+use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 
 use super::git::{git, git_as_far_as_it_goes, line};
-use super::{OURS, Worker, WorkerError};
+use super::process::{self, Kept, Launch};
+use super::{OURS, Worker, WorkerError, Workplace};
 
 /// How often git is asked to take all files in, and how long is waited after the first time.
 const TRIES: u32 = 20;
@@ -22,7 +25,92 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub struct Local;
 
 impl Worker for Local {
-    fn baseline(&self, directory: &Path) -> Result<Option<String>, WorkerError> {
+    fn open(&self, _: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
+        is_there(Path::new(&created.project))?;
+        Ok(Arc::new(Directory::at(&created.project)))
+    }
+
+    fn find(
+        &self,
+        session: &SessionId,
+        created: &Created,
+    ) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
+        self.open(session, created).map(Some)
+    }
+
+    fn clear(&self, _: &SessionId, _: &Created) -> Result<(), WorkerError> {
+        Ok(())
+    }
+}
+
+/// A directory of this machine.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    /// The one at this path.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Every file, where no git can tell.
+    fn walk(&self) -> BTreeSet<PathBuf> {
+        let entries = ignore::WalkBuilder::new(&self.path).hidden(false).build().flatten();
+        entries.filter_map(|entry| entry.path().strip_prefix(&self.path).ok().map(Path::to_owned)).collect()
+    }
+}
+
+impl Workplace for Directory {
+    fn directory(&self) -> &Path {
+        &self.path
+    }
+
+    fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept> {
+        process::spawn(&self.path, launch)
+    }
+
+    fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
+        match fs::read(self.path.join(path)) {
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Either the old file or the whole new one, whatever happens in between; and never outside of the directory, even where a
+    /// folder on the way is a link that leads out of it.
+    fn replace(&self, path: &str, content: &[u8]) -> io::Result<()> {
+        let (root, path) = (self.path.canonicalize()?, self.path.join(path));
+        let folder = path.parent().unwrap_or(&path);
+        // Before anything is made there, and after.
+        leads_inside(&root, folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder))?;
+        fs::create_dir_all(folder)?;
+        leads_inside(&root, folder)?;
+        rapport_durable::replace(&path, content)
+    }
+
+    fn list(&self) -> Result<Vec<String>, WorkerError> {
+        let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let paths: BTreeSet<PathBuf> = match git(&self.path, None, &listed) {
+            Ok(out) => {
+                let paths = out.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+                paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()
+            }
+            Err(error) if has_repository(&self.path) => return Err(error),
+            Err(_) => self.walk(),
+        };
+        let ours = |path: &Path| OURS.iter().any(|ours| path.starts_with(ours));
+        let is_there =
+            |path: &Path| self.path.join(path).symlink_metadata().is_ok_and(|found| !found.is_dir());
+        let paths = paths.into_iter().filter(|path| !ours(path) && is_there(path));
+        Ok(paths.map(|path| path.to_string_lossy().into_owned()).collect())
+    }
+
+    fn snapshot(&self) -> Result<Option<String>, WorkerError> {
+        let directory = &self.path;
+        is_there(directory)?;
         match line(directory, &["rev-parse", "--is-inside-work-tree"]) {
             Ok(inside) if inside == "true" => snapshot(directory).map(Some),
             Ok(_) => Ok(None),
@@ -33,12 +121,45 @@ impl Worker for Local {
         }
     }
 
-    fn changes(&self, directory: &Path, baseline: &str) -> Result<Changes, WorkerError> {
-        let result = snapshot(directory)?;
-        let statuses = between(directory, baseline, &result, "--name-status")?;
-        let counts = between(directory, baseline, &result, "--numstat")?;
-        Ok(Changes { files: files(&statuses, &counts), result: Some(result), unknown: None })
+    fn changes(&self, since: &str) -> Result<Changes, WorkerError> {
+        let result = snapshot(&self.path)?;
+        let files = files_between(&self.path, since, &result)?;
+        Ok(Changes { files, result: Some(result), unknown: None })
     }
+
+    fn patch(&self, since: Option<&str>) -> Result<String, WorkerError> {
+        diff(&self.path, since.unwrap_or("HEAD"), &snapshot(&self.path)?)
+    }
+
+    fn merge(&self, _: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
+        Err(WorkerError::NotApart)
+    }
+
+    fn apply(&self, _: &Merged) -> Result<Vec<FileChange>, WorkerError> {
+        Err(WorkerError::NotApart)
+    }
+}
+
+/// Refuses a project that is not there.
+pub(super) fn is_there(project: &Path) -> Result<(), WorkerError> {
+    if project.is_dir() {
+        return Ok(());
+    }
+    Err(WorkerError::ProjectGone { directory: project.to_owned() })
+}
+
+fn leads_inside(root: &Path, folder: &Path) -> io::Result<()> {
+    if folder.canonicalize()?.starts_with(root) {
+        return Ok(());
+    }
+    Err(io::Error::other("its folder is a link that leads out of the project"))
+}
+
+/// What changed between two states, file by file.
+pub(super) fn files_between(directory: &Path, from: &str, to: &str) -> Result<Vec<FileChange>, WorkerError> {
+    let statuses = between(directory, from, to, "--name-status")?;
+    let counts = between(directory, from, to, "--numstat")?;
+    Ok(files(&statuses, &counts))
 }
 
 /// The branch a directory is on, if it is on one.
@@ -59,7 +180,7 @@ fn has_repository(directory: &Path) -> bool {
 /// The state of the directory as a git tree, without touching the repository's own index. It holds untracked files
 /// too, and leaves out what is ignored, what Rapport writes, and what git cannot take in: a file that may not be read, or a
 /// repository within it that has no commit yet.
-fn snapshot(directory: &Path) -> Result<String, WorkerError> {
+pub(super) fn snapshot(directory: &Path) -> Result<String, WorkerError> {
     let scratch = Scratch::take(directory)?;
     let index = Some(scratch.index.as_path());
     add_all(directory, index)?;
@@ -87,7 +208,7 @@ fn add_all(directory: &Path, index: Option<&Path>) -> Result<(), WorkerError> {
 
 /// An index of our own, within the repository's directory: there is one, for one process at a time, so that what a process
 /// leaves that is killed is cleared away by the next.
-struct Scratch {
+pub(super) struct Scratch {
     index: PathBuf,
     _lock: File,
 }
@@ -95,7 +216,7 @@ struct Scratch {
 impl Scratch {
     /// Waits for it, and makes it a copy of the repository's own index: that knows which files have not changed since git
     /// last looked; without it git reads them all.
-    fn take(directory: &Path) -> Result<Self, WorkerError> {
+    pub(super) fn take(directory: &Path) -> Result<Self, WorkerError> {
         let in_git =
             |name| line(directory, &["rev-parse", "--git-path", name]).map(|path| directory.join(path));
         let (real, folder) = (in_git("index")?, in_git("rapport")?);
@@ -108,6 +229,11 @@ impl Scratch {
             fs::copy(&real, &scratch.index)?;
         }
         Ok(scratch)
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.index
     }
 
     fn clear(&self) {
@@ -167,10 +293,10 @@ mod tests {
         git(directory, None, &["init", "--quiet"]).unwrap();
         fs::create_dir(directory.join("begun")).unwrap();
         git(&directory.join("begun"), None, &["init", "--quiet"]).unwrap();
-        let baseline = Local.baseline(directory).unwrap().unwrap();
+        let baseline = Directory::at(directory).snapshot().unwrap().unwrap();
         fs::write(directory.join("begun/a.txt"), "a\n").unwrap();
         fs::write(directory.join("z.txt"), "z\n").unwrap();
-        let changes = Local.changes(directory, &baseline).unwrap();
+        let changes = Directory::at(directory).changes(&baseline).unwrap();
         let paths: Vec<_> = changes.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["z.txt"]);
     }
@@ -182,12 +308,13 @@ mod tests {
         let directory = project.path();
         git(directory, None, &["init", "--quiet"]).unwrap();
         fs::write(directory.join("a.txt"), "a\n").unwrap();
-        let state = Local.baseline(directory).unwrap();
+        let state = Directory::at(directory).snapshot().unwrap();
         let folder = directory.join(".git/rapport");
         fs::write(folder.join("index"), "torn").unwrap();
         fs::write(folder.join("index.lock"), "").unwrap();
         std::thread::scope(|scope| {
-            let noting: Vec<_> = (0..4).map(|_| scope.spawn(|| Local.baseline(directory))).collect();
+            let noting: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| Directory::at(directory).snapshot())).collect();
             for noted in noting {
                 assert_eq!(noted.join().unwrap().unwrap(), state);
             }

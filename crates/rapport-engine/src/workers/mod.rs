@@ -1,33 +1,121 @@
-//! The places agents run in. A worker can name the state a place is in, and tell later what changed since.
+//! The places agents run in. A worker is a kind of place; a workplace is one such place, opened for one session: where
+//! its processes run, its files are, and what changed there is found out. `tests/it/contract/worker.rs` tells every worker
+//! the same story.
 
 mod git;
+pub mod keeper;
 pub mod local;
+pub mod process;
+mod take_over;
 pub mod worktree;
+pub mod worktrees;
 
+use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rapport_core::Changes;
+use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use thiserror::Error;
+
+use process::{Kept, Launch};
 
 /// What Rapport itself writes, plans included, is not the agent's work. Other sessions in the same directory write there
 /// all the time.
 const OURS: [&str; 3] = [".rapport", ".teddy", ".claude/todos"];
 
-/// A place an agent runs in. All of this may take a while and is called off the engine's loop.
+/// A kind of place. All of this may take a while and is called off the engine's loop.
 pub trait Worker: Send + Sync {
-    /// A name for the state of this directory; `None` where there is nothing that could tell later what changed.
-    fn baseline(&self, directory: &Path) -> Result<Option<String>, WorkerError>;
+    /// The workplace of a session: made the first time, and the same ever after, also for another process.
+    fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError>;
 
-    /// What changed since that state.
-    fn changes(&self, directory: &Path, baseline: &str) -> Result<Changes, WorkerError>;
+    /// The workplace of a session, if it was made and is whole. Makes nothing.
+    fn find(&self, session: &SessionId, created: &Created)
+    -> Result<Option<Arc<dyn Workplace>>, WorkerError>;
+
+    /// Does away with the workplace of a session and everything that belongs to it, however far it was made or cleared
+    /// before. The project itself is never touched.
+    fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError>;
 }
 
-/// Why a worker could not tell.
+/// A place that one session is worked on in. All of this may block.
+pub trait Workplace: Send + Sync {
+    /// The directory as the agent sees it.
+    fn directory(&self) -> &Path;
+
+    /// Starts a process there, under its keeper. The only way in which Rapport starts an agent or a command of one.
+    fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept>;
+
+    /// A file, if it is there. Its path is from the directory, and stays in it.
+    fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>>;
+
+    /// Puts a file there, whole, in place of one that may be there. Durable when this returns.
+    fn replace(&self, path: &str, content: &[u8]) -> io::Result<()>;
+
+    /// Every file that git would not ignore, by path.
+    fn list(&self) -> Result<Vec<String>, WorkerError>;
+
+    /// A name for the state of the files; `None` where there is nothing that could tell later what changed.
+    fn snapshot(&self) -> Result<Option<String>, WorkerError>;
+
+    /// What changed since that state.
+    fn changes(&self, since: &str) -> Result<Changes, WorkerError>;
+
+    /// The same as a diff to read; since the beginning where no state is named.
+    fn patch(&self, since: Option<&str>) -> Result<String, WorkerError>;
+
+    /// Merges the work with what the project is by now. Changes nothing.
+    fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError>;
+
+    /// Puts what was merged into the project: all of it or, where the project was changed meanwhile, nothing. Done twice, it
+    /// is the same as done once.
+    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError>;
+}
+
+/// Workers by name: each session says which one is its.
+#[derive(Clone, Default)]
+pub struct Workers {
+    by_name: BTreeMap<&'static str, Arc<dyn Worker>>,
+}
+
+impl Workers {
+    /// The same with another one.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, worker: impl Worker + 'static) -> Self {
+        self.by_name.insert(name, Arc::new(worker));
+        self
+    }
+
+    fn of(&self, created: &Created) -> Result<&dyn Worker, WorkerError> {
+        let found = self.by_name.get(created.worker.as_str());
+        found.map(|worker| &**worker).ok_or_else(|| WorkerError::Unknown { name: created.worker.clone() })
+    }
+}
+
+impl Worker for Workers {
+    fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
+        self.of(created)?.open(session, created)
+    }
+
+    fn find(
+        &self,
+        session: &SessionId,
+        created: &Created,
+    ) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
+        self.of(created)?.find(session, created)
+    }
+
+    fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
+        self.of(created)?.clear(session, created)
+    }
+}
+
+/// Why something cannot be done in a place, or with it.
 #[derive(Debug, Error)]
 pub enum WorkerError {
     /// A program did not start.
     #[error("cannot run git: {0}")]
-    Start(#[from] std::io::Error),
+    Start(#[from] io::Error),
     /// A program failed.
     #[error("git {what} failed: {why}")]
     Git {
@@ -36,13 +124,50 @@ pub enum WorkerError {
         /// What it said.
         why: String,
     },
+    /// There is no such worker.
+    #[error("there is no worker called {name}; there are local and worktree")]
+    Unknown {
+        /// What was named.
+        name: String,
+    },
+    /// The project is not there.
+    #[error("the project's directory {} is gone", directory.display())]
+    ProjectGone {
+        /// Where it was.
+        directory: PathBuf,
+    },
+    /// The workplace was there once.
+    #[error("the workplace {} is gone, and what was done there with it", directory.display())]
+    WorkplaceGone {
+        /// Where it was.
+        directory: PathBuf,
+    },
+    /// The session works in the project itself.
+    #[error("there is nothing to take over: the work was done in the project itself")]
+    NotApart,
+    /// The project changed after the work was merged with it.
+    #[error("{} changed in the project just now", files.join(", "))]
+    ChangedMeanwhile {
+        /// Which files.
+        files: Vec<String>,
+    },
+    /// A file could not be read or written.
+    #[error("cannot {what} {}: {error}", path.display())]
+    File {
+        /// What was to be done.
+        what: &'static str,
+        /// Which one.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
     /// A directory could not be made.
     #[error("cannot make the directory {}: {error}", directory.display())]
     Directory {
         /// Which one.
         directory: PathBuf,
         /// What the system said.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// There is no git in this.
     #[error("{} is not in a git repository", directory.display())]
@@ -62,4 +187,14 @@ pub enum WorkerError {
         /// Its name.
         state: String,
     },
+}
+
+/// A point at which the crash tests may kill this process. Nothing in release builds.
+fn point() {
+    #[cfg(debug_assertions)]
+    {
+        static TRIAL: rapport_durable::trial::Trial =
+            rapport_durable::trial::Trial::new("RAPPORT_TRIAL_WORKERS");
+        TRIAL.point();
+    }
 }

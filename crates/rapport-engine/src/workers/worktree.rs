@@ -25,9 +25,7 @@ impl Worktree {
             return Err(WorkerError::StateGone { state: state.to_owned() });
         }
         if let Some(folder) = root.parent() {
-            // It is nobody's work: git is not to show it, and nobody is to commit it.
-            let made = fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(".gitignore"), "*\n"));
-            made.map_err(|error| WorkerError::Directory { directory: folder.to_owned(), error })?;
+            make_folder(folder)?;
         }
         // What is there already is not ours to fill, or to remove if the rest fails.
         fs::create_dir(&root).map_err(|error| WorkerError::Directory { directory: root.clone(), error })?;
@@ -67,8 +65,14 @@ impl Drop for Worktree {
     }
 }
 
+/// Makes the folder that worktrees are in. It is nobody's work: git is not to show it, and nobody is to commit it.
+pub(super) fn make_folder(folder: &Path) -> Result<(), WorkerError> {
+    let made = fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(".gitignore"), "*\n"));
+    made.map_err(|error| WorkerError::Directory { directory: folder.to_owned(), error })
+}
+
 /// Where a project is within its repository, from the root of that.
-fn prefix(project: &Path) -> Result<String, WorkerError> {
+pub(super) fn prefix(project: &Path) -> Result<String, WorkerError> {
     if line(project, &["rev-parse", "--is-inside-work-tree"]).ok().as_deref() != Some("true") {
         return Err(WorkerError::NoRepository { directory: project.to_owned() });
     }

@@ -35,6 +35,8 @@ pub enum Button {
     EditCancel,
     /// `iq:cancel`: end it.
     Cancel,
+    /// `iq:w`: all of what would be done, as a file.
+    Whole,
     /// `iq:j`: show the card again.
     Jump,
     /// `iq:again`: try again what failed.
@@ -91,6 +93,7 @@ impl Button {
             Button::Edit => "edit".into(),
             Button::EditCancel => "edit_cancel".into(),
             Button::Cancel => "cancel".into(),
+            Button::Whole => "w".into(),
             Button::Jump => "j".into(),
             Button::Again => "again".into(),
         };
@@ -115,6 +118,7 @@ pub fn read(data: &str) -> Option<Press> {
         "edit" => Button::Edit,
         "edit_cancel" => Button::EditCancel,
         "cancel" => Button::Cancel,
+        "w" => Button::Whole,
         "j" => Button::Jump,
         "again" => Button::Again,
         _ => return None,
@@ -146,6 +150,7 @@ mod tests {
             Button::EditQuestion(20),
             Button::EditCancel,
             Button::Cancel,
+            Button::Whole,
             Button::Jump,
             Button::Again,
         ];

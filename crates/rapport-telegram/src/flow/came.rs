@@ -93,7 +93,7 @@ impl Desk {
 
     /// Does in the sessions what somebody wants.
     pub(super) fn carry_out(&self, visit: Visit, deeds: Vec<Deed>) {
-        self.hands.carry_out(visit.room, person(visit.sender.id), deeds, visit.done);
+        self.hands.carry_out(visit.room, person(visit.sender.id), deeds, None, visit.done);
     }
 
     /// Answers a tap, once.
@@ -174,7 +174,17 @@ impl Desk {
         if !takes_words(held, &card.question) {
             return self.only_say(visit, USE_BUTTONS);
         }
-        let act = Act::Answer { question: Some(card.question.clone()), reply: Reply::Text(text) };
+        let mut items = held.mirror.session().rounds().flat_map(|round| round.items);
+        let question = items.find(|item| item.question.id == card.question).map(|item| item.question);
+        // A plain yes or no is one, also where it is typed.
+        let reply = match question.and_then(|question| Some((question, question.meant(&text)?))) {
+            Some((question, meant)) if self.is_unread(card, question) && meant == "allow" => {
+                return self.only_say(visit, "Please tap 📄 Show all first ☝️");
+            }
+            Some(_) => Reply::Words(vec![text]),
+            None => Reply::Text(text),
+        };
+        let act = Act::Answer { question: Some(card.question.clone()), reply };
         self.carry_out(visit, vec![Deed::Act(card.session.clone(), act)]);
     }
 

@@ -4,7 +4,7 @@
 use rapport_core::{Room, SessionId};
 
 use super::button::Tag;
-use super::card::{self, Card};
+use super::card::{self, Card, Reading};
 use super::desk::{CardKey, Desk, Happened, private};
 use super::notes::CardNote;
 use crate::api_error::ApiError;
@@ -88,7 +88,8 @@ impl Desk {
         let focus = held.mirror.focus().iter().find(|focus| focus.question == key.question)?;
         let nothing = Default::default();
         let chosen = held.chosen.get(key).unwrap_or(&nothing);
-        Some((held.room, card::open(&key.session, &held.mirror, focus, chosen)?))
+        let reading = if held.read.contains(key) { Reading::Whole } else { Reading::Part };
+        Some((held.room, card::open(&key.session, &held.mirror, focus, chosen, reading)?))
     }
 
     pub(super) fn posted(&mut self, key: CardKey, sent: Result<Sent, ApiError>) {

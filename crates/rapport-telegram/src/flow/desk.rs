@@ -43,6 +43,8 @@ pub(super) enum Happened {
     Posted { card: CardKey, sent: Result<Sent, ApiError> },
     /// A request for words arrived.
     Prompted { card: CardKey, message: i32 },
+    /// The file with all of what a card is about arrived, or was not taken.
+    Whole { card: CardKey, message: Option<i32>, sent: Result<Sent, ApiError> },
     /// The messages of a card say that it is over.
     Stripped(CardKey),
     /// What an entry meant was told; all of it, or Telegram does not take it.
@@ -80,6 +82,8 @@ pub(super) struct Held {
     pub(super) failed_at: u64,
     /// Options chosen so far, where there can be several.
     pub(super) chosen: HashMap<CardKey, BTreeSet<usize>>,
+    /// Cards of which everything was shown that did not fit them.
+    pub(super) read: HashSet<CardKey>,
 }
 
 /// What there is in a room.
@@ -163,6 +167,7 @@ impl Desk {
                     self.notes.prompted(&card.session, &card.question, card.since, message);
                 }
             }
+            Happened::Whole { card, message, sent } => self.read_whole(&card, message, sent),
             Happened::Stripped(card) => {
                 self.closing.remove(&card);
                 if self.held.contains_key(&card.session) {
@@ -277,6 +282,7 @@ impl Desk {
             said: String::new(),
             failed_at: 0,
             chosen: HashMap::new(),
+            read: HashSet::new(),
         };
         self.held.insert(id.clone(), held);
         Step::Next

@@ -71,6 +71,9 @@ impl Wish {
     }
 }
 
+/// The tap to answer when something is done, and what is said then.
+pub(super) type Thanks = (String, String);
+
 impl Hands {
     /// Answers a tap, at once.
     pub(super) fn toast(&self, query: String, words: &str) {
@@ -111,10 +114,12 @@ impl Hands {
         });
     }
 
-    /// Does one thing after the other. What is not taken is told in the room, and ends it.
-    pub(super) fn carry_out(&self, room: Room, by: By, deeds: Vec<Deed>, done: Done) {
+    /// Does one thing after the other, and then answers the tap it came from, if it did. What is not taken is told in the
+    /// room, and ends it.
+    pub(super) fn carry_out(&self, room: Room, by: By, deeds: Vec<Deed>, thanks: Option<Thanks>, done: Done) {
         let hands = self.clone();
         tokio::spawn(async move {
+            let mut is_done = true;
             for deed in deeds {
                 let outcome = match deed {
                     Deed::Act(session, act) => hands.sessions.act(&session, &by, &act).await.map(drop),
@@ -122,8 +127,12 @@ impl Hands {
                 };
                 if let Err(error) = outcome {
                     hands.refused(room, &error);
+                    is_done = false;
                     break;
                 }
+            }
+            if let Some((query, words)) = thanks {
+                hands.toast(query, if is_done { &words } else { "" });
             }
             // Nobody waits any more where the program ends.
             let _ = done.send(Handled::Durable);

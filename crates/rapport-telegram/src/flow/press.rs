@@ -11,7 +11,8 @@ use super::card::{self, Card};
 use super::cards::{posted, tag};
 use super::desk::{CardKey, Desk, FAILED, Happened, person};
 use super::hands::{Deed, Done, prompt};
-use crate::outgoing::Outgoing;
+use crate::api_error::ApiError;
+use crate::outgoing::{Outgoing, Sent};
 
 const EXPIRED: &str = "Session expired. Use /plan to start again.";
 const ELSEWHERE: &str = "This task is not in the project I serve now.";
@@ -51,6 +52,8 @@ enum Effect {
     Menu(Box<Card>),
     /// The card once more.
     Again,
+    /// All of what the card is about.
+    Whole,
 }
 
 impl Desk {
@@ -119,6 +122,7 @@ impl Desk {
             | Button::EditQuestion(_)
             | Button::EditCancel
             | Button::Cancel
+            | Button::Whole
             | Button::Jump
             | Button::Again => held.mirror.focus().first().map(|focus| Self::key(id, focus)),
         }
@@ -153,6 +157,13 @@ impl Desk {
         let answer = |reply: Reply| vec![Act::Answer { question: Some(key.question.clone()), reply }];
         match button {
             Button::Answer(_, option) => match question.options.get(option) {
+                Some(choice) if self.is_unread(key, question) && !card::is_no(question, choice) => {
+                    nothing("Tap 📄 Show all first.")
+                }
+                Some(choice) if card::is_no(question, choice) => {
+                    let words = format!("⛔ {}", card::short(&choice.label, 100));
+                    Effect::Acts(words, answer(Reply::Choices(vec![option])))
+                }
                 Some(choice) => {
                     Effect::Acts(toast_for(&round, &choice.label), answer(Reply::Choices(vec![option])))
                 }
@@ -180,6 +191,7 @@ impl Desk {
             }
             Button::EditCancel => Effect::StripAnd("Nothing is changed.".to_owned(), Vec::new()),
             Button::Cancel => Effect::Acts(String::new(), vec![Act::Cancel { reason: None }]),
+            Button::Whole => Effect::Whole,
             Button::Jump => Effect::Again,
             Button::Again => nothing(NOT_ASKED),
         }
@@ -212,10 +224,19 @@ impl Desk {
                 self.show_again(room, key);
                 (String::new(), Vec::new())
             }
+            Effect::Whole => {
+                self.send_whole(room, key, message);
+                (String::new(), Vec::new())
+            }
         };
-        self.toast(query, &words);
-        let deeds = acts.into_iter().map(|act| Deed::Act(key.session.clone(), act)).collect();
-        self.hands.carry_out(room, person(by), deeds, done);
+        let deeds: Vec<_> = acts.into_iter().map(|act| Deed::Act(key.session.clone(), act)).collect();
+        // Nobody is thanked for what is not on disk yet.
+        let thanks = (!deeds.is_empty() && self.answered.insert(query.clone()))
+            .then(|| (query.clone(), words.clone()));
+        if thanks.is_none() {
+            self.toast(query, &words);
+        }
+        self.hands.carry_out(room, person(by), deeds, thanks, done);
     }
 
     /// Chooses an option among others, or no longer; the buttons show it.
@@ -264,6 +285,37 @@ impl Desk {
         };
         let options = marked.filter_map(|button| option(button.callback_data.as_deref()?));
         options.filter(|option| *option < question.options.len()).collect()
+    }
+
+    /// Whether some of what a card would allow was not shown yet.
+    pub(super) fn is_unread(&self, key: &CardKey, question: &Question) -> bool {
+        let is_read = self.held.get(&key.session).is_some_and(|held| held.read.contains(key));
+        card::is_long(question) && !is_read
+    }
+
+    fn send_whole(&mut self, room: Room, key: &CardKey, message: Option<i32>) {
+        let Some(held) = self.held.get(&key.session) else { return };
+        let mut items = held.mirror.session().rounds().flat_map(|round| round.items);
+        let question = items.find(|item| item.question.id == key.question).map(|item| item.question);
+        let document = question.and_then(|question| card::whole(question, card::thread(room)));
+        let Some(document) = document else { return };
+        let card = key.clone();
+        self.hands.send_then(room, Outgoing::Document(document), move |sent| Happened::Whole {
+            card,
+            message,
+            sent,
+        });
+    }
+
+    /// All of it was shown, so that it can be allowed.
+    pub(super) fn read_whole(&mut self, key: &CardKey, message: Option<i32>, sent: Result<Sent, ApiError>) {
+        let Some(held) = self.held.get_mut(&key.session).filter(|_| sent.is_ok()) else { return };
+        held.read.insert(key.clone());
+        let room = held.room;
+        if let (Some((_, card)), Some(message)) = (self.card(key), message) {
+            let buttons = Outgoing::Buttons { message, keyboard: card.keyboard() };
+            drop(self.hands.outbox.send(room.chat, buttons));
+        }
     }
 
     fn ask_for_words(&self, room: Room, key: CardKey, on: Option<i32>) {

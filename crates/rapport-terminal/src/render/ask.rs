@@ -27,6 +27,16 @@ pub(crate) fn block(card: &AskCard, waiting: usize, at: TextAt, columns: usize) 
     block
 }
 
+/// What the option under the cursor would look like.
+pub(crate) fn preview(card: &AskCard) -> Option<&str> {
+    card.question.options.get(card.cursor).filter(|_| !card.typing)?.preview.as_deref()
+}
+
+/// Whether any option has a preview.
+pub(crate) fn has_previews(question: &OpenQuestion) -> bool {
+    question.options.iter().any(|option| option.preview.is_some())
+}
+
 /// The keys of the card, in words.
 pub(crate) fn keys(card: &AskCard) -> Vec<&'static str> {
     let question = &card.question;
@@ -35,10 +45,15 @@ pub(crate) fn keys(card: &AskCard) -> Vec<&'static str> {
         let esc = if question.options.is_empty() { leave } else { "esc options" };
         return vec!["enter answer", "alt-enter new line", esc];
     }
+    let whole = match question.purpose {
+        Purpose::Permission { .. } => Some("p show all"),
+        _ if has_previews(question) => Some("p previews"),
+        _ => None,
+    };
     let toggle = question.multi.then_some("space toggle");
     let back = (question.number > 1).then_some("← back");
     let optional = toggle.into_iter().chain(["enter answer"]).chain(back);
-    ["↑↓ move"].into_iter().chain(optional).chain([leave, "? help"]).collect()
+    ["↑↓ move"].into_iter().chain(optional).chain(whole).chain([leave, "? help"]).collect()
 }
 
 /// Words being typed, behind a sign.
@@ -106,7 +121,8 @@ fn options(card: &AskCard, columns: usize, block: &mut Block) {
     let aside = column <= columns / 2 && options.iter().filter_map(|o| o.description.as_ref()).all(fits);
     for (place, option) in options.iter().enumerate() {
         let start = block.rows.len();
-        let tone = if place == card.cursor { Tone::Strong } else { Tone::Text };
+        let here = place == card.cursor && !card.undecided;
+        let tone = if here { Tone::Strong } else { Tone::Text };
         let mut line = self::lead(card, place).and(tone, &option.label).hanging(lead);
         match option.description.as_deref() {
             Some(description) if aside => {
@@ -135,7 +151,7 @@ fn lead(card: &AskCard, place: usize) -> Line {
 }
 
 fn cursor(card: &AskCard, place: usize) -> Line {
-    let here = place == card.cursor && !card.typing;
+    let here = place == card.cursor && !card.typing && !card.undecided;
     Line::new(Tone::Here, if here { "❯ " } else { "  " })
 }
 

@@ -5,11 +5,13 @@ use std::time::Duration;
 use rapport_core::{By, OpenQuestion, Purpose, View};
 
 use super::super::Size;
-use super::super::deck::{Card, Shown};
+use super::super::ask::AskCard;
+use super::super::deck::{Card, Shown, TextAt};
+use super::super::safe;
 use super::super::screen::{Over, Screen};
 use super::super::text::{Line, MEASURE, Tone, width};
 use super::block::Block;
-use super::{ask, confirm, prose};
+use super::{ask, confirm, permission, prose};
 
 /// Columns left free at the left, where there is room.
 pub(crate) const MARGIN: usize = 2;
@@ -23,9 +25,77 @@ pub(crate) fn block(screen: &Screen, now: Duration) -> Block {
     let room = height.saturating_sub(foot.rows.len()).max(1);
     let whole = body.fitted(room).above(foot).fitted(height);
     let margin = margin(screen.size);
+    let widest = screen.size.columns.saturating_sub(1).max(columns + margin);
     let mut whole = whole.indented(margin);
-    whole.rows = whole.rows.into_iter().map(|row| row.cut(columns + margin)).collect();
+    whole.rows = whole.rows.into_iter().map(|row| row.cut(widest)).collect();
     whole
+}
+
+/// How many rows of a whole text are in sight at once.
+pub(crate) fn page(size: Size) -> usize {
+    size.rows.saturating_sub(5).max(1)
+}
+
+/// The whole of what a card is about, in rows.
+pub(crate) fn whole(question: &OpenQuestion, size: Size) -> Vec<Line> {
+    permission::whole(question).iter().flat_map(|line| line.rows(columns(size))).collect()
+}
+
+/// From so many columns on, what an option would look like is beside the options.
+const WIDE: usize = 110;
+/// How wide the options are then.
+const LEFT: usize = 52;
+/// How many rows of it are shown below the options, where there is no room beside them.
+const BELOW: usize = 8;
+
+/// A card with what the option under the cursor would look like.
+fn with_preview(card: &AskCard, waiting: usize, at: TextAt, screen: &Screen, columns: usize) -> Block {
+    let lines: Vec<Line> = ask::preview(card)
+        .map(str::trim_end)
+        .into_iter()
+        .flat_map(safe::lines)
+        .map(|line| Line::new(Tone::Text, &line))
+        .collect();
+    if screen.size.columns < WIDE {
+        let mut block = ask::block(card, waiting, at, columns);
+        if !lines.is_empty() {
+            let mut below = Block::default();
+            below.push(&Line::empty(), columns);
+            lines
+                .iter()
+                .take(BELOW)
+                .for_each(|line| below.rows.extend(line.clone().indented(2).rows(columns)));
+            let more = lines.len().saturating_sub(BELOW);
+            if more > 0 {
+                below.push(&Line::new(Tone::Dim, &format!("  … {more} more lines: p")), columns);
+            }
+            block.rows.extend(below.rows);
+        }
+        return block;
+    }
+    let left = ask::block(card, waiting, at, LEFT);
+    let width = screen.size.columns - LEFT - 8;
+    let preview =
+        lines.iter().flat_map(|line| line.rows(width)).map(|row| Line::new(Tone::Dim, "│ ").then(row));
+    beside(left, preview.collect())
+}
+
+fn beside(mut left: Block, right: Vec<Line>) -> Block {
+    let height = left.rows.len().max(right.len());
+    left.rows.resize(height, Line::empty());
+    let mut right = right.into_iter();
+    left.rows = left
+        .rows
+        .into_iter()
+        .map(|row| {
+            let gap = " ".repeat((LEFT + 2).saturating_sub(row.width()));
+            match right.next() {
+                Some(beside) => row.and(Tone::Text, &gap).then(beside),
+                None => row,
+            }
+        })
+        .collect();
+    left
 }
 
 /// How wide text is set.
@@ -52,8 +122,18 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
         help(columns, &mut block);
         return block;
     }
+    if let (Over::Whole { top }, Some(shown)) = (screen.over, screen.deck.shown()) {
+        let rows = whole(shown.card.question(), screen.size);
+        block.rows.extend(rows.into_iter().skip(top).take(page(screen.size)));
+        return block;
+    }
     let view = screen.story.view();
     match (screen.deck.shown(), view) {
+        (Some(Shown { card: Card::Ask(card), text, .. }), Some(view))
+            if ask::has_previews(&card.question) =>
+        {
+            block.above(with_preview(card, waiting(view), *text, screen, columns))
+        }
         (Some(Shown { card: Card::Ask(card), text, .. }), Some(view)) => {
             block.above(ask::block(card, waiting(view), *text, columns))
         }
@@ -90,6 +170,12 @@ fn foot(screen: &Screen, columns: usize, now: Duration) -> Block {
             block.push(&line.and(Tone::Text, " It cannot be taken up again. (y/n)").hanging(2), columns);
         }
         Over::Help => block.push(&Line::new(Tone::Dim, "any key goes back"), columns),
+        Over::Whole { top } => {
+            let all = shown.map_or(0, |shown| whole(shown.card.question(), screen.size).len());
+            let end = (top + page(screen.size)).min(all);
+            let keys = format!("{}-{end} of {all} · ↑↓ space scroll · q back", (top + 1).min(end));
+            block.push(&Line::new(Tone::Dim, &keys), columns);
+        }
         Over::Nothing => {
             if let Some(shown) = shown {
                 phrases(&keys(screen, shown, now), columns).iter().for_each(|row| block.push(row, columns));
@@ -139,10 +225,12 @@ fn help(columns: usize, block: &mut Block) {
         ("1 2 3 …", "choose that option"),
         ("space", "choose or leave out, where several may be chosen"),
         ("enter", "answer"),
+        ("p", "all of what the agent wants to do, or of what options would look like"),
         ("o", "answer in your own words; alt-enter or ctrl-j for a new line"),
         ("← or b", "back to the question before, in the same round"),
         ("esc or q", "cancel the session; it asks first"),
         ("d or ctrl-c", "leave; everything stays open, and can be answered from anywhere"),
+        ("ctrl-z", "back to the shell for a while"),
     ] {
         block.push(
             &Line::new(Tone::Here, &format!("{key:<13}")).and(Tone::Text, meaning).hanging(13),

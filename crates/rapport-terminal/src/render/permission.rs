@@ -1,10 +1,31 @@
-//! Everything that a tool call would do, as lines.
+//! Everything that a card is about, as lines: what a tool call would do, what options would look like.
 
-use rapport_core::{Mark, Permission, ShownLine};
+use rapport_core::{Mark, OpenQuestion, Permission, Purpose, ShownLine};
 
+use super::super::safe;
 use super::super::text::{Line, Tone};
+use super::prose;
 
-/// All of it.
+/// Everything that a card is about: what would be done, or what each option would look like.
+pub(crate) fn whole(question: &OpenQuestion) -> Vec<Line> {
+    match &question.purpose {
+        Purpose::Permission(asked) => lines(asked),
+        Purpose::LeavePlanMode { plan } => prose::lines(plan, Tone::Text),
+        Purpose::Clarify | Purpose::Confirm => {
+            let shown =
+                question.options.iter().filter_map(|option| Some((option, option.preview.as_deref()?)));
+            let lines = shown.flat_map(|(option, preview)| {
+                let preview = safe::lines(preview.trim_end())
+                    .into_iter()
+                    .map(|line| Line::new(Tone::Text, &line).indented(2));
+                [Line::new(Tone::Strong, &option.label)].into_iter().chain(preview).chain([Line::empty()])
+            });
+            lines.collect()
+        }
+    }
+}
+
+/// All of what would be done.
 pub(crate) fn lines(asked: &Permission) -> Vec<Line> {
     asked.lines().iter().map(line).collect()
 }

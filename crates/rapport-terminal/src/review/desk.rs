@@ -138,9 +138,12 @@ impl<'a> Desk<'a> {
                 self.resize();
                 Wish::Nothing
             }
-            Happening::Update(_) | Happening::Paste(_) | Happening::Submitted(_) | Happening::TimePassed => {
-                Wish::Nothing
-            }
+            Happening::Update(_)
+            | Happening::Paste(_)
+            | Happening::Submitted(_)
+            | Happening::Line(_)
+            | Happening::Resumed
+            | Happening::TimePassed => Wish::Nothing,
         }
     }
 

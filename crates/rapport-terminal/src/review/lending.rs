@@ -135,6 +135,8 @@ async fn wait_for_key(signals: &mut Signals) -> io::Result<Lent> {
             | Happening::Paste(_)
             | Happening::Resized(_)
             | Happening::Submitted(_)
+            | Happening::Line(_)
+            | Happening::Resumed
             | Happening::TimePassed => {}
         }
     }

@@ -19,7 +19,7 @@ mod outline;
 mod selection;
 mod sitting;
 mod summary;
-mod typed;
+pub(crate) mod typed;
 mod viewer;
 
 use std::io;

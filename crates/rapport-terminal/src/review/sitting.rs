@@ -62,10 +62,7 @@ pub(super) async fn run(
 ) -> Result<Verdict, ReviewError> {
     let env = |name: &str| std::env::var(name).ok();
     let mut look = Look::choose(config.colour, env);
-    let manner = match env("TERM").as_deref() {
-        Some("dumb") => Manner::Lines,
-        Some(_) | None => Manner::Keys,
-    };
+    let manner = if crate::lines_only() { Manner::Lines } else { Manner::Keys };
     match manner {
         Manner::Keys => tidy_up()?,
         Manner::Lines => look.theme = Theme::Bare,
@@ -174,6 +171,8 @@ impl Sitting<'_> {
                 | Happening::Paste(_)
                 | Happening::Resized(_)
                 | Happening::Submitted(_)
+                | Happening::Line(_)
+                | Happening::Resumed
                 | Happening::TimePassed => {}
             }
         }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 const MOST: usize = 4096;
 
 /// Waits for a line. `None` when there is no more to come. Dropped, nothing more is read.
-pub(super) async fn line() -> io::Result<Option<String>> {
+pub(crate) async fn line() -> io::Result<Option<String>> {
     let (stop, stopped) = nix::unistd::pipe()?;
     let (send, receive) = oneshot::channel();
     std::thread::spawn(move || {
@@ -22,7 +22,7 @@ pub(super) async fn line() -> io::Result<Option<String>> {
 }
 
 /// Throws away what was typed before anything was asked.
-pub(super) fn discard() -> io::Result<()> {
+pub(crate) fn discard() -> io::Result<()> {
     let stdin = io::stdin();
     let mut buffer = [0; 512];
     loop {

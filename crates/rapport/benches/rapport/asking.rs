@@ -164,6 +164,7 @@ impl<'a> Talk<'a> {
             worker: Arc::new(Local),
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: None },
+            home: std::env::temp_dir().join("rapport-bench-home"),
         });
         let gateway = engine.gateway();
         let created = Created {

@@ -324,6 +324,7 @@ async fn answer_all(store: Arc<Files>, ids: &[SessionId]) -> Outcome<f64> {
         worker: Arc::new(Local),
         clock: Clock::system(),
         holder: Holder { pid: std::process::id(), address: None },
+        home: std::env::temp_dir().join("rapport-bench-home"),
     });
     let gateway = engine.gateway();
     for id in ids {

@@ -141,6 +141,7 @@ pub(crate) fn parked_child(sessions: PathBuf) -> Outcome {
             worker: Arc::new(Local),
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: None },
+            home: std::env::temp_dir().join("rapport-bench-home"),
         });
         let mut followers = Vec::new();
         for id in store.list()? {

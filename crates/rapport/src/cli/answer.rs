@@ -3,16 +3,16 @@
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
-use rapport_core::{Act, Event, MAX_TEXT, Purpose, QuestionId, Refusal, Reply, SessionId};
+use rapport_core::{Act, Answer, MAX_TEXT, Purpose, Question, QuestionId, Refusal, Reply, SessionId};
 use serde_json::json;
 
 use super::output::{say, say_json};
 use super::sessions;
-use super::{Common, screen, text, typed};
+use super::{Common, ask, screen, text, typed};
 use crate::channels::terminal::compose::{SentBy, compose};
+use crate::channels::terminal::safe;
 use crate::engine::Reached;
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store;
 use crate::wiring::Place;
 
 const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
@@ -20,21 +20,24 @@ const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
 /// Answer a question of a session, from anywhere
 ///
 /// VALUE is an option's label, value or number (from 1), or, where the question takes it, words of your own. Several
-/// values choose several options. The first answer to a question wins; later ones are told so.
+/// values choose several options. At a permission yes allows once and no denies; at a plan yes starts the work. Without a
+/// VALUE the questions are asked here, or listed where nobody can be asked. The first answer to a question wins; later
+/// ones are told so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  rapport answer add-auth                       show what is open, and ask
   rapport answer 20260124-add-auth JWT          the only open question
   rapport answer add-auth -q q2 Google GitHub   several options of a question
   rapport answer add-auth -q q3 2               an option by its number
   rapport answer add-auth -q q3 --text \"42\"     exactly these words
-  rapport answer add-auth confirm               start the work with this plan
+  rapport answer add-auth yes                   allow once, or start the work
   rapport answer add-auth -q q1 --edit Session  change an answer
   rapport answer add-auth --back                open the question before again")]
 pub(super) struct Args {
     /// The session: its name, or a part of it that no other has
     session: String,
     /// What to answer
-    #[arg(required_unless_present_any = ["text", "back"], allow_negative_numbers = true)]
+    #[arg(allow_negative_numbers = true)]
     value: Vec<OsString>,
     /// Which question (default: the only open one)
     #[arg(long, short, value_name = "ID")]
@@ -54,49 +57,48 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let store = place.store();
     let id = sessions::find(&*store, &args.session)?;
+    if args.value.is_empty() && args.text.is_none() && !args.back {
+        return ask::execute(common, &place, id);
+    }
     let act = act(common, &args)?;
+    let asked = match &args.question {
+        Some(named) => Some(QuestionId::new(named)),
+        None => ask::only_open(&*store, &id)?,
+    };
     let reached = match &act {
         Act::Answer { question: Some(question), reply } if args.edit => edit(&place, &id, question, reply)?,
         act => sessions::act(&place, &id, act)?,
     };
+    let answered = if args.back { None } else { ask::last_answer(&*store, &id, asked.as_ref())? };
     if common.json {
-        return say_json(
-            &json!({ "session": id, "answered": !args.back, "running": reached == Reached::Process }),
-        );
+        let words = answered.as_ref().map(|(question, answer)| question.words(answer));
+        let running = reached == Reached::Process;
+        return say_json(&json!({ "session": id, "answered": !args.back, "running": running,
+            "question": answered.map(|(question, _)| question.id), "answer": words }));
     }
-    say(if args.back { "Open again." } else { "Answered." })?;
-    if let Act::Answer { question, reply: Reply::Words(_) } = &act {
-        taken_as_words(&*store, &id, question.as_ref())?.map_or(Ok(()), say)?;
+    match &answered {
+        Some((question, answer)) => told(question, answer, &act)?,
+        None => say(if args.back { "Open again." } else { "Answered." })?,
     }
     sessions::next_step(reached, &*store, &id).map_or(Ok(()), say)
 }
 
-/// What came of an answer that may have been meant for an option, and was none: "yes", or a label with a slip.
-fn taken_as_words(
-    store: &dyn Store,
-    id: &SessionId,
-    question: Option<&QuestionId>,
-) -> Result<Option<&'static str>, Failure> {
-    let entries = store.read(id, 0)?;
-    let facts = || entries.iter().rev().flat_map(|entry| &entry.facts);
-    let answered = facts().find_map(|fact| match fact {
-        Event::Answered { question: of, answer, .. } if question.is_none_or(|id| id == of) => {
-            Some((of, answer))
+/// What an answer was taken for. Words that were meant for an option may be none: a label with a slip.
+fn told(question: &Question, answer: &Answer, act: &Act) -> Outcome {
+    say(format_args!("Answered. {}", safe::line(&ask::echo(question, answer))))?;
+    if answer.text.is_none() || question.options.is_empty() {
+        return Ok(());
+    }
+    match (&question.purpose, act) {
+        (Purpose::Clarify, Act::Answer { reply: Reply::Words(_), .. }) if answer.values.is_empty() => {
+            say("No option is called that; it is taken as words of your own.")
         }
-        _ => None,
-    });
-    let Some((of, _)) = answered.filter(|(_, answer)| answer.text.is_some()) else { return Ok(None) };
-    let asked = facts().find_map(|fact| match fact {
-        Event::Asked { questions, .. } => questions.iter().find(|asked| asked.id == *of),
-        _ => None,
-    });
-    Ok(asked.filter(|question| !question.options.is_empty()).map(|question| match question.purpose {
-        Purpose::Clarify => "No option is called that; it is taken as words of your own.",
-        Purpose::Confirm => "No option is called that; the agent is told these words, and plans again.",
-        Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
-            "No option is called that; the agent is told no, in these words."
+        (Purpose::Clarify, _) => Ok(()),
+        (Purpose::Confirm, _) => say("The agent is told these words, and plans again."),
+        (Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }, _) => {
+            say("The agent is told no, in these words.")
         }
-    }))
+    }
 }
 
 fn act(common: &Common, args: &Args) -> Result<Act, Failure> {

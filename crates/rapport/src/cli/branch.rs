@@ -1,6 +1,7 @@
 //! `rapport branch`: another session in which a question is open again.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rapport_core::{
     Branch, ConversationId, Destination, Origin, QuestionId, Session, SessionId, StateWanted, slug,
@@ -19,7 +20,7 @@ use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
 use crate::turns::TurnName;
 use crate::wiring::{self, Place};
-use crate::workers::local::Local;
+use crate::workers::local::Directory;
 use crate::workers::worktree::Worktree;
 use crate::workers::{Worker as _, WorkerError};
 
@@ -96,9 +97,11 @@ fn make(
     let session = sessions::replay(store, origin, &entries)?;
     let branch = Branch::at(&entries, &QuestionId::new(at))?;
     let project = Path::new(&branch.project);
+    let workplace = place.workers().find(origin, session.created()).map_err(failed)?;
+    let workplace = workplace.unwrap_or_else(|| Arc::new(Directory::at(project)));
     let state = match &branch.state {
         StateWanted::Noted(state) => state.clone(),
-        StateWanted::AsItIs => match Local.baseline(project).map_err(failed)? {
+        StateWanted::AsItIs => match workplace.snapshot().map_err(failed)? {
             Some(state) => state,
             None => return Err(failed(WorkerError::NoRepository { directory: project.to_owned() })),
         },
@@ -113,7 +116,8 @@ fn make(
         project: worktree.directory.to_string_lossy().into_owned(),
         conversation: clock::new_conversation(),
     };
-    let conversation = conversation(place, store, args, (&session, &branch), &destination)?;
+    let worked_in = workplace.directory().to_string_lossy();
+    let conversation = conversation(place, store, args, (&session, &branch, &worked_in), &destination)?;
     let made = Made {
         session: reserved.id().clone(),
         worktree: destination.project.clone(),
@@ -130,7 +134,7 @@ fn conversation(
     place: &Place,
     store: &dyn Store,
     args: &Args,
-    (session, branch): (&Session, &Branch),
+    (session, branch, worked_in): (&Session, &Branch, &str),
     to: &Destination,
 ) -> Result<Vec<u8>, Failure> {
     let layer = AgentLayer { command: args.agent.clone(), ..AgentLayer::default() };
@@ -144,7 +148,7 @@ fn conversation(
     let branched = conversations.branch(&Cut {
         call: &branch.call,
         is_waited_for: branch.is_waited_for,
-        from: Whereabouts { conversation: &branch.conversation, directory: &branch.project },
+        from: Whereabouts { conversation: &branch.conversation, directory: worked_in },
         to: Whereabouts { conversation: &to.conversation, directory: &to.project },
         kept: store.kept(&to.origin.session, CONVERSATION)?,
     })?;
@@ -164,9 +168,7 @@ fn failed(error: WorkerError) -> Failure {
             .hint("Branches are kept apart by git. Put the project into a repository: git init, git add --all, git commit."),
         WorkerError::StateGone { .. } => Failure::new(Code::Refused, message)
             .hint("Git sweeps away what nothing refers to, after two weeks or with git gc --prune."),
-        WorkerError::Start(_) | WorkerError::Git { .. } | WorkerError::Directory { .. } => {
-            Failure::new(Code::Trouble, message)
-        }
+        _ => Failure::new(Code::Trouble, message),
     }
 }
 

@@ -1,31 +1,39 @@
 //! `rapport diff`: two turns of a session of files, side by side: what they were shown, planned and did.
 
+use std::path::Path;
+
 use rapport_core::report::Report;
-use rapport_core::{ActionPlan, Deed};
+use rapport_core::{ActionPlan, Deed, Entry, Event};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
 use super::files::{self, seals};
 use super::output::{say, say_json};
-use super::{Common, tree};
+use super::{Common, handover, sessions, tree};
 use crate::channels::terminal::safe;
-use crate::error::{Failure, Outcome};
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store as _;
 use crate::turns::{PLAN, REPORT, TURN_CONTEXT, Turn, text};
 use crate::wiring::Place;
+use crate::workers::Workplace as _;
+use crate::workers::local::{self, Directory};
 
-/// Compare two turns of a session of files: context, plan, changes, result
+/// See what a session changed; or compare two turns of a session of files: context, plan, changes, result
+///
+/// With a session: its changes as a diff, from the worktree it works in, or since its work began.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  rapport diff add-auth
   rapport diff 02 02-branch-01
   rapport diff --session add-auth 01 02 --json")]
 pub(super) struct Args {
-    /// A turn (02)
-    #[arg(value_name = "TURN")]
+    /// The session, or a turn (02)
+    #[arg(value_name = "SESSION|TURN")]
     one: String,
     /// The turn to compare it with (02-branch-01)
     #[arg(value_name = "TURN")]
-    other: String,
-    /// The session (default: the one the current directory is in, else the newest)
+    other: Option<String>,
+    /// The session that the turns are in (default: the one the current directory is in, else the newest)
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
 }
@@ -49,6 +57,7 @@ struct Side {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
+    let Some(other) = &args.other else { return of_session(common, &place, &args.one) };
     let folder = files::find(&place, args.session.as_deref())?;
     seals::warn(&seals::broken_in(&place, &folder)?);
     let side = |name: &str| {
@@ -56,7 +65,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         let drawn = tree::drawn(&place, &folder, &turn)?;
         side(&turn, drawn)
     };
-    let (one, other) = (side(&args.one)?, side(&args.other)?);
+    let (one, other) = (side(&args.one)?, side(other)?);
     if common.json {
         return say_json(&json!({ "turns": [as_json(&one), as_json(&other)] }));
     }
@@ -73,6 +82,42 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         compare(one, other)?;
     }
     Ok(())
+}
+
+/// What a session changed, as a diff to read.
+fn of_session(common: &Common, place: &Place, name: &str) -> Outcome {
+    let store = place.store();
+    let id = sessions::find(&*store, name)?;
+    let entries = store.read(&id, 0)?;
+    let session = sessions::replay(&*store, &id, &entries)?;
+    let diff = if session.created().works_apart() {
+        handover::patch(place, &id, &session)?
+    } else {
+        in_project(&entries, Path::new(session.project()))?
+    };
+    if common.json {
+        return say_json(&json!({ "session": id, "diff": diff }));
+    }
+    diff.lines().try_for_each(|line| say(safe::line(line)))
+}
+
+/// What work in the project itself changed: until its end, or until now.
+fn in_project(entries: &[Entry], project: &Path) -> Result<String, Failure> {
+    let facts = || entries.iter().rev().flat_map(|entry| entry.facts.iter().rev());
+    let baseline = facts().find_map(|fact| match fact {
+        Event::Baselined { baseline, .. } => baseline.as_deref(),
+        _ => None,
+    });
+    let result = facts().find_map(|fact| match fact {
+        Event::Reported { changes: Some(changes) } => changes.result.as_deref(),
+        _ => None,
+    });
+    let diff = match (baseline, result) {
+        (None, _) => return Ok(String::new()),
+        (Some(from), Some(to)) => local::diff(project, from, to),
+        (Some(from), None) => Directory::at(project).patch(Some(from)),
+    };
+    diff.map_err(|error| Failure::new(Code::Trouble, error.to_string()))
 }
 
 /// Both, line by line: what only the first has, what only the second has, and what both have.

@@ -66,10 +66,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 /// The plan's text, and what it is called in the report.
 fn source(args: &Args) -> Result<(String, String), Failure> {
     match args.plan.as_deref() {
-        Some(dash) if dash == "-" => Ok((
-            typed::all(std::io::stdin().lock(), "the plan from standard input")?,
-            "standard input".into(),
-        )),
+        Some(dash) if dash == "-" => {
+            Ok((typed::piped("the plan from standard input")?, "standard input".into()))
+        }
         Some(path) => {
             let path = Path::new(path);
             let file = std::fs::File::open(path).map_err(|error| {

@@ -1,6 +1,6 @@
 //! `rapport log`: the facts of a session, in words or as they are.
 
-use rapport_core::{Asker, Changes, Entry, Event};
+use rapport_core::{Asker, Changes, Entry, Event, NotMerged, Permission, Purpose};
 
 use super::output::{say, say_json};
 use super::{Common, sessions, tree};
@@ -44,8 +44,23 @@ fn in_words(entry: &Entry) -> Outcome {
     let at = entry.at.strftime("%Y-%m-%d %H:%M:%S");
     for fact in &entry.facts {
         say(format_args!("{at}  {}", safe::line(&words(fact))))?;
+        for line in permissions(fact).flat_map(Permission::lines) {
+            say(format_args!("{:22}{}{}", "", line.mark.sign(), safe::line(&line.text)))?;
+        }
     }
     Ok(())
+}
+
+/// What an agent asked leave for, to be shown as a whole.
+fn permissions(fact: &Event) -> impl Iterator<Item = &Permission> {
+    let questions = match fact {
+        Event::Asked { questions, .. } => questions.as_slice(),
+        _ => &[],
+    };
+    questions.iter().filter_map(|question| match &question.purpose {
+        Purpose::Permission(asked) => Some(asked),
+        Purpose::Clarify | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
+    })
 }
 
 fn words(fact: &Event) -> String {
@@ -76,7 +91,10 @@ fn words(fact: &Event) -> String {
                 Asker::Planner => "the planner",
                 Asker::Agent { .. } => "the agent",
             };
-            let asked = questions.iter().map(|q| format!("{} {}", q.id, q.text));
+            let asked = questions.iter().map(|q| match &q.purpose {
+                Purpose::Permission(asked) => format!("{} May it use {} for this?", q.id, asked.tool),
+                _ => format!("{} {}", q.id, q.text),
+            });
             format!("{who} asks: {}", asked.collect::<Vec<_>>().join(" / "))
         }
         Event::AskedAgain { round, .. } => format!("the agent asks round {round} again, after it was away"),
@@ -85,6 +103,10 @@ fn words(fact: &Event) -> String {
             let words = answer.values.iter().chain(&answer.text).cloned().collect::<Vec<_>>();
             format!("{question} is answered by {by}: {}", words.join(", "))
         }
+        Event::Granted { question } => {
+            format!("what {question} allowed for the project is kept in Rapport's home")
+        }
+        Event::Revoked { rule, by } => format!("{rule} is no longer allowed, says {by}"),
         Event::Reopened { question, by } => format!("{question} is opened again by {by}"),
         Event::Kept { question, by } => format!("{question} is left as it was by {by}"),
         Event::Taken { .. } => "the agent has the answer".into(),
@@ -114,6 +136,16 @@ fn words(fact: &Event) -> String {
             format!("completed; {} files changed", changes.files.len())
         }
         Event::Reported { changes: None } => "completed".into(),
+        Event::Applying { by, .. } => format!("to be applied to the project, by {by}"),
+        Event::Merged(_) => "merged with the project; nothing is changed yet".into(),
+        Event::NotApplied(NotMerged { reason: Some(reason), .. }) => format!("not applied: {reason}"),
+        Event::NotApplied(NotMerged { conflicts, .. }) => {
+            format!("not applied: conflicts in {}", conflicts.join(", "))
+        }
+        Event::Applied { by, files } => format!("applied by {by}: {} files", files.len()),
+        Event::Discarded { by } => format!("discarded by {by}"),
+        Event::Cleared { left: None } => "the workplace is gone".into(),
+        Event::Cleared { left: Some(why) } => format!("something of the workplace is left: {why}"),
         Event::Cancelled { by, reason } => match reason {
             Some(reason) => format!("cancelled by {by}: {reason}"),
             None => format!("cancelled by {by}"),

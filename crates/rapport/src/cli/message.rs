@@ -10,7 +10,7 @@ use crate::error::{Code, Failure};
 /// What `-m` says: words, "-" for standard input, nothing for an editor.
 pub(super) async fn given(common: &Common, words: &str) -> Result<String, Failure> {
     let message = match words {
-        "-" => typed::all(std::io::stdin().lock(), "the message from standard input")?,
+        "-" => typed::piped("the message from standard input")?,
         "" if screen::is_interactive() && !common.json => edited()?,
         words => words.to_owned(),
     };

@@ -2,6 +2,8 @@
 
 mod agent_flags;
 mod answer;
+mod apply;
+mod ask;
 mod branch;
 mod branch_turn;
 mod cancel;
@@ -9,10 +11,12 @@ mod clipboard;
 mod completions;
 mod demo;
 mod diff;
+mod discard;
 mod doctor;
 mod execute;
 mod files;
 mod follow;
+mod handover;
 mod log;
 mod message;
 mod new;
@@ -20,6 +24,7 @@ mod output;
 mod plan;
 mod plan_turn;
 mod resume;
+mod revoke;
 mod run;
 mod screen;
 mod serve;
@@ -37,6 +42,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::agents::{keeper, rehearsal};
+use crate::channels::terminal;
 use crate::error::{Code, Failure, Outcome};
 
 /// Makes coding agents ask instead of guess.
@@ -58,6 +64,7 @@ const EXAMPLES: &str = "Examples:
   rapport status                         what waits, and for whom
   rapport answer add-a-greeting English  answer from any terminal
   rapport run --resume add-a-greeting    go on after an interruption
+  rapport apply add-a-greeting           take over what was done in a worktree
   rapport plan idea.md --as progress     a plan of phases, in progress.md
   rapport serve                          the same in Telegram: docs/telegram.md
 
@@ -88,6 +95,9 @@ pub struct Common {
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = EVERYWHERE,
         hide_possible_values = true, hide_default_value = true)]
     pub color: When,
+    /// Ask and answer line by line, without a screen (also: RAPPORT_PLAIN=1)
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
+    pub plain: bool,
 }
 
 /// When to use colour.
@@ -112,9 +122,12 @@ enum Command {
     Undo(undo::Args),
     Status(status::Args),
     Answer(answer::Args),
+    Revoke(revoke::Args),
     Branch(branch::Args),
     Log(log::Args),
     Diff(diff::Args),
+    Apply(apply::Args),
+    Discard(discard::Args),
     Serve(serve::Args),
     Cancel(cancel::Args),
     Trust(trust::Args),
@@ -149,6 +162,9 @@ impl Cli {
 
     fn execute(self) -> ExitCode {
         let common = &self.common;
+        if common.plain {
+            terminal::use_lines();
+        }
         let outcome = match self.command {
             Command::Demo(args) => demo::execute(common, args),
             Command::Run(args) => run::execute(common, args),
@@ -159,9 +175,12 @@ impl Cli {
             Command::Undo(args) => undo::execute(common, args),
             Command::Status(args) => status::execute(common, args),
             Command::Answer(args) => answer::execute(common, args),
+            Command::Revoke(args) => revoke::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
             Command::Diff(args) => diff::execute(common, args),
+            Command::Apply(args) => apply::execute(common, args),
+            Command::Discard(args) => discard::execute(common, args),
             Command::Serve(args) => serve::execute(common, args),
             Command::Cancel(args) => cancel::execute(common, args),
             Command::Trust(args) => trust::execute(common, args),

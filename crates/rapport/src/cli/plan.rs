@@ -165,7 +165,7 @@ fn asking(args: &Args) -> Asking {
 fn idea(args: &Args) -> Result<String, Failure> {
     if let [only] = args.idea.as_slice() {
         if only == "-" {
-            return typed::all(std::io::stdin().lock(), "the idea from standard input");
+            return typed::piped("the idea from standard input");
         }
         let path = Path::new(only);
         if path.is_file() {

@@ -8,8 +8,8 @@ use rapport_core::{Act, Aim, Created, SessionId, Status};
 
 use super::agent_flags::AgentFlags;
 use super::screen::{self, Answering, StopSignal};
-use super::{Common, follow, sessions, text, trust, typed};
-use crate::config::Settings;
+use super::{Common, follow, handover, sessions, text, trust, typed};
+use crate::config::{self, Layer, Settings, WorkerName};
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::{Holder, Store as _};
@@ -25,6 +25,7 @@ use crate::wiring::{Host, Place};
   rapport run --file task.md
   git log -1 --format=%B | rapport run -
   rapport run --resume 20260124-add-a-greeting
+  rapport run --worker worktree \"add a greeting\"   until you apply it
   rapport run --agent rehearsal \"add a greeting\"   with the scripted agent")]
 pub(super) struct Args {
     /// What you want done; "-" reads it from standard input
@@ -36,6 +37,9 @@ pub(super) struct Args {
     /// Go on with a session that was stopped, killed, or has failed
     #[arg(long, short, value_name = "SESSION", conflicts_with_all = ["task", "file"])]
     resume: Option<String>,
+    /// Where the agent works: "local" (the project itself) or "worktree" (a git worktree and branch of its own)
+    #[arg(long, value_name = "WORKER", value_parser = config::worker, conflicts_with = "resume")]
+    worker: Option<WorkerName>,
     #[command(flatten)]
     agent: AgentFlags,
 }
@@ -43,7 +47,10 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     trust::ask_once(common, &place)?;
-    let settings = place.settings(args.agent.layer())?;
+    let settings = place.settings(Layer { worker: args.worker, ..args.agent.layer() })?;
+    if args.resume.is_none() && settings.worker == WorkerName::Worktree {
+        handover::check_worktrees(&place.project)?;
+    }
     let start = match &args.resume {
         Some(name) => Start::Resume(resumable(&place, sessions::find(&*place.store(), name)?)?),
         None => Start::New(Box::new(place.session(task(&args)?, Aim::Work, &settings)?)),
@@ -74,10 +81,11 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
                 Start::Resume(id) => resume(&sessions, id).await?,
             };
             if common.json {
-                follow::as_json(common, &sessions, &id, &Answering::Person, 0, stop).await
-            } else {
-                screen::show(common, &sessions, &id, Answering::Person, stop).await
+                return follow::as_json(common, &sessions, &id, &Answering::Person, 0, stop).await;
             }
+            let outcome = screen::show(common, &sessions, &id, Answering::Person, stop).await;
+            handover::tell_work(place, &id)?;
+            outcome
         };
         let outcome = outcome.await;
         host.stop().await;
@@ -88,17 +96,28 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
 /// Says so where other sessions are at work in the same directory: nobody can tell apart who changed which file.
 fn tell_of_others(place: &Place, start: &Start) -> Outcome {
     let store = place.store();
+    let is_apart = |id: &SessionId| sessions::view(&*store, id).is_ok_and(|view| view.workplace.is_some());
+    let this_is_apart = match start {
+        Start::New(created) => created.works_apart(),
+        Start::Resume(id) => is_apart(id),
+    };
+    if this_is_apart {
+        return Ok(());
+    }
     let sessions = store.list()?;
     let newest = sessions.iter().rev().take(LOOKED_AT);
     let others = newest.filter(|id| !matches!(start, Start::Resume(this) if this == *id));
-    let at_work = others.filter(|id| matches!(store.holder(id), Ok(Some(Holder { address: Some(_), .. }))));
+    let held = others.filter(|id| matches!(store.holder(id), Ok(Some(Holder { address: Some(_), .. }))));
+    let at_work = held.filter(|id| !is_apart(id));
     let (what, each) = match at_work.count() {
         0 => return Ok(()),
         1 => ("another session is".to_owned(), "Either"),
         several => (format!("{several} other sessions are"), "Each"),
     };
     eprintln!("rapport: {what} at work in {}.", place.project.display());
-    eprintln!("  {each} will list what the others change as its own. A git worktree keeps them apart.");
+    eprintln!(
+        "  {each} will list what the others change as its own. A worktree keeps them apart: rapport run --worker worktree"
+    );
     Ok(())
 }
 
@@ -140,7 +159,7 @@ fn task(args: &Args) -> Result<String, Failure> {
     }
     let words = text(&args.task, "this task")?;
     if words == ["-"] {
-        return typed::all(std::io::stdin().lock(), "the task from standard input");
+        return typed::piped("the task from standard input");
     }
     Ok(words.join(" "))
 }

@@ -50,7 +50,7 @@ pub(super) async fn show(
     };
     let config = Terminal {
         by: socket::person_here(),
-        interactive: is_interactive(),
+        interactive: is_terminal(),
         colour: colour(common.color),
         answer_hint: format!("rapport answer {id}{}", of_project(common)),
         auto,
@@ -72,8 +72,7 @@ pub(super) async fn show(
 
 /// Whether somebody sits there, whose terminal can show cards.
 pub(super) fn is_interactive() -> bool {
-    let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
-    is_terminal() && !dumb
+    is_terminal() && !terminal::lines_only()
 }
 
 /// Whether somebody sits there, who can at least type lines.

@@ -1,10 +1,10 @@
 //! `rapport status`: what there is, and what waits for whom.
 
-use rapport_core::{Aim, OpenQuestion, Status, View};
+use rapport_core::{Aim, OpenQuestion, Purpose, Status, View};
 
 use super::files::seals;
 use super::output::{ago, say, say_json};
-use super::{Common, sessions, tree};
+use super::{Common, handover, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config;
@@ -15,6 +15,9 @@ use crate::wiring::Place;
 
 /// How many ended sessions are listed without --all.
 const ENDED: usize = 5;
+
+/// How much of what an agent wants to do is listed where several sessions are.
+const FIRST_LINES: usize = 12;
 
 const NONE_YET: &str = "No sessions here yet.
 Begin one with:          rapport run \"what you want done\"
@@ -80,7 +83,7 @@ fn overview(place: &Place, store: &dyn Store, views: &[View], everything: bool) 
     for view in &going {
         brief(view)?;
         for question in &view.questions {
-            waiting(view, question)?;
+            waiting(view, question, FIRST_LINES)?;
         }
         stopped(place, store, view)?;
     }
@@ -102,8 +105,26 @@ fn brief(view: &View) -> Outcome {
     say(format_args!("{}  {}  {when}  {}{origin}", view.id, word(view), shorten(&safe::line(task), 60)))
 }
 
-fn waiting(view: &View, question: &OpenQuestion) -> Outcome {
-    say(format_args!("    {}  {}", question.id, safe::line(&question.text)))?;
+/// A question with its options. What an agent wants to do is shown as a whole where one session is, else in so many lines.
+pub(super) fn waiting(view: &View, question: &OpenQuestion, most: usize) -> Outcome {
+    match &question.purpose {
+        Purpose::Permission(asked) => {
+            say(format_args!(
+                "    {}  May the agent use {} for this?",
+                question.id,
+                safe::line(&asked.tool)
+            ))?;
+            let lines = asked.lines();
+            for line in lines.iter().take(most) {
+                say(format_args!("        {}{}", line.mark.sign(), safe::line(&line.text)))?;
+            }
+            match lines.len().saturating_sub(most) {
+                0 => {}
+                more => say(format_args!("        and {more} more lines: rapport status {}", view.id))?,
+            }
+        }
+        _ => say(format_args!("    {}  {}", question.id, safe::line(&question.text)))?,
+    }
     for (place, option) in question.options.iter().enumerate() {
         say(format_args!("        {}. {}", place + 1, safe::line(&option.label)))?;
     }
@@ -148,13 +169,28 @@ fn detail(place: &Place, store: &dyn Store, view: &View) -> Outcome {
             answered.by
         ))?;
     }
+    for rule in &view.rules {
+        say(format_args!(
+            "  allowed   {} in this session; rapport revoke takes it back",
+            safe::line(&rule.to_string())
+        ))?;
+    }
     for question in &view.questions {
-        waiting(view, question)?;
+        waiting(view, question, usize::MAX)?;
     }
     if let Some(failure) = &view.failure {
         say(format_args!("  failed    {}", safe::line(failure)))?;
     }
     stopped(place, store, view)?;
+    if let Some(workplace) = &view.workplace {
+        say(format_args!("  {:<9} {}", workplace.worker, workplace.state))?;
+        if handover::awaits_decision(view) {
+            say(format_args!(
+                "            rapport diff {0}, then rapport apply {0} or rapport discard {0}",
+                view.id
+            ))?;
+        }
+    }
     for file in view.changes.iter().flat_map(|changes| &changes.files) {
         say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
     }

@@ -1,6 +1,6 @@
 //! Text that is typed or piped in. What ends too early is no answer: an empty text is refused further on.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, IsTerminal as _, Read};
 
 use nix::sys::termios::{FlushArg, tcflush};
 
@@ -12,6 +12,17 @@ pub(super) fn all(mut from: impl Read, what: &str) -> Result<String, Failure> {
     from.read_to_end(&mut bytes)
         .map_err(|error| Failure::new(Code::Trouble, format!("cannot read {what}: {error}")))?;
     String::from_utf8(bytes).map_err(|_| super::not_text(what))
+}
+
+/// All that comes from standard input. Whoever asks something later asks at the terminal, if there is one.
+pub(super) fn piped(what: &str) -> Result<String, Failure> {
+    let text = all(io::stdin().lock(), what)?;
+    if io::stdout().is_terminal()
+        && let Ok(terminal) = std::fs::File::open("/dev/tty")
+    {
+        nix::unistd::dup2_stdin(terminal).map_err(io::Error::from)?;
+    }
+    Ok(text)
 }
 
 /// What is typed in a terminal that shows nothing but lines, up to two empty ones. What was pasted behind them is dropped:

@@ -2,8 +2,8 @@
 
 use jiff::SignedDuration;
 use rapport_core::{
-    Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, Draft, Input, Leave, Permission, PhaseView,
-    QuestionId, Reply, RoundId, Terms, TurnId, Usage, Want, World,
+    Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, Draft, Input, Leave, Merged, Permission,
+    PhaseView, QuestionId, Reply, RoundId, Terms, TurnId, Usage, Want, World,
 };
 
 use super::watch::Watch;
@@ -92,7 +92,13 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
             Want::Batch(brief) => {
                 Input::World(World::Batch { round: brief.round, outcome: Err("no".into()) })
             }
+            Want::Granted { question, .. } => Input::World(World::Granted { question: question.clone() }),
             Want::Filed { turn, path, .. } => Input::World(World::Filed { turn: *turn, path: path.clone() }),
+            Want::Merged { .. } => {
+                Input::World(World::Merged { outcome: Ok(Merged { from: "f1".into(), to: "t1".into() }) })
+            }
+            Want::Applied { .. } => Input::World(World::Applied { files: Vec::new() }),
+            Want::Cleared => Input::World(World::Cleared { left: None }),
             Want::Replied { turn, call, .. } => agent(*turn, AgentDid::Take { call: call.clone() }),
             Want::AgentParked { turn, call } => {
                 agent(*turn, AgentDid::Leave(Leave::Deferred { call: call.clone() }))

@@ -93,8 +93,11 @@ proptest! {
                         prop_assert_eq!(ProgressFile::parse(&file.content).unwrap().problems(), []);
                     }
                     Want::Baseline(_) | Want::Snapshot(_) | Want::Report { .. } => prop_assert!(false, "this is no work"),
+                    Want::Merged { .. } | Want::Applied { .. } | Want::Cleared => {
+                        prop_assert!(false, "it is done in the project itself")
+                    }
                     Want::Batch(_) | Want::Filed { .. } => prop_assert!(false, "the agent makes it"),
-                    Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } => {}
+                    Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Granted { .. } => {}
                 }
             }
             let view = play.view();

@@ -42,6 +42,10 @@ struct Seen {
     taken: bool,
     /// It was taken by a process that was cut off later.
     doubtful: bool,
+    /// The process that asked is gone.
+    orphaned: bool,
+    /// It allowed something to a process that is gone.
+    spent: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -249,15 +253,16 @@ impl Watch {
                     }
                 };
                 let (id, questions, kind) = (*round, questions.clone(), self.kind);
+                let (taken, doubtful, orphaned, spent) = (false, false, false, false);
                 let seen =
-                    Seen { id, turn, kind, call, questions, closed: None, taken: false, doubtful: false };
+                    Seen { id, turn, kind, call, questions, closed: None, taken, doubtful, orphaned, spent };
                 self.rounds.push(seen);
             }
             Event::AskedAgain { round, call, .. } => {
                 self.alive();
                 let seen = self.rounds.iter_mut().find(|seen| seen.id == *round).unwrap();
                 seen.call = Some(call.clone());
-                (seen.taken, seen.doubtful) = (false, false);
+                (seen.taken, seen.doubtful, seen.orphaned) = (false, false, false);
             }
             Event::Declined { call, .. } => self.declined.push(call.clone()),
             Event::Answered { question, answer, by } => {
@@ -285,8 +290,12 @@ impl Watch {
                 let seen = self.rounds.iter_mut().find(|seen| seen.id == *round).unwrap();
                 seen.closed = Some(how.clone());
             }
-            Event::Parked { .. } => self.gone(Agent::Parked),
+            Event::Parked { turn, .. } => {
+                self.use_up(turn.0);
+                self.gone(Agent::Parked);
+            }
             Event::CutOff { turn, .. } => {
+                self.use_up(turn.0);
                 for seen in self.rounds.iter_mut().filter(|seen| seen.turn == Some(turn.0)) {
                     seen.doubtful |= seen.taken;
                 }
@@ -311,12 +320,30 @@ impl Watch {
             | Event::Heard { .. }
             | Event::Outlined { .. }
             | Event::Unchecked { .. } => {}
+            Event::Applying { .. }
+            | Event::Merged(_)
+            | Event::NotApplied(_)
+            | Event::Applied { .. }
+            | Event::Discarded { .. }
+            | Event::Cleared { .. } => {}
+            Event::Granted { .. } | Event::Revoked { .. } => {}
             Event::Created(_)
             | Event::Unreadable { .. }
             | Event::Noted { .. }
             | Event::Cooled { .. }
             | Event::Spent { .. } => {}
             Event::Snapshotted { .. } | Event::PlanProposed { .. } | Event::Unknown(_) => {}
+        }
+    }
+
+    /// What was allowed to a process counts no more when that is gone.
+    fn use_up(&mut self, turn: u32) {
+        for seen in self.rounds.iter_mut().filter(|seen| seen.turn == Some(turn)) {
+            let is_permission = matches!(seen.questions[0].purpose, Purpose::Permission { .. });
+            let given = self.given.get(&seen.questions[0].id);
+            let allowed = is_permission && given.is_some_and(|(answer, _)| answer.values == ["allow"]);
+            seen.spent |= allowed && !seen.taken && !seen.orphaned;
+            seen.orphaned = true;
         }
     }
 
@@ -503,7 +530,11 @@ impl Watch {
                     );
                 }
                 Want::Report { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be reported"),
+                Want::Granted { .. } => hold!(false, "nothing was allowed for the project"),
                 Want::Batch(_) | Want::Filed { .. } => hold!(false, "an agent makes the rounds and the plan"),
+                Want::Merged { .. } | Want::Applied { .. } | Want::Cleared => {
+                    hold!(false, "it is worked on in the project itself")
+                }
             }
         }
         Ok(())
@@ -570,10 +601,10 @@ impl Watch {
             return Ok(Expected::Exactly(CallReply::Answers(told)));
         }
         let (answer, _) = &self.given[&question.id];
-        let allow = |always| Expected::Exactly(CallReply::Allow { asked: question.text.clone(), always });
         Ok(match answer.values.as_slice() {
-            [value] if value == "allow" => allow(false),
-            [value] if value == "always" => allow(true),
+            [value] if value == "allow" => {
+                Expected::Exactly(CallReply::Allow { asked: question.text.clone() })
+            }
             _ => Expected::No,
         })
     }
@@ -611,7 +642,7 @@ enum Expected {
 
 /// Whether what this round asked still has to arrive somewhere.
 fn has_reply(seen: &Seen) -> bool {
-    !matches!(seen.closed, Some(Ending::Withdrawn(_) | Ending::Superseded(_)))
+    !seen.spent && !matches!(seen.closed, Some(Ending::Withdrawn(_) | Ending::Superseded(_)))
 }
 
 fn was(question: &QuestionId) -> QuestionId {

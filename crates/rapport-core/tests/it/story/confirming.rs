@@ -25,9 +25,8 @@ fn chat_28_chat_29_an_answer_is_changed_at_the_confirmation() {
             Act::Confirm,
             "refused: confirming is not possible now: q1 is being changed, answer or keep it first",
         )
-        .answer(
-            "confirm",
-            "smaller",
+        .act(
+            Act::Answer { question: Some(question("confirm")), reply: Reply::Text("smaller".into()) },
             "refused: confirming is not possible now: q1 is being changed, answer or keep it first",
         );
     assert_eq!(story.play.view().questions[0].previous.as_deref(), Some("Passkeys"));
@@ -134,9 +133,15 @@ fn chat_30_confirming_starts_work_with_every_answer() {
 /// However it is typed. In other words it would be a wish for another plan.
 #[test]
 fn chat_30_confirming_is_recognised() {
-    for typed in
-        [vec!["confirm"], vec!["Confirm"], vec!["1"], vec!["Confirm & start"], vec!["confirm", "&", "start"]]
-    {
+    for typed in [
+        vec!["confirm"],
+        vec!["Confirm"],
+        vec!["1"],
+        vec!["Confirm & start"],
+        vec!["confirm", "&", "start"],
+        vec!["yes"],
+        vec!["OK"],
+    ] {
         let reply = Reply::Words(typed.into_iter().map(str::to_owned).collect());
         planned().act(
             Act::Answer { question: None, reply },

@@ -164,9 +164,11 @@ fn another_plan_is_made_by_the_agent_with_all_answers() {
             "q1 answered yes by ann (terminal); plan proposed: dark-mode/add-dark-mode; Rapport asked round 2: confirm",
         )
         .saved()
-        .answer(
-            "confirm",
-            "with a switch",
+        .act(
+            Act::Answer {
+                question: Some(rapport_core::QuestionId::new("confirm")),
+                reply: rapport_core::Reply::Text("with a switch".into()),
+            },
             "confirm answered \"with a switch\" by ann (terminal); turn 1 started to plan",
         );
     let prompt = story.order().prompt;

@@ -1,6 +1,8 @@
 //! Questions in the middle of work, permissions, and leaving plan mode.
 
-use rapport_core::{Act, AgentDid, AgentState, Ask, Leave, Permission, Reply, RoundId, Status, World};
+use rapport_core::{
+    Act, AgentDid, AgentState, Ask, Leave, Permission, Purpose, Remark, Reply, RoundId, Rule, Status, World,
+};
 
 use super::{length, way, working};
 use crate::support::{Story, bob, call, person, question};
@@ -96,12 +98,13 @@ fn permission_is_given_once_always_or_not() {
         (vec!["Allow"], "allow", "allowed"),
         (vec!["allow", "once"], "allow", "allowed"),
         (vec!["1"], "allow", "allowed"),
-        (vec!["always"], "always", "allowed always"),
-        (vec!["Allow", "always"], "always", "allowed always"),
+        (vec!["yes"], "allow", "allowed"),
+        (vec!["Y"], "allow", "allowed"),
+        (vec!["ok"], "allow", "allowed"),
+        (vec!["no"], "deny", "denied: No. Do not do this; find another way, or ask."),
+        (vec!["n"], "deny", "denied: No. Do not do this; find another way, or ask."),
         (vec!["deny"], "deny", "denied: No. Do not do this; find another way, or ask."),
         (vec!["DENY"], "deny", "denied: No. Do not do this; find another way, or ask."),
-        (vec!["use", "cargo", "clean"], "\"use cargo clean\"", "denied: use cargo clean"),
-        (vec!["ok"], "\"ok\"", "denied: ok"),
     ];
     for (typed, answered, told) in cases {
         let mut story = asked_for_permission();
@@ -110,7 +113,7 @@ fn permission_is_given_once_always_or_not() {
             .act(Act::Answer { question: None, reply }, &format!("q3 answered {answered} by ann (terminal)"))
             .told("c2", &format!("{what} {told}"));
     }
-    let by_bob = Act::Answer { question: None, reply: Reply::Choices(vec![2]) };
+    let by_bob = Act::Answer { question: None, reply: Reply::Choices(vec![1]) };
     let mut story = asked_for_permission();
     story.check(&person(bob(), by_bob), "q3 answered deny by bob (telegram)");
     story.told(
@@ -118,6 +121,22 @@ fn permission_is_given_once_always_or_not() {
         "May the agent use Bash: rm -r target? denied: No. Do not do this; find another way, or ask. (answered by a \
          person in telegram)",
     );
+}
+
+/// Words of one's own say no at a permission, so that nobody says them by a slip.
+#[test]
+fn own_words_at_a_permission_are_said_as_such() {
+    let answer = |reply: Reply| Act::Answer { question: None, reply };
+    for slip in ["use cargo clean", "always", "confirm", "yes!"] {
+        let refused = format!("refused: q3 is a decision, and \"{slip}\" is none of its options");
+        asked_for_permission().act(answer(Reply::Words(vec![slip.into()])), &refused);
+    }
+    asked_for_permission()
+        .act(
+            answer(Reply::Text("use cargo clean".into())),
+            "q3 answered \"use cargo clean\" by ann (terminal)",
+        )
+        .told("c2", "May the agent use Bash: rm -r target? denied: use cargo clean");
 }
 
 fn asked_for_permission() -> Story {
@@ -150,6 +169,101 @@ fn a_permission_that_was_used_is_asked_for_again() {
         .did(AgentDid::Ask { call: call("c9"), ask: ask(), parkable: false }, "c9 asked round 4: q4");
 }
 
+/// A command that was allowed and had begun is not allowed again because its process is gone, and who is asked is told. What
+/// was allowed while no process was there is used once, for the very same call.
+#[test]
+fn a_permission_holds_for_one_call_with_that_very_input() {
+    let ask = |what: &str| Ask::Permission(Permission::new("Bash", what));
+    let did = |id: &str, what: &str| AgentDid::Ask { call: call(id), ask: ask(what), parkable: false };
+    let mut story = asked_for_permission();
+    story
+        .answer("q3", "allow", "q3 answered allow by ann (terminal)")
+        .crash("cut off: Rapport was stopped")
+        .connects()
+        .did(did("c9", "rm -r target"), "c9 asked round 4: q4");
+    let remarks = |story: &Story| match &story.play.view().questions[0].purpose {
+        Purpose::Permission(asked) => asked.remarks.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(remarks(&story), [Remark::MayHaveRun]);
+    story
+        .crash("cut off: Rapport was stopped")
+        .answer("q4", "allow", "q4 answered allow by ann (terminal)")
+        .connects()
+        .did(did("c10", "rm -r /"), "c10 asked round 5: q5");
+    assert_eq!(remarks(&story), []);
+    story
+        .answer("q5", "deny", "q5 answered deny by ann (terminal)")
+        .takes("c10")
+        .did(did("c11", "rm -r target"), "c11 asked round 4 again")
+        .told("c11", "May the agent use Bash: rm -r target? allowed")
+        .takes("c11")
+        .did(did("c12", "rm -r target"), "c12 asked round 6: q6");
+}
+
+/// "From now on" is a rule that says what it allows; it is applied here, told, and taken back.
+#[test]
+fn what_is_allowed_for_the_session_or_the_project_is_a_rule() {
+    let rule = Rule::exactly("Bash", "touch a");
+    let asked = |what: &str| Permission { rule: Some(rule.clone()), ..Permission::new("Bash", what) };
+    let did = |id: &str, what: &str| AgentDid::Ask {
+        call: call(id),
+        ask: Ask::Permission(asked(what)),
+        parkable: false,
+    };
+    let mut story = working();
+    story.did(did("c2", "touch a"), "c2 asked round 3: q3");
+    let options = story.play.view().questions[0].options.clone();
+    let labels: Vec<_> = options.iter().map(|option| option.label.as_str()).collect();
+    assert_eq!(labels, ["Allow once", "Allow for this session", "Allow for this project", "Deny"]);
+    assert!(options[1].description.as_ref().unwrap().starts_with("Bash(touch a), until the session ends"));
+    story
+        .answer("q3", "session", "q3 answered session by ann (terminal)")
+        .told("c2", "May the agent use Bash: touch a? allowed")
+        .takes("c2")
+        .did(
+            did("c3", "touch a"),
+            "c3 asked round 4: q4; q4 answered allow by the rule Bash(touch a) for this session",
+        )
+        .told("c3", "May the agent use Bash: touch a? allowed")
+        .takes("c3")
+        .crash("cut off: Rapport was stopped")
+        .connects()
+        .did(
+            did("c4", "touch a"),
+            "c4 asked round 5: q5; q5 answered allow by the rule Bash(touch a) for this session",
+        )
+        .takes("c4")
+        .act(Act::Revoke { rule: rule.clone() }, "Bash(touch a) revoked by ann (terminal)")
+        .act(Act::Revoke { rule: rule.clone() }, "refused: Bash(touch a) is not allowed in this session")
+        .did(did("c5", "touch a"), "c5 asked round 6: q6")
+        .answer("q6", "project", "q6 answered project by ann (terminal)");
+    // The agent is not told before the rule is kept.
+    let granted = "Bash(touch a) granted by ann (terminal) in q6";
+    assert!(
+        story.play.session.wants().iter().any(|want| matches!(want, rapport_core::Want::Granted { .. })),
+        "{granted}"
+    );
+    assert!(story.order().replies.is_empty());
+    story
+        .world(World::Granted { question: question("q6") }, "q6 granted")
+        .told("c5", "May the agent use Bash: touch a? allowed");
+    let facts = story.play.log.last().unwrap().facts.clone();
+    assert!(rapport_core::ruled_by_project(&facts, &[rule]).is_empty());
+}
+
+/// D M21: before the plan is confirmed nothing is allowed from now on, and the card says so.
+#[test]
+fn a_permission_before_the_plan_says_so() {
+    let rule = Some(Rule::exactly("Bash", "ls"));
+    let ask = Ask::Permission(Permission { rule, ..Permission::new("Bash", "ls") });
+    let mut story = Story::of("Add login");
+    story.connects().did(AgentDid::Ask { call: call("c1"), ask, parkable: false }, "c1 asked round 1: q1");
+    let question = &story.play.view().questions[0];
+    let Purpose::Permission(asked) = &question.purpose else { panic!("{question:?}") };
+    assert_eq!((asked.remarks.as_slice(), question.options.len()), ([Remark::BeforeThePlan].as_slice(), 2));
+}
+
 #[test]
 fn leaving_plan_mode_in_the_middle_of_work_is_a_question() {
     let leave = |plan: &str| Ask::LeavePlanMode { plan: plan.into() };
@@ -159,6 +273,9 @@ fn leaving_plan_mode_in_the_middle_of_work_is_a_question() {
         .told("c2", "The agent has made a plan of its own. May it go ahead? allowed")
         .takes("c2")
         .did(AgentDid::Ask { call: call("c3"), ask: leave("2. Go"), parkable: false }, "c3 asked round 4: q4")
-        .answer("q4", "not without tests", "q4 answered \"not without tests\" by ann (terminal)")
+        .act(
+            Act::Answer { question: Some(question("q4")), reply: Reply::Text("not without tests".into()) },
+            "q4 answered \"not without tests\" by ann (terminal)",
+        )
         .told("c3", "The agent has made a plan of its own. May it go ahead? denied: not without tests");
 }

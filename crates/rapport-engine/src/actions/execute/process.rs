@@ -1,23 +1,23 @@
 //! The process of a command: its one pipe for all it writes, its keeper, its end.
 
 use std::ffi::OsString;
-use std::io::{self, PipeReader, PipeWriter};
+use std::io::{self, PipeReader};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use command_fds::{CommandFdExt, FdMapping};
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
-use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Call;
 use crate::actions::Stop;
-use crate::agents::keeper::{self, mark, mark::Mark};
+use crate::workers::Workplace as _;
+use crate::workers::keeper::mark::Mark;
+use crate::workers::local::Directory;
+use crate::workers::process::{Kept, Kind, Launch};
 
 /// How long a command gets to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -33,10 +33,7 @@ const MOST_NAMES: usize = 20;
 /// A running command. Dropping it ends it with everything it started.
 #[derive(Debug)]
 pub(super) struct Process {
-    child: Child,
-    group: Option<Pid>,
-    mark: Mark,
-    lifeline: Option<PipeWriter>,
+    kept: Kept,
     output: Receiver,
     left_behind: JoinHandle<String>,
 }
@@ -62,37 +59,31 @@ enum Asked {
 }
 
 impl Process {
-    /// Starts it under its keeper, with this environment and what the call adds.
+    /// Starts it in its directory, with this environment and what the call adds.
     pub(super) fn spawn(
         keeper: &Path,
         call: &Call<'_>,
         environment: Vec<(OsString, OsString)>,
     ) -> io::Result<Self> {
-        // Otherwise it would be the keeper that seems not to be there.
-        std::fs::read_dir(call.directory)?;
-        let (reading, lifeline) = io::pipe()?;
         let (output, written) = io::pipe()?;
         let (names, told) = io::pipe()?;
-        let mut command = Command::new(keeper);
-        command.args(["keep", keeper::COMMAND, "--", call.program]).args(&call.args);
-        let mark = Mark::unnamed();
-        command.env_clear().envs(environment).envs(call.env.iter().copied()).current_dir(call.directory);
-        command.env(mark::VARIABLE, mark.to_string());
-        // One pipe for both, so that what is written stays in order.
-        command.stdin(Stdio::null()).stdout(written.try_clone()?).stderr(written);
-        let mappings = vec![
-            FdMapping { parent_fd: reading.into(), child_fd: keeper::LIFELINE },
-            FdMapping { parent_fd: told.into(), child_fd: keeper::LEFT_BEHIND },
-        ];
-        command.fd_mappings(mappings).map_err(io::Error::other)?;
-        let child = command.spawn()?;
-        // What the command still holds of the pipes would keep them open here.
-        drop(command);
+        let own = call.env.iter().map(|(name, value)| (name.into(), value.into()));
+        let args: Vec<_> = call.args.iter().map(OsString::from).collect();
+        let kept = Directory::at(call.directory).spawn(Launch {
+            keeper,
+            kind: Kind::Command,
+            program: call.program.as_ref(),
+            args: &args,
+            env: environment.into_iter().chain(own).collect(),
+            mark: Mark::unnamed(),
+            stdin: Stdio::null(),
+            // One pipe for both, so that what is written stays in order.
+            stdout: written.try_clone()?.into(),
+            stderr: written.into(),
+            beside: told.into(),
+        })?;
         Ok(Self {
-            group: child.id().map(|id| Pid::from_raw(id as i32)),
-            child,
-            mark,
-            lifeline: Some(lifeline),
+            kept,
             output: Receiver::from_owned_fd(output.into())?,
             left_behind: tokio::spawn(read_names(names)),
         })
@@ -115,7 +106,7 @@ impl Process {
                     Ok(size @ 1..) => heard(&buffer[..size]),
                     Ok(0) | Err(_) => open = false,
                 },
-                status = self.child.wait() => break status,
+                status = self.kept.gone() => break status,
                 () = stop.told(), if asked.is_none() => {
                     asked = Some(Asked::Stopped);
                     deadline = self.ask_to_end();
@@ -136,7 +127,7 @@ impl Process {
         match (asked, status) {
             (Some(Asked::TimedOut), _) => Ending::TimedOut,
             (Some(Asked::Stopped), _) => Ending::Stopped,
-            (None, status) => self.ending(status),
+            (None, status) => Self::ending(status),
         }
     }
 
@@ -147,30 +138,14 @@ impl Process {
     }
 
     fn ask_to_end(&mut self) -> Option<Instant> {
-        if let Some(group) = self.group {
-            // Where it is not a group yet, it is killed after the grace.
-            let _ = killpg(group, Signal::SIGTERM);
-        }
+        // Where it is not a group yet, it is killed after the grace.
+        self.kept.signal(Signal::SIGTERM);
         Some(Instant::now() + GRACE)
     }
 
-    /// The keeper ends everything as soon as the line is cut. One that does not, because somebody stopped it, is ended
-    /// itself the next time.
     fn kill(&mut self) -> Option<Instant> {
-        if self.lifeline.take().is_none() {
-            self.end_by_force();
-            return None;
-        }
-        Some(Instant::now() + GRACE)
-    }
-
-    /// Ends what can be found without the keeper: by its group, and by its mark.
-    fn end_by_force(&mut self) {
-        if let Some(group) = self.group.take() {
-            let _ = killpg(group, Signal::SIGKILL);
-        }
-        let mark = self.mark.clone();
-        tokio::task::spawn_blocking(move || mark.end_all());
+        self.kept.cut();
+        None
     }
 
     async fn hear_the_rest(&mut self, buffer: &mut [u8], heard: &mut (dyn FnMut(&[u8]) + Send)) {
@@ -183,11 +158,10 @@ impl Process {
         let _ = timeout(LAST_WORDS, rest).await;
     }
 
-    fn ending(&mut self, status: io::Result<ExitStatus>) -> Ending {
+    fn ending(status: io::Result<ExitStatus>) -> Ending {
         match status.map(|status| status.code()) {
             Ok(Some(code)) => Ending::Exited(code),
             Ok(None) => {
-                self.end_by_force();
                 Ending::Lost("the process that watched over it was killed, and it with that".to_owned())
             }
             Err(error) => Ending::Lost(format!("it cannot be waited for: {error}")),

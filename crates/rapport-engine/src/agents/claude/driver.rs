@@ -62,7 +62,7 @@ pub(super) async fn drive(
                 reports: &reports,
                 heard_at: Instant::now(),
                 ending: Ending::default(),
-                directory: place.directory.clone(),
+                directory: place.directory().to_owned(),
                 linger: order.linger.and_then(|time| Duration::try_from(time).ok()).unwrap_or_default(),
             };
             driver.run().await
@@ -84,7 +84,7 @@ type Lines = mpsc::Receiver<Heard>;
 async fn keep_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: Place) {
     let (config, conversation) = (config.clone(), order.conversation.clone());
     let keep = move || {
-        let path = transcript::path(&config.env, &place.directory, &conversation);
+        let path = transcript::path(&config.env, place.directory(), &conversation);
         path.map(|path| place.keepsake.keep(&std::fs::read(path)?)).unwrap_or(Ok(()))
     };
     let _: Result<io::Result<()>, _> = tokio::task::spawn_blocking(keep).await;
@@ -116,8 +116,8 @@ async fn begin(
     let for_drafts = (order.kind == TurnKind::Draft).then(|| config.for_drafts());
     let config = for_drafts.as_ref().unwrap_or(config);
     let (mut process, lines) =
-        Process::spawn(config, &args, &place.directory, place.mark.clone()).map_err(|error| {
-            let (program, directory) = (config.program.display(), place.directory.display());
+        Process::spawn(config, &args, &*place.workplace, place.mark.clone()).map_err(|error| {
+            let (program, directory) = (config.program.display(), place.directory().display());
             format!("{CANNOT_START}{program} in {directory}: {error}")
         })?;
     let talk = match channel {
@@ -147,10 +147,10 @@ async fn find_conversation(
 ) -> io::Result<(Transcript, Option<Vec<u8>>, Door)> {
     let (config, place, conversation) = (config.clone(), place.clone(), order.conversation.clone());
     let find = move || {
-        transcript::restore(&config.env, &place.directory, &conversation, &*place.keepsake)?;
+        transcript::restore(&config.env, place.directory(), &conversation, &*place.keepsake)?;
         let shown = place.keepsake.shown()?;
-        let transcript = Transcript::find(&config.env, &place.directory, &conversation)?;
-        Ok((transcript, shown, config.door(&place.directory)))
+        let transcript = Transcript::find(&config.env, place.directory(), &conversation)?;
+        Ok((transcript, shown, config.door(place.directory())))
     };
     tokio::task::spawn_blocking(find).await?
 }

@@ -7,7 +7,8 @@ use super::command::{ClaudeConfig, NOT_FOR_DRAFTS, OWN_SETTINGS};
 use super::process::Process;
 use super::structured::{last_words, result_line};
 use super::wire;
-use crate::agents::keeper::mark::Mark;
+use crate::workers::keeper::mark::Mark;
+use crate::workers::local::Directory;
 
 /// Asks it, with only these tools, and gives its last words. Dropped before the end, the agent is ended.
 pub async fn ask(
@@ -33,7 +34,7 @@ pub async fn ask(
     let leading = config.leading_args.iter().cloned().chain(config.extra_args.iter().cloned());
     let args: Vec<_> = leading.chain(flags.into_iter().chain(OWN_SETTINGS).map(OsString::from)).collect();
     let program = config.program.display().to_string();
-    let (mut process, lines) = Process::spawn(config, &args, directory, Mark::unnamed())
+    let (mut process, lines) = Process::spawn(config, &args, &Directory::at(directory), Mark::unnamed())
         .map_err(|error| format!("cannot start {program}: {error}"))?;
     // Not as an argument: after a list of tools the CLI takes it for one more of them.
     process.tell(wire::user_message(prompt));

@@ -14,8 +14,9 @@ use super::process::{Heard, Process};
 use super::spending;
 use super::wire::{self, Kind};
 use crate::agents::keeper::CANNOT_START;
-use crate::agents::keeper::mark::Mark;
 use crate::agents::{Structured, StructuredCall, StructuredError};
+use crate::workers::keeper::mark::Mark;
+use crate::workers::local::Directory;
 
 /// How a CLI calls it that the model kept to no schema.
 const NEVER_FIT: &str = "error_max_structured_output_retries";
@@ -29,13 +30,16 @@ pub async fn call(
     call: &StructuredCall,
 ) -> Result<Structured, StructuredError> {
     let program = config.program.display().to_string();
-    let (mut process, lines) =
-        Process::spawn(config, &arguments(config, directory, call), directory, Mark::unnamed()).map_err(
-            |error| {
-                let place = directory.display();
-                StructuredError::Failed(format!("{CANNOT_START}{program} in {place}: {error}"))
-            },
-        )?;
+    let (mut process, lines) = Process::spawn(
+        config,
+        &arguments(config, directory, call),
+        &Directory::at(directory),
+        Mark::unnamed(),
+    )
+    .map_err(|error| {
+        let place = directory.display();
+        StructuredError::Failed(format!("{CANNOT_START}{program} in {place}: {error}"))
+    })?;
     // A prompt may be longer than a command line.
     process.tell(wire::user_message(&call.prompt));
     process.close_input();

@@ -17,8 +17,8 @@ pub use lenient::{Content, Cost, Flag, List, Number, Part, Text};
 pub use parts::{Attachment, Block, DeferredUse, Message, RateLimit, Request, Task, Tokens, ToolCall};
 pub use questions::drafts;
 pub use tell::{
-    HOOK_TIMEOUT_SECONDS, allow, allow_always, deny, has_equal_texts, hook_allow, hook_defer, hook_deny,
-    initialize, interrupt, named_message, unsupported, user_message, with_answers,
+    HOOK_TIMEOUT_SECONDS, allow, deny, has_equal_texts, hook_allow, hook_defer, hook_deny, initialize,
+    interrupt, named_message, unsupported, user_message, with_answers,
 };
 
 /// The tool with which an agent asks.

@@ -17,6 +17,7 @@ use crate::text::Text;
 
 pub use ending::{cost, duration, ended, failed, failed_start, no_questions, working};
 pub use list::{Waiting, ago, help, waiting};
+pub use question::{is_long, is_no, whole};
 pub use summary::edit_menu;
 
 /// The line below a card's title.
@@ -70,15 +71,30 @@ pub fn thread(room: Room) -> Option<i32> {
     room.topic.and_then(|topic| i32::try_from(topic).ok())
 }
 
+/// How much of what a card is about was shown: what does not fit a card can be allowed when all of it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// What the card has.
+    Part,
+    /// Everything.
+    Whole,
+}
+
 /// The card of a question in front of the person. `chosen` are the options chosen so far, where there can be several.
-pub fn open(id: &SessionId, mirror: &Mirror, focus: &Focus, chosen: &BTreeSet<usize>) -> Option<Card> {
+pub fn open(
+    id: &SessionId,
+    mirror: &Mirror,
+    focus: &Focus,
+    chosen: &BTreeSet<usize>,
+    reading: Reading,
+) -> Option<Card> {
     let tag = Tag::of(id, &focus.question, focus.since);
     let round = mirror.session().rounds().find(|round| round.id == focus.round)?;
     let place = round.items.iter().position(|item| item.question.id == focus.question)?;
     Some(match &round.items[place].question.purpose {
         Purpose::Confirm => summary::open(mirror, &tag),
         Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
-            question::open(mirror, &round, place, &tag, chosen)
+            question::open(mirror, &round, place, &tag, (chosen, reading))
         }
     })
 }

@@ -2,19 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use rapport_core::{Asker, By, Choice, PhaseView, Purpose, Question, RoundLook};
+use rapport_core::{Answer, Asker, By, Choice, PhaseView, Purpose, Question, RoundLook, visible};
 
-use super::{Card, DIVIDER, LONGEST_LABEL, TITLE, cut, named, rows, short};
+use super::{Card, DIVIDER, LONGEST_LABEL, Reading, TITLE, cut, named, rows, short};
 use crate::CHANNEL;
+use crate::api::Document;
 use crate::flow::button::{Button, Tag};
 use crate::flow::mirror::Mirror;
 use crate::markdown;
-use crate::text::Text;
+use crate::text::{Style, Text, fitting, units};
 
 /// How much of a question is shown; the whole is in the session's file.
 const LONGEST_QUESTION: usize = 200;
 /// How much of what an agent would do is shown, and how much of a plan of its own.
-const LONGEST_DEED: usize = 3000;
+const LONGEST_DEED: usize = 2600;
+/// How many lines of it are shown at once; more are folded until they are tapped.
+const SHORT_DEED: usize = 15;
+/// How much is shown of what does not fit; the whole is in a file.
+const FIRST_OF_DEED: usize = 1500;
+/// How much is shown of what options would look like, all together.
+const LONGEST_PREVIEWS: usize = 2400;
 /// How much of an answer is shown once it is given.
 const LONGEST_ANSWER: usize = 600;
 /// How many cells the bar has.
@@ -25,7 +32,7 @@ pub(super) fn open(
     round: &RoundLook<'_>,
     place: usize,
     tag: &Tag,
-    chosen: &BTreeSet<usize>,
+    (chosen, reading): (&BTreeSet<usize>, Reading),
 ) -> Card {
     let item = &round.items[place];
     let question = item.question;
@@ -34,7 +41,11 @@ pub(super) fn open(
         text = text.plain("\n\nSo far: ").bold(&short(&question.words(previous), LONGEST_ANSWER));
     }
     let number = number(mirror, round, place).0;
-    let mut buttons = options(question, number, tag, chosen);
+    let unread = reading == Reading::Part && is_long(question);
+    let mut buttons = options(question, number, tag, chosen, |option| !unread || is_no(question, option));
+    if unread {
+        buttons.insert(0, vec![named("📄 Show all", Button::Whole, tag)]);
+    }
     if question.multi && !question.options.is_empty() {
         buttons.push(vec![named("✅ Done", Button::Done, tag)]);
     }
@@ -54,7 +65,8 @@ pub(super) fn closed(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> Te
     match (item.given, round.closed) {
         (Some((answer, by)), _) => {
             let words = cut(&item.question.words(answer), LONGEST_ANSWER);
-            text.plain("✅ ").bold(&words).plain(&elsewhere(by))
+            let mark = if item.question.is_denied_by(answer) { "⛔ " } else { "✅ " };
+            text.plain(mark).bold(&words).plain(&elsewhere(by))
         }
         (None, Some(how)) => text.italic(&format!("No longer asked: {how}.")),
         (None, None) if mirror.session().is_over() => text.italic("No longer asked."),
@@ -112,17 +124,66 @@ fn number(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> (usize, usize
 fn body(question: &Question) -> Text {
     match &question.purpose {
         Purpose::Permission(asked) => {
-            let what = asked.text();
-            let more = what.chars().count().saturating_sub(LONGEST_DEED);
-            let text = Text::new().pre(None, &cut(&what, LONGEST_DEED));
-            if more == 0 { text } else { text.plain(&format!("\n({more} more characters)")) }
+            let text = deed(question, &asked.text());
+            explained(&question.options).into_iter().fold(text, |text, line| text.text(&line))
         }
         Purpose::LeavePlanMode { plan } => markdown::text(plan).trimmed(LONGEST_DEED),
         Purpose::Clarify | Purpose::Confirm => {
             let text = Text::new().plain(&cut(question.text.trim(), LONGEST_QUESTION));
-            explained(&question.options).into_iter().fold(text, |text, line| text.text(&line))
+            let text = explained(&question.options).into_iter().fold(text, |text, line| text.text(&line));
+            previews(&question.options).into_iter().fold(text, |text, preview| text.text(&preview))
         }
     }
+}
+
+/// What an agent wants to do: at once where it is short, folded where it fits, else its beginning.
+fn deed(question: &Question, what: &str) -> Text {
+    let lines = what.lines().count();
+    match is_long(question) {
+        false if lines <= SHORT_DEED => Text::new().pre(None, what.trim_end()),
+        false => Text::new().styled(Style::Folded, what.trim_end()),
+        true => {
+            let first = &what[..fitting(what, FIRST_OF_DEED)];
+            let more = lines - first.lines().count() + 1;
+            let text = Text::new().styled(Style::Folded, first.trim_end());
+            text.plain(&format!("\n📄 {more} more lines. It can be allowed when all of it was shown."))
+        }
+    }
+}
+
+/// Whether what an agent wants to do does not fit a card.
+pub fn is_long(question: &Question) -> bool {
+    match &question.purpose {
+        Purpose::Permission(asked) => units(&asked.text()) > LONGEST_DEED,
+        Purpose::Clarify | Purpose::LeavePlanMode { .. } | Purpose::Confirm => false,
+    }
+}
+
+/// All of what an agent wants to do, as a file.
+pub fn whole(question: &Question, thread: Option<i32>) -> Option<Document> {
+    let Purpose::Permission(asked) = &question.purpose else { return None };
+    let caption = format!("All of what the agent wants to do with {} ({})", asked.tool, question.id);
+    let name = format!("{}.txt", question.id);
+    Some(Document { name, bytes: asked.text().into_bytes(), caption, entities: Vec::new(), thread })
+}
+
+/// Whether an option says no.
+pub fn is_no(question: &Question, option: &Choice) -> bool {
+    question.is_denied_by(&Answer { values: vec![option.value.clone()], text: None })
+}
+
+/// What options would look like, folded until they are tapped.
+fn previews(options: &[Choice]) -> Vec<Text> {
+    let shown = options.iter().filter_map(|option| Some((option, option.preview.as_deref()?)));
+    let shown: Vec<_> = shown.collect();
+    let most = LONGEST_PREVIEWS / shown.len().max(1);
+    let preview = |(option, preview): &(&Choice, &str)| {
+        let lines = preview.lines().map(visible::line).collect::<Vec<_>>().join("\n");
+        let shown = Text::new().plain(&lines).trimmed(most);
+        let text = Text::new().plain("\n").bold(&short(&option.label, LONGEST_LABEL)).plain("\n");
+        text.within(Style::Folded, &shown)
+    };
+    shown.iter().map(preview).collect()
 }
 
 fn says(option: &Choice) -> Option<&str> {
@@ -150,6 +211,7 @@ fn options(
     number: usize,
     tag: &Tag,
     chosen: &BTreeSet<usize>,
+    is_offered: impl Fn(&Choice) -> bool,
 ) -> Vec<Vec<(String, String)>> {
     let button = |(place, option): (usize, &Choice)| {
         let star = if option.recommended && !option.label.contains('⭐') { "⭐ " } else { "" };
@@ -160,7 +222,8 @@ fn options(
         }
         named(&format!("{star}{label}"), Button::Answer(number, place), tag)
     };
-    rows(question.options.iter().enumerate().map(button).collect())
+    let offered = question.options.iter().enumerate().filter(|(_, option)| is_offered(option));
+    rows(offered.map(button).collect())
 }
 
 /// Back, cancel, and leaving an answer as it is.

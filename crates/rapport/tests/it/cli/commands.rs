@@ -70,7 +70,10 @@ fn success_is_json_where_json_is_asked_for() {
     let view: Value = project.json(&["status", "--json", "paint"]);
     assert_eq!(view["id"], id.as_str());
     let answered: Value = project.json(&["answer", "--json", "paint", "Red"]);
-    assert_eq!(answered, serde_json::json!({ "session": id, "answered": true, "running": false }));
+    assert_eq!(
+        answered,
+        serde_json::json!({ "session": id, "answered": true, "running": false, "question": "q1", "answer": "Red" })
+    );
     let checks: Value = project.json(&["doctor", "--json"]);
     assert!(checks.as_array().unwrap().iter().all(|check| check["state"] == "good"), "{checks}");
     let cancelled: Value = project.json(&["cancel", "--json", "paint"]);
@@ -138,8 +141,8 @@ fn a_project_is_a_directory() {
 fn help_is_laid_out_for_people() {
     let project = Project::with_agent("rehearsal");
     let all = [
-        "demo", "run", "new", "plan", "resume", "execute", "undo", "status", "answer", "branch", "log",
-        "diff", "serve", "cancel", "doctor",
+        "demo", "run", "new", "plan", "resume", "execute", "undo", "status", "answer", "revoke", "branch",
+        "log", "diff", "apply", "discard", "serve", "cancel", "doctor",
     ];
     for command in all {
         let help = project.rapport(&[command, "--help"]).out();
@@ -227,20 +230,20 @@ fn a_run_takes_as_many_descriptors_as_it_may() {
     assert_eq!(numbers[0], numbers[1], "{files}");
 }
 
-// Nobody is to believe that "yes" was an option: what it became is told.
+// Nobody is to believe that "Rde" was an option: what it became is told. "yes" starts the work, and says so.
 #[test]
 fn words_that_name_no_option_are_told_to_be_words() {
     let project = waiting();
     project
         .rapport(&["answer", "paint", "Rde"])
-        .check(0, "Answered.\nNo option is called that; it is taken as words");
+        .check(0, "Answered. q1: Rde\nNo option is called that; it is taken as words");
     let project = Project::with_scenario(ONE_QUESTION);
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();
     let named = project.rapport(&["answer", "paint", "blue"]);
     assert!(!named.check(0, "Answered.").out().contains("No option"), "{}", named.out());
     project.wait_asked_for("confirm");
-    project.rapport(&["answer", "paint", "yes"]).check(0, "the agent is told these words, and plans again.");
+    project.rapport(&["answer", "paint", "yes"]).check(0, "Answered. confirm Plan: Confirm & start\n");
     running.kill();
 }
 

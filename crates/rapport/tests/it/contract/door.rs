@@ -133,6 +133,7 @@ impl Process {
             worker: Arc::new(Local),
             clock: Clock::system(),
             holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
+            home: run.path().to_owned(),
         });
         let socket = socket.serve(engine.gateway());
         let sessions = ProjectSessions::new(store, Some(engine.gateway()), Clock::system());

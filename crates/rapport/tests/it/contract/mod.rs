@@ -6,3 +6,4 @@ mod dummy;
 mod seals;
 mod speed;
 mod store;
+mod worker;

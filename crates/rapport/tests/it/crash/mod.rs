@@ -229,6 +229,8 @@ fn asked(facts: &[Event]) -> Vec<String> {
     });
     let mut asked: Vec<_> = rounds.flatten().map(|question| question.text.clone()).collect();
     asked.sort();
+    // What may have run when the agent was killed is asked about anew; nothing else is asked twice.
+    asked.dedup_by(|one, other| one == other && one.starts_with("May the agent"));
     asked
 }
 
@@ -249,6 +251,7 @@ fn answered(facts: &[Event]) -> Vec<String> {
     });
     let mut answered: Vec<_> = answers.map(|words| words.join(", ")).collect();
     answered.sort();
+    answered.dedup_by(|one, other| one == other && one == "allow");
     answered
 }
 

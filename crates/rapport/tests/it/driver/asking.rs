@@ -148,18 +148,18 @@ async fn other_tools_ask_for_permission() {
     let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
     assert_eq!(asked.text(), "  /home/dev/app/hello.txt\n+ hi\n");
     assert!(!parkable);
-    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: true });
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into() });
     let (call, ask, _) = run.asked().await;
     let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
-    assert_eq!(asked.text(), "  Clean build\n  touch x && rm -rf build\n");
+    assert_eq!(asked.text(), "  It says: Clean build\n  touch x && rm -rf build\n");
     assert_eq!(asked.rule.unwrap().to_string(), "Bash(touch x && rm -rf build)");
     run.reply(call.as_str(), CallReply::Deny { asked: "?".into(), message: "No".into() });
     let (did, _) = run.rest().await;
     assert!(did.contains(&AgentDid::Take { call }));
 
     let responses = run.responses();
-    let mode = json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
-    assert_eq!(responses[0]["updatedPermissions"], mode);
+    // B D2: the CLI is given no rule and no mode, whatever it suggested.
+    assert_eq!(responses[0].get("updatedPermissions"), None);
     assert_eq!(
         responses[0]["updatedInput"],
         json!({"file_path": "/home/dev/app/hello.txt", "content": "hi\n"})
@@ -172,7 +172,7 @@ async fn allowing_once_notes_nothing_down() {
     let script = Script::new().say(&printed("tool-permission")[4]).hear("control_response").until_closed();
     let mut run = World::new(script).start();
     let (call, ..) = run.asked().await;
-    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: false });
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into() });
     run.send(Command::Stop);
     assert_eq!(run.leave().await, Leave::Stopped);
     assert_eq!(run.responses()[0].get("updatedPermissions"), None);
@@ -186,7 +186,7 @@ async fn leaving_plan_mode_brings_the_plan_of_the_call() {
     let mut run = World::new(script).start_with(rapport_core::Order { kind: TurnKind::Plan, ..order() });
     let (call, ask, _) = run.asked().await;
     assert_eq!(ask, Ask::LeavePlanMode { plan: "# Plan\n1. Add JWT\n2. Tests".into() });
-    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: false });
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into() });
     assert_eq!(run.leave().await, Leave::Finished { result: "Executing.".into() });
     assert_eq!(run.responses()[0], json!({"behavior": "allow", "updatedInput": {}}));
     assert!(run.args().ends_with("--permission-mode plan"));

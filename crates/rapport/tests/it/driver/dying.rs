@@ -69,7 +69,7 @@ async fn half_a_sign_spoils_no_line() {
     let mut run = World::new(script).start();
     let (call, ask, _) = run.asked().await;
     assert!(matches!(&ask, Ask::Permission(asked) if asked.what == "echo \u{FFFD}"), "{ask:?}");
-    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: false });
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into() });
     assert_eq!(run.rest().await.1, Leave::Finished { result: "end \u{FFFD}".into() });
 }
 

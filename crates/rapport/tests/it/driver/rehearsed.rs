@@ -38,7 +38,7 @@ async fn parked_resumed_and_allowed() {
         matches!(&ask, Ask::Permission(asked) if asked.tool == "Write" && asked.what.ends_with("db.txt")),
         "{ask:?}"
     );
-    run.reply(write.as_str(), CallReply::Allow { asked: "?".into(), always: false });
+    run.reply(write.as_str(), CallReply::Allow { asked: "?".into() });
     assert_eq!(run.leave().await, Leave::Finished { result: "Done, with SQLite.".into() });
     assert_eq!(std::fs::read_to_string(run.path("db.txt")).unwrap(), "SQLite\n");
 

@@ -25,8 +25,8 @@ fn answers_in_a_message() {
     let call = |n: u32| CallId::new(format!("toolu_{n}"));
     let replies = [
         (call(1), CallReply::Answers(vec![told("Which db?", "PG"), told("Which auth?", "JWT, OAuth")])),
-        (call(2), CallReply::Allow { asked: "May the agent use Bash: ls?".into(), always: false }),
-        (call(3), CallReply::Allow { asked: "May the agent use Write: a?".into(), always: true }),
+        (call(2), CallReply::Allow { asked: "May the agent use Bash: ls?".into() }),
+        (call(3), CallReply::Allow { asked: "May the agent use Write: a?".into() }),
         (call(4), CallReply::Deny { asked: "May the agent use Bash: rm?".into(), message: "No.".into() }),
     ];
     insta::assert_snapshot!(answers_message(&replies).unwrap(), @r"
@@ -42,7 +42,7 @@ fn answers_in_a_message() {
     1. PG (answered by a person in telegram)
     2. JWT, OAuth (answered by a person in telegram)
     3. Allow once
-    4. Allow always
+    4. Allow once
     5. No.
     ");
     assert_eq!(answers_message(&[]), None);

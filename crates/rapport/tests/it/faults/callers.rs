@@ -4,7 +4,7 @@ use std::process::Command;
 
 use command_fds::{CommandFdExt as _, FdMapping};
 use nix::sys::signal::Signal;
-use rapport::agents::keeper::{LEFT_BEHIND, LIFELINE};
+use rapport::agents::keeper::{BESIDE, LIFELINE};
 use rapport::engine::ChannelLease;
 use rapport::engine::socket::{self, Sent};
 use rapport::stores::Store as _;
@@ -206,7 +206,7 @@ fn with_pipes(mut keeper: Command) -> Command {
     // It is held for as long as this test runs.
     std::mem::forget(lifeline);
     let mapping = |parent_fd, child_fd| FdMapping { parent_fd, child_fd };
-    keeper.fd_mappings(vec![mapping(reading.into(), LIFELINE), mapping(told.into(), LEFT_BEHIND)]).unwrap();
+    keeper.fd_mappings(vec![mapping(reading.into(), LIFELINE), mapping(told.into(), BESIDE)]).unwrap();
     keeper
 }
 

@@ -73,7 +73,7 @@ fn a_task_comes_from_words_a_file_or_standard_input() {
 fn what_is_no_answer_is_refused(project: &Project) {
     let q1 = ["answer", "paint", "--question", "q1"];
     let cases: [(&[&str], i32, &str); 10] = [
-        (&["answer", "paint"], 2, "required arguments were not provided"),
+        (&["answer", "paint"], 2, "an answer is missing"),
         (&[&q1[..], &[""]].concat(), 3, "an empty answer to q1 is no answer"),
         (&[&q1[..], &[" \t"]].concat(), 3, "an empty answer to q1 is no answer"),
         (&[&q1[..], &["--text", ""]].concat(), 3, "an empty answer to q1 is no answer"),

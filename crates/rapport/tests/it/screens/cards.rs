@@ -179,3 +179,17 @@ fn words_without_a_header_name_the_question_by_its_text() {
     sitting.press("1");
     assert_eq!(sitting.last(), "✓ In which language are the messages? → English");
 }
+
+/// D H6: what options would look like is beside them where there is room, else below, and always with `p`.
+#[test]
+fn previews() {
+    let mut draft = stage::draft("Layout", "Which layout?", &[("Sidebar", ""), ("Top bar", "")]);
+    draft.options[0].preview = Some("+---+-----+\n| S | main|\n+---+-----+".into());
+    draft.options[1].preview = Some((1..=12).map(|n| format!("row {n}\n")).collect());
+    look("previews", |columns| Sitting::asked(columns, 40, vec![draft.clone()]));
+    let mut sitting = Sitting::asked(80, 40, vec![draft]);
+    sitting.press("down");
+    insta::assert_snapshot!("previews-below", sitting.frame());
+    sitting.press("p");
+    insta::assert_snapshot!("previews-whole", sitting.frame());
+}

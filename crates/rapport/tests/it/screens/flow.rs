@@ -181,7 +181,7 @@ fn a_session_that_is_taken_up_is_told_in_brief() {
         .collect();
     let lines = effects.iter().flat_map(|effect| match effect {
         Effect::Print(lines) => lines.clone(),
-        Effect::Submit { .. } | Effect::Leave(_) => panic!("nothing to do"),
+        Effect::Suspend | Effect::Submit { .. } | Effect::Leave(_) => panic!("nothing to do"),
     });
     insta::assert_snapshot!("taken-up", super::picture(&lines.collect::<Vec<_>>()));
     assert!(super::picture(&screen.frame(now).rows).contains("Q2 of 2"));

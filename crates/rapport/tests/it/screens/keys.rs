@@ -201,13 +201,22 @@ fn what_could_do_harm_takes_no_keys_at_first() {
     let mut sitting = Sitting::new(80, 40);
     sitting.act(|stage| stage.ask(ask()));
     sitting.press("enter 1 y");
-    sitting.pass(299);
+    sitting.pass(999);
     sitting.press("enter 1");
     assert_eq!(sitting.submitted, []);
     assert!(!sitting.frame().contains("enter answer"), "keys are shown once they work");
-    sitting.pass(1);
+    // D M7: Enter that is held does not decide when the time is over, however long it is held.
+    for _ in 0..30 {
+        sitting.pass(100);
+        sitting.press("enter");
+    }
+    assert_eq!(sitting.submitted, []);
+    sitting.pass(500);
     assert!(sitting.frame().contains("enter answer"));
     sitting.press("enter");
+    assert_eq!(sitting.submitted, [], "nothing is under the cursor at first");
+    assert!(sitting.frame().contains("choose first"));
+    sitting.press("down enter");
     assert_eq!(sitting.submitted.len(), 1);
     assert!(matches!(sitting.stage.view().questions.as_slice(), []));
 }
@@ -223,4 +232,48 @@ fn a_card_that_follows_an_answer_takes_keys_at_once_unless_it_could_do_harm() {
     sitting.press("1 1");
     assert_eq!(sitting.submitted.len(), 1);
     assert!(matches!(sitting.stage.view().questions[0].purpose, Purpose::Permission { .. }));
+}
+
+/// Nobody allows what they have not seen: what does not fit the screen is read to its end first; a no needs no reading.
+#[test]
+fn what_was_not_in_sight_cannot_be_allowed() {
+    let long: String = (1..=100).map(|n| format!("echo {n}\n")).collect();
+    let ask = || Ask::Permission(Permission::new("Bash", long.clone()));
+    let mut sitting = Sitting::new(80, 24);
+    sitting.act(|stage| stage.ask(ask()));
+    sitting.pass(1000);
+    assert!(sitting.history().contains("more lines: press p to read on"), "{}", sitting.history());
+    assert!(!sitting.history().contains("echo 100"));
+    sitting.press("1");
+    assert_eq!(sitting.submitted, []);
+    assert!(sitting.frame().contains("some of it was not in sight yet"), "{}", sitting.frame());
+    sitting.press("p");
+    assert!(sitting.frame().contains("1-19 of 101 · ↑↓ space scroll · q back"), "{}", sitting.frame());
+    sitting.press("q 1");
+    assert_eq!(sitting.submitted, [], "its beginning is not all of it");
+    sitting.press("p end");
+    assert!(sitting.frame().contains("echo 100"), "{}", sitting.frame());
+    sitting.press("q 1");
+    assert_eq!(sitting.submitted.len(), 1);
+
+    let mut sitting = Sitting::new(80, 24);
+    sitting.act(|stage| stage.ask(ask()));
+    sitting.pass(1000);
+    sitting.press("2");
+    assert_eq!(sitting.submitted.len(), 1, "who denies need not read");
+    assert!(sitting.history().contains("✗ Bash echo 1"), "{}", sitting.history());
+}
+
+/// Back from the shell, what is pressed may still have been meant for it.
+#[test]
+fn a_card_takes_no_keys_just_after_the_shell() {
+    let mut sitting = Sitting::asked(80, 40, vec![stage::language()]);
+    sitting.press("ctrl-z");
+    assert_eq!(sitting.suspended, 1);
+    sitting.step(rapport::channels::terminal::Happening::Resumed);
+    sitting.press("enter");
+    assert_eq!(sitting.submitted, []);
+    sitting.pass(1000);
+    sitting.press("enter");
+    assert_eq!(sitting.submitted.len(), 1);
 }

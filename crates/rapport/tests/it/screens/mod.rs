@@ -27,6 +27,8 @@ struct Sitting {
     history: Vec<Line>,
     submitted: Vec<Act>,
     outcome: Option<Outcome>,
+    /// How often the shell was to have the terminal.
+    suspended: usize,
 }
 
 impl Sitting {
@@ -34,7 +36,7 @@ impl Sitting {
         let (stage, first) = Stage::new("Add user authentication");
         let screen = Screen::new(config(), stage::id(), 0, Size { columns, rows });
         let (now, history, submitted) = (Duration::ZERO, Vec::new(), Vec::new());
-        let mut sitting = Self { screen, stage, now, history, submitted, outcome: None };
+        let mut sitting = Self { screen, stage, now, history, submitted, outcome: None, suspended: 0 };
         sitting.see(first);
         sitting.act(Stage::connect);
         sitting
@@ -100,6 +102,7 @@ impl Sitting {
             match effect {
                 Effect::Print(lines) => self.history.extend(lines),
                 Effect::Leave(outcome) => self.outcome = Some(outcome),
+                Effect::Suspend => self.suspended += 1,
                 Effect::Submit { by, act } => self.submit(by, act),
             }
         }

@@ -25,7 +25,7 @@ struct Telling {
 impl Telling {
     fn new(auto: Option<AutoAnswer>) -> Self {
         let (stage, first) = Stage::new("Add user authentication");
-        let plain = Plain::new(Terminal { auto, ..config() }, stage::id(), 0, Vec::new());
+        let plain = Plain::new(Terminal { auto, interactive: false, ..config() }, stage::id(), 0, Vec::new());
         let mut telling = Self { plain, stage, now: Duration::ZERO, text: String::new(), outcome: None };
         telling.see(first);
         telling
@@ -46,6 +46,7 @@ impl Telling {
                 Effect::Print(lines) => {
                     lines.iter().for_each(|line| self.text.push_str(&format!("{}\n", line.text().trim_end())))
                 }
+                Effect::Suspend => {}
                 Effect::Leave(outcome) => self.outcome = Some(outcome),
                 Effect::Submit { by, act } => {
                     let entry = self.stage.person(by, act);

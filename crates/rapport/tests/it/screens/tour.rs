@@ -63,7 +63,7 @@ fn from_the_first_question_to_the_end() {
     pty.send("c");
     pty.wait_for("May the agent use Bash");
     pty.wait_for("enter answer");
-    pty.send("\r");
+    pty.send("1");
     pty.wait_for("✓ Done");
     pty.wait_for("The tour is over: completed.");
     assert_given_back(&mut pty);
@@ -148,11 +148,16 @@ fn the_demo_runs_by_itself_with_and_without_a_terminal() {
 fn a_dumb_terminal_gets_plain_lines() {
     let env = [("TERM", "dumb"), ("TOUR_PACE", "20")];
     let mut pty = Pty::spawn(&program().display().to_string(), &[], &env, 100, 50);
-    pty.wait_for("--question q3 \"English\"");
-    pty.send("\r1\r");
+    pty.wait_for("q1 Auth method >");
+    pty.send("jwt\n");
+    pty.wait_for("✓ Auth method → JWT");
+    pty.wait_for("q2 Tests >");
+    pty.send("1 3\n");
+    pty.wait_for("✓ Tests → Unit, Load");
+    pty.wait_for("q3 Language >");
     pty.send("\x03");
     pty.wait_for("You left the tour.");
     assert!(pty.wait_end().success());
     assert!(!pty.raw().contains(&0x1b), "{}", pty.text());
-    assert!(!pty.text().contains("✓"), "nothing typed here is an answer");
+    assert!(!pty.text().contains("✓ Language"), "leaving is no answer");
 }

@@ -27,8 +27,9 @@ fn what_waits_is_seen_and_answered_from_another_process() {
     assert_eq!(extras["free_text"], true);
 
     let answers: [&[&str]; 3] = [&["q1", "german"], &["q2", "1", "Wish"], &["q3", "--text", "7"]];
-    for words in answers {
-        project.rapport(&[&["answer", id.as_str(), "--question"], words].concat()).check(0, "Answered.");
+    let echoed = ["q1 Language: German\n", "q2 Extras: Date, Wish\n", ": 7\n"];
+    for (words, echoed) in answers.into_iter().zip(echoed) {
+        project.rapport(&[&["answer", id.as_str(), "--question"], words].concat()).check(0, echoed);
     }
     running.until_asked();
     project.rapport(&["answer", "greeting", "formal"]).check(0, "Answered.");

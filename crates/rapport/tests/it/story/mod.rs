@@ -1,11 +1,13 @@
 //! Whole stories, through the binary and nothing else: what people do at their terminals, and what comes of it.
 
 mod agents;
+mod apart;
 mod beside;
 mod branching;
 mod elsewhere;
 mod interrupted;
 mod parked;
+mod permissions;
 mod steering;
 mod together;
 mod typed;

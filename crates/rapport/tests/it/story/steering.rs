@@ -25,7 +25,7 @@ invocations:
     let mut running = project.start(&["--max-rounds", "2", "wonder"], &[]);
     for question in ["q1", "q2"] {
         running.until_asked();
-        project.rapport(&["answer", "wonder", "--question", question, "yes"]).check(0, "Answered.");
+        project.rapport(&["answer", "wonder", "--question", question, "--text", "yes"]).check(0, "Answered.");
     }
     for _ in 0..2 {
         let Event::Declined { reason, .. } = running.until(|fact| matches!(fact, Event::Declined { .. }))
@@ -62,7 +62,8 @@ invocations:
     let project = Project::with_scenario(TWICE).recorded();
     let mut running = project.start(&["build a shed"], &[]);
     running.until_asked();
-    project.rapport(&["answer", "shed", "rather", "of", "brick"]).check(0, "Answered.");
+    project.rapport(&["answer", "shed", "rather", "of", "brick"]).check(3, "said with --text WORDS");
+    project.rapport(&["answer", "shed", "--text", "rather of brick"]).check(0, "and plans again");
     let Event::Asked { questions, .. } = running.until_asked() else {
         unreachable!("that is what was waited for")
     };
@@ -83,7 +84,8 @@ fn a_denial_in_own_words_reaches_the_agent() {
     running.until_asked();
     project.rapport(&["answer", "build", "confirm"]).check(0, "Answered.");
     running.until_asked();
-    project.rapport(&["answer", "build", "use make, please"]).check(0, "Answered.");
+    project.rapport(&["answer", "build", "use make, please"]).check(3, "is a decision");
+    project.rapport(&["answer", "build", "--text", "use make, please"]).check(0, "told no, in these words");
     assert_eq!(running.finish(), 0);
     assert_eq!(project.file("built.txt"), "", "it did not run");
     let told = project.agent_inputs().concat();
@@ -98,7 +100,7 @@ fn a_permission_given_once_lets_it_run() {
     running.until_asked();
     project.rapport(&["answer", "build", "confirm"]).check(0, "Answered.");
     running.until_asked();
-    project.rapport(&["answer", "build", "Allow", "once"]).check(0, "Answered.");
+    project.rapport(&["answer", "build", "yes"]).check(0, "Answered. q1 Permission: Allow once\n");
     assert_eq!(running.finish(), 0);
     assert_eq!(project.file("built.txt"), "built\n");
 }

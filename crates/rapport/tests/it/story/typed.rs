@@ -30,7 +30,10 @@ fn from_task_to_report(columns: u16, rows: u16) {
     pty.send("1");
     pty.wait_for("May the agent use Bash");
     pty.wait_for("enter answer");
+    // Enter alone decides nothing.
     pty.send(ENTER);
+    pty.wait_for("choose first");
+    pty.send(&[DOWN, ENTER].concat());
     pty.wait_for("✓ Done");
     assert_left(&mut pty, 0);
     let said = String::from_utf8_lossy(pty.raw()).into_owned();

@@ -141,11 +141,31 @@ impl Project {
     pub(crate) fn terminal(&self, args: &[&str], columns: u16, rows: u16) -> Pty {
         const SCRIPT: &str = "cd \"$PROJECT\" && \"$@\"; echo \"left $?\"; \
             stty -a | tr ' ;' '\\n\\n' | grep -x -e icanon -e echo";
+        self.pty(
+            "/bin/sh",
+            &[&["-c", SCRIPT, "sh", env!("CARGO_BIN_EXE_rapport")], args].concat(),
+            columns,
+            rows,
+        )
+    }
+
+    /// A line for a shell, in a terminal.
+    pub(crate) fn shell(&self, line: &str, columns: u16, rows: u16) -> Pty {
+        let script = format!("cd \"$PROJECT\" && {{ {line}; }}; echo \"left $?\"");
+        self.pty("/bin/sh", &["-c", &script], columns, rows)
+    }
+
+    /// A shell that waits for commands, in a terminal.
+    pub(crate) fn interactive_shell(&self, columns: u16, rows: u16) -> Pty {
+        let script = "cd \"$PROJECT\" && PS1='shell: ' exec bash --norc --noprofile -i";
+        self.pty("/bin/bash", &["-c", script], columns, rows)
+    }
+
+    fn pty(&self, program: &str, words: &[&str], columns: u16, rows: u16) -> Pty {
         let (home, root) = (self.path("home").display().to_string(), self.root().display().to_string());
         let mut env = vec![("HOME", home.as_str()), ("PROJECT", root.as_str())];
         env.extend(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        let words = [&["-c", SCRIPT, "sh", self.program.to_str().unwrap()], args].concat();
-        Pty::spawn("/bin/sh", &words, &env, columns, rows)
+        Pty::spawn(program, words, &env, columns, rows)
     }
 
     /// Every process that runs in this project's name, with its command line.

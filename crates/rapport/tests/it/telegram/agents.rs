@@ -45,8 +45,9 @@ async fn an_agent_asks_in_the_chat_and_goes_on_with_the_answers() {
         .await;
     anna.taps("✅ Done").await;
     let permission = anna.sees("May the agent use Bash?").await;
-    assert_eq!(permission.marked("pre"), ["echo built > built.txt"]);
-    assert_eq!(permission.buttons()[0], ["Allow once", "Allow always", "Deny"]);
+    assert!(permission.marked("pre")[0].ends_with("\n  echo built > built.txt"), "{}", permission.text());
+    let labels: Vec<_> = permission.buttons().into_iter().flatten().collect();
+    assert_eq!(labels[..4], ["Allow once", "Allow for this session", "Allow for this project", "Deny"]);
     anna.taps("Allow once").await;
     anna.sees("Painted Green, Dark, Pale.").await;
     assert_eq!(stage.project.file("built.txt"), "built\n");
@@ -159,3 +160,47 @@ invocations: [{ result: "Done." }]
     let plan = anna.sees("Plan Ready").await;
     assert!(plan.text().contains("Q1: Theme? → Dark\nQ2: Switch? → Menu"), "{}", plan.text());
 }
+
+/// C H2, H3: what does not fit a card is a file, and is allowed only when that was shown; what hides is named.
+#[tokio::test]
+async fn a_long_permission_is_allowed_when_all_of_it_was_shown() {
+    let long: String = (1..=400).map(|n| format!("echo line {n} of many; ")).collect();
+    let command = format!("{long} echo \u{202e}done > built.txt");
+    let scenario = PERMISSION_ONLY.replace("COMMAND", &command);
+    let stage = Stage::playing(&scenario).await;
+    let anna = stage.anna();
+    anna.types("build it");
+    let card = anna.sees("May the agent use Bash?").await;
+    let labels: Vec<_> = card.buttons().into_iter().flatten().collect();
+    assert!(labels.contains(&"📄 Show all".to_owned()) && labels.contains(&"Deny".to_owned()), "{labels:?}");
+    assert!(!labels.iter().any(|label| label.starts_with("Allow")), "{labels:?}");
+    anna.taps("📄 Show all").await;
+    let all = anna.sees("All of what the agent wants to do with Bash").await;
+    assert!(all.text().contains("Bash"), "{}", all.text());
+    anna.taps("Allow once").await;
+    anna.sees("Built.").await;
+    assert!(stage.project.file("built.txt").contains("done"));
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// C M7: a no looks like one.
+#[tokio::test]
+async fn a_denial_does_not_look_like_an_approval() {
+    let stage = Stage::playing(&PERMISSION_ONLY.replace("COMMAND", "echo built > built.txt")).await;
+    let anna = stage.anna();
+    anna.types("build it");
+    anna.sees("May the agent use Bash?").await;
+    anna.taps("Deny").await;
+    assert_eq!(anna.toast().await, "⛔ Deny");
+    anna.sees("⛔ Deny").await;
+    assert_eq!(stage.project.file("built.txt"), "");
+}
+
+const PERMISSION_ONLY: &str = r##"
+version: 1
+name: permission
+invocations:
+  - steps:
+      - bash: { command: "COMMAND", permission: true }
+    result: "Built."
+"##;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use rapport::channels::telegram::flow::card::{self, Card};
+use rapport::channels::telegram::flow::card::{self, Card, Reading};
 use rapport::channels::telegram::flow::mirror::Mirror;
 use rapport_core::{
     Asker, By, Choice, Clarifier, ConversationId, Created, Entry, Event, Question, QuestionId, Room, RoundId,
@@ -45,7 +45,7 @@ fn mirror(questions: Vec<Question>, answered: usize) -> Mirror {
 }
 
 fn drawn(mirror: &Mirror) -> Card {
-    card::open(&SessionId::new("s"), mirror, &mirror.focus()[0], &BTreeSet::new()).unwrap()
+    card::open(&SessionId::new("s"), mirror, &mirror.focus()[0], &BTreeSet::new(), Reading::Part).unwrap()
 }
 
 fn labels(card: &Card) -> Vec<Vec<&str>> {
@@ -89,7 +89,7 @@ fn chat_21_buttons_are_short() {
     let questions: Vec<_> = (1..=120).map(|number| question(number, &[&long, "B", "C", "D"])).collect();
     let mirror = mirror(questions, 110);
     let id = SessionId::new("20260124-a-session-with-a-very-long-name-that-goes-on-and-on-and-on-and-on");
-    let card = card::open(&id, &mirror, &mirror.focus()[0], &BTreeSet::new()).unwrap();
+    let card = card::open(&id, &mirror, &mirror.focus()[0], &BTreeSet::new(), Reading::Part).unwrap();
     let buttons: Vec<_> = card.rows.iter().flatten().collect();
     assert!(buttons.iter().all(|(label, data)| data.len() <= 64 && !label.is_empty()), "{buttons:?}");
 }

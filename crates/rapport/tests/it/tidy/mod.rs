@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 const ENGINE: [(&str, &[&str]); 11] = [
     ("clock", &[]),
     ("config", &["projects"]),
-    // Of the agents only their keeper, which ends a command with its host.
-    ("actions", &["agents", "seals"]),
+    ("actions", &["seals", "workers"]),
     ("projects", &[]),
     ("seals", &[]),
     ("stores", &["seals"]),
@@ -17,7 +16,7 @@ const ENGINE: [(&str, &[&str]); 11] = [
     ("workers", &[]),
     ("agents", &["projects", "workers"]),
     ("planners", &["agents"]),
-    ("engine", &["agents", "clock", "planners", "stores", "workers"]),
+    ("engine", &["agents", "clock", "planners", "projects", "stores", "workers"]),
 ];
 
 #[test]

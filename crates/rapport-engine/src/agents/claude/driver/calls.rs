@@ -27,8 +27,6 @@ pub(super) struct Waiting {
     pub(super) channel: Channel,
     /// The tool's input.
     pub(super) input: Box<RawValue>,
-    /// What the CLI would note down if this were allowed from now on.
-    pub(super) suggestions: Option<Box<RawValue>>,
 }
 
 /// How a request came.
@@ -116,13 +114,7 @@ impl Waiting {
     fn response(&self, reply: &CallReply) -> String {
         match reply {
             CallReply::Answers(told) => self.allow(&wire::with_answers(&self.input, told)),
-            CallReply::Allow { always: false, .. } => self.allow(&self.input),
-            CallReply::Allow { always: true, .. } => match (&self.suggestions, self.channel) {
-                (Some(suggestions), Channel::Permission) => {
-                    wire::allow_always(&self.request, &self.input, suggestions)
-                }
-                (None, Channel::Permission) | (_, Channel::Hook) => self.allow(&self.input),
-            },
+            CallReply::Allow { .. } => self.allow(&self.input),
             CallReply::Deny { message, .. } => match self.channel {
                 Channel::Hook => wire::hook_deny(&self.request, message),
                 Channel::Permission => wire::deny(&self.request, message),

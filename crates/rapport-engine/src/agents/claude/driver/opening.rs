@@ -94,8 +94,7 @@ fn in_words(reply: &CallReply) -> Vec<(&str, Cow<'_, str>)> {
         CallReply::Answers(told) => {
             told.iter().map(|told| (told.question.as_str(), told.attributed().into())).collect()
         }
-        CallReply::Allow { asked, always: false } => vec![(asked, "Allow once".into())],
-        CallReply::Allow { asked, always: true } => vec![(asked, "Allow always".into())],
+        CallReply::Allow { asked } => vec![(asked, "Allow once".into())],
         CallReply::Deny { asked, message } => vec![(asked, message.into())],
     }
 }
@@ -130,7 +129,7 @@ mod tests {
     #[test]
     fn a_permission_told_by_message_has_not_arrived_before_it_is_used() {
         let call = CallId::new("toolu_1");
-        let reply = CallReply::Allow { asked: "May the agent use Bash: ls?".into(), always: false };
+        let reply = CallReply::Allow { asked: "May the agent use Bash: ls?".into() };
         let replies = vec![(call.clone(), reply)];
         let asked = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","name":"Bash"}]}}"#;
         let message = serde_json::json!({ "content": answers_message(&replies) });

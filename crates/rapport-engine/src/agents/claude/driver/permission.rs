@@ -199,7 +199,7 @@ mod tests {
             "Bash",
             json!({"command": "make\nmake install", "description": "Install it", "timeout": 5000,
                    "run_in_background": true, "dangerouslyDisableSandbox": true, "novel": 1}),
-            "  Install it\n  timeout: 5000\n! runs in the background, beyond the end of its call\n\
+            "  It says: Install it\n  timeout: 5000\n! runs in the background, beyond the end of its call\n\
              ! runs outside of the sandbox\n  make\n  make install\n! novel: 1\n",
         );
         let edit = json!({"file_path": "/a.rs", "old_string": "one\ntwo\n", "new_string": "one\n2\n", "replace_all": true});

@@ -270,7 +270,7 @@ impl Talk {
         }
         let call = if request.tool_use_id.is_empty() { &input.tool_use_id } else { &request.tool_use_id };
         let ask = Ask::Questions(wire::drafts(input.tool_input));
-        self.ask(call, ask, waiting(id, Channel::Hook, input.tool_input, None));
+        self.ask(call, ask, waiting(id, Channel::Hook, input.tool_input));
     }
 
     fn permission(&mut self, id: &str, request: &Request<'_>) {
@@ -289,7 +289,7 @@ impl Talk {
                 Ask::Permission(permission::permission(tool, request.input, request.permission_suggestions))
             }
         };
-        self.ask(call, ask, waiting(id, Channel::Permission, request.input, request.permission_suggestions));
+        self.ask(call, ask, waiting(id, Channel::Permission, request.input));
     }
 
     fn ask(&mut self, call: &str, ask: Ask, waiting: Waiting) {
@@ -380,14 +380,9 @@ impl Talk {
     }
 }
 
-fn waiting(id: &str, channel: Channel, input: Option<&RawValue>, suggestions: Option<&RawValue>) -> Waiting {
+fn waiting(id: &str, channel: Channel, input: Option<&RawValue>) -> Waiting {
     let empty = || RawValue::from_string("{}".into()).unwrap_or_default();
-    Waiting {
-        request: id.to_owned(),
-        channel,
-        input: input.map_or_else(empty, RawValue::to_owned),
-        suggestions: suggestions.map(RawValue::to_owned),
-    }
+    Waiting { request: id.to_owned(), channel, input: input.map_or_else(empty, RawValue::to_owned) }
 }
 
 fn plan_in(input: Option<&RawValue>) -> Option<String> {

@@ -55,15 +55,10 @@ pub fn interrupt() -> String {
     request("interrupt", json!({"subtype": "interrupt"}))
 }
 
-/// The tool may be used, with this input.
+/// The tool may be used this time, with this input. The CLI is never given rules or modes to note down: what they would
+/// allow is more than anybody was shown.
 pub fn allow(request_id: &str, input: &RawValue) -> String {
-    respond(request_id, &Allow { behavior: "allow", updated_input: input, updated_permissions: None })
-}
-
-/// The tool may be used, with this input, and what the CLI suggested is to be noted down.
-pub fn allow_always(request_id: &str, input: &RawValue, suggestions: &RawValue) -> String {
-    let updated_permissions = Some(suggestions);
-    respond(request_id, &Allow { behavior: "allow", updated_input: input, updated_permissions })
+    respond(request_id, &Allow { behavior: "allow", updated_input: input })
 }
 
 /// The tool may not be used.
@@ -127,8 +122,6 @@ fn texts(input: &Map<String, Value>) -> impl Iterator<Item = &str> {
 struct Allow<'a> {
     behavior: &'static str,
     updated_input: &'a RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    updated_permissions: Option<&'a RawValue>,
 }
 
 #[derive(Serialize)]

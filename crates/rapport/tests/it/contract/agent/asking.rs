@@ -19,6 +19,7 @@ on_every_agent! {
     no_question
     a_message_is_nothing_but_words
     one_question
+    options_with_previews
     four_questions_in_one_call
     options_and_own_words
     questions_in_the_same_words
@@ -55,6 +56,25 @@ async fn a_message_is_nothing_but_words(actor: Actor) {
     }
     let conversation = std::fs::read(stage.transcript()).unwrap();
     assert_eq!(Transcript::read(&*conversation).unwrap().times_told(&prompt), 1, "it is not told again");
+}
+
+/// D H6: the model is told that options can have previews, and what it sends reaches the person.
+async fn options_with_previews(actor: Actor) {
+    let mut question =
+        FullQuestion::new("Which layout?", "Layout", &[("Sidebar", "At the left"), ("Top bar", "")]);
+    question.options[0].preview = Some("+---+\n| S |\n+---+".into());
+    let stage = actor.with(Scenario::new("previews").asks(Round::one(question)).respond_with_text("Done."));
+    let mut run = stage.start();
+    let (call, ask, _) = run.asked().await;
+    let Ask::Questions(drafts) = ask else { panic!("{ask:?}") };
+    let previews: Vec<_> = drafts[0].options.iter().map(|option| option.preview.as_deref()).collect();
+    assert_eq!(previews, [Some("+---+\n| S |\n+---+"), None]);
+    run.reply(call.as_str(), answers(&[("Which layout?", "Sidebar")]));
+    assert_eq!(run.leave().await, finished("Done."));
+    if let Some(model) = &stage.model {
+        let told = model.seen()[0].to_string();
+        assert!(told.contains("preview"), "the model is not told of previews");
+    }
 }
 
 async fn one_question(actor: Actor) {

@@ -11,8 +11,8 @@ use crate::support::driven::{answers, order};
 
 on_every_agent! {
     allowed_once
-    allowed_always
-    a_command_allowed_always
+    each_call_is_asked_about
+    a_file_that_is_replaced_is_shown_as_a_diff
     denied_with_words
     a_plan_is_approved
     a_plan_is_sent_back
@@ -30,7 +30,7 @@ async fn allowed_once(actor: Actor) {
         let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
         assert_eq!(asked.text(), format!("  {path}\n+ {content}\n"));
         assert_eq!(stage.file(file), None);
-        run.reply(call, CallReply::Allow { asked: "?".into(), always: false });
+        run.reply(call, CallReply::Allow { asked: "?".into() });
     }
     let (did, leave) = run.rest().await;
     assert!(matches!(&did[0], AgentDid::Take { call } if call.as_str() == "toolu_0102"), "{did:?}");
@@ -39,31 +39,39 @@ async fn allowed_once(actor: Actor) {
     assert_eq!(stage.file("two.txt").as_deref(), Some("2\n"));
 }
 
-async fn allowed_always(actor: Actor) {
-    let stage = actor.with(two_files());
-    let mut run = stage.start();
-    let (call, ..) = run.asked().await;
-    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: true });
-    let (did, leave) = run.rest().await;
-    assert!(!did.iter().any(|did| matches!(did, AgentDid::Ask { .. })), "{did:?}");
-    assert_eq!(leave, finished("Done."));
-    assert_eq!(stage.file("two.txt").as_deref(), Some("2\n"));
-}
-
-async fn a_command_allowed_always(actor: Actor) {
+/// B D2: nothing that is allowed makes the CLI allow more by itself, and nothing is written to its settings.
+async fn each_call_is_asked_about(actor: Actor) {
     const COMMAND: &str = "touch made && rm -f other";
     let scenario = Scenario::new("command").uses_bash(COMMAND).with_permission();
     let scenario = scenario.uses_bash(COMMAND).with_permission().respond_with_text("Done.");
     let stage = actor.with(scenario);
     let mut run = stage.start();
-    let (call, ask, _) = run.asked().await;
-    let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
-    assert!(asked.text().ends_with(&format!("\n  {COMMAND}\n")), "{asked:?}");
-    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: true });
-    let (did, leave) = run.rest().await;
-    assert!(!did.iter().any(|did| matches!(did, AgentDid::Ask { .. })), "{did:?}");
+    for _ in 0..2 {
+        let (call, ask, _) = run.asked().await;
+        let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
+        assert!(asked.text().ends_with(&format!("\n  {COMMAND}\n")), "{asked:?}");
+        assert_eq!(asked.rule.unwrap().to_string(), format!("Bash({COMMAND})"));
+        run.reply(call.as_str(), CallReply::Allow { asked: "?".into() });
+    }
+    let (_, leave) = run.rest().await;
     assert_eq!(leave, finished("Done."));
     assert!(stage.file("made").is_some());
+    assert_eq!(stage.file(".claude/settings.local.json"), None);
+}
+
+/// B D8: what a file would become is compared with what is there.
+async fn a_file_that_is_replaced_is_shown_as_a_diff(actor: Actor) {
+    let stage = actor.with(two_files());
+    std::fs::write(stage.path("app").join("one.txt"), "0\n").unwrap();
+    let mut run = stage.start();
+    let (call, ask, _) = run.asked().await;
+    let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
+    assert!(asked.text().ends_with("one.txt\n  @@ -1 +1 @@\n- 0\n+ 1\n"), "{asked:?}");
+    run.reply(call.as_str(), CallReply::Deny { asked: "?".into(), message: "No.".into() });
+    let (call, ..) = run.asked().await;
+    run.reply(call.as_str(), CallReply::Deny { asked: "?".into(), message: "No.".into() });
+    assert_eq!(run.leave().await, finished("Done."));
+    assert_eq!(stage.file("one.txt").as_deref(), Some("0\n"));
 }
 
 async fn denied_with_words(actor: Actor) {
@@ -86,7 +94,7 @@ async fn a_plan_is_approved(actor: Actor) {
     let (call, ask, parkable) = run.asked().await;
     assert_eq!((call.as_str(), parkable), ("toolu_0102", false));
     assert_eq!(ask, Ask::LeavePlanMode { plan: PLAN.into() });
-    run.reply(call.as_str(), CallReply::Allow { asked: "?".into(), always: false });
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into() });
     assert_eq!(run.leave().await, finished("Done."));
     let told = "User has approved exiting plan mode. You can now proceed.";
     assert_eq!(stage.tool_result("toolu_0102"), Some((told.into(), false)));

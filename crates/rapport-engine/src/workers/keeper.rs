@@ -37,12 +37,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 /// The descriptor on which the keeper notices that its host is gone.
 pub const LIFELINE: i32 = 3;
-/// The descriptor by which the keeper holds the program's input open.
-pub const INPUT: i32 = 4;
+/// The descriptor beside that: by it the keeper of an agent holds the agent's input open, and the keeper of a command, which
+/// has no input, tells what was left behind.
+pub const BESIDE: i32 = 4;
 /// The first argument where a command is kept.
 pub const COMMAND: &str = "--command";
-/// The descriptor on which the keeper of a command tells what was left behind. A command has no input to be held.
-pub const LEFT_BEHIND: i32 = 4;
 /// What the host writes to ask the program to end.
 pub const PLEASE_END: &[u8] = b".";
 /// What the host writes when it has closed the program's input itself.
@@ -77,7 +76,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Keeps it in a session of its own, which has no terminal, and tells what it left behind.
 fn keep_command(command: Command) -> io::Result<u8> {
     nix::unistd::setsid()?;
-    let mut told = File::options().write(true).open(format!("/dev/fd/{LEFT_BEHIND}"))?;
+    let mut told = File::options().write(true).open(format!("/dev/fd/{BESIDE}"))?;
     let (code, left) = keep(command)?;
     for name in left {
         // Where nobody listens, there is nobody to be told.
@@ -94,7 +93,7 @@ fn keep(mut command: Command) -> io::Result<(u8, Vec<String>)> {
     let null = || File::options().read(true).write(true).open("/dev/null");
     // The program gets no hold of the pipes.
     let [lifeline_instead, input_instead] =
-        [LIFELINE, INPUT].map(|child_fd| null().map(|null| FdMapping { parent_fd: null.into(), child_fd }));
+        [LIFELINE, BESIDE].map(|child_fd| null().map(|null| FdMapping { parent_fd: null.into(), child_fd }));
     command.fd_mappings(vec![lifeline_instead?, input_instead?]).map_err(io::Error::other)?;
     let agent = pid_of(&command.spawn()?);
     drop(command);
@@ -113,7 +112,7 @@ fn watch(mut lifeline: File, agent: Pid) {
             Ok(1..) if byte == CLOSE_INPUT => {
                 // Once: after that, the descriptor may be something else.
                 if std::mem::take(&mut holds_input) {
-                    let _ = nix::unistd::close(INPUT);
+                    let _ = nix::unistd::close(BESIDE);
                 }
             }
             Ok(1..) => drop(kill(agent, Signal::SIGTERM)),

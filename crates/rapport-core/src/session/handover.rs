@@ -1,0 +1,195 @@
+//! What becomes of work that was done apart from the project, in a workplace of its own: somebody has it applied, or
+//! discards it. Either way the workplace is cleared away after that.
+//!
+//! Applying is three facts, so that a kill at any instant neither loses nor repeats it: it is wanted, it is merged (which
+//! changes nothing yet), it is applied.
+
+use super::{Phase, Session};
+use crate::answer::By;
+use crate::event::{Event, FileChange};
+use crate::input::{Merged, NotMerged};
+use crate::refusal::Refusal;
+use crate::view::WorkplaceView;
+use crate::want::Want;
+
+/// How far it has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Handover {
+    stage: Stage,
+    /// Why it was not applied the last time somebody wanted that.
+    failure: Option<NotMerged>,
+    clearing: Clearing,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Nobody has decided.
+    #[default]
+    Open,
+    /// It is to be merged.
+    Wanted {
+        by: By,
+        with_conflicts: bool,
+    },
+    /// It is to be written.
+    Merged {
+        by: By,
+        merged: Merged,
+    },
+    Applied,
+    Discarded,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Clearing {
+    #[default]
+    Due,
+    Done,
+    /// Something is left, and why.
+    Failed(String),
+}
+
+impl Handover {
+    /// Whether nothing was decided yet, so that the session can go on in its workplace.
+    pub(super) fn is_open(&self) -> bool {
+        self.stage == Stage::Open
+    }
+
+    fn is_under_way(&self) -> bool {
+        matches!(self.stage, Stage::Wanted { .. } | Stage::Merged { .. })
+    }
+}
+
+impl Session {
+    pub(super) fn apply_work(&self, by: &By, with_conflicts: bool) -> Result<Vec<Event>, Refusal> {
+        self.works_apart("applying")?;
+        match self.handover.stage {
+            Stage::Discarded => Err(not("applying", "it was discarded")),
+            Stage::Wanted { .. } | Stage::Merged { .. } | Stage::Applied => Ok(Vec::new()),
+            Stage::Open if !self.phase.is_over() && !self.is_failed() => Err(self.not_now("applying")),
+            Stage::Open => Ok(vec![Event::Applying { by: by.clone(), with_conflicts }]),
+        }
+    }
+
+    pub(super) fn discard_work(&self, by: &By) -> Result<Vec<Event>, Refusal> {
+        self.works_apart("discarding")?;
+        let discarded = Event::Discarded { by: by.clone() };
+        match (&self.handover.stage, &self.handover.clearing) {
+            (Stage::Applied, Clearing::Due | Clearing::Done) => Err(not("discarding", "it was applied")),
+            (Stage::Wanted { .. } | Stage::Merged { .. }, _) => Err(not("discarding", "it is being applied")),
+            (Stage::Discarded, Clearing::Due | Clearing::Done) => Ok(Vec::new()),
+            // What is left of the workplace is cleared away once more.
+            (Stage::Applied | Stage::Discarded, Clearing::Failed(_)) => Ok(vec![discarded]),
+            (Stage::Open, _) if self.phase.is_over() => Ok(vec![discarded]),
+            (Stage::Open, _) => Ok(self.ended_by(by).into_iter().chain([discarded]).collect()),
+        }
+    }
+
+    fn works_apart(&self, what: &'static str) -> Result<(), Refusal> {
+        if self.created.works_apart() {
+            return Ok(());
+        }
+        Err(not(what, "this session worked in the project itself"))
+    }
+
+    pub(super) fn merged(&self, outcome: &Result<Merged, NotMerged>) -> Vec<Event> {
+        match (&self.handover.stage, outcome) {
+            (Stage::Wanted { .. }, Ok(merged)) => vec![Event::Merged(merged.clone())],
+            (Stage::Wanted { .. }, Err(why)) => vec![Event::NotApplied(why.clone())],
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn applied(&self, files: &[FileChange]) -> Vec<Event> {
+        let Stage::Merged { by, .. } = &self.handover.stage else { return Vec::new() };
+        vec![Event::Applied { by: by.clone(), files: files.to_vec() }]
+    }
+
+    pub(super) fn cleared(&self, left: Option<&String>) -> Vec<Event> {
+        let is_due = self.handover.clearing == Clearing::Due && self.is_handed_over();
+        is_due.then(|| Event::Cleared { left: left.cloned() }).into_iter().collect()
+    }
+
+    /// What could not be made true, where that was a part of applying.
+    pub(super) fn not_applied(&self, reason: &str) -> Option<Event> {
+        let why = NotMerged { reason: Some(reason.to_owned()), conflicts: Vec::new() };
+        self.handover.is_under_way().then_some(Event::NotApplied(why))
+    }
+
+    pub(super) fn apply_handover(&mut self, fact: &Event) {
+        let handover = &mut self.handover;
+        match fact {
+            Event::Applying { by, with_conflicts } => {
+                handover.failure = None;
+                handover.stage = Stage::Wanted { by: by.clone(), with_conflicts: *with_conflicts };
+            }
+            Event::Merged(merged) => {
+                if let Stage::Wanted { by, .. } = &handover.stage {
+                    handover.stage = Stage::Merged { by: by.clone(), merged: merged.clone() };
+                }
+            }
+            Event::NotApplied(why) => {
+                handover.failure = Some(why.clone());
+                handover.stage = Stage::Open;
+            }
+            Event::Applied { .. } => handover.stage = Stage::Applied,
+            Event::Discarded { .. } => {
+                handover.clearing = Clearing::Due;
+                if handover.stage != Stage::Applied {
+                    handover.stage = Stage::Discarded;
+                }
+            }
+            Event::Cleared { left: None } => handover.clearing = Clearing::Done,
+            Event::Cleared { left: Some(why) } => handover.clearing = Clearing::Failed(why.clone()),
+            _ => {}
+        }
+    }
+
+    fn is_handed_over(&self) -> bool {
+        matches!(self.handover.stage, Stage::Applied | Stage::Discarded)
+    }
+
+    /// What is wanted for the handover, and nothing else while it goes on.
+    pub(super) fn handover_wanted(&self) -> Option<Want> {
+        match &self.handover.stage {
+            Stage::Open => None,
+            Stage::Wanted { with_conflicts, .. } => Some(Want::Merged { with_conflicts: *with_conflicts }),
+            Stage::Merged { merged, .. } => {
+                let plan = self.plan.as_ref().and_then(|plan| plan.path.clone());
+                Some(Want::Applied { merged: merged.clone(), plan })
+            }
+            Stage::Applied | Stage::Discarded => {
+                (self.handover.clearing == Clearing::Due).then_some(Want::Cleared)
+            }
+        }
+    }
+
+    pub(crate) fn workplace_view(&self) -> Option<WorkplaceView> {
+        if !self.created.works_apart() {
+            return None;
+        }
+        let state = match &self.handover.stage {
+            Stage::Open if matches!(self.phase, Phase::Completed | Phase::Cancelled) => "waiting",
+            Stage::Open => "open",
+            Stage::Wanted { .. } | Stage::Merged { .. } => "applying",
+            Stage::Applied => "applied",
+            Stage::Discarded => "discarded",
+        };
+        let failure = self.handover.failure.clone();
+        Some(WorkplaceView {
+            worker: self.created.worker.clone(),
+            state: state.to_owned(),
+            cleared: self.handover.clearing == Clearing::Done,
+            conflicts: failure.as_ref().map(|why| why.conflicts.clone()).unwrap_or_default(),
+            failure: failure.and_then(|why| why.reason),
+            left: match &self.handover.clearing {
+                Clearing::Failed(why) => Some(why.clone()),
+                Clearing::Due | Clearing::Done => None,
+            },
+        })
+    }
+}
+
+fn not(what: &'static str, why: &str) -> Refusal {
+    Refusal::NotNow { what: what.into(), why: why.to_owned() }
+}

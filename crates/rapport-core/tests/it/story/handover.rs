@@ -1,0 +1,117 @@
+//! What becomes of work that was done apart from the project: it is applied or discarded, once, and cleared away.
+
+use rapport_core::{Act, Created, Leave, Merged, NotMerged, Status, Terms, World};
+
+use crate::support::{Story, created};
+
+const APPLY: Act = Act::Apply { with_conflicts: false };
+
+/// A session in a worktree of its own, whose agent works.
+fn working_apart() -> Story {
+    let created = Created { worker: "worktree".into(), ..created("Add login", Terms::default()) };
+    let mut story = Story::begun(created);
+    story
+        .connects()
+        .finishes(
+            "# Login\n\n1. Do it.",
+            "turn 1 ended; plan proposed: login/add-login; Rapport asked round 1: confirm",
+        )
+        .saved()
+        .answer("confirm", "confirm", "confirm answered confirm by ann (terminal); turn 2 started to work")
+        .baseline()
+        .connects();
+    story
+}
+
+fn done_apart() -> Story {
+    let mut story = working_apart();
+    story.finishes("Done.", "turn 2 ended").world(World::Report { changes: None }, "reported").wants(&[]);
+    story
+}
+
+fn merged() -> World {
+    World::Merged { outcome: Ok(Merged { from: "f1".into(), to: "t1".into() }) }
+}
+
+#[test]
+fn it_is_merged_then_applied_then_cleared() {
+    let mut story = done_apart();
+    story
+        .act(APPLY, "to be applied by ann (terminal)")
+        .crash("")
+        .wants(&["merged"])
+        .act(APPLY, "")
+        .act(Act::Discard, "refused: discarding is not possible now: it is being applied")
+        .world(merged(), "merged from f1 to t1")
+        .crash("")
+        .wants(&["applied from f1 to t1"])
+        .world(merged(), "")
+        .world(World::Applied { files: Vec::new() }, "0 files applied by ann (terminal)")
+        .crash("")
+        .wants(&["cleared"])
+        .world(World::Applied { files: Vec::new() }, "")
+        .world(World::Cleared { left: None }, "cleared")
+        .wants(&[])
+        .act(APPLY, "")
+        .act(Act::Discard, "refused: discarding is not possible now: it was applied");
+    assert_eq!(
+        story.play.view().workplace.map(|place| (place.state, place.cleared)),
+        Some(("applied".into(), true))
+    );
+    assert_eq!(story.play.view().status, Status::Completed);
+}
+
+#[test]
+fn conflicts_leave_it_as_it_was_and_can_be_asked_for() {
+    let mut story = done_apart();
+    let conflicts = NotMerged { reason: None, conflicts: vec!["a.txt".into()] };
+    story
+        .act(APPLY, "to be applied by ann (terminal)")
+        .world(World::Merged { outcome: Err(conflicts) }, "not applied: a.txt")
+        .wants(&[]);
+    assert_eq!(story.play.view().workplace.map(|place| place.conflicts), Some(vec!["a.txt".to_owned()]));
+    story
+        .act(Act::Apply { with_conflicts: true }, "to be applied by ann (terminal)")
+        .wants(&["merged with conflicts"])
+        .world(World::Failed { reason: "no git".into() }, "not applied: no git")
+        .wants(&[])
+        .act(Act::Discard, "discarded by ann (terminal)")
+        .wants(&["cleared"]);
+}
+
+#[test]
+fn what_cannot_be_cleared_away_says_so_and_is_tried_again() {
+    let mut story = done_apart();
+    story
+        .act(Act::Discard, "discarded by ann (terminal)")
+        .world(World::Cleared { left: Some("it is busy".into()) }, "cleared, but it is busy")
+        .wants(&[])
+        .act(APPLY, "refused: applying is not possible now: it was discarded")
+        .act(Act::Discard, "discarded by ann (terminal)")
+        .world(World::Cleared { left: None }, "cleared")
+        .act(Act::Discard, "");
+}
+
+#[test]
+fn what_goes_on_is_not_applied_but_may_be_discarded() {
+    let mut story = working_apart();
+    story
+        .act(APPLY, "refused: applying is not possible now: the agent is working")
+        .act(Act::Discard, "cancelled by ann (terminal); discarded by ann (terminal)")
+        .wants(&["cleared"]);
+    let mut failed = working_apart();
+    failed
+        .leaves(Leave::Failed { reason: "gone".into() }, "cut off: gone; failed: gone")
+        .act(APPLY, "to be applied by ann (terminal)")
+        .act(Act::Restart, "refused: restarting is not possible now: the session has failed");
+}
+
+#[test]
+fn work_in_the_project_itself_is_neither() {
+    let mut story = crate::story::working();
+    let why = "is not possible now: this session worked in the project itself";
+    story
+        .act(APPLY, &format!("refused: applying {why}"))
+        .act(Act::Discard, &format!("refused: discarding {why}"));
+    assert_eq!(story.play.view().workplace, None);
+}

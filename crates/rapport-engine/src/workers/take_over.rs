@@ -1,0 +1,204 @@
+//! Puts a state of the files into the project, path by path. Each file is complete before it gets its name there, a path is
+//! only touched while it is as it was, and what fails takes back what it did. After a kill the same is done again: what is there
+//! already is left alone.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rapport_core::{FileChange, Merged};
+
+use super::git::{git, line};
+use super::{WorkerError, local, point};
+
+/// How many paths git is given at once.
+const AT_ONCE: usize = 500;
+/// The mode of what is not there.
+const ABSENT: &[u8] = b"000000";
+/// The mode of a repository within the repository.
+const REPOSITORY: &[u8] = b"160000";
+
+/// What a path is in a state: its mode, and the name of its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    mode: Vec<u8>,
+    content: Vec<u8>,
+}
+
+impl Entry {
+    fn is_absent(&self) -> bool {
+        self.mode == ABSENT
+    }
+}
+
+/// A path that differs between two states.
+#[derive(Clone, Debug)]
+struct Step {
+    path: PathBuf,
+    old: Entry,
+    new: Entry,
+}
+
+impl Step {
+    fn back(&self) -> Self {
+        Self { path: self.path.clone(), old: self.new.clone(), new: self.old.clone() }
+    }
+}
+
+/// Brings the project from one state to the other.
+pub(super) fn take_over(project: &Path, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
+    let top = PathBuf::from(line(project, &["rev-parse", "--show-toplevel"])?);
+    let steps = steps(&top, &merged.from, &merged.to)?;
+    let due = due(&top, project, steps, &merged.from)?;
+    let mut done = Vec::new();
+    if let Err(error) = carry_out(&top, &merged.to, &due, &mut done) {
+        let back: Vec<_> = done.iter().rev().map(Step::back).collect();
+        // What cannot be taken back either is named by the error that began it.
+        let _ = carry_out(&top, &merged.from, &back, &mut Vec::new());
+        return Err(error);
+    }
+    local::files_between(project, &merged.from, &merged.to)
+}
+
+/// The steps that are still to be done. Refuses where a path is neither as it was nor as it will be.
+fn due(top: &Path, project: &Path, steps: Vec<Step>, from: &str) -> Result<Vec<Step>, WorkerError> {
+    let since: BTreeMap<_, _> = self::steps(top, from, &local::snapshot(project)?)?
+        .into_iter()
+        .map(|step| (step.path, step.new))
+        .collect();
+    let is_done = |step: &Step| since.get(&step.path) == Some(&step.new);
+    // What git ignores is in no state, and may be in the way.
+    let is_in_the_way = |step: &Step| step.old.is_absent() && top.join(&step.path).symlink_metadata().is_ok();
+    let (_, due): (Vec<_>, Vec<_>) = steps.into_iter().partition(is_done);
+    let changed = due.iter().filter(|step| since.contains_key(&step.path) || is_in_the_way(step));
+    let files: Vec<_> = changed.map(|step| step.path.to_string_lossy().into_owned()).collect();
+    if files.is_empty() { Ok(due) } else { Err(WorkerError::ChangedMeanwhile { files }) }
+}
+
+fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<Step>, WorkerError> {
+    let out = git(top, None, &["diff-tree", "-r", "-z", "--no-renames", from, to])?;
+    let mut fields = out.split(|byte| *byte == 0);
+    let mut steps = Vec::new();
+    // `:old-mode new-mode old-name new-name status`, then the path.
+    while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
+        let words: Vec<_> =
+            head.strip_prefix(b":").unwrap_or(head).split(|byte| *byte == b' ').map(<[u8]>::to_vec).collect();
+        let [old_mode, new_mode, old, new, _] = words.as_slice() else { break };
+        let entry =
+            |mode: &[u8], content: &[u8]| Entry { mode: mode.to_owned(), content: content.to_owned() };
+        let (old, new) = (entry(old_mode, old), entry(new_mode, new));
+        if old.mode != REPOSITORY && new.mode != REPOSITORY {
+            steps.push(Step { path: PathBuf::from(OsStr::from_bytes(path)), old, new });
+        }
+    }
+    Ok(steps)
+}
+
+/// Removes first, so that a directory can take the place of a file; then puts every file there.
+fn carry_out(top: &Path, state: &str, steps: &[Step], done: &mut Vec<Step>) -> Result<(), WorkerError> {
+    let (removed, written): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.new.is_absent());
+    let staging = Staging::make(top, state, &written)?;
+    for step in removed {
+        point();
+        remove(top, &step.path).map_err(failed("remove", &step.path))?;
+        done.push(step.clone());
+    }
+    for step in written {
+        point();
+        put(top, &staging.file(&step.path), &step.path).map_err(failed("write", &step.path))?;
+        done.push(step.clone());
+    }
+    point();
+    Ok(())
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WorkerError {
+    move |error| WorkerError::File { what, path: path.to_owned(), error }
+}
+
+fn remove(top: &Path, path: &Path) -> io::Result<()> {
+    let target = top.join(path);
+    leads_inside(top, target.parent())?;
+    match fs::remove_file(&target) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // Git knows no empty directories.
+    for folder in target.ancestors().skip(1).take_while(|folder| *folder != top) {
+        if fs::remove_dir(folder).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn put(top: &Path, staged: &Path, path: &Path) -> io::Result<()> {
+    let target = top.join(path);
+    let Some(folder) = target.parent() else { return Ok(()) };
+    leads_inside(top, folder.ancestors().find(|folder| folder.exists()))?;
+    fs::create_dir_all(folder)?;
+    leads_inside(top, Some(folder))?;
+    fs::rename(staged, &target)?;
+    File::open(folder)?.sync_all()
+}
+
+/// A folder on the way may be a link that leads out of the project.
+fn leads_inside(top: &Path, folder: Option<&Path>) -> io::Result<()> {
+    let Some(folder) = folder.filter(|folder| folder.exists()) else { return Ok(()) };
+    if folder.canonicalize()?.starts_with(top.canonicalize()?) {
+        return Ok(());
+    }
+    Err(io::Error::other("its folder is a link that leads out of the project"))
+}
+
+/// Files of a state beside the project, within git's directory, ready to be given their names. Removed when this is dropped, and
+/// by whoever does the same again after a kill.
+struct Staging {
+    folder: PathBuf,
+}
+
+impl Staging {
+    fn make(top: &Path, state: &str, steps: &[&Step]) -> Result<Self, WorkerError> {
+        let name = format!("rapport/take-over-{state}");
+        let folder = top.join(line(top, &["rev-parse", "--git-path", &name])?);
+        let staging = Self { folder };
+        staging.clear();
+        fs::create_dir_all(staging.folder.join("files"))?;
+        let index = staging.folder.join("index");
+        git(top, Some(&index), &["read-tree", state])?;
+        let mut prefix = OsString::from("--prefix=");
+        prefix.push(staging.folder.join("files"));
+        prefix.push("/");
+        let checkout = [OsStr::new("checkout-index"), OsStr::new("--quiet"), &prefix, OsStr::new("--")];
+        for some in steps.chunks(AT_ONCE) {
+            let paths: Vec<_> = some.iter().map(|step| step.path.as_os_str()).collect();
+            git(top, Some(&index), &[&checkout[..], &paths].concat())?;
+        }
+        for step in steps {
+            staging.sync(&step.path)?;
+        }
+        Ok(staging)
+    }
+
+    fn file(&self, path: &Path) -> PathBuf {
+        self.folder.join("files").join(path)
+    }
+
+    fn sync(&self, path: &Path) -> io::Result<()> {
+        let file = self.file(path);
+        if file.symlink_metadata()?.is_file() { File::open(file)?.sync_all() } else { Ok(()) }
+    }
+
+    fn clear(&self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

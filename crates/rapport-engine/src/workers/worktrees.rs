@@ -1,0 +1,327 @@
+//! A git worktree of its own for each session, on a branch of its own. Sessions in one project keep out of each other's
+//! way, and somebody decides afterwards what becomes of the work.
+//!
+//! The worktree begins with the files as they are in the project, committed or not. What git ignores is not in it, except
+//! for what the project's `.worktreeinclude` names. The ref `refs/rapport/<session>` is made last and removed last: it holds
+//! the state the work began from, and says that the worktree is whole.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+
+use super::git::{git, git_saying, line};
+use super::local::{self, Directory, Scratch};
+use super::process::{Kept, Launch};
+use super::worktree::{make_folder, prefix};
+use super::{OURS, Worker, WorkerError, Workplace, point, take_over};
+
+/// The file of a project that names what a worktree gets although git ignores it, in the syntax of `.gitignore`.
+const INCLUDE: &str = ".worktreeinclude";
+
+/// Worktrees in one folder, by the names of their sessions.
+#[derive(Clone, Debug)]
+pub struct Worktrees {
+    folder: PathBuf,
+}
+
+impl Worktrees {
+    /// Those in this folder.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Whether a project can have any.
+    pub fn check(project: &Path) -> Result<(), WorkerError> {
+        prefix(project).map(drop)
+    }
+}
+
+impl Worker for Worktrees {
+    fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
+        if let Some(found) = self.find(session, created)? {
+            return Ok(found);
+        }
+        let project = Path::new(&created.project);
+        let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
+        let _lock = tree.lock()?;
+        // What a process left that was killed while it made it; nobody has worked there.
+        tree.clear()?;
+        tree.make()?;
+        Ok(Arc::new(tree))
+    }
+
+    fn find(
+        &self,
+        session: &SessionId,
+        created: &Created,
+    ) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
+        let project = Path::new(&created.project);
+        local::is_there(project)?;
+        let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
+        if !tree.is_made() {
+            return Ok(None);
+        }
+        if !tree.there.directory().is_dir() {
+            return Err(WorkerError::WorkplaceGone { directory: tree.root });
+        }
+        Ok(Some(Arc::new(tree)))
+    }
+
+    fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
+        let tree = Tree::of(&self.folder, session, Path::new(&created.project), "");
+        let _lock = if prefix(&tree.project).is_ok() { Some(tree.lock()?) } else { None };
+        tree.clear()
+    }
+}
+
+/// The worktree of one session.
+#[derive(Debug)]
+struct Tree {
+    folder: PathBuf,
+    project: PathBuf,
+    root: PathBuf,
+    /// The project's directory in it.
+    there: Directory,
+    branch: String,
+    /// The ref of the state it began from.
+    base: String,
+}
+
+impl Tree {
+    fn of(folder: &Path, session: &SessionId, project: &Path, inside: &str) -> Self {
+        let root = folder.join(session.as_str());
+        Self {
+            folder: folder.to_owned(),
+            project: project.to_owned(),
+            there: Directory::at(if inside.is_empty() { root.clone() } else { root.join(inside) }),
+            root,
+            branch: format!("rapport/{session}"),
+            base: format!("refs/rapport/{session}"),
+        }
+    }
+
+    /// Waits until no other process makes or clears worktrees of this repository. A process that just ends may still be at it.
+    fn lock(&self) -> Result<File, WorkerError> {
+        let folder = self.project.join(line(&self.project, &["rev-parse", "--git-common-dir"])?);
+        let lock = File::open(folder)?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    fn is_made(&self) -> bool {
+        self.has(&self.base)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        line(&self.project, &["rev-parse", "--verify", "--quiet", name]).is_ok()
+    }
+
+    fn make(&self) -> Result<(), WorkerError> {
+        let state = local::snapshot(&self.project)?;
+        let start = self.start(&state)?;
+        make_folder(&self.folder)?;
+        point();
+        let add = ["worktree", "add", "--quiet", "-b", &self.branch].map(OsStr::new);
+        git(&self.project, None, &[&add[..], &[self.root.as_os_str(), start.as_ref()]].concat())?;
+        point();
+        let directory = self.there.directory();
+        fs::create_dir_all(directory)
+            .map_err(|error| WorkerError::Directory { directory: directory.to_owned(), error })?;
+        self.include()?;
+        point();
+        let base = self.commit(&state)?;
+        git(&self.project, None, &["update-ref", &self.base, &base])?;
+        point();
+        Ok(())
+    }
+
+    /// The commit that the branch begins at: the one the project is at, or, where the files differ from it, one more.
+    fn start(&self, state: &str) -> Result<String, WorkerError> {
+        let tree = self.with_ours(state)?;
+        let head = line(&self.project, &["rev-parse", "--verify", "HEAD"])?;
+        if line(&self.project, &["rev-parse", "--verify", "HEAD^{tree}"])? == tree {
+            return Ok(head);
+        }
+        self.commit(&tree)
+    }
+
+    /// This state with what Rapport wrote as it is committed: a state is noted without that.
+    fn with_ours(&self, state: &str) -> Result<String, WorkerError> {
+        let inside = prefix(&self.project)?;
+        let scratch = Scratch::take(&self.project)?;
+        let index = Some(scratch.path());
+        git(&self.project, index, &["read-tree", state])?;
+        for ours in OURS {
+            let committed = format!("HEAD:{inside}{ours}");
+            if line(&self.project, &["cat-file", "-t", &committed]).ok().as_deref() == Some("tree") {
+                let prefix = format!("--prefix={inside}{ours}/");
+                git(&self.project, index, &["read-tree", &prefix, &committed])?;
+            }
+        }
+        let tree = git(&self.project, index, &["write-tree"])?;
+        Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
+    }
+
+    fn commit(&self, tree: &str) -> Result<String, WorkerError> {
+        let message = "The files as they were when the session began";
+        let who = ["-c", "user.name=Rapport", "-c", "user.email=rapport@localhost"];
+        let commit = ["commit-tree", "-p", "HEAD", "-m", message, tree];
+        line(&self.project, &[&who[..], &commit[..]].concat())
+    }
+
+    /// Copies what git ignores and the project wants in its worktrees.
+    fn include(&self) -> Result<(), WorkerError> {
+        if !self.project.join(INCLUDE).is_file() {
+            return Ok(());
+        }
+        let ignored = self.others("--exclude-standard")?;
+        let wanted = self.others(&format!("--exclude-from={INCLUDE}"))?;
+        let ours = |path: &Path| OURS.iter().any(|ours| path.starts_with(ours));
+        for path in ignored.intersection(&wanted).filter(|path| !ours(path)) {
+            let (from, to) = (self.project.join(path), self.there.directory().join(path));
+            copy(&from, &to).map_err(|error| WorkerError::File { what: "copy", path: from, error })?;
+        }
+        Ok(())
+    }
+
+    /// The files that are not tracked and match such patterns.
+    fn others(&self, patterns: &str) -> Result<BTreeSet<PathBuf>, WorkerError> {
+        let found = git(&self.project, None, &["ls-files", "-z", "--others", "--ignored", patterns])?;
+        let paths = found.split(|byte| *byte == 0).filter(|path| !path.is_empty() && !path.ends_with(b"/"));
+        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+    }
+
+    /// Removes it, the ref that says that it is there last.
+    fn clear(&self) -> Result<(), WorkerError> {
+        point();
+        remove(&self.root).map_err(|error| WorkerError::File {
+            what: "remove",
+            path: self.root.clone(),
+            error,
+        })?;
+        point();
+        if prefix(&self.project).is_ok() {
+            let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+            let removed = git(&self.project, None, &[&remove[..], &[self.root.as_os_str()]].concat());
+            if self.is_known()? {
+                removed?;
+            }
+            point();
+            if self.has(&format!("refs/heads/{}", self.branch)) {
+                git(&self.project, None, &["branch", "--quiet", "-D", &self.branch])?;
+            }
+            point();
+            if self.is_made() {
+                git(&self.project, None, &["update-ref", "-d", &self.base])?;
+            }
+        }
+        point();
+        self.remove_folder();
+        Ok(())
+    }
+
+    /// Whether git knows a worktree at this place.
+    fn is_known(&self) -> Result<bool, WorkerError> {
+        let all = git(&self.project, None, &["worktree", "list", "--porcelain", "-z"])?;
+        let this = [b"worktree ", self.root.as_os_str().as_bytes()].concat();
+        Ok(all.split(|byte| *byte == 0).any(|field| field == this))
+    }
+
+    /// The folder itself goes with the last worktree.
+    fn remove_folder(&self) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        if entries.flatten().all(|entry| entry.file_name() == ".gitignore") {
+            // Where somebody else makes one just now, it is not empty.
+            let _ = fs::remove_file(self.folder.join(".gitignore"));
+            let _ = fs::remove_dir(&self.folder);
+        }
+    }
+
+    fn base(&self) -> Result<String, WorkerError> {
+        line(&self.project, &["rev-parse", "--verify", &self.base])
+    }
+}
+
+impl Workplace for Tree {
+    fn directory(&self) -> &Path {
+        self.there.directory()
+    }
+
+    fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept> {
+        self.there.spawn(launch)
+    }
+
+    fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
+        self.there.read(path)
+    }
+
+    fn replace(&self, path: &str, content: &[u8]) -> io::Result<()> {
+        self.there.replace(path, content)
+    }
+
+    fn list(&self) -> Result<Vec<String>, WorkerError> {
+        self.there.list()
+    }
+
+    fn snapshot(&self) -> Result<Option<String>, WorkerError> {
+        self.there.snapshot()
+    }
+
+    fn changes(&self, since: &str) -> Result<Changes, WorkerError> {
+        self.there.changes(since)
+    }
+
+    fn patch(&self, since: Option<&str>) -> Result<String, WorkerError> {
+        match since {
+            Some(since) => self.there.patch(Some(since)),
+            None => self.there.patch(Some(&self.base()?)),
+        }
+    }
+
+    fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
+        let from = local::snapshot(&self.project)?;
+        let (ours, theirs) = (self.commit(&from)?, self.commit(&local::snapshot(self.directory())?)?);
+        let base = format!("--merge-base={}", self.base()?);
+        let args =
+            ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", &base, &ours, &theirs];
+        let (code, out) = git_saying(&self.project, &args, &[0, 1])?;
+        let mut fields =
+            out.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
+        let to = fields.next().unwrap_or_default();
+        if code == 0 || with_conflicts {
+            return Ok(Ok(Merged { from, to }));
+        }
+        let conflicts: BTreeSet<_> = fields.filter(|name| !name.is_empty()).collect();
+        Ok(Err(NotMerged { reason: None, conflicts: conflicts.into_iter().collect() }))
+    }
+
+    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
+        let _lock = self.lock()?;
+        take_over::take_over(&self.project, merged)
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let kind = fs::symlink_metadata(from)?.file_type();
+    if kind.is_symlink() {
+        return std::os::unix::fs::symlink(fs::read_link(from)?, to);
+    }
+    if kind.is_file() { fs::copy(from, to).map(drop) } else { Ok(()) }
+}
+
+/// Removes a directory with everything in it, where there is one.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        outcome => outcome,
+    }
+}

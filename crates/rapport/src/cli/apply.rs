@@ -1,0 +1,75 @@
+//! `rapport apply`.
+
+use rapport_core::{Act, Event, SessionId, WorkplaceView};
+use serde_json::json;
+
+use super::output::say;
+use super::{Common, handover, sessions};
+use crate::channels::terminal::safe;
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store;
+use crate::wiring::Place;
+
+/// Take the work of a session over into the project, from the worktree it was done in
+///
+/// The work is merged with what the project is by now, committed or not, and put into its files; nothing is committed. Either
+/// all of it is taken over, or, where both changed the same, the files are named and nothing is changed. Then the worktree
+/// and its branch are removed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport diff add-auth                 see it first
+  rapport apply add-auth
+  rapport apply add-auth --with-conflicts")]
+pub(super) struct Args {
+    /// The session: its name, or a part of it that no other has
+    session: String,
+    /// Take it over also where both changed the same, with marks in the files
+    #[arg(long)]
+    with_conflicts: bool,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let store = place.store();
+    let id = sessions::find(&*store, &args.session)?;
+    let ended = handover::carry_out(&place, &id, &Act::Apply { with_conflicts: args.with_conflicts })?;
+    if ended.state != "applied" {
+        return Err(not_applied(&id, &ended));
+    }
+    let files = files(&*store, &id)?;
+    if common.json {
+        return say(json!({ "session": id, "state": "applied", "files": files }));
+    }
+    for file in &files {
+        say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
+    }
+    say(match files.len() {
+        0 => format!("Nothing had to be changed in {}.", place.project.display()),
+        1 => format!("Applied to {}: 1 file.", place.project.display()),
+        several => format!("Applied to {}: {several} files.", place.project.display()),
+    })?;
+    handover::tell_left(&id, &ended)
+}
+
+fn not_applied(id: &SessionId, ended: &WorkplaceView) -> Failure {
+    if let Some(why) = &ended.failure {
+        return Failure::new(Code::Trouble, format!("cannot apply {id}: {why}"))
+            .hint(format!("Nothing was changed. See what it is about with: rapport diff {id}"));
+    }
+    let what = format!("cannot apply {id}: the project changed the same lines");
+    let failure = ended.conflicts.iter().fold(Failure::new(Code::Refused, what), |failure, file| {
+        failure.hint(format!("conflict: {}", safe::line(file)))
+    });
+    failure
+        .hint("Nothing was changed. Change the project so that they agree, and apply it again;")
+        .hint(format!("or merge by hand, with marks in the files: rapport apply {id} --with-conflicts"))
+}
+
+fn files(store: &dyn Store, id: &SessionId) -> Result<Vec<rapport_core::FileChange>, Failure> {
+    let facts = store.read(id, 0)?.into_iter().rev().flat_map(|entry| entry.facts);
+    let mut applied = facts.filter_map(|fact| match fact {
+        Event::Applied { files, .. } => Some(files),
+        _ => None,
+    });
+    Ok(applied.next().unwrap_or_default())
+}

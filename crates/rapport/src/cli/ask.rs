@@ -1,0 +1,143 @@
+//! Asking here what a session asks, wherever it runs: `rapport answer` without an answer. And what an answer was taken for.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use rapport_core::{Act, Answer, By, Event, Purpose, Question, QuestionId, Refusal, Session, SessionId};
+use tokio::sync::watch;
+
+use super::output::say;
+use super::screen::{self, StopSignal};
+use super::{Common, sessions, status};
+use crate::channels::terminal::{self, Link, Terminal};
+use crate::engine::{DoorError, ProjectSessions, Reached, Sessions as _, Update, socket};
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store;
+use crate::wiring::Place;
+
+/// Shows what is open and takes the answers; where nobody can be asked, lists it.
+pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome {
+    let view = sessions::view(&*place.store(), &id)?;
+    if view.questions.is_empty() {
+        return Err(Refusal::NothingOpen.into());
+    }
+    if common.json || !screen::is_terminal() {
+        for question in &view.questions {
+            status::waiting(&view, question, usize::MAX)?;
+        }
+        return Err(Failure::new(Code::Usage, "an answer is missing")
+            .hint(format!("Say it with: rapport answer {id} --question ID VALUE")));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(show(common, place, &id, view.seq))?;
+    let store = place.store();
+    match (sessions::view(&*store, &id)?.questions.is_empty(), store.holder(&id)?) {
+        (true, Some(_)) => Ok(()),
+        (true, None) => sessions::next_step(Reached::Log, &*store, &id).map_or(Ok(()), say),
+        (false, _) => Err(screen::stopped(common, &id)),
+    }
+}
+
+async fn show(common: &Common, place: &Place, id: &SessionId, past: u64) -> Outcome {
+    let mut signals = StopSignal::listen()?;
+    let (stop, shutdown) = watch::channel(false);
+    let told = tokio::spawn(async move {
+        signals.received().await;
+        let _ = stop.send(true);
+        stop.closed().await;
+    });
+    let config = Terminal {
+        by: socket::person_here(),
+        interactive: true,
+        colour: screen::colour(common.color),
+        answer_hint: format!("rapport answer {id}"),
+        auto: None,
+    };
+    let sessions = Arc::new(place.sessions());
+    let updates = sessions.follow(id, 0).await?;
+    let link = OpenQuestions { sessions, id: id.clone(), updates, session: None, past };
+    let outcome = terminal::run_with(config, link, id.clone(), past, shutdown).await;
+    told.abort();
+    outcome.map(drop).map_err(|error| Failure::new(Code::Trouble, error.to_string()))
+}
+
+/// A session, wherever it runs, until nothing is open in it.
+struct OpenQuestions {
+    sessions: Arc<ProjectSessions>,
+    id: SessionId,
+    updates: BoxStream<'static, Update>,
+    session: Option<Session>,
+    /// What is known to be there.
+    past: u64,
+}
+
+impl OpenQuestions {
+    fn has_open(&self) -> bool {
+        let session = self.session.as_ref().filter(|session| session.seq() >= self.past);
+        session.is_none_or(|session| !session.view(&self.id).questions.is_empty())
+    }
+}
+
+impl Link for OpenQuestions {
+    async fn next(&mut self) -> Option<Update> {
+        if !self.has_open() {
+            return None;
+        }
+        let update = self.updates.next().await?;
+        if let Update::Entry(entry) = &update {
+            match &mut self.session {
+                Some(session) => session.apply_entry(entry),
+                None => self.session = Session::open(entry),
+            }
+        }
+        Some(update)
+    }
+
+    fn submit(&self, by: By, act: Act) -> impl Future<Output = Result<(), DoorError>> + Send + 'static {
+        let (sessions, id) = (self.sessions.clone(), self.id.clone());
+        async move { sessions.act(&id, &by, &act).await.map(drop) }
+    }
+
+    fn is_complete(&self) -> bool {
+        !self.has_open()
+    }
+}
+
+/// The question that is answered where none is named.
+pub(super) fn only_open(store: &dyn Store, id: &SessionId) -> Result<Option<QuestionId>, Failure> {
+    let open = sessions::view(store, id)?.questions;
+    let others = open.iter().filter(|question| question.purpose != Purpose::Confirm);
+    Ok(others.chain(&open).next().map(|question| question.id.clone()))
+}
+
+/// The answer that was given to a question, or that was given last.
+pub(super) fn last_answer(
+    store: &dyn Store,
+    id: &SessionId,
+    to: Option<&QuestionId>,
+) -> Result<Option<(Question, Answer)>, Failure> {
+    let entries = store.read(id, 0)?;
+    let facts = || entries.iter().rev().flat_map(|entry| entry.facts.iter().rev());
+    let answered = facts().find_map(|fact| match fact {
+        Event::Answered { question, answer, .. } if to.is_none_or(|to| to == question) => {
+            Some((question, answer))
+        }
+        _ => None,
+    });
+    let Some((of, answer)) = answered else { return Ok(None) };
+    let question = facts().find_map(|fact| match fact {
+        Event::Asked { questions, .. } => questions.iter().find(|asked| asked.id == *of),
+        _ => None,
+    });
+    Ok(question.map(|question| (question.clone(), answer.clone())))
+}
+
+/// An answer as it was taken: `q2 Extras: Date, Wish`.
+pub(super) fn echo(question: &Question, answer: &Answer) -> String {
+    let answer = question.words(answer);
+    match &question.header {
+        Some(header) => format!("{} {header}: {answer}", question.id),
+        None => format!("{}: {answer}", question.id),
+    }
+}

@@ -1,0 +1,118 @@
+//! What `apply`, `discard` and the end of a run share: what becomes of work that was done in a worktree of its own.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rapport_core::{Act, Session, SessionId, View, WorkplaceView};
+
+use super::output::say;
+use super::sessions;
+use crate::channels::terminal::safe;
+use crate::config::Layer;
+use crate::error::{Code, Failure, Outcome};
+use crate::stores::Store;
+use crate::wiring::{Host, Place};
+use crate::workers::worktrees::Worktrees;
+use crate::workers::{Worker as _, WorkerError};
+
+/// How long to wait before the log is looked at again.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How many lines of a diff are shown at the end of a run.
+const SHOWN: usize = 400;
+
+/// Does this in a session and sees it through: in the process that runs the session, or, if none does, in this one.
+pub(super) fn carry_out(place: &Place, id: &SessionId, act: &Act) -> Result<WorkplaceView, Failure> {
+    let store = place.store();
+    sessions::act(place, id, act)?;
+    let settings = place.settings(Layer::default())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
+        if let Some(ended) = settled(&*store, id).await? {
+            return Ok(ended);
+        }
+        let host = Host::start(place, &settings)?;
+        let ended = match host.sessions().resume(id).await.map_err(Failure::from) {
+            // Another process was faster, and sees it through.
+            Err(failure) if failure.code != Code::Busy => Err(failure),
+            _ => settled(&*store, id).await,
+        };
+        host.stop().await;
+        ended?.ok_or_else(|| {
+            Failure::new(Code::Interrupted, format!("the process that was at {id} is gone"))
+                .hint("Nothing is lost. Give the same command again: it goes on from there.")
+        })
+    })
+}
+
+/// Waits until it is settled, one way or the other; or until nobody is at it.
+async fn settled(store: &dyn Store, id: &SessionId) -> Result<Option<WorkplaceView>, Failure> {
+    loop {
+        let held = store.holder(id)?.is_some();
+        let Some(place) = sessions::view(store, id)?.workplace else { return Ok(None) };
+        let is_over = match place.state.as_str() {
+            "applied" | "discarded" => place.cleared || place.left.is_some(),
+            "applying" => false,
+            _ => true,
+        };
+        if is_over || !held {
+            return Ok(is_over.then_some(place));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Says what is left of a workplace, if anything is.
+pub(super) fn tell_left(id: &SessionId, ended: &WorkplaceView) -> Outcome {
+    match &ended.left {
+        None => say("Its worktree and its branch are gone."),
+        Some(why) => {
+            say(format_args!("Something of its worktree is left: {}", safe::line(why)))?;
+            say(format_args!("Once that is mended, clear it away with: rapport discard {id}"))
+        }
+    }
+}
+
+/// Refuses a project that can have no worktrees.
+pub(super) fn check_worktrees(project: &Path) -> Outcome {
+    Worktrees::check(project).map_err(|error| {
+        let failure = Failure::new(Code::Refused, format!("cannot make a worktree: {error}"));
+        match error {
+            WorkerError::NoRepository { .. } | WorkerError::NoCommit { .. } => failure
+                .hint("Put the project into a repository: git init, git add --all, git commit.")
+                .hint("Or work in the project itself: --worker local"),
+            _ => failure,
+        }
+    })
+}
+
+/// Shows at the end of a run what was done apart from the project, and what can be done with it.
+pub(super) fn tell_work(place: &Place, id: &SessionId) -> Outcome {
+    let store = place.store();
+    let session = sessions::replay(&*store, id, &store.read(id, 0)?)?;
+    if !awaits_decision(&session.view(id)) {
+        return Ok(());
+    }
+    let diff = patch(place, id, &session)?;
+    say("")?;
+    for line in diff.lines().take(SHOWN) {
+        say(safe::line(line))?;
+    }
+    if diff.lines().count() > SHOWN {
+        say(format_args!("… all of it: rapport diff {id}"))?;
+    }
+    say(format_args!("This was done in a worktree; {} is as it was.", place.project.display()))?;
+    say(format_args!("  rapport apply {id}    take it over"))?;
+    say(format_args!("  rapport discard {id}  throw it away"))
+}
+
+/// Whether somebody has to say what becomes of the work.
+pub(super) fn awaits_decision(view: &View) -> bool {
+    view.workplace.as_ref().is_some_and(|place| place.state == "waiting")
+}
+
+/// What was done in the workplace of a session so far, as a diff.
+pub(super) fn patch(place: &Place, id: &SessionId, session: &Session) -> Result<String, Failure> {
+    let failed = |error: WorkerError| Failure::new(Code::Trouble, error.to_string());
+    let found = place.workers().find(id, session.created()).map_err(failed)?;
+    found.map_or(Ok(String::new()), |workplace| workplace.patch(None).map_err(failed))
+}

@@ -1,0 +1,176 @@
+//! What every worker must do: the same story, told to the project's own directory, to worktrees, and to a dummy that shows what
+//! another kind of place takes.
+
+mod dummy;
+
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rapport::workers::keeper::mark::Mark;
+use rapport::workers::local::Local;
+use rapport::workers::process::{Kind, Launch};
+use rapport::workers::worktrees::Worktrees;
+use rapport::workers::{Worker, Workers, Workplace};
+use rapport_core::{By, ConversationId, Created, SessionId};
+use tempfile::TempDir;
+
+use dummy::Copies;
+
+#[tokio::test]
+async fn the_directory_itself() {
+    story(&Local, "local").await;
+}
+
+#[tokio::test]
+async fn a_worktree_for_each_session() {
+    let folder = tempfile::tempdir().unwrap();
+    story(&Worktrees::new(folder.path().join("worktrees")), "worktree").await;
+}
+
+#[tokio::test]
+async fn a_dummy() {
+    let folder = tempfile::tempdir().unwrap();
+    story(&Copies::new(folder.path()), "copies").await;
+}
+
+#[test]
+fn each_session_says_which_is_its() {
+    let (project, created) = project("cloud");
+    let error = Workers::default().with("local", Local).open(&id(), &created).map(drop).unwrap_err();
+    assert!(error.to_string().contains("no worker called cloud"), "{error}");
+    drop(project);
+}
+
+async fn story(worker: &dyn Worker, name: &str) {
+    let (project, created) = project(name);
+    let is_apart = created.works_apart();
+    let place = worker.open(&id(), &created).unwrap();
+    files(&*place);
+    states(&*place);
+    processes(&*place).await;
+
+    let again = worker.find(&id(), &created).unwrap().expect("it is there");
+    assert_eq!(again.directory(), place.directory());
+    assert_eq!(again.read("made.txt").unwrap().as_deref(), Some(&b"made\n"[..]));
+    let there = |path: &str| std::fs::read_to_string(project.path().join(path)).ok();
+    assert_eq!(there("made.txt").is_some(), !is_apart);
+
+    if is_apart {
+        taken_over(&*place, project.path());
+        assert_eq!(there("made.txt").as_deref(), Some("made\n"));
+    } else {
+        assert!(place.merge(false).is_err(), "there is nothing to take over");
+    }
+    let directory = place.directory().to_owned();
+    worker.clear(&id(), &created).unwrap();
+    worker.clear(&id(), &created).unwrap();
+    assert_eq!(directory.exists(), !is_apart, "what is apart is gone, and nothing else");
+    assert_eq!(there("made.txt").as_deref(), Some("made\n"), "the project stays");
+}
+
+fn files(place: &dyn Workplace) {
+    assert_eq!(place.read("README.md").unwrap().as_deref(), Some(&b"# An app\n"[..]));
+    assert_eq!(
+        place.read("draft.txt").unwrap().as_deref(),
+        Some(&b"draft\n"[..]),
+        "also what is not committed"
+    );
+    assert_eq!(place.read("nothing.txt").unwrap(), None);
+    place.replace("notes/a.txt", b"a\n").unwrap();
+    place.replace("notes/a.txt", b"b\n").unwrap();
+    assert_eq!(place.read("notes/a.txt").unwrap().as_deref(), Some(&b"b\n"[..]));
+    let listed = place.list().unwrap();
+    assert!(
+        ["README.md", "draft.txt", "notes/a.txt"].iter().all(|path| listed.contains(&(*path).to_owned()))
+    );
+    assert!(!listed.iter().any(|path| path.starts_with(".git/")), "{listed:?}");
+}
+
+fn states(place: &dyn Workplace) {
+    let before = place.snapshot().unwrap().expect("a state");
+    assert_eq!(place.snapshot().unwrap().as_ref(), Some(&before), "nothing changed");
+    assert_eq!(place.changes(&before).unwrap().files, []);
+    place.replace("README.md", b"# Another app\n").unwrap();
+    place.replace("notes/c.txt", b"c\n").unwrap();
+    place.replace(".rapport/ours.txt", b"ours\n").unwrap();
+    let changes = place.changes(&before).unwrap();
+    let mut files: Vec<_> =
+        changes.files.iter().map(|file| (file.path.as_str(), file.status.as_str())).collect();
+    files.sort_unstable();
+    assert_eq!(files, [("README.md", "modified"), ("notes/c.txt", "added")]);
+    let patch = place.patch(Some(&before)).unwrap();
+    assert!(patch.contains("+# Another app") && patch.contains("+c"), "{patch}");
+}
+
+async fn processes(place: &dyn Workplace) {
+    let (mut output, written) = std::io::pipe().unwrap();
+    let (mut left, told) = std::io::pipe().unwrap();
+    let script = "pwd; echo \"mark $RAPPORT_RUN\" | cut -c1-6; echo made > made.txt; sleep 1000 & exit 3";
+    let mut kept = place
+        .spawn(Launch {
+            keeper: Path::new(env!("CARGO_BIN_EXE_rapport")),
+            kind: Kind::Command,
+            program: "sh".as_ref(),
+            args: &[OsString::from("-c"), OsString::from(script)],
+            env: vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())],
+            mark: Mark::unnamed(),
+            stdin: Stdio::null(),
+            stdout: written.try_clone().unwrap().into(),
+            stderr: written.into(),
+            beside: told.into(),
+        })
+        .unwrap();
+    assert_eq!(kept.gone().await.unwrap().code(), Some(3));
+    let (mut said, mut names) = (String::new(), String::new());
+    output.read_to_string(&mut said).unwrap();
+    left.read_to_string(&mut names).unwrap();
+    let directory = place.directory().canonicalize().unwrap();
+    assert_eq!(said, format!("{}\nmark /\n", directory.display()));
+    assert_eq!(names, "sleep\n", "what it left behind is ended, and told");
+}
+
+fn taken_over(place: &dyn Workplace, project: &Path) {
+    let merged = place.merge(false).unwrap().expect("no conflicts");
+    assert!(!project.join("made.txt").exists(), "merging changes nothing");
+    let files = place.apply(&merged).unwrap();
+    assert!(files.iter().any(|file| file.path == "made.txt" && file.status == "added"), "{files:?}");
+    place.apply(&merged).unwrap();
+    std::fs::write(project.join("README.md"), "# Mine\n").unwrap();
+    place.replace("README.md", b"# Yours\n").unwrap();
+    let conflicts = place.merge(false).unwrap().expect_err("both changed it").conflicts;
+    assert_eq!(conflicts, ["README.md"]);
+    assert_eq!(std::fs::read_to_string(project.join("README.md")).unwrap(), "# Mine\n");
+}
+
+fn id() -> SessionId {
+    SessionId::new("20260124-story")
+}
+
+/// A repository with a commit and a file that is not committed.
+fn project(worker: &str) -> (TempDir, Created) {
+    let project = tempfile::tempdir().unwrap();
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=Test", "-c", "user.email=test@localhost"];
+        assert!(
+            Command::new("git")
+                .args(identity)
+                .args(args)
+                .current_dir(project.path())
+                .status()
+                .unwrap()
+                .success()
+        );
+    };
+    std::fs::write(project.path().join("README.md"), "# An app\n").unwrap();
+    git(&["init", "--quiet"]);
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "-m", "An app"]);
+    std::fs::write(project.path().join("draft.txt"), "draft\n").unwrap();
+    let by = By::Person { channel: "terminal".into(), id: "me".into() };
+    let directory = project.path().canonicalize().unwrap().to_str().unwrap().to_owned();
+    let created = Created::new("a story".into(), directory, ConversationId::new("c-1"), by);
+    let created = Created { worker: worker.to_owned(), ..created };
+    (project, created)
+}

@@ -1,0 +1,304 @@
+//! Work in a worktree of its own (rooms.md 3): the project stays as it is until somebody applies the work, or discards it; and
+//! after that nothing of it is left, whatever was killed on the way.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use rapport_core::{Event, Status};
+
+use crate::support::project::Project;
+use crate::support::scenarios::ONE_QUESTION;
+
+/// The agent changes the end of a file, adds one, and removes one.
+const WORK: &str = r##"
+version: 1
+name: apart
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - write: { path: long.txt, content: "1\n2\n3\n4\n5\n6\n7\n8\n9\nten\n" }
+      - write: { path: deep/down/new.txt, content: "new\n" }
+      - bash: { command: "rm gone.txt; ls -a > seen.txt" }
+    result: "Painted."
+"##;
+
+const LONG: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
+
+/// A project with some files, one of which is not committed.
+fn project() -> Project {
+    let project = Project::with_scenario(WORK);
+    for (path, content) in [("long.txt", LONG), ("gone.txt", "gone\n"), (".gitignore", "*.secret\nbuild/\n")]
+    {
+        std::fs::write(project.root().join(path), content).unwrap();
+    }
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "-m", "Files"]);
+    std::fs::write(project.root().join("draft.txt"), "not committed\n").unwrap();
+    project
+}
+
+/// Has the work done in a worktree, and gives what was said at the end.
+fn work(project: &Project) -> String {
+    let run = project.spawn(&["run", "--worker", "worktree", "paint"]);
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    let ran = crate::support::project::Ran(run.wait_with_output().unwrap());
+    ran.check(0, "This was done in a worktree").out()
+}
+
+/// Everything that a worktree could leave: in git, among the files, among the processes.
+#[derive(Debug, PartialEq, Eq)]
+struct Traces {
+    worktrees: String,
+    refs: String,
+    config: String,
+    in_git: BTreeSet<String>,
+    files: BTreeSet<String>,
+    processes: Vec<String>,
+}
+
+fn traces(project: &Project) -> Traces {
+    let git = project.root().join(".git");
+    let in_git = ["worktrees", "rapport", "refs/rapport"].map(|name| files(&git.join(name))).concat();
+    let ours = |path: &String| path.starts_with(".git/") || path.starts_with(".rapport/sessions/");
+    Traces {
+        worktrees: project.git(&["worktree", "list"]),
+        refs: project.git(&["for-each-ref"]),
+        config: project.git(&["config", "--local", "--list"]),
+        in_git: in_git.into_iter().filter(|name| name != "lock").collect(),
+        files: files(&project.root()).into_iter().filter(|path| !ours(path)).collect(),
+        processes: project.processes().into_iter().map(|(_, words)| words).collect(),
+    }
+}
+
+/// Every file below a folder, and every folder that is empty.
+fn files(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type().unwrap().is_dir() {
+            let inside = files(&entry.path());
+            found.extend(inside.iter().map(|path| format!("{name}/{path}")));
+            found.extend(inside.is_empty().then(|| format!("{name}/")));
+        } else {
+            found.push(name);
+        }
+    }
+    found
+}
+
+const PLAN: &str = ".claude/todos/paint/paint.md";
+
+#[track_caller]
+fn is_applied(project: &Project, before: &Traces) {
+    assert_eq!(project.file("long.txt"), LONG.replace("10", "ten"));
+    assert_eq!(project.file("deep/down/new.txt"), "new\n");
+    assert_eq!(project.file("draft.txt"), "not committed\n");
+    let mut expected: BTreeSet<_> = before.files.clone();
+    expected.remove("gone.txt");
+    expected.extend(["deep/down/new.txt", "seen.txt", PLAN].map(str::to_owned));
+    let after = traces(project);
+    assert_eq!(after.files, expected);
+    assert_eq!(Traces { files: before.files.clone(), ..after }, *before);
+}
+
+#[test]
+fn the_work_is_apart_until_it_is_applied_and_leaves_nothing() {
+    let project = project();
+    let before = traces(&project);
+    let said = work(&project);
+    assert!(said.contains("-10\n+ten\n") && said.contains("+new"), "{said}");
+    assert!(said.contains("rapport apply 2") && said.contains("rapport discard 2"), "{said}");
+    assert_eq!(project.file("long.txt"), LONG, "the project is as it was");
+    assert!(!project.root().join("deep").exists() && project.root().join("gone.txt").exists());
+    let session = project.session();
+    assert!(project.git(&["branch", "--list"]).contains(&format!("rapport/{session}")));
+    project.rapport(&["diff", "paint"]).check(0, "+ten").check(0, "deleted file mode");
+    project.rapport(&["status", "paint"]).check(0, "rapport apply 2");
+
+    project.rapport(&["apply", "paint"]).check(0, "Applied to").check(0, "worktree and its branch are gone");
+    is_applied(&project, &before);
+    assert!(project.file("seen.txt").contains("draft.txt"), "it began with the files as they were");
+    assert_eq!(project.git(&["log", "--oneline"]).lines().count(), 2, "nothing is committed");
+    let facts = project.facts();
+    assert!(
+        facts.iter().any(
+            |fact| matches!(fact, Event::Applied { by, files } if by.is_at_terminal() && files.len() == 4)
+        )
+    );
+    project.rapport(&["apply", "paint"]).check(0, "Applied to");
+    project.rapport(&["discard", "paint"]).check(3, "it was applied");
+}
+
+#[test]
+fn discarded_it_leaves_nothing() {
+    let project = project();
+    let before = traces(&project);
+    work(&project);
+    project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
+    assert_eq!(traces(&project), before);
+    assert!(
+        project.facts().iter().any(|fact| matches!(fact, Event::Discarded { by } if by.is_at_terminal()))
+    );
+    project.rapport(&["apply", "paint"]).check(3, "it was discarded");
+    project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
+}
+
+#[test]
+fn discarding_a_session_that_goes_on_ends_it() {
+    let project = project();
+    let before = traces(&project);
+    let run = project.spawn(&["run", "--worker", "worktree", "paint"]);
+    project.wait_asked_for("confirm");
+    project.rapport(&["apply", "paint"]).check(3, "applying is not possible now");
+    project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
+    let ran = crate::support::project::Ran(run.wait_with_output().unwrap());
+    assert_eq!(ran.code(), 8, "{}{}", ran.out(), ran.err());
+    assert_eq!(project.view().status, Status::Cancelled);
+    assert_eq!(traces(&project), before);
+}
+
+/// What the project became meanwhile is merged; where both changed the same, the files are named and nothing is changed.
+#[test]
+fn it_is_merged_with_what_the_project_became() {
+    let project = project();
+    work(&project);
+    std::fs::write(project.root().join("long.txt"), LONG.replacen('1', "one", 1)).unwrap();
+    std::fs::write(project.root().join("deep"), "a file in the way\n").unwrap();
+    let before = traces(&project);
+    project.rapport(&["apply", "paint"]).check(3, "conflict: deep").check(3, "Nothing was changed.");
+    assert_eq!(traces(&project), before);
+    std::fs::remove_file(project.root().join("deep")).unwrap();
+    project.git(&["commit", "--quiet", "-am", "Meanwhile"]);
+    project.rapport(&["apply", "paint"]).check(0, "Applied to");
+    assert_eq!(project.file("long.txt"), LONG.replacen('1', "one", 1).replace("10", "ten"));
+}
+
+#[test]
+fn conflicts_are_named_by_file_and_marked_only_where_asked_for() {
+    let project = project();
+    work(&project);
+    std::fs::write(project.root().join("long.txt"), LONG.replace("10", "dix")).unwrap();
+    let before = traces(&project);
+    project.rapport(&["apply", "paint"]).check(3, "conflict: long.txt").check(3, "rapport apply 2");
+    assert_eq!((traces(&project), project.file("long.txt")), (before, LONG.replace("10", "dix")));
+    project.rapport(&["apply", "paint", "--with-conflicts"]).check(0, "Applied to");
+    let marked = project.file("long.txt");
+    assert!(marked.contains("<<<<<<<") && marked.contains("dix\n") && marked.contains("ten\n"), "{marked}");
+}
+
+#[test]
+fn what_git_ignores_comes_along_where_the_project_says_so() {
+    let project = project();
+    for (path, content) in [
+        (".worktreeinclude", "*.secret\n!not.secret\nbuild/keep/**\ndraft.txt\n"),
+        ("one.secret", "1\n"),
+        ("not.secret", "2\n"),
+        ("build/keep/cache", "3\n"),
+        ("build/other", "4\n"),
+    ] {
+        let path = project.root().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    let run = project.spawn(&["run", "--worker", "worktree", "paint"]);
+    project.wait_asked_for("confirm");
+    let worktree = project.root().join(".rapport/worktrees").join(project.session().as_str());
+    let there = |path: &str| std::fs::read_to_string(worktree.join(path)).ok();
+    assert_eq!(there("one.secret").as_deref(), Some("1\n"));
+    assert_eq!(there("build/keep/cache").as_deref(), Some("3\n"));
+    assert_eq!((there("not.secret"), there("build/other")), (None, None));
+    project.rapport(&["discard", "paint"]).check(0, "Discarded");
+    run.wait_with_output().unwrap();
+    assert_eq!(project.file("one.secret"), "1\n", "the project's own stays");
+}
+
+/// A branch of such a session begins where its agent works, and has a worktree of its own.
+#[test]
+fn a_question_of_work_apart_can_be_branched_at() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.launch(&["run", "--json", "--worker", "worktree", "paint"], &[]);
+    running.until_asked();
+    let original = project.session();
+    let made: serde_json::Value = project.json(&["branch", original.as_str(), "--at", "q1", "--json"]);
+    let branch = made["session"].as_str().unwrap();
+    project.rapport(&["answer", branch, "--question", "q1", "Red"]).check(0, "Answered.");
+    let mut branched = project.start(&["--resume", branch], &[]);
+    branched.until(|fact| matches!(fact, Event::PlanProposed { .. }));
+    project.rapport(&["answer", branch, "--question", "confirm", "confirm"]).check(0, "Answered.");
+    assert_eq!(branched.finish(), 0);
+    let painted = Path::new(made["worktree"].as_str().unwrap()).join("paint.txt");
+    assert_eq!(std::fs::read_to_string(painted).unwrap(), "Red\n");
+    project.rapport(&["discard", original.as_str()]).check(0, "Discarded");
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 2, "that of the branch stays");
+}
+
+#[test]
+fn a_project_without_a_history_is_refused_before_anything_is_made() {
+    let project = Project::with_scenario(WORK);
+    std::fs::remove_dir_all(project.root().join(".git")).unwrap();
+    let ran = project.rapport(&["run", "--worker", "worktree", "paint"]);
+    ran.check(3, "cannot make a worktree").check(3, "--worker local");
+    assert!(!project.root().join(".rapport").exists());
+    project.rapport(&["run", "--worker", "cloud", "paint"]).check(2, "not one of local and worktree");
+}
+
+/// Killed while the worktree is made: the next process makes it anew.
+#[test]
+fn killed_while_it_is_made_it_is_made_again() {
+    let mut point = 1;
+    loop {
+        let project = project();
+        let before = traces(&project);
+        let args = ["run", "--json", "--worker", "worktree", "paint"];
+        let killed = project.launch(&args, &[("RAPPORT_TRIAL_WORKERS", &point.to_string())]);
+        let mut killed = killed;
+        let asked = std::iter::from_fn(|| killed.next())
+            .any(|entry| entry.facts.iter().any(|fact| matches!(fact, Event::Asked { .. })));
+        if asked {
+            // It has passed all of them.
+            killed.kill();
+            assert!(point > 5, "only {point} points");
+            return;
+        }
+        let mut resumed = project.start(&["--resume", project.session().as_str()], &[]);
+        project.wait_asked_for("confirm");
+        project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+        resumed.until(|fact| matches!(fact, Event::Reported { .. }));
+        assert_eq!(resumed.finish(), 0, "{point}");
+        project.rapport(&["apply", "paint"]).check(0, "Applied to");
+        is_applied(&project, &before);
+        point += 1;
+    }
+}
+
+/// Killed anywhere while it is applied or discarded, the same command brings it to its end.
+#[test]
+fn killed_while_it_is_applied_or_discarded_it_comes_out_the_same() {
+    for verb in ["apply", "discard"] {
+        for trial in ["RAPPORT_TRIAL_WORKERS", "RAPPORT_TRIAL"] {
+            let mut point = 1;
+            loop {
+                let project = project();
+                let before = traces(&project);
+                work(&project);
+                let how =
+                    if trial == "RAPPORT_TRIAL" { format!("kill-after:{point}") } else { point.to_string() };
+                let killed = project.command().args([verb, "paint"]).env(trial, &how).output().unwrap();
+                if killed.status.code() == Some(0) {
+                    assert!(point > 1, "{verb} {trial}: no point was passed");
+                    break;
+                }
+                assert_eq!(killed.status.code(), None, "{verb} {how}: {killed:?}");
+                project
+                    .rapport(&[verb, "paint"])
+                    .check(0, if verb == "apply" { "Applied to" } else { "Discarded" });
+                match verb {
+                    "apply" => is_applied(&project, &before),
+                    _ => assert_eq!(traces(&project), before, "{how}"),
+                }
+                point += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What agents may do: shown as a whole, allowed once, for a session or for a project, and taken back.
+
+use rapport_core::{By, Event};
+use serde_json::Value;
+
+use crate::support::patience::wait_for;
+use crate::support::project::Project;
+use crate::support::scenarios::ONE_QUESTION;
+
+/// The same command twice, and another.
+const COMMANDS: &str = r##"
+version: 1
+name: commands
+invocations:
+  - result: "# Plan\n\n1. Do it."
+  - steps:
+      - bash: { command: "touch one.txt", permission: true }
+      - bash: { command: "touch one.txt", permission: true }
+      - bash: { command: "rm one.txt", permission: true }
+    result: "Done."
+"##;
+
+const BEGUN: &str = r##"
+version: 1
+name: begun
+invocations:
+  - result: "# Plan\n\n1. Charge."
+  - steps:
+      - bash: { command: "echo charged >> n.txt; sleep 600", permission: true }
+    result: "Done."
+"##;
+
+const WRITES: &str = r##"
+version: 1
+name: writes
+invocations:
+  - result: "# Plan\n\n1. Do it."
+  - steps:
+      - write: { path: notes.txt, content: "one\n2\n", permission: true }
+    result: "Done."
+"##;
+
+fn rules(facts: &[Event]) -> Vec<String> {
+    let by_rule = facts.iter().filter_map(|fact| match fact {
+        Event::Answered { question, by: By::Rule { name }, .. } => Some(format!("{question} {name}")),
+        _ => None,
+    });
+    by_rule.collect()
+}
+
+/// "Always" says what it allows and where it is kept; it is applied by Rapport, is in the log, and is taken back. Nothing is
+/// written to the agent's own settings.
+#[test]
+fn what_is_allowed_from_now_on_is_a_rule_of_rapports_own() {
+    let project = Project::with_scenario(COMMANDS);
+    let running = project.start(&["do it"], &[]);
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "do-it", "yes"]).check(0, "Answered. confirm Plan: Confirm & start\n");
+    project.wait_asked_for("q1");
+    let listed = project.rapport(&["answer", "do-it"]);
+    listed.check(2, "May the agent use Bash for this?").check(2, "touch one.txt");
+    listed.check(2, "2. Allow for this session").check(2, "an answer is missing");
+    project.rapport(&["answer", "do-it", "session"]).check(0, "q1 Permission: Allow for this session\n");
+    project.wait_asked_for("q3");
+    project.rapport(&["revoke"]).check(0, "  1. Bash(touch one.txt)  in session 2");
+    project.rapport(&["status", "do-it"]).check(0, "allowed   Bash(touch one.txt) in this session");
+    project.rapport(&["answer", "do-it", "project"]).check(0, "q3 Permission: Allow for this project\n");
+    assert_eq!(running.finish(), 0);
+    assert_eq!(rules(&project.facts()), ["q2 Bash(touch one.txt) for this session"]);
+    project.rapport(&["log", "do-it"]).check(0, "by the rule Bash(touch one.txt) for this session");
+    assert!(!project.root().join(".claude/settings.local.json").exists());
+    project.rapport(&["revoke"]).check(0, "  1. Bash(rm one.txt)  in every session of this project");
+    project.rapport(&["revoke", "Bash(rm one.txt)"]).check(0, "Bash(rm one.txt) is no longer allowed");
+    project.rapport(&["revoke"]).check(0, "Nothing is allowed here without asking.");
+    project.rapport(&["revoke", "1"]).check(4, "1 is not allowed here");
+}
+
+/// A rule of the project holds in another session, and is looked at when the agent asks: taken back, it holds no more.
+#[test]
+fn a_rule_of_the_project_holds_in_the_next_session() {
+    let project = Project::with_scenario(COMMANDS);
+    let first = project.start(&["first"], &[]);
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "first", "yes"]).check(0, "Answered.");
+    for question in ["q1", "q3"] {
+        project.wait_asked_for(question);
+        project.rapport(&["answer", "first", "project"]).check(0, "Allow for this project");
+    }
+    assert_eq!(first.finish(), 0);
+    let second = project.start(&["second"], &[]);
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "second", "yes"]).check(0, "Answered.");
+    assert_eq!(second.finish(), 0);
+    let log = project.rapport(&["log", "second"]);
+    log.check(0, "q1 is answered by the rule Bash(touch one.txt) for this project");
+    log.check(0, "q3 is answered by the rule Bash(rm one.txt) for this project");
+}
+
+/// B D8: the change itself is in the question, in the log and in the status, as words and as JSON.
+#[test]
+fn a_file_is_shown_before_it_is_allowed() {
+    let project = Project::with_scenario(WRITES);
+    std::fs::write(project.root().join("notes.txt"), "one\ntwo\n").unwrap();
+    let running = project.start(&["note"], &[]);
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "note", "yes"]).check(0, "Answered.");
+    project.wait_asked_for("q1");
+    for command in ["status", "log"] {
+        let shown = project.rapport(&[command, "note"]);
+        let lines: Vec<_> = shown.out().lines().map(str::trim_start).map(str::to_owned).collect();
+        for line in ["- two", "+ 2", "one"] {
+            assert!(lines.iter().any(|shown| shown == line), "{line:?} was expected in:\n{}", shown.out());
+        }
+    }
+    let status: Value = project.json(&["status", "note", "--json"]);
+    let asked = &status["questions"][0]["purpose"]["permission"];
+    assert_eq!(asked["parts"][0]["content"], "one\n2\n");
+    assert!(asked["parts"][1]["diff"].as_str().unwrap().contains("-two\n+2\n"), "{asked}");
+    project.rapport(&["answer", "note", "n"]).check(0, "q1 Permission: Deny\n");
+    assert_eq!(running.finish(), 0);
+    assert_eq!(project.file("notes.txt"), "one\ntwo\n");
+}
+
+/// B D4: a command that was allowed and had begun does not run again unasked because its host was killed; who is asked anew is
+/// told that it may have run.
+#[test]
+fn what_had_begun_when_it_was_killed_is_asked_about_anew() {
+    let project = Project::with_scenario(BEGUN);
+    let mut running = project.start(&["charge"], &[]);
+    running.until_asked();
+    project.rapport(&["answer", "charge", "yes"]).check(0, "Answered.");
+    running.until_asked();
+    project.rapport(&["answer", "charge", "yes"]).check(0, "Allow once");
+    wait_for("the command to begin", || (project.file("n.txt") == "charged\n").then_some(()));
+    running.kill();
+    let again = project.start(&["--resume", "charge"], &[]);
+    project.wait_asked_for("q2");
+    project.rapport(&["status", "charge"]).check(0, "it may have run already");
+    project.rapport(&["answer", "charge", "no"]).check(0, "q2 Permission: Deny\n");
+    assert_eq!(again.finish(), 0);
+    assert_eq!(project.file("n.txt"), "charged\n");
+}
+
+/// D H7: where keys cannot be had, or are not wanted, questions are answered by lines.
+#[test]
+fn a_run_is_answered_line_by_line() {
+    for (name, value, flag) in
+        [("TERM", "dumb", None), ("RAPPORT_PLAIN", "1", None), ("X", "", Some("--plain"))]
+    {
+        let project = Project::with_scenario(ONE_QUESTION).set(name, value);
+        let args: Vec<&str> = ["run", "paint it"].into_iter().chain(flag).collect();
+        let mut pty = project.terminal(&args, 100, 40);
+        pty.wait_for("q1 Which colour? >");
+        pty.send("\n");
+        pty.wait_for("an empty line answers nothing");
+        pty.send("9\n");
+        pty.wait_for("there is no option 9");
+        // What is typed ahead is no decision.
+        pty.send("blue\nno\n");
+        pty.wait_for("confirm Plan >");
+        pty.send("yes\n");
+        pty.wait_for("✓ Done");
+        pty.wait_for("left 0");
+        assert_eq!(project.file("paint.txt"), "Blue\n");
+        assert!(!pty.raw().contains(&0x1b), "no control characters");
+    }
+}
+
+/// D M3: what was piped in is the task; questions are asked at the terminal.
+#[test]
+fn a_task_that_is_piped_in_is_answered_at_the_terminal() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let program = env!("CARGO_BIN_EXE_rapport");
+    let script = format!("echo 'paint it' | '{program}' run -");
+    let mut pty = project.shell(&script, 100, 40);
+    pty.wait_for("Which colour?");
+    pty.wait_for("enter answer");
+    pty.send("2");
+    pty.wait_for("enter or c confirm");
+    pty.send("c");
+    pty.wait_for("✓ Done");
+    pty.wait_for("left 0");
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+}
+
+/// D M4: the very command that is printed when somebody leaves shows the card.
+#[test]
+fn answer_without_an_answer_asks_here() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint it"], &[]);
+    running.until_asked();
+    let mut pty = project.terminal(&["answer", "paint"], 100, 40);
+    pty.wait_for("Which colour?");
+    pty.wait_for("enter answer");
+    pty.send("2");
+    pty.wait_for("left 0");
+    project.wait_asked_for("confirm");
+    let mut pty = project.terminal(&["answer", "paint", "--plain"], 100, 40);
+    pty.wait_for("confirm Plan >");
+    pty.send("yes\n");
+    pty.wait_for("left 0");
+    assert_eq!(running.finish(), 0);
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+}
+
+/// D M7: Ctrl-Z goes back to the shell, and what is typed there answers nothing.
+#[test]
+fn ctrl_z_goes_back_to_the_shell() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut pty = project.interactive_shell(100, 40);
+    pty.wait_for("shell:");
+    pty.send(&format!("'{}' run 'paint it'\n", env!("CARGO_BIN_EXE_rapport")));
+    pty.wait_for("enter answer");
+    pty.send("\x1a");
+    pty.wait_for("Stopped");
+    pty.send("fg\n");
+    pty.wait_for("enter answer");
+    assert_eq!(project.view().questions.len(), 1, "nothing was answered");
+    pty.send("2");
+    pty.wait_for("enter or c confirm");
+    pty.send("c");
+    pty.wait_for("✓ Done");
+    pty.wait_until("the shell", |screen| screen.trim_end().ends_with("shell:"));
+    pty.send("exit\n");
+    pty.wait_end();
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+}
