@@ -253,6 +253,15 @@ pub enum Event {
         /// The call that waits.
         call: CallId,
     },
+    /// The process could not go, because the call does not wait alone in it. It goes as soon as the call does.
+    StayedHot {
+        /// In which turn.
+        turn: TurnId,
+        /// The call that waits.
+        call: CallId,
+        /// What else is in flight.
+        beside: Beside,
+    },
     /// The agent's process ended cleanly, with this call to be asked again.
     Parked {
         /// In which turn.
@@ -587,6 +596,35 @@ pub enum Asker {
         /// Whether the process can end cleanly while it waits.
         parkable: bool,
     },
+}
+
+/// What is in flight in an agent's process beside a call that waits. A process that is parked then goes on with it, and
+/// without the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beside {
+    /// Another call without a result, or a message that the model has not finished.
+    Call,
+    /// A sub-agent, or its result that the agent has not read.
+    Agent,
+    /// A command in the background, or its end that the agent has not read.
+    Command,
+    /// A message that the agent has not read.
+    Message,
+    /// The server that asks: its question cannot be asked again.
+    Server,
+}
+
+impl std::fmt::Display for Beside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Beside::Call => "another call is in flight",
+            Beside::Agent => "a sub-agent is in flight",
+            Beside::Command => "a command is in flight",
+            Beside::Message => "a message is still to be read",
+            Beside::Server => "an MCP server waits for the answer",
+        })
+    }
 }
 
 /// How a round ended without all its answers.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::aim::Asking;
 use crate::answer::By;
 use crate::batch::Batch;
-use crate::event::{Changes, FileChange, Usage};
+use crate::elicitation::Field;
+use crate::event::{Beside, Changes, FileChange, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::permission::{Permission, Rule};
 use crate::question::{Choice, Reply};
@@ -167,6 +168,13 @@ pub enum AgentDid {
         /// Which call.
         call: CallId,
     },
+    /// It cannot be parked yet, because the call does not wait alone.
+    StayHot {
+        /// Which call.
+        call: CallId,
+        /// What else is in flight.
+        beside: Beside,
+    },
     /// Its turn is over, and its process stays for the next one.
     Finish {
         /// Its last words.
@@ -209,6 +217,9 @@ pub struct Draft {
     pub multi: bool,
     /// Whether own words are an answer.
     pub free_text: bool,
+    /// What is to be filled in, where an MCP server asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<Box<Field>>,
 }
 
 /// How an agent's process ended.

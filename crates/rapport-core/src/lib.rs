@@ -15,6 +15,7 @@ mod answer;
 mod batch;
 mod branch;
 mod edit;
+mod elicitation;
 mod event;
 mod id;
 mod input;
@@ -37,9 +38,10 @@ pub use answer::{Answer, By, MAX_TEXT};
 pub use batch::{Batch, Brief, signal};
 pub use branch::{Branch, Destination, StateWanted};
 pub use edit::{EditError, Mismatch, apply_edits};
+pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
 pub use event::{
-    AgentCommand, Asker, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange, Origin, Room,
-    Seed, Terms, TurnKind, Usage,
+    AgentCommand, Asker, Beside, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange,
+    Origin, Room, Seed, Terms, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, Merged, NotMerged, World};

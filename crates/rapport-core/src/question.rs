@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, MAX_TEXT};
+use crate::elicitation::{Consent, Field};
 use crate::id::QuestionId;
 use crate::permission::Permission;
 use crate::refusal::Refusal;
@@ -100,11 +101,23 @@ pub enum Purpose {
         /// The plan it made.
         plan: String,
     },
+    /// What an MCP server wants filled in.
+    Elicit(Field),
     /// Whether work starts with the plan as it stands.
     Confirm,
 }
 
 impl Purpose {
+    /// The field that is to be filled in, if one is.
+    pub fn field(&self) -> Option<&Field> {
+        match self {
+            Purpose::Elicit(field) => Some(field),
+            Purpose::Clarify | Purpose::Permission(_) | Purpose::LeavePlanMode { .. } | Purpose::Confirm => {
+                None
+            }
+        }
+    }
+
     fn is_clarify(&self) -> bool {
         matches!(self, Purpose::Clarify)
     }
@@ -145,6 +158,9 @@ impl Question {
         if chosen > 1 && !self.multi {
             return Err(Refusal::OneChoiceOnly { question: self.id.clone() });
         }
+        if let Some(why) = self.purpose.field().and_then(|field| field.refuses(&answer)) {
+            return Err(Refusal::DoesNotFit { question: self.id.clone(), why });
+        }
         Ok(answer)
     }
 
@@ -158,6 +174,7 @@ impl Question {
     pub fn is_denied_by(&self, answer: &Answer) -> bool {
         match self.purpose {
             Purpose::Clarify => false,
+            Purpose::Elicit(_) => Consent::of(answer) != Consent::Accept,
             Purpose::Confirm => answer.is(CANCEL),
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => !answer.allows(),
         }
@@ -212,7 +229,7 @@ impl Question {
             return Ok(Answer { values: vec![value.to_owned()], text: None });
         }
         // At a decision, words of one's own say no or ask for another plan: nobody says that by a slip.
-        if self.purpose != Purpose::Clarify {
+        if !matches!(self.purpose, Purpose::Clarify | Purpose::Elicit(_)) {
             return Err(Refusal::NoDecision { question: self.id.clone(), words: sentence });
         }
         if RESERVED.contains(&sentence.trim().to_lowercase().as_str()) {
@@ -228,7 +245,7 @@ impl Question {
     pub fn meant(&self, words: &str) -> Option<&'static str> {
         let word = words.trim().to_lowercase();
         let (yes, no) = match self.purpose {
-            Purpose::Clarify => return None,
+            Purpose::Clarify | Purpose::Elicit(_) => return None,
             Purpose::Confirm => (CONFIRM, CANCEL),
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => (ALLOW, DENY),
         };
@@ -266,7 +283,9 @@ impl Question {
     /// A number, where options can be counted. Whether there are so many is another matter.
     fn counted(&self, word: &str) -> Option<usize> {
         let word = word.trim();
-        let digits = !self.options.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        let takes_numbers = self.purpose.field().is_some_and(Field::takes_words);
+        let digits =
+            !self.options.is_empty() && !takes_numbers && word.bytes().all(|byte| byte.is_ascii_digit());
         word.parse().ok().filter(|_| digits)
     }
 

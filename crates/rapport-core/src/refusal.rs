@@ -53,6 +53,14 @@ pub enum Refusal {
         /// Which question.
         question: QuestionId,
     },
+    /// An answer that the asker does not take.
+    #[error("that is no answer to {question}: {why}")]
+    DoesNotFit {
+        /// Which question.
+        question: QuestionId,
+        /// Why.
+        why: String,
+    },
     /// A number beyond the options.
     #[error("{question} has {options} options, there is no option {number}")]
     NoSuchOption {

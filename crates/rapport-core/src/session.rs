@@ -22,7 +22,8 @@ use jiff::Timestamp;
 
 use crate::aim::{Aim, Asking};
 use crate::answer::{Answer, By};
-use crate::event::{Asker, Changes, Clarifier, Created, Ending, Entry, Event, TurnKind, Usage};
+use crate::elicitation::Consent;
+use crate::event::{Asker, Beside, Changes, Clarifier, Created, Ending, Entry, Event, TurnKind, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::Input;
 use crate::permission::{Permission, Rule};
@@ -144,7 +145,16 @@ pub(crate) struct Round {
 impl Round {
     /// Whether somebody still has to answer something in it.
     pub(crate) fn is_open(&self) -> bool {
-        self.closed.is_none() && self.items.iter().any(|item| item.given().is_none())
+        self.closed.is_none() && !self.is_declined() && self.items.iter().any(|item| item.given().is_none())
+    }
+
+    /// Whether an MCP server is told that it gets nothing, whatever else it wanted to know.
+    fn is_declined(&self) -> bool {
+        let declines = |item: &Item| {
+            let action = item.given().map(|given| Consent::of(&given.answer));
+            item.question.purpose.field().is_some() && action.is_some_and(|action| action != Consent::Accept)
+        };
+        self.items.iter().any(declines)
     }
 
     /// Whether its asker still waits for something.
@@ -162,7 +172,7 @@ impl Round {
     pub(crate) fn permission(&self) -> Option<&Permission> {
         match &self.items.first()?.question.purpose {
             Purpose::Permission(asked) => Some(asked),
-            Purpose::Clarify | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
+            Purpose::Clarify | Purpose::Elicit(_) | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
         }
     }
 
@@ -267,6 +277,8 @@ pub(crate) struct Turn {
     /// Whether a plan was proposed in it.
     pub(crate) proposed: bool,
     pub(crate) doing: Option<String>,
+    /// What keeps a process that was to be parked.
+    pub(crate) kept_by: Option<Beside>,
     pub(crate) result: Option<String>,
 }
 

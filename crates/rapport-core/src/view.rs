@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aim::Aim;
 use crate::answer::By;
-use crate::event::{Asker, Changes, Origin, Room, TurnKind, Usage};
+use crate::event::{Asker, Beside, Changes, Origin, Room, TurnKind, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
 use crate::permission::Rule;
 use crate::progress::ProgressFile;
@@ -236,6 +236,9 @@ pub struct AgentView {
     pub state: AgentState,
     /// The tool it uses or the words it said last.
     pub doing: Option<String>,
+    /// Why its process is kept although it waits, where something else than the hot time keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_by: Option<Beside>,
     /// Its model.
     pub model: Option<String>,
 }
@@ -344,7 +347,17 @@ impl Session {
             Some(Process::CutOff) => AgentState::CutOff,
             Some(Process::Over) | None => AgentState::Idle,
         };
-        AgentView { state, doing: turn.and_then(|turn| turn.doing.clone()), model: self.model.clone() }
+        let kept_by = turn.filter(|_| state == AgentState::Hot).and_then(|turn| self.kept_by(turn));
+        let doing = turn.and_then(|turn| turn.doing.clone());
+        AgentView { state, doing, kept_by, model: self.model.clone() }
+    }
+
+    fn kept_by(&self, turn: &Turn) -> Option<Beside> {
+        let mut waiting = self.open_rounds().filter(|round| round.is_of(turn.id));
+        let server =
+            waiting.any(|round| round.items.iter().any(|item| item.question.purpose.field().is_some()));
+        let otherwise = || self.only_waiting(turn).is_none().then_some(Beside::Call);
+        turn.kept_by.or(server.then_some(Beside::Server)).or_else(otherwise)
     }
 
     fn result(&self) -> Option<String> {

@@ -1,9 +1,11 @@
 //! What should be true of the world now. Wants are states, not commands: making one true twice does no harm.
 
 use jiff::SignedDuration;
+use serde_json::{Map, Value};
 
 use crate::answer::By;
 use crate::batch::Brief;
+use crate::elicitation::Consent;
 use crate::event::TurnKind;
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::Merged;
@@ -113,6 +115,15 @@ pub enum CallReply {
     Allow {
         /// What was asked, in words.
         asked: String,
+    },
+    /// What an MCP server is told.
+    Elicited {
+        /// Its questions with their answers, in words.
+        told: Vec<Told>,
+        /// Whether it gets them.
+        action: Consent,
+        /// The fields, filled in.
+        content: Map<String, Value>,
     },
     /// No. Or an honest "there is no answer".
     Deny {

@@ -26,7 +26,7 @@ impl Player {
     /// Sends a call on its way.
     pub(super) fn begin(&mut self, tool: &mut ToolCall) -> Result<(), Stop> {
         if self.session.permission_mode == "plan"
-            && matches!(tool.kind, Kind::Write | Kind::Edit | Kind::Bash)
+            && matches!(tool.kind, Kind::Write | Kind::Edit | Kind::Bash | Kind::Background)
         {
             let why =
                 format!("Plan mode is active: {} is not available until the plan is approved.", tool.name);
@@ -81,7 +81,7 @@ impl Player {
                     None => Ok(()),
                 }
             }
-            Stage::Fresh | Stage::Finished { .. } | Stage::Deferred => Ok(()),
+            Stage::Fresh | Stage::Finished { .. } | Stage::Printed | Stage::Deferred => Ok(()),
         }
     }
 
@@ -92,7 +92,13 @@ impl Player {
         self.deny(tool);
         let why = match tool.kind {
             Kind::Ask => NO_ASKING.to_owned(),
-            Kind::Write | Kind::Edit | Kind::Bash | Kind::ExitPlan | Kind::Pretended(_) => {
+            Kind::Write
+            | Kind::Edit
+            | Kind::Bash
+            | Kind::Background
+            | Kind::Agent(_)
+            | Kind::ExitPlan
+            | Kind::Pretended(_) => {
                 format!("Claude requested permissions to use {}, but you haven't granted it yet.", tool.name)
             }
         };
@@ -103,7 +109,7 @@ impl Player {
         match decision {
             HookDecision::Defer => {
                 tool.stage = Stage::Deferred;
-                Ok(())
+                Ok(self.transcript.deferred(&tool.open())?)
             }
             HookDecision::Deny(reason) => {
                 self.deny(tool);
@@ -196,6 +202,10 @@ impl Player {
             Kind::Write if really => tools::write(&self.cwd, &tool.input),
             Kind::Edit if really => self.edit(tool)?,
             Kind::Bash if really => return self.start_command(tool, decision),
+            Kind::Background => return self.start_in_background(tool, "local_bash", None, decision),
+            Kind::Agent(command) => {
+                return self.start_in_background(tool, "local_agent", Some(&command), decision);
+            }
             Kind::Write => tools::written(tool.text("file_path"), tool.text("content"), None),
             Kind::Edit => tools::edited(&tool.input),
             Kind::Bash => tools::ran("", ""),
@@ -323,9 +333,9 @@ fn permission_request(cwd: &Path, tool: &ToolCall) -> Value {
             request["permission_suggestions"] =
                 json!([{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
         }
-        Kind::Bash | Kind::Pretended(_) => {
+        Kind::Bash | Kind::Background | Kind::Agent(_) | Kind::Pretended(_) => {
             let mut rule = json!({"toolName": tool.name});
-            if tool.kind == Kind::Bash {
+            if matches!(tool.kind, Kind::Bash | Kind::Background) {
                 rule["ruleContent"] = tool.input["command"].clone();
             }
             let description = tool.input["description"].as_str().unwrap_or(&tool.name);

@@ -14,6 +14,8 @@ pub(super) struct Arguments {
     pub(super) fork: bool,
     /// Whether messages are told back when they are taken up.
     pub(super) replay: bool,
+    /// Whether to tell where each message begins and ends.
+    pub(super) partial: bool,
     pub(super) permission_mode: Option<String>,
     pub(super) model: Option<String>,
     pub(super) allowed_tools: Vec<String>,
@@ -91,6 +93,7 @@ impl Arguments {
                 "--session-id" => arguments.session_id = value(),
                 "--fork-session" => arguments.fork = true,
                 "--replay-user-messages" => arguments.replay = true,
+                "--include-partial-messages" => arguments.partial = true,
                 "--permission-mode" => arguments.permission_mode = value(),
                 "--dangerously-skip-permissions" => {
                     arguments.permission_mode = Some("bypassPermissions".into())

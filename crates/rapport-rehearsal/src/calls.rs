@@ -1,4 +1,5 @@
-//! The tool calls of one message: shown one after the other, decided all at once, their results printed together.
+//! The tool calls of one message: shown one after the other, and made as the real CLI does. Calls that change nothing are
+//! made side by side; one that may change something waits for those before it, and those after it wait for it.
 
 use std::time::Instant;
 
@@ -32,6 +33,10 @@ pub(super) enum Kind {
     Write,
     Edit,
     Bash,
+    /// A command that runs beside the conversation.
+    Background,
+    /// An agent that works beside the conversation, by running this.
+    Agent(String),
     ExitPlan,
     /// Nothing is done; this is the result.
     Pretended(String),
@@ -61,6 +66,7 @@ pub(super) enum Stage {
         block: Value,
         extra: Value,
     },
+    Printed,
     Deferred,
 }
 
@@ -81,12 +87,27 @@ impl Player {
             if self.transcript.history.is_finished(place) {
                 continue;
             }
-            let mut tool = self.prepare(call, place, calls.len());
+            let tool = self.prepare(call, place, calls.len());
             self.show(&tool)?;
-            self.begin(&mut tool)?;
             batch.push(tool);
+            self.begin_all(&mut batch)?;
         }
+        self.end_message()?;
         self.settle(batch)
+    }
+
+    /// Sends the calls on their way that have to wait for none before them.
+    fn begin_all(&mut self, batch: &mut [ToolCall]) -> Result<(), Stop> {
+        for place in 0..batch.len() {
+            let (before, after) = batch.split_at_mut(place);
+            let waits = before
+                .iter()
+                .any(|tool| !tool.is_settled() && (tool.is_exclusive() || after[0].is_exclusive()));
+            if matches!(after[0].stage, Stage::Fresh) && !waits {
+                self.begin(&mut after[0])?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes a deferred call again: same id, not shown again.
@@ -107,7 +128,7 @@ impl Player {
         Ok(flow)
     }
 
-    /// Puts a result on disk; it is printed when all calls of the message have theirs.
+    /// Puts a result on disk; it is printed when those after it are on their way.
     pub(super) fn finish(&mut self, tool: &mut ToolCall, done: Done, mut meta: Value) -> Result<(), Stop> {
         let mut block = json!({"type": "tool_result", "tool_use_id": tool.id, "content": done.content});
         if done.is_error || tool.kind == Kind::Bash {
@@ -148,7 +169,18 @@ impl Player {
             }
             Call::Bash(bash) => {
                 let description = bash.description.as_deref().unwrap_or(&bash.command);
-                ("Bash", json!({"command": bash.command, "description": description}), &bash.id)
+                let mut input = json!({"command": bash.command, "description": description});
+                if bash.background {
+                    input["run_in_background"] = json!(true);
+                }
+                ("Bash", input, &bash.id)
+            }
+            Call::Agent(agent) => {
+                let input = json!({
+                    "description": agent.prompt, "prompt": agent.prompt, "subagent_type": "general-purpose",
+                    "run_in_background": true,
+                });
+                ("Agent", input, &agent.id)
             }
             Call::Tool(tool) => {
                 let input = if tool.input.is_null() { json!({}) } else { tool.input.clone() };
@@ -177,6 +209,8 @@ impl Player {
             for tool in &mut batch {
                 self.advance(tool)?;
             }
+            self.begin_all(&mut batch)?;
+            self.print_results(&mut batch)?;
             if self.host.interrupted {
                 return self.abort(batch);
             }
@@ -185,11 +219,9 @@ impl Player {
             }
             self.pump(batch.iter().filter_map(ToolCall::deadline).min())?;
         }
+        self.print_results(&mut batch)?;
         let deferred = batch.iter().rfind(|tool| matches!(tool.stage, Stage::Deferred)).map(ToolCall::open);
-        if let Some(call) = &deferred {
-            self.transcript.deferred(call)?;
-        }
-        self.print_results(batch)?;
+        self.turn.message_id = None;
         Ok(match deferred {
             Some(call) => Flow::Deferred(json!({"id": call.id, "name": call.name, "input": call.input})),
             None => Flow::Next,
@@ -199,7 +231,7 @@ impl Player {
     fn abort(&mut self, mut batch: Vec<ToolCall>) -> Result<Flow, Stop> {
         for tool in &mut batch {
             let said = match &tool.stage {
-                Stage::Finished { .. } | Stage::Deferred => continue,
+                Stage::Finished { .. } | Stage::Printed | Stage::Deferred => continue,
                 Stage::Hook { request, .. } | Stage::Permission { request } => {
                     let cancel = Event::control_cancel(request);
                     self.emit(&cancel)?;
@@ -214,25 +246,35 @@ impl Player {
             let done = Done { content: said, is_error: true, result: json!("User rejected tool use") };
             self.finish(tool, done, json!({"non_execution_kind": "user-rejected"}))?;
         }
-        self.print_results(batch)?;
+        self.print_results(&mut batch)?;
+        self.turn.message_id = None;
         Ok(Flow::Interrupted { during_tool: true })
     }
 
-    fn print_results(&mut self, batch: Vec<ToolCall>) -> Result<(), Stop> {
+    fn print_results(&mut self, batch: &mut [ToolCall]) -> Result<(), Stop> {
         for tool in batch {
-            if let Stage::Finished { block, extra } = tool.stage {
+            if let Stage::Finished { block, extra } = &tool.stage {
                 self.turn.user_events += 1;
-                self.emit(&Event::user(&self.session, json!([block]), extra))?;
+                let printed = Event::user(&self.session, json!([block]), extra.clone());
+                tool.stage = Stage::Printed;
+                self.emit(&printed)?;
             }
         }
-        self.turn.message_id = None;
         Ok(())
     }
 }
 
 impl ToolCall {
     fn is_settled(&self) -> bool {
-        matches!(self.stage, Stage::Finished { .. } | Stage::Deferred)
+        matches!(self.stage, Stage::Finished { .. } | Stage::Printed | Stage::Deferred)
+    }
+
+    /// Whether nothing is done beside it.
+    fn is_exclusive(&self) -> bool {
+        match self.kind {
+            Kind::Write | Kind::Edit | Kind::Bash | Kind::Background | Kind::ExitPlan => true,
+            Kind::Ask | Kind::Agent(_) | Kind::Pretended(_) => false,
+        }
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -242,11 +284,12 @@ impl ToolCall {
             | Stage::Permission { .. }
             | Stage::Running { .. }
             | Stage::Finished { .. }
+            | Stage::Printed
             | Stage::Deferred => None,
         }
     }
 
-    fn open(&self) -> OpenCall {
+    pub(super) fn open(&self) -> OpenCall {
         OpenCall {
             place: self.place,
             id: self.id.clone(),
@@ -261,7 +304,9 @@ fn kind_of(call: &Call) -> Kind {
         Call::Ask(_) => Kind::Ask,
         Call::Write(_) => Kind::Write,
         Call::Edit(_) => Kind::Edit,
+        Call::Bash(bash) if bash.background => Kind::Background,
         Call::Bash(_) => Kind::Bash,
+        Call::Agent(agent) => Kind::Agent(agent.command.clone()),
         Call::ExitPlan(_) => Kind::ExitPlan,
         Call::Tool(tool) => Kind::Pretended(tool.result.clone()),
     }
@@ -274,6 +319,7 @@ fn wants_permission(call: &Call) -> bool {
         Call::Edit(edit) => edit.permission,
         Call::Bash(bash) => bash.permission,
         Call::Tool(tool) => tool.permission,
+        Call::Agent(_) => false,
     }
 }
 

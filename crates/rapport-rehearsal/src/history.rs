@@ -37,6 +37,8 @@ pub(super) struct History {
     pub(super) answers: Vec<Answer>,
     pub(super) open: Vec<OpenCall>,
     pub(super) deferred: Option<OpenCall>,
+    /// The conversation went on after the deferral: the call is asked again, and the model does not read the answer.
+    is_past: bool,
     pub(super) allowed_tools: BTreeSet<String>,
     pub(super) totals: Totals,
     /// The last text of the entry being played.
@@ -63,6 +65,7 @@ impl History {
             Some("deferred_tool_use") => {
                 let id = line["tool_use_id"].as_str();
                 self.deferred = self.open.iter().find(|call| Some(call.id.as_str()) == id).cloned();
+                self.is_past = false;
             }
             Some("rehearsal") => self.apply_note(line),
             // Real transcripts have many kinds of lines that say nothing about the script.
@@ -112,7 +115,11 @@ impl History {
         let Some(id) = content[0]["tool_use_id"].as_str() else {
             return;
         };
-        self.answers.extend(answers_in(&line["toolUseResult"]));
+        let is_deferred = self.deferred.as_ref().is_some_and(|call| call.id == id);
+        if !(is_deferred && self.is_past) {
+            self.answers.extend(answers_in(&line["toolUseResult"]));
+        }
+        self.is_past |= !is_deferred;
         self.close(id);
     }
 

@@ -93,7 +93,11 @@ impl Player {
     fn handle(&mut self, happened: Happened) -> Result<(), Stop> {
         match happened {
             Happened::Eof => self.host.eof = true,
-            Happened::Ran { run, done } => self.host.ended.push((run, done)),
+            Happened::Ran { run, done } => {
+                if !self.task_ended(run)? {
+                    self.host.ended.push((run, done));
+                }
+            }
             Happened::Line(_) if self.host.hung => {}
             Happened::Line(line) => self.hear(&line)?,
         }

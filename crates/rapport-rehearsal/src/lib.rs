@@ -5,6 +5,7 @@
 
 mod approval;
 mod arguments;
+mod background;
 mod batches;
 pub mod builder;
 mod calls;

@@ -14,6 +14,8 @@ pub(super) fn run(player: &mut Player) -> Result<(), Stop> {
     loop {
         if let Some(message) = player.host.messages.pop_front() {
             player.play_message(&message)?;
+        } else if player.play_notice()? {
+            continue;
         } else if player.host.eof {
             return Ok(());
         } else {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::Problem;
 use super::arguments::{Arguments, Input};
+use super::background::Background;
 use super::counter;
 use super::host::Host;
 use super::inbox::Inbox;
@@ -54,6 +55,7 @@ pub(super) struct Player {
     pub(super) turn: Turn,
     pub(super) results: u64,
     pub(super) runs: u64,
+    pub(super) background: Background,
     /// The invocation this process is, until its first message takes it.
     invocation: Option<usize>,
     /// A scenario's own session id may have been played before: its script starts again then.
@@ -91,6 +93,7 @@ impl Player {
             turn: Turn::default(),
             results: 0,
             runs: 0,
+            background: Background::default(),
             invocation,
         })
     }

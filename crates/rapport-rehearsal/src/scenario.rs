@@ -121,6 +121,8 @@ pub enum Step {
     Bash(Bash),
     /// Calls any other tool, pretended.
     Tool(OtherTool),
+    /// Starts an agent of its own in the background.
+    Agent(SubAgent),
     /// Presents a plan and asks to leave plan mode.
     ExitPlan(ExitPlan),
     /// Pauses for so many milliseconds.
@@ -164,6 +166,8 @@ pub enum Call {
     Bash(Bash),
     /// Calls any other tool, pretended.
     Tool(OtherTool),
+    /// Starts an agent of its own in the background.
+    Agent(SubAgent),
     /// Presents a plan and asks to leave plan mode.
     ExitPlan(ExitPlan),
 }
@@ -264,9 +268,25 @@ pub struct Bash {
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Whether it runs beside the conversation, which goes on at once.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub background: bool,
     /// Whether permission is asked first.
     #[serde(default, skip_serializing_if = "is_default")]
     pub permission: bool,
+    /// The tool use id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+/// An agent of the agent, at work beside the conversation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubAgent {
+    /// What it is told.
+    pub prompt: String,
+    /// What it runs before it is done.
+    pub command: String,
     /// The tool use id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -322,6 +342,7 @@ impl Step {
             Step::Edit(edit) => Some(vec![Call::Edit(edit.clone())]),
             Step::Bash(bash) => Some(vec![Call::Bash(bash.clone())]),
             Step::Tool(tool) => Some(vec![Call::Tool(tool.clone())]),
+            Step::Agent(agent) => Some(vec![Call::Agent(agent.clone())]),
             Step::ExitPlan(plan) => Some(vec![Call::ExitPlan(plan.clone())]),
             Step::Text(_)
             | Step::Delay(_)

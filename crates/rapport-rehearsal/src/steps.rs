@@ -51,6 +51,7 @@ impl Player {
             | Step::Edit(_)
             | Step::Bash(_)
             | Step::Tool(_)
+            | Step::Agent(_)
             | Step::ExitPlan(_) => {}
         }
         self.step_done()?;

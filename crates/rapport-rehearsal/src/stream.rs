@@ -98,6 +98,18 @@ impl Event {
         Event::new("assistant", json!({"parent_tool_use_id": null})).of(session).saying(message)
     }
 
+    /// A message begins or ends.
+    pub fn streamed(session: &Session, event: &str) -> Self {
+        Event::new("stream_event", json!({"event": {"type": event}, "parent_tool_use_id": null})).of(session)
+    }
+
+    /// Something about what is at work beside the conversation.
+    pub fn task(session: &Session, subtype: &'static str, rest: Value) -> Self {
+        let mut event = Event::new("system", rest).of(session);
+        event.subtype = Some(subtype);
+        event
+    }
+
     /// What a tool gave back, or a note in the user's name; `extra` has the fields beside the message.
     pub fn user(session: &Session, content: Value, extra: Value) -> Self {
         let mut event =

@@ -24,6 +24,7 @@ pub(super) struct Turn {
     pub(super) events: u64,
     /// The model response under way: texts and the tool calls after them share it.
     pub(super) message_id: Option<String>,
+    pub(super) speaking: bool,
     pub(super) user_events: u64,
     pub(super) permission_denials: Vec<Value>,
     pub(super) spent: Totals,
@@ -69,7 +70,7 @@ impl Player {
     }
 
     /// The entry that ended, if nothing is being played: told to go on, there is nothing to go on with.
-    fn last_ended(&self) -> Option<Place> {
+    pub(super) fn last_ended(&self) -> Option<Place> {
         let history = &self.transcript.history;
         let is_between = self.loaded.counter == Counter::Conversation && history.playing.is_none();
         let entry = history.next_entry.checked_sub(1).filter(|_| is_between)?;
@@ -77,7 +78,7 @@ impl Player {
     }
 
     /// As a model does that is told to go on when it was done: its host may have missed the end.
-    fn say_result_again(&mut self, ended: Place, message: &Message) -> Result<(), Stop> {
+    pub(super) fn say_result_again(&mut self, ended: Place, message: &Message) -> Result<(), Stop> {
         self.begin_turn(ended);
         self.transcript.message(&message.text)?;
         self.emit(&Event::init(&self.session))?;
@@ -117,12 +118,29 @@ impl Player {
         self.turn.spent.add(totals);
         let id = format!("msg_{}", jiff::Timestamp::now().as_microsecond());
         self.turn.message_id = Some(id.clone());
+        self.stream("message_start")?;
+        self.turn.speaking = true;
         Ok(id)
+    }
+
+    /// The model has said all of its message.
+    pub(super) fn end_message(&mut self) -> Result<(), Stop> {
+        if std::mem::take(&mut self.turn.speaking) { self.stream("message_stop") } else { Ok(()) }
+    }
+
+    /// These lines count for nothing: a host may want them or not.
+    fn stream(&mut self, event: &str) -> Result<(), Stop> {
+        if self.arguments.partial {
+            self.output.event(&Event::streamed(&self.session, event))
+        } else {
+            Ok(())
+        }
     }
 
     /// Takes in what the user said during the turn, as the model does between tools.
     pub(super) fn take_steering(&mut self) -> Result<(), Stop> {
         self.pump_ready()?;
+        self.take_notices()?;
         while let Some(message) = self.host.messages.pop_front() {
             self.transcript.message(&message.text)?;
             self.replay(&message)?;
@@ -140,7 +158,7 @@ impl Player {
         self.emit(&event.called(message.uuid.as_deref()))
     }
 
-    fn begin_turn(&mut self, place: Place) {
+    pub(super) fn begin_turn(&mut self, place: Place) {
         self.host.interrupted = false;
         self.turn = Turn {
             running: true,
@@ -179,7 +197,7 @@ impl Player {
         Ok(())
     }
 
-    fn play_from(&mut self, from: Place) -> Result<(), Stop> {
+    pub(super) fn play_from(&mut self, from: Place) -> Result<(), Stop> {
         let steps = self.turn.entry.steps.clone();
         for (index, step) in steps.iter().enumerate().skip(from.step) {
             self.turn.place = Place { step: index, ..from };
@@ -228,6 +246,7 @@ impl Player {
             }
             Flow::Deferred(tool_use) => {
                 self.end(Ending::Deferred(tool_use))?;
+                self.go_on_without_answer()?;
                 Err(Stop::Exit(0))
             }
         }
@@ -240,6 +259,7 @@ impl Player {
     }
 
     fn end(&mut self, ending: Ending) -> Result<(), Stop> {
+        self.end_message()?;
         self.pace()?;
         if !matches!(ending, Ending::Deferred(_)) {
             self.transcript.note("entry_ended", self.turn.place)?;

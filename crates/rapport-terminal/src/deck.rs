@@ -73,9 +73,10 @@ impl Card {
                 let answers = view.answers.iter().map(|given| given.id.clone()).collect();
                 Card::Confirm(ConfirmCard::new(question, answers))
             }
-            Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
-                Card::Ask(AskCard::new(question))
-            }
+            Purpose::Clarify
+            | Purpose::Elicit(_)
+            | Purpose::Permission { .. }
+            | Purpose::LeavePlanMode { .. } => Card::Ask(AskCard::new(question)),
         }
     }
 
@@ -91,7 +92,7 @@ impl Card {
     fn decides(&self) -> bool {
         match self.question().purpose {
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => true,
-            Purpose::Clarify | Purpose::Confirm => false,
+            Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => false,
         }
     }
 

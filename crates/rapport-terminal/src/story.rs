@@ -174,6 +174,7 @@ impl Story {
             | Event::Declined { .. }
             | Event::Taken { .. }
             | Event::Cooled { .. }
+            | Event::StayedHot { .. }
             | Event::Parked { .. }
             | Event::Spent { .. }
             | Event::PlanProposed { .. }

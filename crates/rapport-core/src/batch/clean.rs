@@ -34,6 +34,7 @@ fn draft(wire: WireQuestion) -> Option<Draft> {
         // Where there is nothing to choose between, only own words are an answer.
         free_text: wire.allow_free_text.unwrap_or(false) || options.len() < 2,
         options,
+        field: None,
     })
 }
 

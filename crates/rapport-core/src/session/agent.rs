@@ -3,7 +3,7 @@
 use super::{Item, Process, Round, Session, State, Turn};
 use crate::aim::Asking;
 use crate::answer::{Answer, By};
-use crate::event::{Asker, Ending, Event, TurnKind};
+use crate::event::{Asker, Beside, Ending, Event, TurnKind};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::{AgentDid, Ask, Draft, Leave};
 use crate::permission::{Permission, Remark, Rule};
@@ -36,6 +36,7 @@ impl Session {
             AgentDid::Ask { call, ask, parkable } => self.ask(current, call, ask, *parkable),
             AgentDid::Withdraw { call } => self.withdraw(current, call),
             AgentDid::Take { call } => self.take(current, call),
+            AgentDid::StayHot { call, beside } => stay_hot(current, call, *beside),
             AgentDid::Spend { usage } => vec![Event::Spent { turn, usage: *usage }],
             AgentDid::Finish { result } => self.finish(current, result),
             AgentDid::Leave(leave) => self.leave(current, leave),
@@ -85,7 +86,7 @@ impl Session {
             return vec![decline(prompt::ONLY_DRAFTING.into())];
         }
         if matches!(turn.kind, TurnKind::Plan | TurnKind::Draft)
-            && matches!(ask, Ask::Questions(_))
+            && questions.iter().all(|question| question.purpose == Purpose::Clarify)
             && let Some(reason) = self.may_not_ask(turn)
         {
             if turn.refused >= MAX_REFUSED && !self.created.aim.is_work() {
@@ -283,8 +284,16 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         | AgentDid::Babble { .. }
         | AgentDid::Finish { .. }
         | AgentDid::Note { .. } => Err(stray()),
-        AgentDid::Ask { .. } | AgentDid::Withdraw { .. } | AgentDid::Take { .. } => Err(stray()),
+        AgentDid::Ask { .. }
+        | AgentDid::Withdraw { .. }
+        | AgentDid::Take { .. }
+        | AgentDid::StayHot { .. } => Err(stray()),
     }
+}
+
+fn stay_hot(turn: &Turn, call: &CallId, beside: Beside) -> Vec<Event> {
+    let is_news = turn.process == Process::Cooling(call.clone()) && turn.kept_by != Some(beside);
+    is_news.then(|| Event::StayedHot { turn: turn.id, call: call.clone(), beside }).into_iter().collect()
 }
 
 pub(super) fn decline(turn: &Turn, call: &CallId, reason: String, questions: &[Question]) -> Event {
@@ -307,7 +316,7 @@ fn from_draft(id: QuestionId, draft: &Draft) -> Question {
         // A question that offers nothing can only be answered in words.
         free_text: draft.free_text || options.is_empty(),
         options,
-        purpose: Purpose::Clarify,
+        purpose: draft.field.as_deref().cloned().map_or(Purpose::Clarify, Purpose::Elicit),
     }
 }
 

@@ -94,6 +94,9 @@ impl Session {
             Event::Taken { call } => self.taken(call),
             Event::Closed { round, how } => self.close(*round, how),
             Event::Cooled { turn, call } => self.process(*turn, Process::Cooling(call.clone())),
+            Event::StayedHot { turn, beside, .. } => {
+                self.with_turn(*turn, |turn| turn.kept_by = Some(*beside));
+            }
             Event::Parked { turn, call } => self.gone(*turn, Process::Parked(call.clone())),
             Event::CutOff { turn, .. } => self.gone(*turn, Process::CutOff),
             Event::Spent { usage, .. } => self.usage += *usage,
@@ -155,6 +158,7 @@ impl Session {
             said: Vec::new(),
             proposed: false,
             doing: None,
+            kept_by: None,
             result: None,
         });
     }
@@ -240,7 +244,7 @@ impl Session {
                 let rule = asked.rule.clone().filter(|rule| !self.rules.contains(rule));
                 self.rules.extend(rule);
             }
-            Some(Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }) | None => {}
+            Some(Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Elicit(_)) | None => {}
         }
     }
 
@@ -300,6 +304,7 @@ impl Session {
             self.turns.last_mut().filter(|turn| turn.process == Process::Cooling(call.clone()))
         {
             turn.process = Process::Running;
+            turn.kept_by = None;
         }
     }
 
@@ -320,7 +325,10 @@ impl Session {
     fn gone(&mut self, turn: TurnId, process: Process) {
         let cut_off = process == Process::CutOff;
         self.process(turn, process);
-        self.with_turn(turn, |turn| turn.doing = None);
+        self.with_turn(turn, |turn| {
+            turn.doing = None;
+            turn.kept_by = None;
+        });
         for round in self.rounds.iter_mut().filter(|round| round.is_of(turn)) {
             // Its reply was written as soon as it was known.
             round.spent |= !round.orphaned && !round.taken && round.allows_a_call();

@@ -48,7 +48,7 @@ impl Session {
         let consequence = match item.question.purpose {
             Purpose::Confirm => self.after_confirmation(&answer, by)?,
             Purpose::Clarify => self.after_planned_answer(round, item),
-            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => Vec::new(),
+            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Elicit(_) => Vec::new(),
         };
         let answered = Event::Answered { question: id.clone(), answer, by: by.clone() };
         Ok([vec![answered], consequence].concat())

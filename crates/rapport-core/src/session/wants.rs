@@ -5,7 +5,7 @@ use crate::event::{Ending, TurnKind};
 use crate::id::CallId;
 use crate::question::{FOR_PROJECT, Purpose};
 use crate::want::{CallReply, Order, Told, Want};
-use crate::{plan, prompt};
+use crate::{elicitation, plan, prompt};
 
 impl Session {
     /// What should be true of the world now. Safe to make true twice.
@@ -131,8 +131,16 @@ fn reply(round: &Round) -> Option<CallReply> {
     match first.question.purpose {
         Purpose::Clarify => round.items.iter().map(told).collect::<Option<_>>().map(CallReply::Answers),
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => decision(first),
+        Purpose::Elicit(_) => elicited(round),
         Purpose::Confirm => None,
     }
+}
+
+fn elicited(round: &Round) -> Option<CallReply> {
+    let answered = round.items.iter().filter_map(|item| Some((&item.question, &item.given()?.answer)));
+    let (action, content) = elicitation::reply(answered);
+    let told = round.items.iter().filter_map(told).collect();
+    (!round.is_open()).then_some(CallReply::Elicited { told, action, content })
 }
 
 /// Nobody answered in time; but what somebody did answer is not kept back.

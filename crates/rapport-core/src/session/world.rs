@@ -127,7 +127,7 @@ impl Session {
 
     /// The open round that is all a turn waits for. With another call beside it the process must stay: of two calls
     /// put away, an agent asks only the last again.
-    pub(super) fn only_waiting(&self, turn: &Turn) -> Option<&Round> {
+    pub(crate) fn only_waiting(&self, turn: &Turn) -> Option<&Round> {
         let mut pending = self.pending_rounds_of(turn.id);
         let only = pending.next().filter(|round| round.is_open())?;
         (pending.next().is_none() && turn.declined.is_empty()).then_some(only)

@@ -1,6 +1,6 @@
 //! How what somebody gave becomes an answer (CHAT-16, CHAT-25, CHAT-26), or why it does not.
 
-use rapport_core::{Choice, MAX_TEXT, Purpose, Question, QuestionId, Reply};
+use rapport_core::{Choice, Field, FieldKind, MAX_TEXT, Purpose, Question, QuestionId, Reply};
 
 /// A question with these options; "2 Two" has the value `2` and the label `Two`, "Two" is both.
 fn question(options: &[&str], multi: bool, free_text: bool) -> Question {
@@ -114,6 +114,48 @@ fn several_words_are_choices_a_label_or_a_sentence() {
         check(&one, words(&typed), in_one);
         check(&many, words(&typed), in_many);
     }
+}
+
+/// What an MCP server asks for has limits, and what does not keep them is not taken.
+#[test]
+fn a_field_of_a_form_takes_what_fits() {
+    let field = |kind: FieldKind, own: &[&str], free_text: bool| {
+        let field = Field { server: "desk".into(), key: Some("key".into()), kind };
+        let options = own.iter().map(|own| Choice::plain(*own)).chain(Field::ways_out(false)).collect();
+        let multi = matches!(field.kind, FieldKind::Several { .. });
+        Question { options, purpose: Purpose::Elicit(field), ..question(&[], multi, free_text) }
+    };
+    let whole = FieldKind::Number { whole: true, least: Some(1.into()), most: Some(5.into()) };
+    let text = |format: Option<&str>| FieldKind::Text {
+        shortest: Some(2),
+        longest: Some(8),
+        format: format.map(str::to_owned),
+    };
+    let several = FieldKind::Several { fewest: Some(1), most: Some(2) };
+    let not = |why: &str| format!("refused: that is no answer to q1: {why}");
+    for (kind, own, typed, expected) in [
+        (whole.clone(), &[][..], "3", "\"3\"".to_owned()),
+        (whole.clone(), &[], "0", not("it has to be at least 1")),
+        (whole.clone(), &[], "6", not("it has to be at most 5")),
+        (whole.clone(), &[], "2.5", not("it has to be a whole number")),
+        (whole.clone(), &[], "three", not("it has to be a number")),
+        (whole, &[], "decline", "mcp:decline".to_owned()),
+        (text(None), &[], "Ada", "\"Ada\"".to_owned()),
+        (text(None), &[], "7", not("it needs at least 2 characters")),
+        (text(None), &[], "nine chars", not("it takes at most 8 characters")),
+        (text(Some("email")), &[], "a@b.c", "\"a@b.c\"".to_owned()),
+        (text(Some("email")), &[], "nobody", not("it has to be of the form email")),
+        (text(Some("date")), &[], "tomorrow", not("it has to be of the form date")),
+        (text(None), &[], "leave it out", "mcp:leave_out".to_owned()),
+        (several.clone(), &["a", "b", "c"], "a", "a".to_owned()),
+    ] {
+        let free_text = matches!(kind, FieldKind::Number { .. } | FieldKind::Text { .. });
+        check(&field(kind, own, free_text), words(&[typed]), &expected);
+    }
+    let several = field(several, &["a", "b", "c"], false);
+    check(&several, words(&["a", "c"]), "a, c");
+    check(&several, words(&["a", "b", "c"]), &not("choose at most 2"));
+    check(&several, words(&["a", "cancel"]), "a, mcp:cancel");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Stories: what comes in, step by step, and the facts and wants that must come of it.
 
 mod confirming;
+mod eliciting;
 mod failing;
 mod handover;
 mod log;

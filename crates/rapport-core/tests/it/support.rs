@@ -104,7 +104,14 @@ pub(crate) fn options(labels: &[&str]) -> Vec<Choice> {
 
 /// A question with one choice among these, or own words.
 pub(crate) fn draft(text: &str, labels: &[&str]) -> Draft {
-    Draft { text: text.into(), header: None, options: options(labels), multi: false, free_text: true }
+    Draft {
+        text: text.into(),
+        header: None,
+        options: options(labels),
+        multi: false,
+        free_text: true,
+        field: None,
+    }
 }
 
 /// A story: each step says what comes in, and what has to come of it.
@@ -330,6 +337,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::Taken { call } => format!("{call} taken"),
         Event::Closed { round, how } => format!("round {round} closed: {how}"),
         Event::Cooled { call, .. } => format!("{call} cooled"),
+        Event::StayedHot { call, beside, .. } => format!("{call} stayed hot: {beside}"),
         Event::Parked { call, .. } => format!("parked at {call}"),
         Event::CutOff { reason, .. } => format!("cut off: {reason}"),
         Event::Spent { usage, .. } => format!("spent {}", usage.output),
@@ -394,6 +402,7 @@ fn reply_in_words(reply: &CallReply) -> String {
             told.join(", ")
         }
         CallReply::Allow { asked } => format!("{asked} allowed"),
+        CallReply::Elicited { action, .. } => action.as_str().to_owned(),
         CallReply::Deny { asked, message } => format!("{asked} denied: {message}"),
     }
 }

@@ -267,6 +267,15 @@ pub struct Controls {
     pub commands: mpsc::UnboundedSender<Command>,
 }
 
+/// What becomes of an agent that cannot be parked at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// It stays until the call waits alone, and says so ([`AgentDid::StayHot`]).
+    Wait,
+    /// It is ended in the middle of everything: its host goes.
+    None,
+}
+
 /// What a running agent can be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -277,10 +286,13 @@ pub enum Command {
         /// With what.
         reply: CallReply,
     },
-    /// Put the waiting call away and end; ignored if it has its reply already.
+    /// Park the waiting call and end; ignored if it has its reply already. An agent parks a call only when that waits
+    /// alone in its process: with anything else in flight it would go on with that, and without the answer.
     Park {
         /// Which call.
         call: CallId,
+        /// What to do when something else is in flight.
+        patience: Patience,
     },
     /// Say something to it while it works: it reads that at its next step, or in another turn if this was its last.
     /// An agent that does not listen while it works never hears it.
@@ -295,4 +307,6 @@ pub enum Command {
     },
     /// End now, whatever it is doing.
     Stop,
+    /// End without a word: nothing it does can be kept, and an agent that is interrupted takes that for somebody's refusal.
+    Kill,
 }

@@ -9,7 +9,7 @@ use super::errands::{self, Around, Errand};
 use super::hosted::{Incoming, Run};
 use super::keepsake::Conversation;
 use super::run::{Done, Loop};
-use crate::agents::{Command, Place, RunId};
+use crate::agents::{Command, Patience, Place, RunId};
 use crate::workers::keeper::mark::Mark;
 
 impl Loop {
@@ -36,7 +36,7 @@ impl Loop {
                 }
                 Want::AgentParked { turn, call } => {
                     if let Some(run) = self.run_of(id, turn) {
-                        run.tell(Command::Park { call });
+                        run.tell(Command::Park { call, patience: Patience::Wait });
                     }
                 }
                 Want::Batch(_)
@@ -161,6 +161,11 @@ impl Run {
         if self.replied.insert(call.clone()) {
             self.tell(Command::Reply { call, reply });
         }
+    }
+
+    pub(super) fn kill(&mut self) {
+        self.ending = true;
+        self.tell(Command::Kill);
     }
 
     pub(super) fn end(&mut self) {

@@ -19,7 +19,7 @@ use super::gateway::{Answer, Follower, GatewayError, Request};
 use super::hosted::{Hosted, Incoming, Run};
 use rapport_door::{Seen, Update};
 
-use crate::agents::{Command, Happened, Report, RunId};
+use crate::agents::{Command, Happened, Patience, Report, RunId};
 use crate::projects::grants::Grants;
 use crate::stores::{Log, StoreError};
 use crate::workers::keeper::mark;
@@ -317,7 +317,7 @@ impl Loop {
     }
 
     /// A person is told and may try again. Nobody else can be told: then nothing more is done in this session, its
-    /// agent is stopped, and everything up to here is found again by whoever takes it up.
+    /// agent is killed, and everything up to here is found again by whoever takes it up.
     fn not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         if let Some(answer) = incoming.answer {
@@ -331,7 +331,7 @@ impl Loop {
             let _ = waiting.send(Err(GatewayError::Broken(error.clone())));
         }
         if let Some(run) = &mut hosted.run {
-            run.end();
+            run.kill();
         }
         self.forget_run(id, incoming.left);
     }
@@ -404,7 +404,7 @@ impl Loop {
             let parkable = hosted.session.parkable_call();
             if let Some(run) = &mut hosted.run {
                 match parkable {
-                    Some(call) => run.tell(Command::Park { call }),
+                    Some(call) => run.tell(Command::Park { call, patience: Patience::None }),
                     None => run.end(),
                 }
             }

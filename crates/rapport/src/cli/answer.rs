@@ -93,7 +93,7 @@ fn told(question: &Question, answer: &Answer, act: &Act) -> Outcome {
         (Purpose::Clarify, Act::Answer { reply: Reply::Words(_), .. }) if answer.values.is_empty() => {
             say("No option is called that; it is taken as words of your own.")
         }
-        (Purpose::Clarify, _) => Ok(()),
+        (Purpose::Clarify | Purpose::Elicit(_), _) => Ok(()),
         (Purpose::Confirm, _) => say("The agent is told these words, and plans again."),
         (Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }, _) => {
             say("The agent is told no, in these words.")

@@ -152,7 +152,11 @@ fn pick(question: &OpenQuestion) -> Reply {
         (Purpose::Clarify, 0) => Reply::Text("as you think best".into()),
         (Purpose::Clarify, options) if question.multi => Reply::Choices((0..options.min(2)).collect()),
         (
-            Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Confirm,
+            Purpose::Clarify
+            | Purpose::Elicit(_)
+            | Purpose::Permission { .. }
+            | Purpose::LeavePlanMode { .. }
+            | Purpose::Confirm,
             _,
         ) => Reply::Choices(vec![0]),
     }

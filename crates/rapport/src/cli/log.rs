@@ -59,7 +59,7 @@ fn permissions(fact: &Event) -> impl Iterator<Item = &Permission> {
     };
     questions.iter().filter_map(|question| match &question.purpose {
         Purpose::Permission(asked) => Some(asked),
-        Purpose::Clarify | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
     })
 }
 
@@ -111,6 +111,7 @@ fn words(fact: &Event) -> String {
         Event::Kept { question, by } => format!("{question} is left as it was by {by}"),
         Event::Taken { .. } => "the agent has the answer".into(),
         Event::Closed { round, how } => format!("round {round} is closed: {how}"),
+        Event::StayedHot { beside, .. } => format!("the agent is kept running: {beside}"),
         Event::Cooled { .. } => "the agent has waited long enough to be put away".into(),
         Event::Parked { .. } => "the agent is parked; waiting costs nothing".into(),
         Event::CutOff { reason, .. } => format!("the agent was cut off: {reason}"),

@@ -85,6 +85,7 @@ fn overview(place: &Place, store: &dyn Store, views: &[View], everything: bool) 
         for question in &view.questions {
             waiting(view, question, FIRST_LINES)?;
         }
+        kept(view)?;
         stopped(place, store, view)?;
     }
     let shown = if everything { ended.len() } else { ENDED.min(ended.len()) };
@@ -129,6 +130,14 @@ pub(super) fn waiting(view: &View, question: &OpenQuestion, most: usize) -> Outc
         say(format_args!("        {}. {}", place + 1, safe::line(&option.label)))?;
     }
     say(format_args!("        rapport answer {} --question {} VALUE", view.id, question.id))
+}
+
+/// Why an agent that waits still has its process.
+fn kept(view: &View) -> Outcome {
+    match view.agent.kept_by {
+        Some(beside) => say(format_args!("        kept running: {beside}")),
+        None => Ok(()),
+    }
 }
 
 /// Where nothing waits for an answer and nobody goes on with it, somebody has to take it up.
@@ -178,6 +187,7 @@ fn detail(place: &Place, store: &dyn Store, view: &View) -> Outcome {
     for question in &view.questions {
         waiting(view, question, usize::MAX)?;
     }
+    kept(view)?;
     if let Some(failure) = &view.failure {
         say(format_args!("  failed    {}", safe::line(failure)))?;
     }

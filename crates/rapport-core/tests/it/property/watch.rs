@@ -331,6 +331,7 @@ impl Watch {
             | Event::Unreadable { .. }
             | Event::Noted { .. }
             | Event::Cooled { .. }
+            | Event::StayedHot { .. }
             | Event::Spent { .. } => {}
             Event::Snapshotted { .. } | Event::PlanProposed { .. } | Event::Unknown(_) => {}
         }
@@ -373,6 +374,7 @@ impl Watch {
             Event::Closed { how: Ending::Expired, .. } => "expired",
             Event::Closed { how: Ending::Withdrawn(_), .. } => "withdrawn",
             Event::Cooled { .. } => "cooled",
+            Event::StayedHot { .. } => "stayed hot",
             Event::Parked { .. } if open_calls => {
                 self.reached.insert("parked with an open question");
                 "parked"

@@ -133,6 +133,7 @@ fn chat_14_drafts_become_questions() {
         ],
         multi: true,
         free_text: false,
+        field: None,
     };
     let nameless = Draft { text: "What?".into(), options: vec![option("", "x")], ..Draft::default() };
     let empty = Draft { text: " \n".into(), ..Draft::default() };

@@ -1,7 +1,7 @@
 //! Hot, cooled, parked, cut off: how an agent waits and how it gets its answer. Nobody is asked twice.
 
 use jiff::SignedDuration;
-use rapport_core::{Act, AgentDid, Ask, Leave, Terms, World};
+use rapport_core::{Act, AgentDid, Ask, Beside, Leave, Terms, World};
 
 use super::{length, way};
 use crate::support::{Story, call};
@@ -180,6 +180,30 @@ fn an_answer_that_may_be_lost_with_the_process_goes_along() {
         .connects()
         .did(AgentDid::Take { call: call("c1") }, "")
         .takes("c2");
+}
+
+/// A process with anything else in flight is not parked, and says so. It goes when the question waits alone.
+#[test]
+fn a_question_beside_something_else_is_kept_hot() {
+    let mut story = Story::of("Add login");
+    let kept = |beside| AgentDid::StayHot { call: call("c1"), beside };
+    story.connects().asks("c1", &[way()], "c1 asked round 1: q1").did(kept(Beside::Agent), "");
+    story.due("5m", "c1 cooled").did(kept(Beside::Agent), "c1 stayed hot: a sub-agent is in flight");
+    story.did(kept(Beside::Agent), "").did(kept(Beside::Call), "c1 stayed hot: another call is in flight");
+    assert_eq!(story.play.view().agent.kept_by, Some(Beside::Call));
+    assert_eq!(story.play.session.parkable_call(), None, "its host would cut it off");
+    story.leaves(Leave::Deferred { call: call("c1") }, "parked at c1");
+    assert_eq!(story.play.view().agent.kept_by, None);
+    story.answer("q1", "1", "q1 answered passkeys by ann (terminal)").did(kept(Beside::Call), "");
+}
+
+#[test]
+fn a_question_beside_another_one_is_kept_hot() {
+    let mut story = Story::of("Add login");
+    story.connects().asks("c1", &[way()], "c1 asked round 1: q1");
+    assert_eq!(story.play.view().agent.kept_by, None);
+    story.asks("c2", &[length()], "c2 asked round 2: q2");
+    assert_eq!(story.play.view().agent.kept_by, Some(Beside::Call));
 }
 
 #[test]

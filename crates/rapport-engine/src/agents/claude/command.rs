@@ -106,7 +106,7 @@ impl ClaudeConfig {
         system: Option<&str>,
         door: &Door,
     ) -> Vec<OsString> {
-        const CHANNEL: [&str; 9] = [
+        const CHANNEL: [&str; 10] = [
             "-p",
             "--verbose",
             "--input-format",
@@ -117,6 +117,8 @@ impl ClaudeConfig {
             "stdio",
             // Messages come back when they are taken up: so it is known what was read.
             "--replay-user-messages",
+            // A question is asked before its message is complete. Only the end of the message tells that it is alone in it.
+            "--include-partial-messages",
         ];
         let naming = match opening {
             Opening::Fresh => "--session-id",
@@ -162,9 +164,14 @@ impl ClaudeConfig {
     }
 }
 
-/// What an agent that only drafts a plan of actions cannot use: whatever changes a file or runs a command.
-pub(super) const NOT_FOR_DRAFTS: &str =
-    "Edit,Write,MultiEdit,NotebookEdit,Bash,BashOutput,KillShell,Task,ExitPlanMode";
+/// What an agent that only drafts a plan of actions cannot use: whatever changes a file, runs a command, or has something
+/// done elsewhere or later.
+pub(super) const NOT_FOR_DRAFTS: &str = "Edit,Write,MultiEdit,NotebookEdit,Bash,BashOutput,KillShell,Task,Agent,\
+    EnterPlanMode,ExitPlanMode,EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,SendMessage,Workflow,\
+    Monitor,TaskStop";
+
+/// What an agent that plans cannot use beside what plan mode asks about: these change something without asking anybody.
+const NOT_FOR_PLANS: &str = "EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,Workflow";
 
 /// The flags with which the CLI takes settings, hooks and servers from the person alone. The versions from 2.1.90 to 2.1.325
 /// then pass over the project's servers as well.
@@ -172,15 +179,8 @@ pub(super) const OWN_SETTINGS: [&str; 2] = ["--setting-sources", "user"];
 
 /// The flags with which an agent that drafts a plan of actions knows nothing but what it is shown, and can only ask: no files,
 /// commands, servers or settings of the project.
-const FOR_DRAFTS: [&str; 7] = [
-    "--disallowedTools",
-    NOT_FOR_DRAFTS,
-    "--tools",
-    "AskUserQuestion",
-    "--strict-mcp-config",
-    OWN_SETTINGS[0],
-    OWN_SETTINGS[1],
-];
+const FOR_DRAFTS: [&str; 5] =
+    ["--disallowedTools", NOT_FOR_DRAFTS, "--tools", "AskUserQuestion", "--strict-mcp-config"];
 
 /// With these the CLI adds no instructions and memories of its own to what an agent is shown.
 const NOTHING_ADDED: [&str; 2] = ["CLAUDE_CODE_DISABLE_CLAUDE_MDS", "CLAUDE_CODE_DISABLE_AUTO_MEMORY"];
@@ -212,11 +212,13 @@ fn told(kind: TurnKind, system: Option<&str>, door: &Door) -> Vec<OsString> {
         }
     };
     let system = system.map(|system| [naming.to_owned(), system]);
-    let flags: &[&str] = match (kind, door) {
-        (TurnKind::Draft, _) => &FOR_DRAFTS,
-        (TurnKind::Plan | TurnKind::Work | TurnKind::Chat, Door::Closed { .. }) => &OWN_SETTINGS,
-        (TurnKind::Plan | TurnKind::Work | TurnKind::Chat, Door::Open) => &[],
+    let without: &[&str] = match kind {
+        TurnKind::Draft => &FOR_DRAFTS,
+        TurnKind::Plan => &["--disallowedTools", NOT_FOR_PLANS],
+        TurnKind::Work | TurnKind::Chat => &[],
     };
-    let flags = flags.iter().map(OsString::from);
+    let is_own = kind == TurnKind::Draft || *door != Door::Open;
+    let own: &[&str] = if is_own { &OWN_SETTINGS } else { &[] };
+    let flags = without.iter().chain(own).map(OsString::from);
     system.into_iter().flatten().map(OsString::from).chain(flags).collect()
 }

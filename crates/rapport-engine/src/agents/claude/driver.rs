@@ -5,6 +5,7 @@
 
 mod calls;
 mod ending;
+mod flight;
 mod opening;
 mod permission;
 mod talk;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rapport_core::context::ContextLog;
-use rapport_core::{AgentDid, Ask, Leave, Order, TurnKind};
+use rapport_core::{AgentDid, Ask, ConversationId, Leave, Order, TurnKind};
 use tokio::sync::mpsc::{self, Permit};
 use tokio::time::{Instant, sleep_until};
 
@@ -27,7 +28,7 @@ use super::process::{Heard, Process};
 use super::transcript::{self, Transcript};
 use super::wire;
 use crate::agents::keeper::CANNOT_START;
-use crate::agents::{Command, Happened, Place, Report, RunId};
+use crate::agents::{Command, Happened, Patience, Place, Report, RunId};
 use ending::Ending;
 use rapport_core::prompt::GO_ON;
 use talk::{Stay, Talk};
@@ -38,6 +39,9 @@ pub use opening::answers_message;
 const LONGEST_ARGUMENT: usize = 100_000;
 /// How many reports may wait before the agent is no longer read.
 const MAX_QUEUED: usize = 256;
+
+/// How long to wait before the transcript is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Runs an agent for an order, and reports what it does.
 pub(super) async fn drive(
@@ -62,7 +66,12 @@ pub(super) async fn drive(
                 reports: &reports,
                 heard_at: Instant::now(),
                 ending: Ending::default(),
-                directory: place.directory().to_owned(),
+                conversation: Conversation {
+                    config: config.clone(),
+                    directory: place.directory().to_owned(),
+                    id: order.conversation.clone(),
+                },
+                proving: None,
                 linger: order.linger.and_then(|time| Duration::try_from(time).ok()).unwrap_or_default(),
             };
             driver.run().await
@@ -185,10 +194,27 @@ struct Driver<'a> {
     /// When the agent last said something, or got what it waited for.
     heard_at: Instant,
     ending: Ending,
-    /// Where the agent works.
-    directory: PathBuf,
     /// How long it stays when a turn is over.
     linger: Duration,
+    conversation: Conversation,
+    /// Until when the transcript is looked at for what the agent printed, and when next.
+    proving: Option<(Instant, Instant)>,
+}
+
+/// Where the agent keeps its conversation.
+struct Conversation {
+    config: Arc<ClaudeConfig>,
+    directory: PathBuf,
+    id: ConversationId,
+}
+
+impl Conversation {
+    /// What it holds, under the name the agent has given it since.
+    async fn read(&self, now_called: Option<&ConversationId>) -> io::Result<Transcript> {
+        let id = now_called.unwrap_or(&self.id).clone();
+        let (config, directory) = (self.config.clone(), self.directory.clone());
+        tokio::task::spawn_blocking(move || Transcript::find(&config.env, &directory, &id)).await?
+    }
 }
 
 /// All that can happen.
@@ -203,6 +229,8 @@ enum Event<'a> {
     Gone(Option<ExitStatus>),
     /// It took too long.
     TimeIsUp,
+    /// The transcript may hold by now what the agent printed.
+    Prove,
 }
 
 impl<'a> Driver<'a> {
@@ -219,10 +247,14 @@ impl<'a> Driver<'a> {
                     let known = self.talk.reports.len();
                     self.heard(heard);
                     self.compare_files(known).await;
+                    if self.proving.is_none() {
+                        self.prove().await;
+                    }
                 }
                 Event::Heard(None) => self.output_closed(),
                 Event::Gone(status) => self.ending.gone(status, self.config.grace),
                 Event::TimeIsUp => self.time_is_up(),
+                Event::Prove => self.prove().await,
             }
         }
         self.talk.end();
@@ -232,6 +264,7 @@ impl<'a> Driver<'a> {
 
     async fn next(&mut self) -> Event<'a> {
         let deadline = self.deadline();
+        let prove_at = self.talk.unproven().map(|_| self.proving.map_or_else(Instant::now, |(_, next)| next));
         let has_reports = !self.talk.reports.is_empty();
         let may_read = self.talk.reports.len() < MAX_QUEUED;
         tokio::select! {
@@ -240,6 +273,7 @@ impl<'a> Driver<'a> {
             () = self.reports.closed(), if !self.ending.has_begun() => Event::Room(None),
             heard = receive_line(self.lines.as_mut()), if may_read => Event::Heard(heard),
             status = self.process.gone(), if !self.ending.is_gone() => Event::Gone(status.ok()),
+            () = until(prove_at) => Event::Prove,
             () = until(deadline) => Event::TimeIsUp,
         }
     }
@@ -260,7 +294,10 @@ impl<'a> Driver<'a> {
                 self.talk.reply(call, reply);
                 self.heard_at = Instant::now();
             }
-            Some(Command::Park { call }) => {
+            Some(Command::Park { call, patience }) => {
+                if patience == Patience::None && self.talk.beside(&call).is_some() {
+                    return self.stop();
+                }
                 self.talk.park(&call);
                 self.heard_at = Instant::now();
             }
@@ -270,6 +307,10 @@ impl<'a> Driver<'a> {
                 self.heard_at = Instant::now();
             }
             Some(Command::Stop) => self.stop(),
+            Some(Command::Kill) => {
+                self.ending.begin(Leave::Stopped, self.config.grace);
+                self.kill();
+            }
             None => self.commands = None,
         }
     }
@@ -311,24 +352,42 @@ impl<'a> Driver<'a> {
             Ok(line) if self.ending.has_begun() => self.talk.hear_out(line),
             Ok(line) => {
                 if let Some(leave) = self.talk.hear(line) {
-                    let is_deferred = matches!(leave, Leave::Deferred { .. });
-                    self.ending.begin(leave, self.config.grace);
-                    self.process.close_input();
-                    if is_deferred && self.talk.has_background() {
-                        // It would wait for the end of what it left running, and then go on without the answer.
-                        self.process.ask_to_end();
-                    }
+                    self.leave(leave);
                 }
             }
             Err(_) => self.talk.babble(&heard.lossy()),
         }
     }
 
+    /// Looks whether the transcript holds an answer that the agent printed as taken. The CLI writes a moment later than it
+    /// prints; an answer that does not come is lost, and told by message.
+    async fn prove(&mut self) {
+        let Some(call) = self.talk.unproven().cloned() else { return };
+        let now = Instant::now();
+        let (until, _) = *self.proving.get_or_insert((now + self.config.grace, now));
+        let transcript = self.conversation.read(self.talk.conversation()).await;
+        let is_there = transcript.is_ok_and(|transcript| transcript.answered(&call));
+        if !is_there && now < until && !self.ending.has_begun() {
+            self.proving = Some((until, now + LOOK_AGAIN));
+            return;
+        }
+        self.proving = None;
+        match is_there {
+            true => self.talk.proven().into_iter().for_each(|leave| self.leave(leave)),
+            false => self.talk.lost(),
+        }
+    }
+
+    fn leave(&mut self, leave: Leave) {
+        self.ending.begin(leave, self.config.grace);
+        self.process.close_input();
+    }
+
     /// A file that would be written is compared with what is there, when somebody is asked about it.
     async fn compare_files(&mut self, known: usize) {
         for report in self.talk.reports.iter_mut().skip(known) {
             let Happened::Did(AgentDid::Ask { ask: Ask::Permission(asked), .. }) = report else { continue };
-            let (mut compared, directory) = (asked.clone(), self.directory.clone());
+            let (mut compared, directory) = (asked.clone(), self.conversation.directory.clone());
             let compare = move || {
                 permission::compare(&mut compared, &directory);
                 compared

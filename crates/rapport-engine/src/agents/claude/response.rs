@@ -51,7 +51,8 @@ impl Response {
                 self.total = Some(spending::of_result(line)).filter(|usage| *usage != Usage::default());
             }
             Kind::User | Kind::Request | Kind::Cancel | Kind::Retry => {}
-            Kind::RateLimit | Kind::Background | Kind::Receipt | Kind::Other => {}
+            Kind::RateLimit | Kind::Background | Kind::TaskStarted | Kind::TaskUpdated | Kind::TaskEnded => {}
+            Kind::Stream | Kind::Receipt | Kind::Other => {}
         }
     }
 

@@ -5,7 +5,7 @@
 
 mod fork;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -28,12 +28,55 @@ pub struct Transcript {
     results: HashMap<String, ToolResult>,
     told: Vec<(usize, String)>,
     deferred: Vec<(usize, String)>,
+    branches: Branches,
+    /// The line of the last message of the conversation itself.
+    last_message: Option<usize>,
 }
 
 #[derive(Debug)]
 struct ToolResult {
-    line: usize,
+    uuid: String,
     is_error: bool,
+}
+
+/// Which line follows which. A conversation that was resumed can leave lines behind that no later request holds: the model
+/// never sees them again.
+#[derive(Debug, Default)]
+struct Branches {
+    parents: HashMap<String, String>,
+    last: Option<String>,
+}
+
+impl Branches {
+    fn note(&mut self, line: &wire::Line<'_>) {
+        if line.uuid.is_empty() {
+            return;
+        }
+        self.parents.insert(line.uuid.to_string(), line.parent_uuid.to_string());
+        if matches!(line.kind(), wire::Kind::Assistant | wire::Kind::User) && !line.is_sidechain.0 {
+            self.last = Some(line.uuid.to_string());
+        }
+    }
+
+    /// Whether the conversation goes on from this line. Results of calls made together hang side by side, each on its call,
+    /// and the conversation goes on from one of them.
+    fn is_live(&self, uuid: &str) -> bool {
+        if uuid.is_empty() {
+            return true;
+        }
+        let live = self.live();
+        live.contains(uuid) || self.parents.get(uuid).is_some_and(|parent| live.contains(parent.as_str()))
+    }
+
+    fn live(&self) -> HashSet<&str> {
+        let mut live = HashSet::new();
+        let mut next = self.last.as_deref();
+        // A file from outside may tell of a circle.
+        while let Some(uuid) = next.filter(|uuid| live.insert(*uuid)) {
+            next = self.parents.get(uuid).map(String::as_str).filter(|parent| !parent.is_empty());
+        }
+        live
+    }
 }
 
 impl Transcript {
@@ -68,14 +111,18 @@ impl Transcript {
         self.exists
     }
 
-    /// Whether the call has its answer.
+    /// Whether the call has its answer, where the conversation goes on from.
     pub fn answered(&self, call: &CallId) -> bool {
-        self.results.get(call.as_str()).is_some_and(|result| !result.is_error)
+        self.result(call).is_some_and(|result| !result.is_error)
     }
 
     /// Whether the call was cut off or refused.
     pub fn failed(&self, call: &CallId) -> bool {
-        self.results.get(call.as_str()).is_some_and(|result| result.is_error)
+        self.result(call).is_some_and(|result| result.is_error)
+    }
+
+    fn result(&self, call: &CallId) -> Option<&ToolResult> {
+        self.results.get(call.as_str()).filter(|result| self.branches.is_live(&result.uuid))
     }
 
     /// How often the agent was told just this, alone or in one message with other things.
@@ -92,13 +139,12 @@ impl Transcript {
     }
 
     /// Whether the call was put away and will be asked again when the conversation is resumed. It will not be once
-    /// the conversation went on, with the call's result or with a message.
+    /// the conversation went on, with any result or message: the CLI may ask again even then, but the model reads
+    /// that the result is missing.
     pub fn is_deferred(&self, call: &CallId) -> bool {
         let quoted = format!("\"{call}\"");
         let noted = self.deferred.iter().rev().find(|(_, note)| note.contains(&quoted));
-        let result = self.results.get(call.as_str()).map(|result| result.line);
-        let message = self.told.last().map(|(line, _)| *line);
-        noted.is_some_and(|(noted, _)| result.max(message).is_none_or(|later| later < *noted))
+        noted.is_some_and(|(noted, _)| self.last_message.is_none_or(|last| last < *noted))
     }
 
     /// Whether any call was put away and will be asked again.
@@ -114,23 +160,27 @@ impl Transcript {
         if line.is_deferred_note() {
             self.deferred.push((self.lines, text.to_owned()));
         }
+        self.branches.note(&line);
         let Some(message) = line.message.as_ref() else {
             return;
         };
+        if matches!(line.kind(), wire::Kind::Assistant | wire::Kind::User) && !line.is_sidechain.0 {
+            self.last_message = Some(self.lines);
+        }
         match line.kind() {
             wire::Kind::Assistant => {
                 let calls = message.blocks().filter(|block| block.is_tool_use());
                 self.calls.extend(calls.map(|call| (call.id.to_string(), self.lines)));
             }
-            wire::Kind::User => self.note_user(message),
+            wire::Kind::User => self.note_user(message, &line.uuid),
             _ => {}
         }
     }
 
-    fn note_user(&mut self, message: &wire::Message<'_>) {
+    fn note_user(&mut self, message: &wire::Message<'_>, uuid: &str) {
         let line = self.lines;
         for block in message.blocks().filter(|block| block.is_tool_result()) {
-            let result = ToolResult { line, is_error: block.is_error.0 };
+            let result = ToolResult { uuid: uuid.to_owned(), is_error: block.is_error.0 };
             self.results.insert(block.tool_use_id.to_string(), result);
         }
         // What was told in two pieces was told as a whole. Nothing is told twice in one message.

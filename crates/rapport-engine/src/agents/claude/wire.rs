@@ -4,6 +4,7 @@
 //! not of the expected kind reads as absent: every release of the CLI brings new fields and types. Key order means
 //! nothing.
 
+mod elicitation;
 mod halves;
 mod lenient;
 mod parts;
@@ -12,13 +13,17 @@ mod tell;
 
 use serde::Deserialize;
 
+pub use elicitation::elicited;
 pub use halves::without_halves;
-pub use lenient::{Content, Cost, Flag, List, Number, Part, Text};
-pub use parts::{Attachment, Block, DeferredUse, Message, RateLimit, Request, Task, Tokens, ToolCall};
+pub use lenient::{Answer, Content, Cost, Flag, List, Number, Part, Text, Word};
+pub use parts::{
+    Attachment, Block, DeferredUse, Message, RateLimit, Request, StreamEvent, Task, TaskPatch, Tokens,
+    ToolCall,
+};
 pub use questions::drafts;
 pub use tell::{
-    HOOK_TIMEOUT_SECONDS, allow, deny, has_equal_texts, hook_allow, hook_defer, hook_deny, initialize,
-    interrupt, named_message, unsupported, user_message, with_answers,
+    HOOK_TIMEOUT_SECONDS, allow, deny, elicitation_reply, has_equal_texts, hook_allow, hook_defer, hook_deny,
+    initialize, interrupt, named_message, unsupported, user_message, with_answers,
 };
 
 /// The tool with which an agent asks.
@@ -65,6 +70,12 @@ pub struct Line<'a> {
     /// The name of a message.
     #[serde(borrow)]
     pub uuid: Text<'a>,
+    /// In a transcript, what it follows,
+    #[serde(borrow, rename = "parentUuid")]
+    pub parent_uuid: Text<'a>,
+    /// and whether it is of an agent of the agent.
+    #[serde(rename = "isSidechain")]
+    pub is_sidechain: Flag,
     /// Whether this only tells that a message of ours was taken up.
     #[serde(rename = "isReplay")]
     pub is_replay: Flag,
@@ -81,7 +92,7 @@ pub struct Line<'a> {
     pub is_error: Flag,
     /// Why a turn ended.
     #[serde(borrow)]
-    pub stop_reason: Text<'a>,
+    pub stop_reason: Word<'a>,
     /// What this turn used.
     pub usage: Part<Tokens>,
     /// What the whole conversation cost, in dollars.
@@ -105,6 +116,20 @@ pub struct Line<'a> {
     /// What is at work beside the conversation.
     #[serde(borrow)]
     pub tasks: List<Part<Task<'a>>>,
+    /// What is told of one task,
+    #[serde(borrow)]
+    pub task_id: Text<'a>,
+    /// what kind it is of,
+    #[serde(borrow)]
+    pub task_type: Text<'a>,
+    /// what of it has changed.
+    #[serde(borrow)]
+    pub patch: Part<TaskPatch<'a>>,
+    /// Whether it runs beside the conversation; older CLIs do not say.
+    pub is_backgrounded: Answer,
+    /// A piece of a message on its way.
+    #[serde(borrow)]
+    pub event: Part<StreamEvent<'a>>,
     /// The call that was put away.
     #[serde(borrow)]
     pub deferred_tool_use: Part<DeferredUse<'a>>,
@@ -132,7 +157,15 @@ pub enum Kind {
     RateLimit,
     /// What is at work beside the conversation has changed.
     Background,
-    /// What we asked for was received; or the line is only kept alive.
+    /// Something was begun beside the conversation.
+    TaskStarted,
+    /// Something about it has changed.
+    TaskUpdated,
+    /// It has ended, and the model is to be told.
+    TaskEnded,
+    /// A message begins, goes on or ends.
+    Stream,
+    /// What we asked for was received, or the line is only kept alive, or it tells what is known or of no use.
     Receipt,
     /// A turn is over.
     Result,
@@ -147,6 +180,11 @@ impl Line<'_> {
             "system" if &*self.subtype == "init" => Kind::Init,
             "system" if &*self.subtype == "api_retry" => Kind::Retry,
             "system" if &*self.subtype == "background_tasks_changed" => Kind::Background,
+            "system" if &*self.subtype == "task_started" => Kind::TaskStarted,
+            "system" if &*self.subtype == "task_updated" => Kind::TaskUpdated,
+            "system" if &*self.subtype == "task_notification" => Kind::TaskEnded,
+            "system" if ["status", "task_progress"].contains(&&*self.subtype) => Kind::Receipt,
+            "stream_event" => Kind::Stream,
             "assistant" => Kind::Assistant,
             "user" => Kind::User,
             "control_request" => Kind::Request,
@@ -169,12 +207,6 @@ impl Line<'_> {
         self.rate_limit_info.as_ref().is_none_or(|limit| &*limit.status != "allowed")
     }
 
-    /// Whether agents of the agent are at work. Each comes to an end, and the conversation then goes on by itself; a command
-    /// that was left running may never do.
-    pub fn has_agents_at_work(&self) -> bool {
-        self.tasks.iter().filter_map(|task| task.as_ref()).any(|task| &*task.task_type != "local_bash")
-    }
-
     /// Whether a turn failed.
     pub fn is_failure(&self) -> bool {
         self.is_error.0 || self.subtype.starts_with("error")
@@ -192,7 +224,13 @@ impl Line<'_> {
     /// The call that was put away, if that is how the turn ended; empty if it does not say which.
     pub fn deferred(&self) -> Option<&str> {
         let call = self.deferred_tool_use.as_ref().map_or("", |call| &call.id);
-        (&*self.stop_reason == "tool_deferred").then_some(call)
+        matches!(&self.stop_reason, Word::Is(reason) if reason == "tool_deferred").then_some(call)
+    }
+
+    /// Whether a turn ended before the model did: its stream broke off, or there was nothing to say in it. CLIs that do not
+    /// say why a turn ended do not say this either.
+    pub fn has_no_end(&self) -> bool {
+        matches!(self.stop_reason, Word::Null)
     }
 
     /// What it cost, in millionths of a dollar: exact where the CLI tells the cost of the process itself.

@@ -2,8 +2,8 @@
 
 use std::fs::{File, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::PathBuf;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event};
@@ -114,8 +114,10 @@ impl Log for FileLog {
         self.check_untouched()?;
         if let Err(error) = self.write(&line) {
             self.excess = true;
-            // Where this fails too, the next append or the next holder does it.
-            let _ = self.cut_excess();
+            // Where this fails too, the line is made one that nobody reads; the next append or the next holder cuts it.
+            if self.cut_excess().is_err() {
+                let _ = spoil(&self.path, self.good + line.len() as u64);
+            }
             return Err(error);
         }
         self.last = entry.seq;
@@ -123,5 +125,32 @@ impl Log for FileLog {
         self.sealing.advance(&line);
         self.sealing.remember(sealing::are_momentous(&entry.facts));
         Ok(entry)
+    }
+}
+
+/// Takes the end of a refused line away, if the line is all there. Whoever was told that it is not stored must not find it,
+/// and nobody else either: without its end it counts as unfinished.
+fn spoil(path: &Path, end: u64) -> io::Result<()> {
+    let file = File::options().write(true).open(path)?;
+    match file.metadata()?.len() {
+        there if there < end => Ok(()),
+        _ => file.write_all_at(b" ", end - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When neither syncing nor cutting works, a line that was refused must not be read as a fact.
+    #[test]
+    fn a_refused_line_that_cannot_be_cut_off_counts_as_unfinished() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        for (there, left) in [("one\ntwo\n", "one\ntwo "), ("one\ntw", "one\ntw"), ("one\n", "one\n")] {
+            std::fs::write(&path, there).unwrap();
+            spoil(&path, 8).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), left);
+        }
     }
 }

@@ -93,9 +93,10 @@ pub fn open(
     let place = round.items.iter().position(|item| item.question.id == focus.question)?;
     Some(match &round.items[place].question.purpose {
         Purpose::Confirm => summary::open(mirror, &tag),
-        Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
-            question::open(mirror, &round, place, &tag, (chosen, reading))
-        }
+        Purpose::Clarify
+        | Purpose::Elicit(_)
+        | Purpose::Permission { .. }
+        | Purpose::LeavePlanMode { .. } => question::open(mirror, &round, place, &tag, (chosen, reading)),
     })
 }
 
@@ -104,9 +105,10 @@ pub fn closed(mirror: &Mirror, question: &QuestionId) -> Option<Text> {
     let (round, place) = find(mirror, question)?;
     Some(match round.items[place].question.purpose {
         Purpose::Confirm => summary::closed(mirror, &round, place),
-        Purpose::Clarify | Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
-            question::closed(mirror, &round, place)
-        }
+        Purpose::Clarify
+        | Purpose::Elicit(_)
+        | Purpose::Permission { .. }
+        | Purpose::LeavePlanMode { .. } => question::closed(mirror, &round, place),
     })
 }
 

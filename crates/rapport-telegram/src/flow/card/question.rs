@@ -96,7 +96,9 @@ fn head(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> Text {
             Text::new().plain("🔐 ").bold(&format!("May the agent use {}?", asked.tool))
         }
         Purpose::LeavePlanMode { .. } => Text::new().plain("🗺 ").bold("The agent has made a plan"),
-        Purpose::Clarify | Purpose::Confirm => Text::new().plain("💬 ").bold("The agent asks"),
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => {
+            Text::new().plain("💬 ").bold("The agent asks")
+        }
     };
     let mut text = text.plain("\n").italic(&task);
     if let Some(doing) = session.last_doing() {
@@ -128,7 +130,7 @@ fn body(question: &Question) -> Text {
             explained(&question.options).into_iter().fold(text, |text, line| text.text(&line))
         }
         Purpose::LeavePlanMode { plan } => markdown::text(plan).trimmed(LONGEST_DEED),
-        Purpose::Clarify | Purpose::Confirm => {
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => {
             let text = Text::new().plain(&cut(question.text.trim(), LONGEST_QUESTION));
             let text = explained(&question.options).into_iter().fold(text, |text, line| text.text(&line));
             previews(&question.options).into_iter().fold(text, |text, preview| text.text(&preview))
@@ -155,7 +157,7 @@ fn deed(question: &Question, what: &str) -> Text {
 pub fn is_long(question: &Question) -> bool {
     match &question.purpose {
         Purpose::Permission(asked) => units(&asked.text()) > LONGEST_DEED,
-        Purpose::Clarify | Purpose::LeavePlanMode { .. } | Purpose::Confirm => false,
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::LeavePlanMode { .. } | Purpose::Confirm => false,
     }
 }
 

@@ -122,6 +122,7 @@ pub(super) fn answer_everything(project: &Project, running: &mut Running, sessio
             let values = match question.purpose {
                 Purpose::Clarify => answers[&question.text].clone(),
                 Purpose::Confirm => vec!["confirm".to_owned()],
+                Purpose::Elicit(_) => unreachable!("no story has a server"),
                 Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
                     answers.get(PERMISSION).cloned().unwrap_or_else(|| vec!["allow".to_owned()])
                 }

@@ -6,6 +6,8 @@
 
 mod actor;
 mod asking;
+mod beside;
+mod elicitation;
 mod ending;
 mod faults;
 mod lingering;
@@ -36,3 +38,24 @@ macro_rules! on_every_agent {
     };
 }
 use on_every_agent;
+
+/// Makes a test of each story for every version of the real CLI that is driven differently, beside the scripted agent.
+macro_rules! on_every_version {
+    ($($story:ident)*) => {
+        on_every_agent! { $($story)* }
+        on_every_version! { @ claude_2_1_197 "RAPPORT_TEST_CLAUDE_2_1_197" $($story)* }
+        on_every_version! { @ claude_2_1_90 "RAPPORT_TEST_CLAUDE_2_1_90" $($story)* }
+    };
+    (@ $version:ident $variable:literal $($story:ident)*) => {
+        mod $version {
+            use crate::contract::agent::actor::Actor;
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $story() {
+                if let Some(actor) = Actor::named($variable) {
+                    super::$story(actor).await;
+                }
+            })*
+        }
+    };
+}
+use on_every_version;

@@ -178,6 +178,7 @@ fn answer(project: &Project, question: &Question) -> Result<(), String> {
         Purpose::Clarify => ANSWERS.iter().find(|(text, _)| *text == question.text).unwrap().1,
         Purpose::Confirm => &["confirm"],
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => &["allow"],
+        Purpose::Elicit(_) => unreachable!("no story has a server"),
     };
     let session = project.session();
     let args = [&["answer", session.as_str(), "--question", question.id.as_str()], values].concat();

@@ -1,10 +1,10 @@
 //! Live talk: questions, permissions, plans, parking.
 
-use rapport::agents::Command;
-use rapport_core::{AgentDid, Ask, CallId, CallReply, Leave, Order, TurnKind, Usage};
+use rapport::agents::{Command, Patience};
+use rapport_core::{AgentDid, Ask, Beside, CallId, CallReply, Leave, Order, TurnKind, Usage};
 use serde_json::json;
 
-use super::fake::{Script, World, answers, order};
+use super::fake::{Script, World, answers, failure, order};
 use super::recorded::printed;
 
 /// CLARIFY-4, CLARIFY-5
@@ -41,7 +41,7 @@ async fn a_question_is_answered_live() {
     assert_eq!(
         run.args(),
         "-p --verbose --input-format stream-json --output-format stream-json --permission-prompt-tool stdio \
-         --replay-user-messages --session-id 11111111-2222-4333-8444-555555555555 --permission-mode default"
+         --replay-user-messages --include-partial-messages --session-id 11111111-2222-4333-8444-555555555555 --permission-mode default"
     );
 }
 
@@ -78,8 +78,8 @@ async fn a_question_at_the_hook_can_be_put_away() {
     let mut run = World::new(script).start();
     let (call, _, parkable) = run.asked().await;
     assert!(parkable);
-    run.send(Command::Park { call: call.clone() });
-    run.send(Command::Park { call: call.clone() });
+    run.send(Command::Park { call: call.clone(), patience: Patience::Wait });
+    run.send(Command::Park { call: call.clone(), patience: Patience::Wait });
     let (did, leave) = run.rest().await;
     assert!(matches!(did[..], [AgentDid::Spend { .. }]), "{did:?}");
     assert_eq!(leave, Leave::Deferred { call });
@@ -99,7 +99,7 @@ async fn a_question_at_the_hook_can_be_answered_or_refused_and_then_is_not_put_a
         let (call, ..) = run.asked().await;
         run.send(Command::Reply { call: call.clone(), reply: reply.clone() });
         run.send(Command::Reply { call: call.clone(), reply });
-        run.send(Command::Park { call });
+        run.send(Command::Park { call, patience: Patience::Wait });
         assert!(matches!(run.leave().await, Leave::Finished { .. }));
         let responses = run.responses();
         assert_eq!(responses.len(), 1);
@@ -189,7 +189,7 @@ async fn leaving_plan_mode_brings_the_plan_of_the_call() {
     run.reply(call.as_str(), CallReply::Allow { asked: "?".into() });
     assert_eq!(run.leave().await, Leave::Finished { result: "Executing.".into() });
     assert_eq!(run.responses()[0], json!({"behavior": "allow", "updatedInput": {}}));
-    assert!(run.args().ends_with("--permission-mode plan"));
+    assert!(run.args().contains("--permission-mode plan --disallowedTools EnterWorktree,"), "{}", run.args());
 }
 
 #[tokio::test]
@@ -237,34 +237,54 @@ async fn agents_of_the_agent_are_waited_for() {
     );
 }
 
-/// A call is not put away while agents of the agent are at work: 2.1.325 waits for them then, and goes on without the answer.
+/// What has ended still waits to be read: the CLI would begin another turn to tell it, and go on without the answer.
 #[tokio::test]
-async fn a_call_is_put_away_when_the_agents_of_the_agent_are_done() {
+async fn a_call_is_kept_until_the_model_was_told_what_ended_beside_it() {
     let tasks = |tasks: serde_json::Value| {
         json!({"type": "system", "subtype": "background_tasks_changed", "tasks": tasks}).to_string()
     };
     let input = json!({"tool_name": "AskUserQuestion", "tool_use_id": "toolu_2", "tool_input": {"questions": ["Which db?"]}});
     let hook =
         json!({"subtype": "hook_callback", "callback_id": "ask", "tool_use_id": "toolu_2", "input": input});
-    let deferred =
-        json!({"type": "result", "stop_reason": "tool_deferred", "deferred_tool_use": {"id": "toolu_2"}});
+    let done = json!({"type": "result", "stop_reason": "end_turn", "result": "Done."});
     let script = Script::new()
-        .say(&tasks(json!([{"task_type": "local_agent"}])))
+        .say(&tasks(json!([{"task_id": "a1", "task_type": "local_agent"}])))
         .say(&json!({"type": "control_request", "request_id": "r1", "request": hook}).to_string())
-        .hear("still there?")
         .say(&tasks(json!([])))
-        .hear("defer")
-        .say(&deferred.to_string())
+        .hear("Postgres")
+        .say(&done.to_string())
         .until_closed();
     let mut run = World::new(script).start();
     let (call, _, parkable) = run.asked().await;
     assert!(parkable);
-    run.send(Command::Park { call: call.clone() });
-    run.send(Command::Say { text: "still there?".into() });
-    assert_eq!(run.leave().await, Leave::Deferred { call });
-    let told = run.told();
-    let place = |word: &str| told.iter().position(|line| line.to_string().contains(word));
-    assert!(place("still there?") < place("defer"), "{told:?}");
+    run.send(Command::Park { call: call.clone(), patience: Patience::Wait });
+    let kept = AgentDid::StayHot { call: call.clone(), beside: Beside::Agent };
+    assert_eq!(run.did().await, Some(kept));
+    run.reply(call.as_str(), answers(&[("Which db?", "Postgres")]));
+    assert_eq!(run.leave().await, Leave::Finished { result: "Done.".into() });
+    assert!(!run.told().iter().any(|line| line.to_string().contains("defer")), "{:?}", run.told());
+}
+
+/// Half a reply is no plan and no result. A CLI that gives up on a broken stream says that the turn has no end.
+#[tokio::test]
+async fn a_reply_that_was_cut_off_is_a_failure() {
+    let half = json!({"type": "assistant", "message": {"content": [{"type": "text", "text": "First"}]}});
+    let ends = json!({"type": "result", "subtype": "success", "stop_reason": null, "result": "First"});
+    let script = Script::new().say(&half.to_string()).say(&ends.to_string()).until_closed();
+    let reason = failure(World::new(script).start().leave().await);
+    assert_eq!(reason, "the reply of the model was cut off");
+}
+
+/// A conversation that was cut off with a command in the background begins with a turn about that.
+#[tokio::test]
+async fn a_turn_before_the_first_message_ends_nothing() {
+    let empty =
+        json!({"type": "result", "subtype": "success", "stop_reason": null, "num_turns": 0, "result": ""});
+    let said = json!({"type": "assistant", "message": {"content": [{"type": "text", "text": "Done."}]}});
+    let done = json!({"type": "result", "subtype": "success", "stop_reason": "end_turn", "result": "Done."});
+    let script = Script::new().say(&empty.to_string()).say(&said.to_string()).say(&done.to_string());
+    let leave = World::new(script.until_closed()).start().leave().await;
+    assert_eq!(leave, Leave::Finished { result: "Done.".into() });
 }
 
 /// What was said to it too late for its turn makes another, and the run lasts as long.

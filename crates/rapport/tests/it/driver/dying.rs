@@ -13,6 +13,32 @@ use super::recorded::printed;
 
 /// CLARIFY-31
 #[tokio::test]
+async fn a_program_that_prints_nothing_but_garbage_does_not_fill_the_log() {
+    let script = Script::new().sh("i=0; while [ $i -lt 1000 ]; do echo garbage $i; i=$((i+1)); done");
+    let (did, _) = World::new(script).start().rest().await;
+    let lines: Vec<_> = did
+        .iter()
+        .filter_map(|did| match did {
+            AgentDid::Babble { line } => Some(line.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(lines.len(), 201);
+    assert_eq!((lines[199], lines[200]), ("garbage 199", "(more such lines are not kept)"));
+}
+
+/// An agent that is interrupted takes that for a refusal by the user, although nobody was asked.
+#[tokio::test]
+async fn an_agent_that_is_killed_is_not_interrupted() {
+    let said = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Working."}]}}"#;
+    let mut run = World::new(Script::new().say(said).until_closed()).start();
+    assert!(matches!(run.did().await, Some(AgentDid::Say { .. })));
+    run.send(Command::Kill);
+    assert_eq!(run.leave().await, Leave::Stopped);
+    assert!(!run.told().iter().any(|line| line.to_string().contains("interrupt")), "{:?}", run.told());
+}
+
+#[tokio::test]
 async fn lines_that_are_not_the_protocol_are_kept_and_change_nothing() {
     let long = "x".repeat(600);
     let script = Script::new()

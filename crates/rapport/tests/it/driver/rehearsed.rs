@@ -1,6 +1,6 @@
 //! Whole stories with the rehearsal agent: what is parked, cut off or denied comes to its end.
 
-use rapport::agents::Command;
+use rapport::agents::{Command, Patience};
 use rapport_core::{AgentDid, Ask, CallId, CallReply, Leave, Order, TurnId};
 
 use super::fake::{World, answers, failure, order};
@@ -28,7 +28,7 @@ async fn parked_resumed_and_allowed() {
     let mut run = World::rehearsing(SCENARIO).start();
     let (call, ask, parkable) = run.asked().await;
     assert!(parkable && matches!(ask, Ask::Questions(_)));
-    run.send(Command::Park { call: call.clone() });
+    run.send(Command::Park { call: call.clone(), patience: Patience::Wait });
     assert_eq!(run.leave().await, Leave::Deferred { call: call.clone() });
 
     let mut run = run.abandon().start_with(answered(&call, "SQLite"));

@@ -1,10 +1,13 @@
 //! Taking up a conversation: what it is still told depends on what it knows.
 
+use std::time::Duration;
+
 use rapport::agents::claude::answers_message;
 use rapport_core::{AgentDid, By, CallId, CallReply, Leave, Order, Told};
 
 use super::fake::{Script, World, answers, order};
 use super::recorded::printed;
+use crate::support::driven::CONVERSATION;
 
 const PROMPT: &str = r#"{"type":"user","message":{"role":"user","content":"add auth"}}"#;
 const CALL: &str = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_ask1","name":"AskUserQuestion","input":{}}]}}"#;
@@ -51,7 +54,9 @@ fn answers_in_a_message() {
 #[tokio::test]
 async fn what_is_put_away_is_asked_again_and_answered_at_once() {
     let lines = printed("deferred-resumed");
-    let script = Script::new().say_all(&lines[..3]).hear("JWT").say_all(&lines[3..]).until_closed();
+    let written = format!("printf '%s\\n' '{ANSWER}' >> .claude/projects/any/{CONVERSATION}.jsonl");
+    let script =
+        Script::new().say_all(&lines[..3]).hear("JWT").sh(&written).say_all(&lines[3..]).until_closed();
     let world = World::new(script).with_transcript(&[PROMPT, CALL, DEFERRED]);
     let mut run = world.start_with(answered());
     let (did, leave) = run.rest().await;
@@ -65,6 +70,34 @@ async fn what_is_put_away_is_asked_again_and_answered_at_once() {
     assert!(matches!(leave, Leave::Finished { .. }));
     assert_eq!(run.messages(), [""; 0]);
     assert!(run.args().contains("--resume 11111111-2222-4333-8444-555555555555"));
+}
+
+/// The CLI printed the result, and left it behind: nothing that it reads again holds it.
+#[tokio::test]
+async fn an_answer_that_was_taken_and_left_behind_is_told_by_message() {
+    let lines = printed("deferred-resumed");
+    let again = r#"printf '%s\n' "$line" | sed 's/^{/{"isReplay":true,/'"#;
+    let done = r#"{"type":"result","stop_reason":"end_turn","result":"Now I know."}"#;
+    let script = Script::new().say_all(&lines[..3]).hear("updatedInput").say_all(&lines[3..]);
+    let script = script.hear("Here are my answers").sh(again).say(done).until_closed();
+    let mut world = World::new(script).with_transcript(&[PROMPT, CALL, DEFERRED]);
+    world.config.grace = Duration::from_millis(100);
+    let mut run = world.start_with(answered());
+    let (did, leave) = run.rest().await;
+    let taken = did.iter().filter(|did| matches!(did, AgentDid::Take { .. })).count();
+    assert_eq!((taken, leave), (1, Leave::Finished { result: "Now I know.".into() }));
+    assert_eq!(run.messages(), [MESSAGE]);
+}
+
+/// What was parked beside another call by an earlier version: the CLI would ask again, and not read the answer.
+#[tokio::test]
+async fn what_was_put_away_before_something_else_is_told_by_message() {
+    let other = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_w","content":"x"}]}}"#;
+    let done = r#"{"type":"result","stop_reason":"end_turn","result":"Done."}"#;
+    let script = Script::new().hear("Here are my answers").say(done).until_closed();
+    let mut run = World::new(script).with_transcript(&[PROMPT, CALL, DEFERRED, other]).start_with(answered());
+    assert_eq!(run.leave().await, Leave::Finished { result: "Done.".into() });
+    assert_eq!(run.messages(), [MESSAGE]);
 }
 
 /// CLARIFY-10, CLARIFY-11

@@ -20,7 +20,8 @@ fn a_call_is_answered_failed_or_put_away() {
     let tools = r#"{"type":"attachment","attachment":{"type":"deferred_tools_delta","names":["WebFetch"]}}"#;
     let message = r#"{"type":"user","message":{"content":"Here you are"}}"#;
     // lines -> answered, failed, put away
-    let cases: [(&[&str], [bool; 3]); 12] = [
+    let other = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_2","content":"x"}]}}"#;
+    let cases: [(&[&str], [bool; 3]); 14] = [
         (&[], [false, false, false]),
         (&[CALL], [false, false, false]),
         (&[CALL, ANSWER], [true, false, false]),
@@ -31,6 +32,9 @@ fn a_call_is_answered_failed_or_put_away() {
         (&[CALL, DEFERRED, ANSWER], [true, false, false]),
         (&[CALL, DEFERRED, message], [false, false, false]),
         (&[CALL, ERROR, DEFERRED], [false, true, true]),
+        (&[CALL, other, DEFERRED], [false, false, true]),
+        // The CLI would ask again, and the model would read that the result is missing.
+        (&[CALL, DEFERRED, other], [false, false, false]),
         (&[CALL, another, tools], [false, false, false]),
         (&["", "garbage", "{\"type\":7}", CALL, "\u{0}", ANSWER, &ERROR[..40]], [true, false, false]),
     ];
@@ -40,6 +44,55 @@ fn a_call_is_answered_failed_or_put_away() {
         let found = [transcript.answered(&call), transcript.failed(&call), transcript.is_deferred(&call)];
         assert_eq!(found, expected, "{lines:#?}");
         assert_eq!(transcript.has_deferred(), expected[2], "{lines:#?}");
+    }
+}
+
+/// What the conversation does not go on from was left behind: no later request holds it.
+#[test]
+fn an_answer_in_a_dead_branch_does_not_count() {
+    let line = |kind: &str, uuid: &str, parent: &str, content: &str| {
+        let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
+        format!(
+            r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"message":{{"content":[{content}]}}}}"#
+        )
+    };
+    let calls = |uuid: &str, parent: &str, id: &str| {
+        line(
+            "assistant",
+            uuid,
+            parent,
+            &format!(r#"{{"type":"tool_use","id":"{id}","name":"AskUserQuestion"}}"#),
+        )
+    };
+    let result = |uuid: &str, parent: &str, id: &str| {
+        line(
+            "user",
+            uuid,
+            parent,
+            &format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"JWT"}}"#),
+        )
+    };
+    let says =
+        |uuid: &str, parent: &str| line("assistant", uuid, parent, r#"{"type":"text","text":"Done."}"#);
+    let asked = [line("user", "u", "", r#"{"type":"text","text":"Do it"}"#), calls("a", "u", "toolu_1")];
+    let cases = [
+        (vec![result("r", "a", "toolu_1"), says("s", "r")], true),
+        (
+            vec![
+                calls("b", "a", "toolu_2"),
+                result("r", "a", "toolu_1"),
+                result("q", "b", "toolu_2"),
+                says("s", "q"),
+            ],
+            true,
+        ),
+        (vec![says("x", "a"), result("r", "x", "toolu_1"), says("s", "u")], false),
+        // A circle is no reason to look for ever.
+        (vec![says("s", "t"), says("t", "s"), result("r", "z", "toolu_1"), says("t", "s")], false),
+    ];
+    for (rest, expected) in cases {
+        let lines: Vec<_> = asked.iter().chain(&rest).map(String::as_str).collect();
+        assert_eq!(read(&lines).answered(&CallId::new("toolu_1")), expected, "{lines:#?}");
     }
 }
 

@@ -36,7 +36,13 @@ fn summary(line: &wire::Line<'_>) -> String {
         ),
         Kind::Retry => format!("retry: {} of {}", line.attempt.count(), line.max_retries.count()),
         Kind::RateLimit => format!("limits the rate: {}", &*line.kind),
-        Kind::Background | Kind::Receipt | Kind::Other => {
+        Kind::Background
+        | Kind::TaskStarted
+        | Kind::TaskUpdated
+        | Kind::TaskEnded
+        | Kind::Stream
+        | Kind::Receipt
+        | Kind::Other => {
             format!("other: {} {}", &*line.kind, &*line.subtype)
         }
     };
@@ -98,7 +104,7 @@ fn words_are_borrowed_unless_they_have_escapes() {
     let parsed = wire::parse(line).unwrap();
     assert_eq!(&*parsed.result, "a \"quoted\" wörd\n");
     let within = |text: &str| line.as_bytes().as_ptr_range().contains(&text.as_ptr());
-    assert!(within(&parsed.stop_reason));
+    assert!(within(&parsed.kind));
     assert!(!within(&parsed.result));
 }
 

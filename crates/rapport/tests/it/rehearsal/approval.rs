@@ -82,7 +82,7 @@ fn two_questions_are_open_at_once_and_answered_in_any_order() {
     let (events, _) = live.finish();
     assert_eq!(
         outline(&events),
-        ["result toolu_ask0", "result toolu_ask1", "says Done.", "result success \"end_turn\""]
+        ["result toolu_ask1", "result toolu_ask0", "says Done.", "result success \"end_turn\""]
     );
 }
 

@@ -44,6 +44,7 @@ pub(crate) fn bash(id: &str, command: &str, description: &str) -> Bash {
     Bash {
         command: command.to_owned(),
         description: Some(description.to_owned()),
+        background: false,
         permission: false,
         id: Some(id.to_owned()),
     }

@@ -133,6 +133,7 @@ pub(crate) fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> Draft
         options: options.iter().map(option).collect(),
         multi: false,
         free_text: true,
+        field: None,
     }
 }
 

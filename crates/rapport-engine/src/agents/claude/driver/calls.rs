@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rapport_core::{CallId, CallReply};
+use rapport_core::{CallId, CallReply, Consent};
+use serde_json::Map;
 use serde_json::value::RawValue;
 
 use crate::agents::claude::wire;
@@ -16,6 +17,7 @@ pub(super) struct Calls {
     sent: HashSet<CallId>,
     asked: HashSet<CallId>,
     parked: Option<CallId>,
+    served: Vec<CallId>,
 }
 
 /// A request of the agent that has had no response.
@@ -36,6 +38,8 @@ pub(super) enum Channel {
     Hook,
     /// As a question for permission.
     Permission,
+    /// As a question of an MCP server.
+    Server,
 }
 
 impl Calls {
@@ -49,6 +53,11 @@ impl Calls {
         !self.waiting.is_empty()
     }
 
+    /// Whether this call waits for somebody.
+    pub(super) fn is_waiting(&self, call: &CallId) -> bool {
+        self.waiting.contains_key(call)
+    }
+
     /// Whether the call was asked in this process.
     pub(super) fn was_asked(&self, call: &CallId) -> bool {
         self.asked.contains(call)
@@ -57,6 +66,11 @@ impl Calls {
     /// Whether the call got its reply in this process.
     pub(super) fn was_replied(&self, call: &CallId) -> bool {
         self.sent.contains(call)
+    }
+
+    /// The reply to this call, if it is known.
+    pub(super) fn reply_to(&self, call: &CallId) -> Option<&CallReply> {
+        self.replies.get(call)
     }
 
     /// The call that was put away last.
@@ -102,10 +116,18 @@ impl Calls {
         self.asked.contains(call) || self.replies.contains_key(call)
     }
 
+    /// The calls of MCP servers that were replied to since this was last asked. They have no result of their own.
+    pub(super) fn served(&mut self) -> Vec<CallId> {
+        std::mem::take(&mut self.served)
+    }
+
     fn respond(&mut self, call: &CallId) -> Option<String> {
         let reply = self.replies.get(call)?;
         let waiting = self.waiting.remove(call)?;
         self.sent.insert(call.clone());
+        if waiting.channel == Channel::Server {
+            self.served.push(call.clone());
+        }
         Some(waiting.response(reply))
     }
 }
@@ -113,11 +135,18 @@ impl Calls {
 impl Waiting {
     fn response(&self, reply: &CallReply) -> String {
         match reply {
+            CallReply::Elicited { action, content, .. } => {
+                wire::elicitation_reply(&self.request, *action, content)
+            }
+            // Nobody decided: the question was closed, or withdrawn.
+            _ if self.channel == Channel::Server => {
+                wire::elicitation_reply(&self.request, Consent::Cancel, &Map::new())
+            }
             CallReply::Answers(told) => self.allow(&wire::with_answers(&self.input, told)),
             CallReply::Allow { .. } => self.allow(&self.input),
             CallReply::Deny { message, .. } => match self.channel {
                 Channel::Hook => wire::hook_deny(&self.request, message),
-                Channel::Permission => wire::deny(&self.request, message),
+                Channel::Permission | Channel::Server => wire::deny(&self.request, message),
             },
         }
     }
@@ -125,7 +154,7 @@ impl Waiting {
     fn allow(&self, input: &RawValue) -> String {
         match self.channel {
             Channel::Hook => wire::hook_allow(&self.request, input),
-            Channel::Permission => wire::allow(&self.request, input),
+            Channel::Permission | Channel::Server => wire::allow(&self.request, input),
         }
     }
 }

@@ -63,7 +63,9 @@ fn has_reply(transcript: &Transcript, channel: Channel, call: &CallId, reply: &C
 /// mode every call fails, and that says nothing.
 fn has_result(transcript: &Transcript, channel: Channel, call: &CallId, reply: &CallReply) -> bool {
     match reply {
-        CallReply::Answers(_) | CallReply::Allow { .. } => transcript.answered(call),
+        CallReply::Answers(_) | CallReply::Allow { .. } | CallReply::Elicited { .. } => {
+            transcript.answered(call)
+        }
         CallReply::Deny { .. } => {
             transcript.answered(call) || channel == Channel::Live && transcript.failed(call)
         }
@@ -96,6 +98,8 @@ fn in_words(reply: &CallReply) -> Vec<(&str, Cow<'_, str>)> {
         }
         CallReply::Allow { asked } => vec![(asked, "Allow once".into())],
         CallReply::Deny { asked, message } => vec![(asked, message.into())],
+        // It is for the server, which asks again when the agent calls it again. The model is not to read it.
+        CallReply::Elicited { .. } => Vec::new(),
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use rapport_core::{AgentDid, Ask, CallId, CallReply, ConversationId, Leave, Progress};
+use rapport_core::{AgentDid, Ask, Beside, CallId, CallReply, ConversationId, Leave, Progress};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::{Calls, Channel, Waiting};
+use super::flight::Flight;
+use super::opening::answers_message;
 use super::{permission, words};
 use crate::agents::Happened;
 use crate::agents::claude::response::{Asking, Response};
@@ -17,6 +19,12 @@ use crate::agents::claude::wire::{self, Block, Kind, Line, Message, Request};
 /// texts, so one of the two would be lost. Today's CLI refuses such a call itself.
 const EQUAL_TEXTS: &str =
     "Two questions in this call have the same text, so nobody was asked. Ask again with texts that differ.";
+
+/// Why an agent failed whose model was cut off in the middle of a reply. Half a reply is no plan and no result.
+const CUT_OFF: &str = "the reply of the model was cut off";
+
+/// How many lines of a process that are not its protocol are kept.
+const MOST_BABBLE: usize = 200;
 
 /// The state of the talk, and what is to go out.
 #[derive(Debug, Default)]
@@ -32,13 +40,19 @@ pub(super) struct Talk {
     plans: HashMap<String, String>,
     /// Messages said to it while it works, and not taken up yet.
     unread: Vec<String>,
-    /// Whether agents of its own are at work: their end begins another turn.
-    agents_at_work: bool,
-    /// Whether anything at all is at work beside the conversation.
-    has_background: bool,
-    /// A call that is put away as soon as that does not cut off anybody's work.
+    /// Whether it has shown nothing of the message it began with. A conversation that was cut off with something in the
+    /// background has a turn about that first, in which the model says nothing.
+    is_unopened: bool,
+    flight: Flight,
+    /// A call that is parked as soon as it waits alone.
     to_park: Option<CallId>,
-    connected: bool,
+    /// What was last told to keep it from that.
+    kept_by: Option<Beside>,
+    taken_up: TakenUp,
+    /// How many lines were not its protocol.
+    babbled: usize,
+    /// The conversation it said it is in.
+    conversation: Option<ConversationId>,
     /// What it printed since its last result.
     response: Response,
     /// Whether nobody can be asked while it runs, and so everything it asked is still to be asked in the end.
@@ -46,6 +60,23 @@ pub(super) struct Talk {
     stay: Stay,
     /// Whether its turn is over and it waits for the next.
     resting: bool,
+}
+
+/// A call that was parked by an earlier process and is asked again in this one. Its result counts once the transcript
+/// holds it where the conversation goes on from: a CLI can take the answer and leave it behind.
+#[derive(Debug, Default)]
+enum TakenUp {
+    /// There is none.
+    #[default]
+    None,
+    /// The first call that is asked is it.
+    Expected,
+    /// This one.
+    Asked(CallId),
+    /// The CLI printed its result. The turn may have ended since.
+    Unproven(CallId, Option<Leave>),
+    /// The result was lost, and is told by the message of this name.
+    Retold(CallId, String),
 }
 
 /// What becomes of the process when a turn is over.
@@ -67,7 +98,10 @@ impl Talk {
         stay: Stay,
     ) -> Self {
         let message = message.map(wire::user_message);
+        let taken_up = if message.is_none() { TakenUp::Expected } else { TakenUp::None };
         Self {
+            taken_up,
+            is_unopened: message.is_some(),
             lines: [wire::initialize()].into_iter().chain(message).collect(),
             calls: Calls::with_replies(replies),
             told,
@@ -96,9 +130,14 @@ impl Talk {
         if self.printed {
             return;
         }
+        self.say_by_name(text);
+    }
+
+    fn say_by_name(&mut self, text: &str) -> String {
         let name = uuid::Uuid::new_v4().to_string();
         self.lines.push_back(wire::named_message(text, &name));
-        self.unread.push(name);
+        self.unread.push(name.clone());
+        name
     }
 
     /// Another turn begins.
@@ -113,28 +152,35 @@ impl Talk {
         self.resting
     }
 
-    /// A call is to be put away. Not while agents of the agent are at work: the CLI would wait for their end, and then go on
-    /// without the answer.
+    /// A call is to be parked, now or as soon as it waits alone.
     pub(super) fn park(&mut self, call: &CallId) {
-        if self.agents_at_work {
+        if self.calls.is_waiting(call) {
             self.to_park = Some(call.clone());
-        } else {
-            self.lines.extend(self.calls.park(call));
+            self.kept_by = None;
+            self.park_if_alone();
         }
     }
 
-    /// Whether anything at all is at work beside the conversation, whose end would begin another turn.
-    pub(super) fn has_background(&self) -> bool {
-        self.has_background
+    /// What is in flight beside this call, if anything is.
+    pub(super) fn beside(&self, call: &CallId) -> Option<Beside> {
+        let unread = (!self.unread.is_empty()).then_some(Beside::Message);
+        self.flight.beside(call).or(unread)
     }
 
-    fn background(&mut self, line: &Line<'_>) {
-        self.has_background = !line.tasks.is_empty();
-        self.agents_at_work = line.has_agents_at_work();
-        if !self.agents_at_work
-            && let Some(call) = self.to_park.take()
-        {
-            self.lines.extend(self.calls.park(&call));
+    fn park_if_alone(&mut self) {
+        let Some(call) = self.to_park.take() else { return };
+        if !self.calls.is_waiting(&call) {
+            return;
+        }
+        match self.beside(&call) {
+            None => self.lines.extend(self.calls.park(&call)),
+            Some(beside) => {
+                if self.kept_by != Some(beside) {
+                    self.kept_by = Some(beside);
+                    self.did(AgentDid::StayHot { call: call.clone(), beside });
+                }
+                self.to_park = Some(call);
+            }
         }
     }
 
@@ -145,27 +191,38 @@ impl Talk {
             self.babble(text);
             return None;
         };
-        self.response.process(&line);
+        self.flight.hear(&line);
+        let leave = self.hear_line(text, &line);
+        self.park_if_alone();
+        leave
+    }
+
+    fn hear_line(&mut self, text: &str, line: &Line<'_>) -> Option<Leave> {
+        self.response.process(line);
         match line.kind() {
-            Kind::Init => self.init(&line),
-            Kind::Assistant => self.assistant(&line),
-            Kind::User => self.user(&line),
-            Kind::Request => self.request(&line),
+            Kind::Init => self.init(line),
+            Kind::Assistant => self.assistant(line),
+            Kind::User => self.user(line),
+            Kind::Request => self.request(line),
             Kind::Cancel => {
                 let withdrawn = self.calls.cancel(&line.request_id);
                 self.reports.extend(withdrawn.map(|call| Happened::Did(AgentDid::Withdraw { call })));
             }
-            Kind::Retry => self.progress(words::retry(&line)),
-            Kind::Result => return self.result(&line),
+            Kind::Retry => self.progress(words::retry(line)),
+            Kind::Result => return self.result(line),
             Kind::RateLimit => {
                 if line.is_limited() {
                     self.progress(words::RATE_LIMITED.into());
                 }
                 self.did(AgentDid::Note { line: words::note(text) });
             }
-            Kind::Background => self.background(&line),
             Kind::Other => self.did(AgentDid::Note { line: words::note(text) }),
-            Kind::Receipt => {}
+            Kind::Background
+            | Kind::TaskStarted
+            | Kind::TaskUpdated
+            | Kind::TaskEnded
+            | Kind::Stream
+            | Kind::Receipt => {}
         }
         None
     }
@@ -181,8 +238,17 @@ impl Talk {
 
     /// The agent printed something that cannot be its protocol.
     pub(super) fn babble(&mut self, text: &str) {
-        if !text.trim().is_empty() {
-            self.did(AgentDid::Babble { line: words::babble(text) });
+        if text.trim().is_empty() {
+            return;
+        }
+        self.babbled += 1;
+        match self.babbled {
+            ..=MOST_BABBLE => self.did(AgentDid::Babble { line: words::babble(text) }),
+            // A program that prints nothing else would fill the disk.
+            _ if self.babbled == MOST_BABBLE + 1 => {
+                self.did(AgentDid::Babble { line: "(more such lines are not kept)".into() });
+            }
+            _ => {}
         }
     }
 
@@ -192,11 +258,11 @@ impl Talk {
     }
 
     fn init(&mut self, line: &Line<'_>) {
-        if self.connected || line.session_id.is_empty() {
+        if self.conversation.is_some() || line.session_id.is_empty() {
             return;
         }
-        self.connected = true;
         let conversation = ConversationId::new(&*line.session_id);
+        self.conversation = Some(conversation.clone());
         let model = Some(line.model.to_string()).filter(|model| !model.is_empty());
         self.did(AgentDid::Connect { conversation, model });
     }
@@ -205,6 +271,7 @@ impl Talk {
         let Some(message) = line.message.as_ref() else {
             return;
         };
+        self.is_unopened = false;
         for call in std::mem::take(&mut self.told) {
             self.did(AgentDid::Take { call });
         }
@@ -235,14 +302,71 @@ impl Talk {
     fn user(&mut self, line: &Line<'_>) {
         if line.is_replay.0 {
             self.unread.retain(|name| **name != *line.uuid);
+            self.is_unopened = false;
+            self.is_retold(&line.uuid);
         }
         let blocks = line.message.iter().flat_map(Message::blocks);
         for block in blocks.filter(|block| block.is_tool_result()) {
+            self.take_served();
             let call = CallId::new(&*block.tool_use_id);
             if self.calls.settle(&call) {
                 self.told.retain(|told| *told != call);
-                self.did(AgentDid::Take { call });
+                self.take(call);
             }
+        }
+    }
+
+    /// The tool through which a server asked has its result.
+    fn take_served(&mut self) {
+        for call in self.calls.served() {
+            self.did(AgentDid::Take { call });
+        }
+    }
+
+    fn take(&mut self, call: CallId) {
+        match &self.taken_up {
+            TakenUp::Asked(asked) if *asked == call => self.taken_up = TakenUp::Unproven(call, None),
+            _ => self.did(AgentDid::Take { call }),
+        }
+    }
+
+    /// The conversation it said it is in, if it did.
+    pub(super) fn conversation(&self) -> Option<&ConversationId> {
+        self.conversation.as_ref()
+    }
+
+    /// The call whose result is in the transcript, or is not.
+    pub(super) fn unproven(&self) -> Option<&CallId> {
+        match &self.taken_up {
+            TakenUp::Unproven(call, _) => Some(call),
+            TakenUp::None | TakenUp::Expected | TakenUp::Asked(_) | TakenUp::Retold(..) => None,
+        }
+    }
+
+    /// The transcript holds the result of the unproven call. If the turn has ended meanwhile, this is how the agent leaves.
+    pub(super) fn proven(&mut self) -> Option<Leave> {
+        let TakenUp::Unproven(call, leave) = std::mem::take(&mut self.taken_up) else { return None };
+        self.did(AgentDid::Take { call });
+        self.leave_or_rest(leave?)
+    }
+
+    /// The transcript does not hold the result of the unproven call: the answer is told by message.
+    pub(super) fn lost(&mut self) {
+        let TakenUp::Unproven(call, _) = std::mem::take(&mut self.taken_up) else { return };
+        let told =
+            self.calls.reply_to(&call).and_then(|reply| answers_message(&[(call.clone(), reply.clone())]));
+        let Some(text) = told else { return self.did(AgentDid::Take { call }) };
+        let name = self.say_by_name(&text);
+        self.taken_up = TakenUp::Retold(call, name);
+    }
+
+    fn is_retold(&mut self, message: &str) {
+        if let TakenUp::Retold(call, name) = &self.taken_up
+            && name == message
+        {
+            let call = call.clone();
+            self.taken_up = TakenUp::None;
+            self.did(AgentDid::Take { call });
         }
     }
 
@@ -254,8 +378,16 @@ impl Talk {
         match &*request.subtype {
             "can_use_tool" => self.permission(id, request),
             "hook_callback" => self.hook(id, request),
+            "elicitation" => self.elicitation(id, request),
             subtype => self.lines.push_back(wire::unsupported(id, subtype)),
         }
+    }
+
+    /// An MCP server asks. The CLI has no way to ask that again later, so it is held.
+    fn elicitation(&mut self, id: &str, request: &Request<'_>) {
+        let call = format!("elicitation-{id}");
+        let ask = Ask::Questions(wire::elicited(request));
+        self.ask(&call, ask, waiting(id, Channel::Server, None));
     }
 
     fn hook(&mut self, id: &str, request: &Request<'_>) {
@@ -294,6 +426,9 @@ impl Talk {
 
     fn ask(&mut self, call: &str, ask: Ask, waiting: Waiting) {
         let call = CallId::new(call);
+        if matches!(self.taken_up, TakenUp::Expected) {
+            self.taken_up = TakenUp::Asked(call.clone());
+        }
         // What has its reply is not asked anew: the CLI only wants to hear it at another door.
         if !self.calls.was_replied(&call) {
             let parkable = waiting.channel == Channel::Hook;
@@ -305,12 +440,25 @@ impl Talk {
     /// A turn is over; and the run, unless there is something it has not read yet, or agents of its own are still at work:
     /// then another turn begins.
     fn result(&mut self, line: &Line<'_>) -> Option<Leave> {
+        if self.is_unopened && line.has_no_end() && !line.is_failure() {
+            return None;
+        }
         let leave = self.leave(line);
         self.settle(line);
-        let goes_on =
-            matches!(leave, Leave::Finished { .. }) && (!self.unread.is_empty() || self.agents_at_work);
-        match leave {
+        let goes_on = matches!(leave, Leave::Finished { .. })
+            && (!self.unread.is_empty() || self.flight.has_agents_at_work());
+        match (&mut self.taken_up, leave) {
             _ if goes_on => None,
+            (TakenUp::Unproven(_, held), leave @ Leave::Finished { .. }) => {
+                *held = Some(leave);
+                None
+            }
+            (_, leave) => self.leave_or_rest(leave),
+        }
+    }
+
+    fn leave_or_rest(&mut self, leave: Leave) -> Option<Leave> {
+        match leave {
             // A turn that the agent began by itself: what it said in it was told, and nobody waits for its end.
             Leave::Finished { .. } if self.resting => None,
             Leave::Finished { result } if self.stay == Stay::Lingers => {
@@ -333,6 +481,9 @@ impl Talk {
         }
         if line.is_failure() {
             return Leave::Failed { reason: line.failure() };
+        }
+        if line.has_no_end() {
+            return Leave::Failed { reason: CUT_OFF.into() };
         }
         Leave::Finished { result: line.result.to_string() }
     }

@@ -23,6 +23,22 @@ pub struct Number(pub f64);
 #[derive(Debug, Default)]
 pub struct Flag(pub bool);
 
+/// Yes, no, or neither.
+#[derive(Debug, Default)]
+pub struct Answer(pub Option<bool>);
+
+/// Words, where `null` means something else than nothing at all.
+#[derive(Debug, Default)]
+pub enum Word<'a> {
+    /// Nothing.
+    #[default]
+    Absent,
+    /// `null`.
+    Null,
+    /// Words.
+    Is(Cow<'a, str>),
+}
+
 /// An object, or nothing.
 #[derive(Debug)]
 pub struct Part<T>(Option<T>);
@@ -98,6 +114,9 @@ trait Take<'de>: Default {
     fn flag(_: bool) -> Self {
         Self::default()
     }
+    fn null() -> Self {
+        Self::default()
+    }
     fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Self::default())
@@ -114,6 +133,15 @@ impl<'de: 'a, 'a> Take<'de> for Text<'a> {
     }
 }
 
+impl<'de: 'a, 'a> Take<'de> for Word<'a> {
+    fn text(text: Cow<'de, str>) -> Self {
+        Self::Is(text)
+    }
+    fn null() -> Self {
+        Self::Null
+    }
+}
+
 impl<'de> Take<'de> for Number {
     fn number(number: f64) -> Self {
         Self(number)
@@ -123,6 +151,12 @@ impl<'de> Take<'de> for Number {
 impl<'de> Take<'de> for Flag {
     fn flag(flag: bool) -> Self {
         Self(flag)
+    }
+}
+
+impl<'de> Take<'de> for Answer {
+    fn flag(flag: bool) -> Self {
+        Self(Some(flag))
     }
 }
 
@@ -194,7 +228,7 @@ impl<'de, T: Take<'de>> Visitor<'de> for Lenient<T> {
         Ok(T::flag(flag))
     }
     fn visit_unit<E>(self) -> Result<T, E> {
-        Ok(T::default())
+        Ok(T::null())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<T, A::Error> {
         T::list(seq)
@@ -216,9 +250,11 @@ macro_rules! deserialize_leniently {
 
 deserialize_leniently! {
     ['de: 'a, 'a] Text<'a>;
+    ['de: 'a, 'a] Word<'a>;
     ['de: 'a, 'a] Content<'a>;
     ['de] Number;
     ['de] Flag;
+    ['de] Answer;
     ['de] Cost;
     ['de, T: Deserialize<'de>] Part<T>;
     ['de, T: Deserialize<'de>] List<T>;

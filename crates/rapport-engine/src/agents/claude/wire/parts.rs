@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::lenient::{Content, Flag, Number, Part, Text};
+use super::lenient::{Content, Flag, List, Number, Part, Text};
 
 /// A control request: the agent wants something before it goes on.
 #[derive(Debug, Default, Deserialize)]
@@ -24,6 +24,21 @@ pub struct Request<'a> {
     /// What the CLI would note down if this were allowed from now on.
     #[serde(borrow)]
     pub permission_suggestions: Option<&'a RawValue>,
+    /// The MCP server that asks,
+    #[serde(borrow)]
+    pub mcp_server_name: Text<'a>,
+    /// what it says,
+    #[serde(borrow)]
+    pub message: Text<'a>,
+    /// the form it wants filled in,
+    #[serde(borrow)]
+    pub requested_schema: Option<&'a RawValue>,
+    /// the order of its fields,
+    #[serde(borrow)]
+    pub property_order: List<Text<'a>>,
+    /// or the page to visit.
+    #[serde(borrow)]
+    pub url: Text<'a>,
 }
 
 impl<'a> Request<'a> {
@@ -147,9 +162,30 @@ pub struct RateLimit<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Task<'a> {
+    /// Its name.
+    #[serde(borrow)]
+    pub task_id: Text<'a>,
     /// `local_agent`, `local_bash`, ...
     #[serde(borrow)]
     pub task_type: Text<'a>,
+}
+
+/// What has changed about a task.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct TaskPatch<'a> {
+    /// `running`, `completed`, `failed`, `killed`, ...
+    #[serde(borrow)]
+    pub status: Text<'a>,
+}
+
+/// A piece of a message on its way.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct StreamEvent<'a> {
+    /// `message_start`, `content_block_delta`, `message_stop`, ...
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
 }
 
 /// A call that was put away.

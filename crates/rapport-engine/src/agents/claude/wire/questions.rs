@@ -22,6 +22,7 @@ fn draft(question: &Value) -> Option<Draft> {
         multi: question.get("multiSelect").and_then(Value::as_bool).unwrap_or_default(),
         // The tool has an "Other" that it does not list.
         free_text: true,
+        field: None,
     })
     .filter(|draft| !draft.text.trim().is_empty())
 }

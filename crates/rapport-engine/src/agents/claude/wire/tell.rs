@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use rapport_core::Told;
 use rapport_core::prompt::END_OF_MESSAGE;
-use serde::Serialize;
+use rapport_core::{Consent, Told};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -82,6 +82,14 @@ pub fn hook_defer(request_id: &str) -> String {
     respond_to_hook(request_id, Decision::new("defer"))
 }
 
+/// What an MCP server is told.
+pub fn elicitation_reply(request_id: &str, action: Consent, content: &Map<String, Value>) -> String {
+    match action {
+        Consent::Accept => respond(request_id, &json!({"action": action.as_str(), "content": content})),
+        Consent::Decline | Consent::Cancel => respond(request_id, &json!({"action": action.as_str()})),
+    }
+}
+
 /// A request nobody here understands. Without any response the agent would wait for one.
 pub fn unsupported(request_id: &str, subtype: &str) -> String {
     let error = format!("{subtype} is not supported by this host");
@@ -93,15 +101,32 @@ pub fn unsupported(request_id: &str, subtype: &str) -> String {
 /// texts that differ only in spaces around them are told apart by their order.
 pub fn with_answers(input: &RawValue, told: &[Told]) -> Box<RawValue> {
     let mut input: Map<String, Value> = serde_json::from_str(input.get()).unwrap_or_default();
-    let mut answers = Map::new();
+    let mut answers: Vec<(String, String)> = Vec::new();
     for one in told {
-        let is_it = |text: &&str| text.trim() == one.question.trim() && !answers.contains_key(*text);
+        let is_new = |text: &str| answers.iter().all(|(known, _)| known != text);
+        let is_it = |text: &&str| text.trim() == one.question.trim() && is_new(text);
         let as_written = texts(&input).find(is_it).unwrap_or(&one.question).to_owned();
-        answers.insert(as_written, one.attributed().into());
+        answers.push((as_written, one.attributed()));
     }
-    input.insert("answers".into(), answers.into());
-    // A map of values can always be written.
-    serde_json::value::to_raw_value(&input).unwrap_or_default()
+    input.remove("answers");
+    // Maps of values can always be written.
+    serde_json::value::to_raw_value(&Answered { input, answers: InOrder(answers) }).unwrap_or_default()
+}
+
+/// The tool's input, and the answers in the order in which they were asked: some CLIs tell the model in that order.
+#[derive(Serialize)]
+struct Answered {
+    #[serde(flatten)]
+    input: Map<String, Value>,
+    answers: InOrder,
+}
+
+struct InOrder(Vec<(String, String)>);
+
+impl Serialize for InOrder {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(question, answer)| (question, answer)))
+    }
 }
 
 /// Whether two questions have the same text, so that one answer would take the other's place.

@@ -32,6 +32,11 @@ impl Actor {
         needs::claude().map(Self::Claude)
     }
 
+    /// The real CLI of another version, named by this variable.
+    pub(super) fn named(variable: &str) -> Option<Self> {
+        needs::program(variable).map(Self::Claude)
+    }
+
     /// Sets the stage for a story.
     pub(super) fn with(&self, scenario: ScenarioBuilder) -> Stage {
         let folder = tempfile::tempdir().unwrap();
@@ -212,7 +217,7 @@ pub(super) fn as_script(scenario: &Scenario, app: &Path) -> Script {
                 let (id, name, input) = used(call, app);
                 response = response.tool(id.as_deref().unwrap_or(&place), name, input);
             }
-            script = script.say(std::mem::take(&mut response));
+            script = sub_agents(&calls, script.say(std::mem::take(&mut response)));
         }
         let last_words = turn.result.iter().fold(response, |response, words| response.text(words));
         script = script.say(last_words);
@@ -229,9 +234,38 @@ fn used<'a>(call: &'a Call, app: &Path) -> (&'a Option<String>, &'static str, Va
         }
         Call::Bash(bash) => {
             let description = bash.description.as_deref().unwrap_or("Does it");
-            (&bash.id, "Bash", json!({"command": bash.command, "description": description}))
+            let mut input = json!({"command": bash.command, "description": description});
+            if bash.background {
+                input["run_in_background"] = true.into();
+            }
+            (&bash.id, "Bash", input)
+        }
+        Call::Tool(tool) if tool.name == "Read" => {
+            let path = app.join(tool.input["file_path"].as_str().unwrap());
+            (&tool.id, "Read", json!({"file_path": path}))
+        }
+        Call::Agent(agent) => {
+            let input = json!({
+                "description": "Looks around", "prompt": agent.prompt, "subagent_type": "general-purpose",
+                "run_in_background": true,
+            });
+            // Newer CLIs call it Agent, and know it by this name too.
+            (&agent.id, "Task", input)
         }
         Call::ExitPlan(plan) => (&plan.id, "ExitPlanMode", json!({"plan": plan.plan})),
         Call::Edit(_) | Call::Tool(_) => panic!("no story needs this yet: {call:?}"),
     }
+}
+
+/// What the agents of an agent say, each in a conversation of its own.
+fn sub_agents(calls: &[Call], mut script: Script) -> Script {
+    for call in calls {
+        let Call::Agent(agent) = call else { continue };
+        let input = json!({"command": agent.command, "description": "Does its part"});
+        let id = format!("{}_does", agent.id.as_deref().unwrap_or("toolu_agent"));
+        let first = Response::default().tool(&id, "Bash", input);
+        let says = Script::default().say(first).say(Response::default().text("My part is done."));
+        script = script.apart(&agent.prompt, says);
+    }
+    script
 }

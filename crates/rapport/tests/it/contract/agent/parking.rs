@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use rapport::agents::Command;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Bash, Call, Scenario};
+use rapport::agents::{Command, Patience};
 use rapport_core::{AgentDid, CallId, ConversationId, Leave, Order};
 
 use super::actor::{Actor, Stage};
@@ -110,7 +110,7 @@ async fn park(stage: &Stage) -> CallId {
     let mut run = stage.start();
     let (call, _, parkable) = run.asked().await;
     assert!(parkable);
-    run.send(Command::Park { call: call.clone() });
+    run.send(Command::Park { call: call.clone(), patience: Patience::Wait });
     assert_eq!(run.leave().await, Leave::Deferred { call: call.clone() });
     call
 }

@@ -252,6 +252,7 @@ impl World {
             Purpose::Clarify => ANSWERS.iter().find(|(text, _)| *text == question.text).unwrap().1,
             Purpose::Confirm => "confirm",
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => "allow",
+            Purpose::Elicit(_) => unreachable!("no story has a server"),
         };
         let session = self.project.session();
         let args = ["answer", session.as_str(), "--question", question.id.as_str(), value];

@@ -1,0 +1,214 @@
+//! What an MCP server wants to know from a person: fields of a form, or a page to visit. Each field is a question; together
+//! they become one reply to the server. Declining and cancelling are replies of their own, and told apart.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+
+use crate::answer::Answer;
+use crate::question::{Choice, Question};
+
+/// The value of the option that agrees, where there is nothing to fill in.
+pub const ACCEPT: &str = "mcp:accept";
+/// Nothing is given for a field that need not be filled in.
+pub(crate) const LEAVE_OUT: &str = "mcp:leave_out";
+/// The person says no.
+pub(crate) const DECLINE: &str = "mcp:decline";
+/// The person says neither yes nor no.
+pub(crate) const CANCEL: &str = "mcp:cancel";
+
+/// One field that a server wants filled in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// The server that asks.
+    pub server: String,
+    /// What the field is called in the reply; nothing where there is nothing to fill in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What is taken.
+    pub kind: FieldKind,
+}
+
+/// What a field takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FieldKind {
+    /// Yes or no to the request as a whole.
+    Consent,
+    /// Words.
+    Text {
+        /// At least so many characters.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shortest: Option<u64>,
+        /// At most so many.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        longest: Option<u64>,
+        /// `email`, `uri`, `date`, `date-time`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        format: Option<String>,
+    },
+    /// A number.
+    Number {
+        /// Whether it is a whole one.
+        whole: bool,
+        /// At least this.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        least: Option<Number>,
+        /// At most this.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        most: Option<Number>,
+    },
+    /// Yes or no: the values `true` and `false`.
+    Flag,
+    /// One of the options.
+    One,
+    /// Several of the options.
+    Several {
+        /// At least so many.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fewest: Option<u64>,
+        /// At most so many.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        most: Option<u64>,
+    },
+}
+
+/// What a server is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    /// Here is what was asked for.
+    Accept,
+    /// The person says no.
+    Decline,
+    /// The person says neither.
+    Cancel,
+}
+
+impl Consent {
+    /// The word of the protocol.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Consent::Accept => "accept",
+            Consent::Decline => "decline",
+            Consent::Cancel => "cancel",
+        }
+    }
+
+    /// What an answer to any of the fields says about the request as a whole.
+    pub(crate) fn of(answer: &Answer) -> Self {
+        let chosen = |value: &str| answer.values.iter().any(|chosen| chosen == value);
+        if chosen(CANCEL) {
+            Consent::Cancel
+        } else if chosen(DECLINE) {
+            Consent::Decline
+        } else {
+            Consent::Accept
+        }
+    }
+}
+
+impl Field {
+    /// What can be chosen beside the field's own options.
+    pub fn ways_out(is_required: bool) -> Vec<Choice> {
+        let leave_out =
+            (!is_required).then(|| Choice::described("Leave it out", LEAVE_OUT, "It is not needed"));
+        let decline = Choice::described("Decline", DECLINE, "The server is told no");
+        let cancel = Choice::described("Cancel", CANCEL, "The server is told that nobody decided");
+        leave_out.into_iter().chain([decline, cancel]).collect()
+    }
+
+    /// Whether a mere number is an answer and not the place of an option.
+    pub(crate) fn takes_words(&self) -> bool {
+        matches!(self.kind, FieldKind::Text { .. } | FieldKind::Number { .. })
+    }
+
+    /// Why this is no answer to the field, if it is none.
+    pub(crate) fn refuses(&self, answer: &Answer) -> Option<String> {
+        if Consent::of(answer) != Consent::Accept || answer.is(LEAVE_OUT) {
+            return None;
+        }
+        match &self.kind {
+            FieldKind::Consent | FieldKind::Flag | FieldKind::One => None,
+            FieldKind::Several { fewest, most } => refused_count(answer.values.len() as u64, *fewest, *most),
+            FieldKind::Text { shortest, longest, format } => {
+                let text = answer.text.as_deref()?;
+                let count = text.chars().count() as u64;
+                let by_length = refused_length(count, *shortest, *longest);
+                by_length.or_else(|| refused_format(text, format.as_deref()?))
+            }
+            FieldKind::Number { whole, least, most } => {
+                refused_number(answer.text.as_deref()?, *whole, least.as_ref(), most.as_ref())
+            }
+        }
+    }
+
+    fn value(&self, answer: &Answer) -> Option<Value> {
+        let first = || answer.values.first().cloned();
+        if answer.is(LEAVE_OUT) {
+            return None;
+        }
+        Some(match &self.kind {
+            FieldKind::Consent => return None,
+            FieldKind::Text { .. } => answer.text.clone()?.into(),
+            FieldKind::Number { .. } => Value::Number(number(answer.text.as_deref()?)?),
+            FieldKind::Flag => (first()? == "true").into(),
+            FieldKind::One => first()?.into(),
+            FieldKind::Several { .. } => answer.values.clone().into(),
+        })
+    }
+}
+
+/// What fields and their answers come to.
+pub(crate) fn reply<'a>(
+    answered: impl Iterator<Item = (&'a Question, &'a Answer)> + Clone,
+) -> (Consent, Map<String, Value>) {
+    let said =
+        answered.clone().map(|(_, answer)| Consent::of(answer)).find(|action| *action != Consent::Accept);
+    let action = said.unwrap_or(Consent::Accept);
+    let content = answered.filter_map(|(question, answer)| {
+        let field = question.purpose.field()?;
+        Some((field.key.clone()?, field.value(answer)?))
+    });
+    (action, if action == Consent::Accept { content.collect() } else { Map::new() })
+}
+
+fn refused_count(count: u64, fewest: Option<u64>, most: Option<u64>) -> Option<String> {
+    let too_few = fewest.filter(|fewest| count < *fewest).map(|fewest| format!("choose at least {fewest}"));
+    too_few.or_else(|| most.filter(|most| count > *most).map(|most| format!("choose at most {most}")))
+}
+
+fn refused_length(count: u64, shortest: Option<u64>, longest: Option<u64>) -> Option<String> {
+    let short =
+        shortest.filter(|least| count < *least).map(|least| format!("it needs at least {least} characters"));
+    short.or_else(|| {
+        longest.filter(|most| count > *most).map(|most| format!("it takes at most {most} characters"))
+    })
+}
+
+fn refused_format(text: &str, format: &str) -> Option<String> {
+    let is_fine = match format {
+        "email" => text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.')),
+        "uri" => text.split_once(':').is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty()),
+        "date" => text.parse::<jiff::civil::Date>().is_ok(),
+        "date-time" => text.parse::<jiff::Timestamp>().is_ok(),
+        // What is not known here, the server checks.
+        _ => true,
+    };
+    (!is_fine).then(|| format!("it has to be of the form {format}"))
+}
+
+fn refused_number(text: &str, whole: bool, least: Option<&Number>, most: Option<&Number>) -> Option<String> {
+    let Some(number) = number(text) else { return Some("it has to be a number".into()) };
+    if whole && !(number.is_i64() || number.is_u64()) {
+        return Some("it has to be a whole number".into());
+    }
+    let value = number.as_f64()?;
+    let small = least.filter(|least| least.as_f64().is_some_and(|least| value < least));
+    let large = most.filter(|most| most.as_f64().is_some_and(|most| value > most));
+    small
+        .map(|least| format!("it has to be at least {least}"))
+        .or_else(|| large.map(|most| format!("it has to be at most {most}")))
+}
+
+fn number(text: &str) -> Option<Number> {
+    serde_json::from_str(text.trim()).ok()
+}

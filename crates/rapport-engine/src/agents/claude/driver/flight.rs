@@ -1,0 +1,138 @@
+//! What is in flight in the agent's process, so that a call is parked only when it waits alone. The CLI goes on with
+//! whatever else there is: it runs the other calls of the message, or begins another turn when something in the background
+//! ends, and the model then reads that the result of the parked call is missing.
+
+use std::collections::{HashMap, HashSet};
+
+use rapport_core::{Beside, CallId};
+
+use crate::agents::claude::wire::{Kind, Line, Message};
+
+/// What is in flight in one process.
+#[derive(Debug, Default)]
+pub(super) struct Flight {
+    /// The model has begun a message and not ended it: more calls may follow. A hook is called before that.
+    is_speaking: bool,
+    /// Calls of the agent itself that have no result.
+    calls: HashSet<String>,
+    tasks: HashMap<String, Task>,
+}
+
+/// Something at work beside the conversation.
+#[derive(Debug)]
+struct Task {
+    is_command: bool,
+    stage: Stage,
+}
+
+/// How far a task has come. Its end waits in a queue of the CLI until the model is told; with a call parked, the CLI
+/// would begin another turn to tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Running,
+    Ended,
+    /// The next request to the model tells it.
+    Told,
+}
+
+impl Flight {
+    /// The agent printed this line.
+    pub(super) fn hear(&mut self, line: &Line<'_>) {
+        let by_agent_itself = line.parent_tool_use_id.is_empty();
+        match line.kind() {
+            Kind::Init => self.is_told(),
+            Kind::Stream if by_agent_itself => {
+                self.stream(line.event.as_ref().map_or("", |event| &event.kind))
+            }
+            Kind::Assistant if by_agent_itself => self.calls(line),
+            Kind::User if by_agent_itself => self.results(line),
+            Kind::Background => self.background(line),
+            Kind::TaskStarted if line.is_backgrounded.0 != Some(false) => {
+                self.started(&line.task_id, &line.task_type);
+            }
+            Kind::TaskUpdated => {
+                let status = line.patch.as_ref().map_or("", |patch| &patch.status);
+                if !["", "running", "pending"].contains(&status) {
+                    self.ended(&line.task_id);
+                }
+            }
+            Kind::TaskEnded => self.ended(&line.task_id),
+            _ => {}
+        }
+    }
+
+    /// What is in flight beside this call, if anything is.
+    pub(super) fn beside(&self, call: &CallId) -> Option<Beside> {
+        let is_command = |is_command: bool| self.tasks.values().any(|task| task.is_command == is_command);
+        if self.is_speaking || self.calls.iter().any(|other| other != call.as_str()) {
+            return Some(Beside::Call);
+        }
+        let agent = is_command(false).then_some(Beside::Agent);
+        agent.or_else(|| is_command(true).then_some(Beside::Command))
+    }
+
+    /// Whether agents of the agent are at work. Each comes to an end, and the conversation then goes on by itself; a
+    /// command that was left running may never do.
+    pub(super) fn has_agents_at_work(&self) -> bool {
+        self.tasks.values().any(|task| !task.is_command && task.stage == Stage::Running)
+    }
+
+    fn stream(&mut self, event: &str) {
+        match event {
+            "message_start" => {
+                self.is_speaking = true;
+                self.forget_told();
+            }
+            "message_stop" => self.is_speaking = false,
+            _ => {}
+        }
+    }
+
+    fn calls(&mut self, line: &Line<'_>) {
+        self.forget_told();
+        let blocks = line.message.iter().flat_map(Message::blocks).filter(|block| block.is_tool_use());
+        self.calls.extend(blocks.map(|block| block.id.to_string()));
+    }
+
+    fn results(&mut self, line: &Line<'_>) {
+        let blocks = line.message.iter().flat_map(Message::blocks).filter(|block| block.is_tool_result());
+        for block in blocks {
+            self.calls.remove(&*block.tool_use_id);
+        }
+        self.is_told();
+    }
+
+    /// The list of all that is at work.
+    fn background(&mut self, line: &Line<'_>) {
+        let listed: Vec<_> = line.tasks.iter().filter_map(|task| task.as_ref()).collect();
+        for task in &listed {
+            self.started(&task.task_id, &task.task_type);
+        }
+        for (id, task) in &mut self.tasks {
+            if task.stage == Stage::Running && !listed.iter().any(|listed| *listed.task_id == **id) {
+                task.stage = Stage::Ended;
+            }
+        }
+    }
+
+    fn started(&mut self, id: &str, kind: &str) {
+        let task = Task { is_command: kind == "local_bash", stage: Stage::Running };
+        self.tasks.entry(id.to_owned()).or_insert(task);
+    }
+
+    fn ended(&mut self, id: &str) {
+        if let Some(task) = self.tasks.get_mut(id).filter(|task| task.stage == Stage::Running) {
+            task.stage = Stage::Ended;
+        }
+    }
+
+    /// The next request is being put together: it tells the model what has ended.
+    fn is_told(&mut self) {
+        let ended = self.tasks.values_mut().filter(|task| task.stage == Stage::Ended);
+        ended.for_each(|task| task.stage = Stage::Told);
+    }
+
+    fn forget_told(&mut self) {
+        self.tasks.retain(|_, task| task.stage != Stage::Told);
+    }
+}

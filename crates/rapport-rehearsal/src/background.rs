@@ -1,0 +1,127 @@
+//! What is at work beside the conversation: commands and agents in the background. As with the real CLI, the model is told
+//! of an end with its next request; without one, the end begins another turn, even where a call was deferred and its
+//! answer is still to come.
+
+use serde_json::{Value, json};
+
+use super::calls::ToolCall;
+use super::history::Place;
+use super::host::Message;
+use super::play::{Player, Stop};
+use super::stream::Event;
+use super::tools::{self, Done};
+
+/// What is at work, and which ends the model was not told.
+#[derive(Debug, Default)]
+pub(super) struct Background {
+    tasks: Vec<Task>,
+    notices: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Task {
+    run: u64,
+    call: String,
+    kind: &'static str,
+}
+
+impl Task {
+    fn id(&self) -> String {
+        format!("task{}", self.run)
+    }
+}
+
+impl Background {
+    /// Whether something is at work, or ended and the model was not told.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.tasks.is_empty() || !self.notices.is_empty()
+    }
+}
+
+impl Player {
+    /// Starts a task; its call is over at once.
+    pub(super) fn start_in_background(
+        &mut self,
+        tool: &mut ToolCall,
+        kind: &'static str,
+        command: Option<&str>,
+        decision: Value,
+    ) -> Result<(), Stop> {
+        self.runs += 1;
+        let input = command.map_or_else(|| tool.input.clone(), |command| json!({"command": command}));
+        if let Err(error) = tools::start_bash(&self.cwd, &input, self.runs, self.inbox.reports.clone()) {
+            return self.finish(tool, Done::error(format!("cannot start a shell: {error}")), decision);
+        }
+        let task = Task { run: self.runs, call: tool.id.clone(), kind };
+        let (id, said) = match kind {
+            "local_bash" => (task.id(), format!("Command running in background with ID: {}.", task.id())),
+            _ => (task.id(), "Async agent launched successfully.".to_owned()),
+        };
+        self.background.tasks.push(task);
+        self.tell_tasks()?;
+        let started = json!({
+            "task_id": id, "tool_use_id": tool.id, "task_type": kind, "is_backgrounded": true,
+        });
+        self.output.event(&Event::task(&self.session, "task_started", started))?;
+        self.finish(tool, Done::ok(said.clone(), json!(said)), decision)
+    }
+
+    /// A run has ended. Tells whether it was a task.
+    pub(super) fn task_ended(&mut self, run: u64) -> Result<bool, Stop> {
+        let Some(place) = self.background.tasks.iter().position(|task| task.run == run) else {
+            return Ok(false);
+        };
+        let task = self.background.tasks.remove(place);
+        let (id, call) = (task.id(), &task.call);
+        let updated = json!({"task_id": id, "patch": {"status": "completed"}});
+        self.output.event(&Event::task(&self.session, "task_updated", updated))?;
+        let ended = json!({"task_id": id, "tool_use_id": call, "status": "completed"});
+        self.output.event(&Event::task(&self.session, "task_notification", ended))?;
+        self.tell_tasks()?;
+        self.background
+            .notices
+            .push(format!("<task-notification>\n<task-id>{id}</task-id>\n</task-notification>"));
+        Ok(true)
+    }
+
+    fn tell_tasks(&mut self) -> Result<(), Stop> {
+        let told = |task: &Task| json!({"task_id": task.id(), "task_type": task.kind});
+        let tasks: Vec<_> = self.background.tasks.iter().map(told).collect();
+        self.output.event(&Event::task(&self.session, "background_tasks_changed", json!({"tasks": tasks})))
+    }
+
+    /// Tells the model what has ended, as part of what it reads next.
+    pub(super) fn take_notices(&mut self) -> Result<(), Stop> {
+        for notice in std::mem::take(&mut self.background.notices) {
+            self.transcript.message(&notice)?;
+            self.emit(&Event::user(&self.session, json!(notice), json!({})))?;
+        }
+        Ok(())
+    }
+
+    /// What ended after a turn begins another one, in which nothing new is said.
+    pub(super) fn play_notice(&mut self) -> Result<bool, Stop> {
+        let Some(ended) = self.last_ended().filter(|_| !self.background.notices.is_empty()) else {
+            return Ok(false);
+        };
+        let text = std::mem::take(&mut self.background.notices).join("\n");
+        self.say_result_again(ended, &Message { text, uuid: None })?;
+        Ok(true)
+    }
+
+    /// A call was deferred with something at work beside it: when that ends, the rest is played without the answer.
+    pub(super) fn go_on_without_answer(&mut self) -> Result<(), Stop> {
+        if !self.background.is_busy() {
+            return Ok(());
+        }
+        while self.background.notices.is_empty() {
+            self.pump(None)?;
+        }
+        let place = self.turn.place;
+        self.begin_turn(place);
+        self.transcript.note("step_done", place)?;
+        self.emit(&Event::init(&self.session))?;
+        self.take_notices()?;
+        self.play_from(Place { step: place.step + 1, call: 0, ..place })
+    }
+}

@@ -1,0 +1,165 @@
+//! What an MCP server asks while the agent uses it: a question like any other, held until somebody replies. Told on the real
+//! CLI with a real server over stdio; the scripted agent has no servers.
+
+use std::path::Path;
+
+use rapport::agents::{Command, Patience};
+use rapport_core::{ACCEPT, AgentDid, Ask, CallId, CallReply, Consent, Draft, FieldKind, Leave};
+use serde_json::{Map, Value, json};
+
+use super::actor::{Actor, Stage};
+use super::asking::finished;
+use crate::support::driven::Driven;
+use crate::support::model::{Model, Response, Script};
+
+/// A test of each story on every version of the CLI.
+macro_rules! on_every_claude {
+    ($($version:ident $variable:literal)*) => {$(
+        mod $version {
+            use super::Actor;
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn a_form_is_filled_in() {
+                if let Some(actor) = Actor::named($variable) {
+                    super::a_form_is_filled_in(actor).await;
+                }
+            }
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn declined_and_cancelled_are_told_apart() {
+                if let Some(actor) = Actor::named($variable) {
+                    super::declined_and_cancelled_are_told_apart(actor).await;
+                }
+            }
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn it_is_held_and_never_parked() {
+                if let Some(actor) = Actor::named($variable) {
+                    super::it_is_held_and_never_parked(actor).await;
+                }
+            }
+        }
+    )*};
+}
+on_every_claude! {
+    claude "RAPPORT_TEST_CLAUDE"
+    claude_2_1_197 "RAPPORT_TEST_CLAUDE_2_1_197"
+    claude_2_1_90 "RAPPORT_TEST_CLAUDE_2_1_90"
+}
+
+async fn a_form_is_filled_in(actor: Actor) {
+    let stage = set(&actor, &form());
+    let mut run = stage.start();
+    let (call, drafts, parkable) = asked(&mut run).await;
+    assert!(!parkable);
+    let of = |key: &str| {
+        let is_it =
+            |draft: &&Draft| draft.field.as_ref().is_some_and(|field| field.key.as_deref() == Some(key));
+        drafts.iter().find(is_it).unwrap_or_else(|| panic!("{key} is not asked: {drafts:#?}"))
+    };
+    let kind = |key: &str| of(key).field.as_ref().map(|field| field.kind.clone()).unwrap();
+    assert!(matches!(kind("name"), FieldKind::Text { shortest: Some(2), longest: None, .. }));
+    assert!(matches!(kind("count"), FieldKind::Number { whole: true, least: Some(_), most: Some(_) }));
+    assert_eq!((kind("ok"), kind("colour")), (FieldKind::Flag, FieldKind::One));
+    assert_eq!(kind("many"), FieldKind::Several { fewest: Some(1), most: None });
+    assert_eq!(of("name").text, "desk asks: Where should it go?\nName: Whose it is (at least 2 characters)");
+    assert_eq!(of("colour").options[1].label, "Green");
+    assert!(!offers(of("name"), "Leave it out") && offers(of("count"), "Leave it out"));
+    let content = json!({"name": "Ada", "count": 3, "ok": true, "colour": "green", "many": ["a", "c"]});
+    reply(&run, &call, Consent::Accept, &content);
+    let (did, leave) = run.rest().await;
+    assert_eq!((did.contains(&AgentDid::Take { call }), leave), (true, finished("Done.")));
+    assert_eq!(told(&stage), json!({"action": "accept", "content": content}));
+}
+
+async fn declined_and_cancelled_are_told_apart(actor: Actor) {
+    for action in [Consent::Decline, Consent::Cancel] {
+        let stage = set(
+            &actor,
+            &json!({"message": "Go on?", "requestedSchema": {"type": "object", "properties": {}}}),
+        );
+        let mut run = stage.start();
+        let (call, drafts, _) = asked(&mut run).await;
+        assert_eq!((drafts.len(), drafts[0].options[0].value.as_str()), (1, ACCEPT));
+        reply(&run, &call, action, &json!({}));
+        assert_eq!(run.leave().await, finished("Done."));
+        assert_eq!(told(&stage)["action"], action.as_str());
+    }
+}
+
+async fn it_is_held_and_never_parked(actor: Actor) {
+    let stage = set(&actor, &form());
+    let mut run = stage.start();
+    let (call, ..) = asked(&mut run).await;
+    let requests = stage.model.as_ref().unwrap().seen().len();
+    // What an impatient engine would do; the call stays where it is.
+    run.send(Command::Park { call: call.clone(), patience: Patience::Wait });
+    reply(&run, &call, Consent::Accept, &json!({"name": "Ada", "ok": false}));
+    assert_eq!(run.leave().await, finished("Done."));
+    assert_eq!(stage.model.as_ref().unwrap().seen().len(), requests + 1, "the model heard nothing before");
+    assert_eq!(told(&stage)["content"]["ok"], false);
+
+    let stage = set(&actor, &form());
+    let mut run = stage.start();
+    asked(&mut run).await;
+    run.send(Command::Stop);
+    assert_eq!(run.leave().await, Leave::Stopped);
+    stage.assert_nothing_runs();
+    assert_eq!(stage.model.as_ref().unwrap().seen().len(), 1, "nothing goes on without the answer");
+}
+
+fn form() -> Value {
+    json!({"message": "Where should it go?", "requestedSchema": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "title": "Name", "description": "Whose it is", "minLength": 2},
+            "count": {"type": "integer", "minimum": 1, "maximum": 5},
+            "ok": {"type": "boolean"},
+            "colour": {"type": "string", "enum": ["red", "green"], "enumNames": ["Red", "Green"]},
+            "many": {"type": "array", "items": {"type": "string", "enum": ["a", "b", "c"]}, "minItems": 1},
+        },
+        "required": ["name", "ok"],
+    }})
+}
+
+/// A stage on which the agent uses a server that asks this.
+fn set(actor: &Actor, asks: &Value) -> Stage {
+    let Actor::Claude(program) = actor else { panic!("the scripted agent has no servers") };
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["home", "app", "tmp"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/contract/agent/server/elicits.mjs");
+    let servers = json!({"mcpServers": {"desk": {"command": "node", "args": [server]}}});
+    std::fs::write(folder.path().join("servers.json"), servers.to_string()).unwrap();
+    let call = Response::default().tool("toolu_1", "mcp__desk__ask_person", json!({"params": asks}));
+    let script = Script::default().say(call).say(Response::default().text("Done."));
+    let mut stage = Stage::new(folder, program).with_model(Model::play(script));
+    stage.config.extra_args = vec![
+        "--allowedTools".into(),
+        "mcp__desk__ask_person".into(),
+        "--mcp-config".into(),
+        stage.path("servers.json").into(),
+    ];
+    stage
+}
+
+async fn asked(run: &mut Driven) -> (CallId, Vec<Draft>, bool) {
+    match run.asked().await {
+        (call, Ask::Questions(drafts), parkable) => (call, drafts, parkable),
+        (_, other, _) => panic!("{other:?}"),
+    }
+}
+
+fn reply(run: &Driven, call: &CallId, action: Consent, content: &Value) {
+    let content: Map<String, Value> = content.as_object().unwrap().clone();
+    run.reply(call.as_str(), CallReply::Elicited { told: Vec::new(), action, content });
+}
+
+/// What the server was told, as it told the model.
+fn told(stage: &Stage) -> Value {
+    let (told, is_error) = stage.tool_result("toolu_1").unwrap();
+    assert!(!is_error, "{told}");
+    serde_json::from_str(&told).unwrap()
+}
+
+fn offers(draft: &Draft, label: &str) -> bool {
+    draft.options.iter().any(|option| option.label == label)
+}
