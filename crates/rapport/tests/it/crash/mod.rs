@@ -204,7 +204,9 @@ fn wrong(project: &Project, played: &Played) -> Vec<String> {
     expect("the plan has its text", &plan.contains(PLAN), &true);
 
     expect("answers that were not taken", &played.not_taken, &Vec::<String>::new());
-    expect("asked again after it was answered", &played.asked_again, &Vec::<String>::new());
+    // What was allowed may have run when the agent was killed: only that is asked about anew.
+    let asked_again = played.asked_again.iter().filter(|text| !text.starts_with("May the agent"));
+    expect("asked again after it was answered", &asked_again.collect::<Vec<_>>(), &Vec::<String>::new());
 
     let facts = project.facts();
     let reported = facts.iter().filter(|fact| matches!(fact, Event::Reported { .. })).count();
