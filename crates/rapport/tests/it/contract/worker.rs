@@ -107,7 +107,8 @@ fn states(place: &dyn Workplace) {
 async fn processes(place: &dyn Workplace) {
     let (mut output, written) = std::io::pipe().unwrap();
     let (mut left, told) = std::io::pipe().unwrap();
-    let script = "pwd; echo \"mark $RAPPORT_RUN\" | cut -c1-6; echo made > made.txt; sleep 1000 & exit 3";
+    let script = "pwd; echo \"mark $RAPPORT_RUN\" | cut -c1-6; echo made > made.txt
+        sleep 1000 & while [ \"$(cat /proc/$!/comm)\" != sleep ]; do sleep 0.01; done; exit 3";
     let mut kept = place
         .spawn(Launch {
             keeper: Path::new(env!("CARGO_BIN_EXE_rapport")),
