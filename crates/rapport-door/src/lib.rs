@@ -21,7 +21,8 @@ pub trait Sessions: Send + Sync {
     /// A session as it stands.
     fn view<'a>(&'a self, id: &'a SessionId) -> Reply<'a, View>;
 
-    /// The facts of a session after this entry (0 for all).
+    /// The facts of a session after this entry (0 for all). A log that does not count here is refused, here and where
+    /// sessions are followed, as [`StoreError::NotOurs`] says: it would be told to people, and acted on.
     fn entries<'a>(&'a self, id: &'a SessionId, after: u64) -> Reply<'a, Vec<Entry>>;
 
     /// The process that runs a session, if one does.

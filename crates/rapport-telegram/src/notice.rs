@@ -71,6 +71,13 @@ pub enum Notice {
         /// What Telegram says about it.
         why: String,
     },
+    /// A session whose log does not count here. It is not taken up, and nobody is told of it in a chat.
+    NotOurs {
+        /// Which session.
+        session: String,
+        /// Whose word it is.
+        why: String,
+    },
     /// Something could not be written.
     Unwritten {
         /// What the system said, and about which file.
@@ -111,6 +118,12 @@ impl fmt::Display for Notice {
                 f,
                 "what happened in {session} could not be told in its chat ({why}); see it with: rapport log {session}"
             ),
+            Self::NotOurs { session, why } => {
+                write!(
+                    f,
+                    "session {session} {why}. Nothing is done for it; look at it with: rapport trust {session}"
+                )
+            }
             Self::Unwritten { why } => write!(f, "{why}"),
         }
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rapport_core::{AgentCommand, Aim, Clarifier, Created, Terms};
 
+use crate::actions;
 use crate::agents::by_name::MakeAgent;
 use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{self, Claude, ClaudeConfig, brought};
@@ -130,6 +131,17 @@ impl Place {
         Ok(settings)
     }
 
+    /// The seals of the person here.
+    pub fn seals(&self) -> Seals {
+        Seals::new(self.home.clone(), self.project.clone())
+    }
+
+    /// Where a batch is carried out or undone that has its journal there.
+    pub fn batch(&self, journal: &Path) -> actions::Place {
+        let (project, journal) = (self.project.clone(), journal.to_owned());
+        actions::Place { project, journal, seals: Some(Arc::new(self.seals())) }
+    }
+
     /// What the project brings that counts only where the person trusts it: its settings, and what the agent's CLI would
     /// take from it.
     pub fn brought(&self) -> Vec<Brought> {
@@ -171,7 +183,7 @@ impl Place {
     /// Where this project's logs are.
     pub fn store(&self) -> Arc<Files> {
         let files = Files::new(config::sessions(&self.project)).of(self.project.clone());
-        Arc::new(files.sealed_by(Seals::new(self.home.clone(), self.project.clone())))
+        Arc::new(files.sealed_by(self.seals()))
     }
 
     /// The kinds of places that agents of this project can work in.

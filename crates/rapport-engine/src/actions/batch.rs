@@ -103,11 +103,11 @@ impl Batch<'_> {
         &self,
         prepare: impl FnOnce(&mut Journal) -> Result<String, ActionError> + Send + 'static,
     ) -> Result<Desk, ActionError> {
-        let Place { project, journal } = self.place.clone();
+        let Place { project, journal, seals } = self.place.clone();
         blocking(move || {
             let root =
                 project.canonicalize().map_err(|error| ActionError::Project { path: project, error })?;
-            let mut journal = Journal::open(&journal)?;
+            let mut journal = Journal::open(&journal, seals)?;
             let id = prepare(&mut journal)?;
             Ok(Desk { root, journal, id })
         })

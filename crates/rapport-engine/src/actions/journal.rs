@@ -12,6 +12,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use atomic_write_file::AtomicWriteFile;
 use atomic_write_file::unix::OpenOptionsExt as _;
@@ -23,6 +24,7 @@ use thiserror::Error;
 use super::files::{make_directories, sync_directory};
 use super::outcome::Settled;
 use super::point;
+use crate::seals::{self, Seal, Sealing, Seals, Verifier};
 use rapport_durable::{checked_line, open_own, read_own};
 
 /// The format of the lines.
@@ -128,6 +130,14 @@ pub enum JournalError {
         /// Its format.
         found: u32,
     },
+    /// Somebody else wrote it: nothing is done or undone for it.
+    #[error("the batch in {} {seal}", path.display())]
+    NotOurs {
+        /// Where.
+        path: PathBuf,
+        /// Whose word it is.
+        seal: Seal,
+    },
     /// Somebody is at it.
     #[error("another process is working on the batch in {}", path.display())]
     Busy {
@@ -146,12 +156,13 @@ pub struct Journal {
     /// Up to here the file is what was acknowledged.
     good: u64,
     reserved: u64,
+    sealing: Sealing,
 }
 
 impl Journal {
     /// Opens the journal in this directory, and makes both where they are missing. What a writer before left unfinished is
-    /// cut off.
-    pub fn open(directory: &Path) -> Result<Self, JournalError> {
+    /// cut off. With the seals of a person, one that is somebody else's word is refused, and left as it is.
+    pub fn open(directory: &Path, seals: Option<Arc<Seals>>) -> Result<Self, JournalError> {
         make_directories(directory).map_err(io_error("create the directory", directory))?;
         let path = directory.join("journal.jsonl");
         let opened = open_own(&path, File::options().read(true).append(true).create(true).mode(0o600));
@@ -161,11 +172,23 @@ impl Journal {
             Err(TryLockError::WouldBlock) => return Err(JournalError::Busy { path: directory.to_owned() }),
             Err(TryLockError::Error(error)) => return Err(io_error("lock", &path)(error)),
         }
+        let mut sealing = Sealing::new(seals, scope(directory));
+        let mut verifier = sealing.verifier().map_err(io_error("check the seals of", &path))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io_error("read", &path))?;
-        let (facts, good) = scan(&path, &bytes)?;
+        let (facts, good) =
+            scan(&path, &bytes, |line| verifier.iter_mut().for_each(|verifier| verifier.take(line)))?;
+        let seal = seals::verdict(verifier.as_ref());
+        match facts.is_empty() {
+            // There may have been another one of this name, which is gone.
+            true => sealing.begin().map_err(io_error("begin the seals of", &path))?,
+            false if !seal.counts() => {
+                return Err(JournalError::NotOurs { path: directory.to_owned(), seal });
+            }
+            false => sealing.take_up(verifier.as_ref()).map_err(io_error("check the seals of", &path))?,
+        }
         let reserved = fs::metadata(directory.join("reserve")).map_or(0, |reserve| reserve.len());
-        let journal = Self { directory: directory.to_owned(), path, file, facts, good, reserved };
+        let journal = Self { directory: directory.to_owned(), path, file, facts, good, reserved, sealing };
         if bytes.len() as u64 > good {
             journal.cut_excess().map_err(io_error("cut off the unfinished end of", &journal.path))?;
         }
@@ -176,7 +199,17 @@ impl Journal {
     pub fn read(directory: &Path) -> Result<Vec<Fact>, JournalError> {
         let path = directory.join("journal.jsonl");
         let bytes = read_own(&path).map_err(io_error("read", &path))?;
-        scan(&path, &bytes).map(|(facts, _)| facts)
+        scan(&path, &bytes, |_| ()).map(|(facts, _)| facts)
+    }
+
+    /// The facts in this directory as a person looks at them who is to trust them, and what checked them.
+    pub fn look(directory: &Path, seals: &Seals) -> Result<(Vec<Fact>, Verifier), JournalError> {
+        let path = directory.join("journal.jsonl");
+        let mut verifier =
+            seals.verifier(&scope(directory)).map_err(io_error("check the seals of", &path))?;
+        let bytes = read_own(&path).map_err(io_error("read", &path))?;
+        let (facts, _) = scan(&path, &bytes, |line| verifier.take(line))?;
+        Ok((facts, verifier))
     }
 
     /// Whether there is a batch in this directory.
@@ -197,8 +230,9 @@ impl Journal {
     /// Notes a fact. When this returns, it is durable; when it fails, nothing was noted.
     pub fn note(&mut self, fact: Fact) -> Result<(), JournalError> {
         point();
-        let line = encode(self.facts.len() as u64 + 1, &fact)
+        let object = object(self.facts.len() as u64 + 1, &fact)
             .map_err(|error| io_error("write to", &self.path)(error.into()))?;
+        let line = self.sealing.line(object).map_err(io_error("seal a fact of", &self.path))?;
         if let Err(error) = self.write(&line) {
             // Where this fails too, it is cut off when the journal is opened again.
             let _ = self.cut_excess();
@@ -206,6 +240,8 @@ impl Journal {
         }
         self.good += line.len() as u64;
         self.facts.push(fact);
+        self.sealing.advance(&line);
+        self.sealing.remember(false);
         point();
         Ok(())
     }
@@ -299,7 +335,7 @@ pub(super) fn digest(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn encode(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
+fn object(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Serialize)]
     struct Line<'a> {
         v: u32,
@@ -308,16 +344,17 @@ fn encode(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
         #[serde(flatten)]
         fact: &'a Fact,
     }
-    Ok(checked_line::encode(serde_json::to_vec(&Line { v: FORMAT, seq, at: Timestamp::now(), fact })?))
+    serde_json::to_vec(&Line { v: FORMAT, seq, at: Timestamp::now(), fact })
 }
 
 /// The facts in these bytes, and how many bytes they take. What comes after the last newline was never acknowledged.
-fn scan(path: &Path, bytes: &[u8]) -> Result<(Vec<Fact>, u64), JournalError> {
+fn scan(path: &Path, bytes: &[u8], mut each: impl FnMut(&[u8])) -> Result<(Vec<Fact>, u64), JournalError> {
     let mut facts = Vec::new();
     let mut good = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let Some(whole) = line.strip_suffix(b"\n") else { break };
         facts.push(decode(path, whole, facts.len() + 1)?);
+        each(whole);
         good += line.len() as u64;
     }
     Ok((facts, good))
@@ -340,7 +377,31 @@ fn decode(path: &Path, line: &[u8], number: usize) -> Result<Fact, JournalError>
     if head.seq != number {
         return Err(damaged(format!("it is fact {} where fact {number} belongs", head.seq)));
     }
-    serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))
+    let fact = serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
+    if has_names(&fact) { Ok(fact) } else { Err(damaged("it has a name that is not one of ours".to_owned())) }
+}
+
+/// Whether what becomes part of a path is what we make such names of: digits of a digest, or of a random id.
+fn has_names(fact: &Fact) -> bool {
+    let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_digest = |text: &String| text.len() == 64 && is_hex(text);
+    match fact {
+        Fact::Started { id, .. } => id.len() == 32 && is_hex(id),
+        Fact::Began { intent: Some(intent), .. } => {
+            intent.before.as_ref().is_none_or(|image| is_digest(&image.sha256)) && is_digest(&intent.after)
+        }
+        Fact::Changed { files } => files.values().flatten().all(is_digest),
+        Fact::Began { intent: None, .. }
+        | Fact::Ended { .. }
+        | Fact::Finished
+        | Fact::UndoBegan { .. }
+        | Fact::Undone => true,
+    }
+}
+
+/// What a journal is called in its seals: the name of its directory.
+fn scope(directory: &Path) -> String {
+    format!("batch {}", directory.file_name().unwrap_or_default().to_string_lossy())
 }
 
 fn io_error(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> JournalError {

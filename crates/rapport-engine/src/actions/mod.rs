@@ -23,10 +23,13 @@ pub mod undo;
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rapport_core::Action;
 use thiserror::Error;
+
+use crate::seals::Seals;
 
 pub use batch::kinds::is_for_good;
 pub use batch::{Batch, Choice, Interrupted};
@@ -46,6 +49,8 @@ pub struct Place {
     pub project: PathBuf,
     /// A directory of this batch alone: its journal, and the files as they were before.
     pub journal: PathBuf,
+    /// Whose seals its journal gets, and has to have.
+    pub seals: Option<Arc<Seals>>,
 }
 
 /// What actions need to know beside the plan.

@@ -73,7 +73,7 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     if !Journal::is_in(&place.journal) {
         return Err(ActionError::NoBatch { path: place.journal.clone() }.into());
     }
-    let mut journal = Journal::open(&place.journal)?;
+    let mut journal = Journal::open(&place.journal, place.seals.clone())?;
     let past = Past::read(journal.facts());
     if journal.facts().contains(&Fact::Undone) {
         return Ok(Undone {

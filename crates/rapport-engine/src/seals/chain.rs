@@ -13,6 +13,17 @@ impl Chain {
     /// Before the first line.
     pub(crate) const START: Chain = Chain { seq: 0, hash: [0; 32] };
 
+    /// Whether these lines come through here.
+    pub(crate) fn is_of<'a>(&self, lines: impl Iterator<Item = &'a [u8]>) -> bool {
+        let mut chain = Chain::START;
+        let mut lines = lines;
+        while chain.seq < self.seq {
+            let Some(line) = lines.next() else { return false };
+            chain.push(line);
+        }
+        chain == *self
+    }
+
     /// One line further; given without its newline.
     pub(crate) fn push(&mut self, line: &[u8]) {
         let mut context = Context::new(&SHA256);

@@ -90,6 +90,15 @@ impl Checkouts {
         })
     }
 
+    /// Lets count what a key signs in another checkout.
+    pub(super) fn accept(&self, here: &str, key: &str, theirs: &str) -> io::Result<()> {
+        self.change(|records| {
+            let record = records.get_mut(here).ok_or(io::ErrorKind::NotFound)?;
+            record.accepts.insert((key.to_owned(), theirs.to_owned()));
+            Ok(())
+        })
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut Records) -> io::Result<T>) -> io::Result<T> {
         private_folder(&self.folder).map_err(about("create the directory", &self.folder))?;
         let _lock = lock(&self.folder.join("lock"))?;

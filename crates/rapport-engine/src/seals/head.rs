@@ -6,7 +6,7 @@
 //! open is to bring back an older copy of the log right after a power cut; so it is synced when an agent is there to use
 //! what the log allows, and when a session is taken up.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -42,6 +42,13 @@ impl HeadFile {
             return Ok(None);
         }
         Ok(Some(parse(&text).unwrap_or(Chain { seq: u64::MAX, hash: [0; 32] })))
+    }
+
+    pub(super) fn remove(&self) -> io::Result<()> {
+        match fs::remove_file(&self.0) {
+            Err(error) if is_absent(&error) => Ok(()),
+            removed => removed,
+        }
     }
 
     pub(super) fn write(&self, scope: &str, chain: &Chain, durable: bool) -> io::Result<()> {

@@ -1,13 +1,16 @@
 //! What is kept beside a log, such as an agent's conversation: its last line is a seal over all before it, bound to the
-//! session and to a head of its log.
+//! session and to a head of its log. What was kept before there were seals counts where the person trusted it, by its digest.
 
+use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::chain::{Chain, sha256};
 use super::head::HeadFile;
-use super::{Seals, hex, stamp};
+use super::key::{is_absent, write_private};
+use super::{Seal, Seals, hex, stamp};
 use rapport_durable::checked_line;
 
 /// The last line: to which head of the log this belongs, and what it is.
@@ -16,6 +19,15 @@ struct Trailer {
     seq: u64,
     head: String,
     sha256: String,
+}
+
+/// Something kept, taken apart.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) content: Vec<u8>,
+    pub(crate) seal: Seal,
+    /// The head of the log that it is bound to.
+    pub(crate) bound: Chain,
 }
 
 impl Seals {
@@ -29,25 +41,62 @@ impl Seals {
         let line = stamp::line(&signer.key, &signer.checkout.id, &scope_of(scope, name), &head, object);
         Ok([content, b"\n", line.as_slice()].concat())
     }
+
+    /// What was written, without its seal, and whose word it is.
+    pub(crate) fn open_kept(&self, scope: &str, name: &str, mut written: Vec<u8>) -> io::Result<Opened> {
+        let mut verifier = self.verifier(&scope_of(scope, name))?;
+        let Some((length, trailer, bound)) = split(&written) else {
+            let seal = if self.is_trusted(scope, &written)? { Seal::Ours } else { Seal::Unsigned };
+            return Ok(Opened { content: written, seal, bound: Chain::START });
+        };
+        let line = written.split_off(length);
+        if self.is_trusted(scope, &written)? {
+            // The person trusted it with the log as it was then.
+            return Ok(Opened { content: written, seal: Seal::Ours, bound: Chain::START });
+        }
+        let seal = if trailer.sha256 != hex::encode(&sha256(&written)) {
+            Seal::Unknown
+        } else {
+            verifier.start_at(bound.clone());
+            verifier.take(line.trim_ascii());
+            verifier.seal()
+        };
+        Ok(Opened { content: written, seal, bound })
+    }
+
+    fn is_trusted(&self, scope: &str, content: &[u8]) -> io::Result<bool> {
+        let Some(checkout) = self.checkout()? else { return Ok(false) };
+        let trusted = match fs::read_to_string(trusted(&self.folder(&checkout), scope)) {
+            Err(error) if is_absent(&error) => return Ok(false),
+            read => read?,
+        };
+        let digest = hex::encode(&sha256(content));
+        Ok(trusted.lines().any(|line| line == digest))
+    }
 }
 
-/// What was written, without its seal.
-pub(crate) fn content_of(mut written: Vec<u8>) -> Vec<u8> {
-    if let Some(length) = split(&written) {
-        written.truncate(length);
-    }
-    written
+/// Notes what the person trusts beside a log, in place of what they trusted there before.
+pub(super) fn trust(folder: &Path, scope: &str, contents: &[&[u8]]) -> io::Result<()> {
+    let lines: String =
+        contents.iter().map(|content| format!("{}\n", hex::encode(&sha256(content)))).collect();
+    write_private(&trusted(folder, scope), lines.as_bytes())
+}
+
+fn trusted(folder: &Path, scope: &str) -> PathBuf {
+    folder.join(format!("{}.kept", hex::encode(&sha256(scope.as_bytes())[..16])))
 }
 
 fn scope_of(scope: &str, name: &str) -> String {
     format!("{scope} {name}")
 }
 
-/// How long the content is, where a seal comes after it.
-fn split(written: &[u8]) -> Option<usize> {
+/// How long the content is, and the line after it, where there is one of ours.
+fn split(written: &[u8]) -> Option<(usize, Trailer, Chain)> {
     let whole = written.strip_suffix(b"\n")?;
     let length = whole.iter().rposition(|byte| *byte == b'\n')?;
     let line = &whole[length + 1..];
     checked_line::checked(line)?;
-    serde_json::from_slice::<Trailer>(line).ok().map(|_| length)
+    let trailer: Trailer = serde_json::from_slice(line).ok()?;
+    let bound = Chain { seq: trailer.seq, hash: hex::decode(trailer.head.as_bytes())? };
+    Some((length, trailer, bound))
 }

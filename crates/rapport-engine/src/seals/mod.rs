@@ -18,6 +18,7 @@ mod head;
 mod hex;
 mod kept;
 mod key;
+mod sealing;
 mod stamp;
 mod verify;
 
@@ -30,8 +31,9 @@ use rapport_durable::private_folder;
 pub use self::chain::Chain;
 use self::checkout::{Checkout, Checkouts};
 use self::head::HeadFile;
-pub(crate) use self::kept::content_of;
+pub(crate) use self::kept::Opened;
 use self::key::{KnownKeys, OwnKey};
+pub(crate) use self::sealing::{Sealing, verdict};
 pub use self::verify::Verifier;
 pub use rapport_door::Seal;
 
@@ -78,6 +80,14 @@ impl Seals {
         HeadFile::of(&folder, scope).write(scope, chain, durable)
     }
 
+    /// Forgets a log that is gone, before there is another one of its name.
+    pub(crate) fn forget(&self, scope: &str) -> io::Result<()> {
+        match self.checkout()? {
+            Some(checkout) => HeadFile::of(&self.folder(&checkout), scope).remove(),
+            None => Ok(()),
+        }
+    }
+
     /// What checks a log, line by line. Has to be made before the log is read: the head is never ahead of it then.
     pub(crate) fn verifier(&self, scope: &str) -> io::Result<Verifier> {
         let (keys, checkout) = (self.keys()?, self.checkout()?);
@@ -86,6 +96,18 @@ impl Seals {
             None => None,
         };
         Ok(Verifier::new(scope.to_owned(), keys, checkout, head))
+    }
+
+    /// Trusts what a verifier has read, as it is: whatever it says counts, and nothing but that.
+    pub fn trust(&self, verified: &Verifier, kept: &[&[u8]]) -> io::Result<()> {
+        let checkout = self.signer()?.checkout.clone();
+        let folder = self.folder(&checkout);
+        private_folder(&folder)?;
+        kept::trust(&folder, verified.scope(), kept)?;
+        if let Some((key, theirs)) = verified.offered() {
+            Checkouts::at(&self.home).accept(&checkout.id, key, theirs)?;
+        }
+        HeadFile::of(&folder, verified.scope()).write(verified.scope(), verified.chain(), true)
     }
 
     fn signer(&self) -> io::Result<&Signer> {

@@ -21,6 +21,8 @@ pub struct Verifier {
     /// Whose word the lines after the head are; the worst of them.
     found: Seal,
     is_another: bool,
+    /// The key and the checkout of a team mate's line that would count if that checkout did.
+    offered: Option<(String, String)>,
 }
 
 impl Verifier {
@@ -31,7 +33,12 @@ impl Verifier {
         head: Option<Chain>,
     ) -> Self {
         let (chain, found) = (Chain::START, Seal::Ours);
-        Self { scope, keys, checkout, head, chain, found, is_another: false }
+        Self { scope, keys, checkout, head, chain, found, is_another: false, offered: None }
+    }
+
+    /// Has the next line come after this place, rather than at the beginning.
+    pub(super) fn start_at(&mut self, chain: Chain) {
+        self.chain = chain;
     }
 
     /// Takes in the next line, which is intact; given without its newline.
@@ -65,8 +72,16 @@ impl Verifier {
         self.head.as_ref() == Some(&self.chain)
     }
 
+    pub(super) fn scope(&self) -> &str {
+        &self.scope
+    }
+
+    pub(super) fn offered(&self) -> Option<(&str, &str)> {
+        self.offered.as_ref().map(|(key, checkout)| (key.as_str(), checkout.as_str()))
+    }
+
     /// Whose word a line is, as the next one.
-    fn signer(&self, line: &[u8]) -> Seal {
+    fn signer(&mut self, line: &[u8]) -> Seal {
         let Some(stamp) = Stamp::of(line) else { return Seal::Unsigned };
         let here = self.checkout.as_ref();
         if let Some(own) = &self.keys.own
@@ -80,6 +95,7 @@ impl Verifier {
                 if here.is_some_and(|here| here.accepts(stamp.key, stamp.checkout)) {
                     return Seal::By(name.to_owned());
                 }
+                self.offered = Some((stamp.key.to_owned(), stamp.checkout.to_owned()));
                 Seal::Offered(name.to_owned())
             }
             Some(_) | None => Seal::Unknown,

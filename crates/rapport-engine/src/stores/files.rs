@@ -8,7 +8,6 @@ mod lock;
 mod log;
 mod reserved;
 mod scan;
-mod sealing;
 mod watch;
 
 use std::fs;
@@ -22,9 +21,8 @@ use rapport_core::{Entry, Event, SessionId, slug};
 use self::lock::Lock;
 use self::log::FileLog;
 use self::reserved::ReservedDir;
-use self::sealing::Sealing;
 use super::{Changes, Holder, Log, Reserved, Store, StoreError};
-use crate::seals::{self, Seal, Seals};
+use crate::seals::{self, Chain, Seal, Sealing, Seals, Verifier};
 use rapport_durable as durable;
 
 const LOG: &str = "log.jsonl";
@@ -51,6 +49,23 @@ pub struct Files {
     seals: Option<Arc<Seals>>,
 }
 
+/// A session as it was when a person looked at it.
+#[derive(Debug)]
+pub struct Looked {
+    /// Its entries.
+    pub entries: Vec<Entry>,
+    /// What is kept beside them, by name.
+    pub kept: Vec<(String, Vec<u8>)>,
+    verifier: Option<Verifier>,
+}
+
+impl Looked {
+    /// Whose word it is.
+    pub fn seal(&self) -> Seal {
+        seals::verdict(self.verifier.as_ref())
+    }
+}
+
 impl Files {
     /// Sessions below this directory: `<project>/.rapport/sessions`.
     pub fn new(root: PathBuf) -> Self {
@@ -69,8 +84,44 @@ impl Files {
         Self { seals: Some(Arc::new(seals)), ..self }
     }
 
+    /// Looks at a session as a person does who is to trust it: everything that would count then.
+    pub fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
+        let dir = self.find(id)?;
+        let (entries, verifier) = self.verified(&dir.join(LOG), id, 0)?;
+        let mut kept = Vec::new();
+        for path in files_in(&dir.join(KEPT))? {
+            let (Some(name), Some(written)) = (path.file_name(), read_if_there(&path)?) else { continue };
+            let name = name.to_string_lossy().into_owned();
+            let opened = self.sealing(id).open_kept(&name, written).map_err(io_error("look at", &path))?;
+            kept.push((name, opened.content));
+        }
+        Ok(Looked { entries, kept, verifier })
+    }
+
+    /// Lets count what was looked at, just as it was then. Durable when this returns.
+    pub fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
+        let (Some(seals), Some(verifier)) = (&self.seals, &looked.verifier) else { return Ok(()) };
+        let kept: Vec<_> = looked.kept.iter().map(|(_, content)| content.as_slice()).collect();
+        seals.trust(verifier, &kept).map_err(io_error("note what is trusted of", &self.root))
+    }
+
+    /// The entries of a log after this one, and what has checked all of them.
+    fn verified(
+        &self,
+        path: &Path,
+        id: &SessionId,
+        after: u64,
+    ) -> Result<(Vec<Entry>, Option<Verifier>), StoreError> {
+        let mut verifier = self.sealing(id).verifier().map_err(io_error("check the seals of", path))?;
+        let bytes = durable::read_own(path).map_err(io_error("read", path))?;
+        let scan = scan::scan(path, &bytes, after, |line| {
+            verifier.iter_mut().for_each(|verifier| verifier.take(line));
+        })?;
+        Ok((home::at_home(scan.entries, self.project.as_deref()), verifier))
+    }
+
     fn sealing(&self, id: &SessionId) -> Sealing {
-        Sealing::new(self.seals.clone(), id)
+        Sealing::new(self.seals.clone(), format!("session {id}"))
     }
 
     /// Gives a directory of sessions as files a log, where it came without one. One that is there is left as it is.
@@ -86,7 +137,7 @@ impl Files {
         }
         // What is there without an entry is what is left of somebody who was killed at this very thing.
         let mut log = match path.exists() {
-            true => FileLog::open(path, self.sealing(id), lock)?.1,
+            true => FileLog::open(id, path, self.sealing(id), lock)?.1,
             false => FileLog::create(path, self.sealing(id), lock)?,
         };
         log.append(at, facts)?;
@@ -176,7 +227,7 @@ impl Store for Files {
     fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
         let dir = self.find(id)?;
         let lock = Lock::take(id, &dir.join(LOCK), holder)?;
-        let (entries, log) = FileLog::open(dir.join(LOG), self.sealing(id), lock)?;
+        let (entries, log) = FileLog::open(id, dir.join(LOG), self.sealing(id), lock)?;
         if entries.is_empty() {
             // Whoever was just creating it has failed to.
             return Err(StoreError::NotFound(id.clone()));
@@ -192,12 +243,8 @@ impl Store for Files {
 
     fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
         let path = self.find(id)?.join(LOG);
-        let mut verifier = self.sealing(id).verifier().map_err(io_error("check the seals of", &path))?;
-        let bytes = durable::read_own(&path).map_err(io_error("read", &path))?;
-        let scan = scan::scan(&path, &bytes, after, |line| {
-            verifier.iter_mut().for_each(|verifier| verifier.take(line));
-        })?;
-        Ok((home::at_home(scan.entries, self.project.as_deref()), sealing::verdict(verifier.as_ref())))
+        let (entries, verifier) = self.verified(&path, id, after)?;
+        Ok((entries, seals::verdict(verifier.as_ref())))
     }
 
     fn list(&self) -> Result<Vec<SessionId>, StoreError> {
@@ -236,7 +283,14 @@ impl Store for Files {
         let (dir, name) = (self.find(id)?, slug::part(name));
         refuse_links(&dir, KEPT)?;
         let path = dir.join(KEPT).join(&name);
-        Ok(read_if_there(&path)?.map(seals::content_of))
+        let Some(written) = read_if_there(&path)? else { return Ok(None) };
+        let opened =
+            self.sealing(id).open_kept(&name, written).map_err(io_error("check the seal of", &path))?;
+        if !opened.seal.counts() || !is_part(&dir.join(LOG), &opened.bound)? {
+            let seal = if opened.seal.counts() { Seal::RolledBack } else { opened.seal };
+            return Err(StoreError::NotOurs { id: id.clone(), seal });
+        }
+        Ok(Some(opened.content))
     }
 
     fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError> {
@@ -264,6 +318,21 @@ fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<
     let path = folder.join(&name);
     let sealed = sealing.seal_kept(&name, content).map_err(io_error("seal", &path))?;
     replace(&path, &sealed)
+}
+
+/// Whether a log was at this place once, or is.
+fn is_part(log: &Path, place: &Chain) -> Result<bool, StoreError> {
+    let bytes = durable::read_own(log).map_err(io_error("read", log))?;
+    Ok(place.is_of(bytes.split(|byte| *byte == b'\n')))
+}
+
+fn files_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let files = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        files => files.map_err(io_error("list", folder))?,
+    };
+    let paths = files.map(|file| file.map(|file| file.path())).collect::<Result<Vec<_>, _>>();
+    paths.map_err(io_error("list", folder))
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {

@@ -106,6 +106,9 @@ impl Store for Memory {
     fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
         let mut shared = self.lock();
         let kept = shared.kept(id)?;
+        if let Some(seal) = kept.foreign.clone().filter(|seal| !seal.counts()) {
+            return Err(StoreError::NotOurs { id: id.clone(), seal });
+        }
         if let Some(holder) = &kept.holder {
             return Err(StoreError::Busy { id: id.clone(), holder: holder.clone() });
         }

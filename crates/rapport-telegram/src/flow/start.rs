@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rapport_core::Session;
+use rapport_door::{DoorError, StoreError};
 use tokio::sync::mpsc;
 
 use super::desk::{Desk, Happened};
@@ -10,6 +11,7 @@ use super::filing::Filing;
 use super::hands::Hands;
 use super::notes::Notes;
 use super::{Parts, RunError};
+use crate::notice::Notice;
 use crate::outbox::Outbox;
 
 /// A desk with nothing on it yet.
@@ -63,8 +65,16 @@ impl Desk {
         self.offer_code();
         let (mut going, mut logs) = (Vec::new(), Vec::new());
         for id in self.hands.sessions.list().await? {
-            // One damaged log must not keep the others from being served; `rapport doctor` tells of it.
-            let Ok(entries) = self.hands.sessions.entries(&id, 0).await else { continue };
+            let entries = match self.hands.sessions.entries(&id, 0).await {
+                Ok(entries) => entries,
+                Err(DoorError::Store(StoreError::NotOurs { id, seal })) => {
+                    let notice = Notice::NotOurs { session: id.to_string(), why: seal.to_string() };
+                    let _ = self.notices.send(notice);
+                    continue;
+                }
+                // One damaged log must not keep the others from being served; `rapport doctor` tells of it.
+                Err(_) => continue,
+            };
             let Some(session) = Session::replay(&entries) else { continue };
             if let Some(seed) = &session.created().grown_from {
                 self.grown.insert((seed.session.clone(), seed.turn));

@@ -8,7 +8,6 @@ use jiff::SignedDuration;
 use rapport::agents::claude::{Claude, ClaudeConfig};
 use rapport::clock::{self, Clock};
 use rapport::engine::{Engine, Follower, Gateway, Parts, Update};
-use rapport::stores::files::Files;
 use rapport::stores::memory::Memory;
 use rapport::stores::{Holder, Store};
 use rapport::workers::local::Local;
@@ -65,7 +64,7 @@ async fn on_disk(cli: PathBuf) -> Outcome<Times> {
     let stage = Stage::new(&cli, QUESTIONS + 1)?;
     // On the disk the project is on, not on a temporary file system that may be memory.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let store = Arc::new(Files::new(folder.path().join("sessions")));
+    let store = Arc::new(crate::sealed(&folder.path().join("sessions")));
     let mut talk =
         Talk::begin(&stage, stage.watched()?, store.clone(), SignedDuration::from_hours(1)).await?;
     let mut times = Times::default();
@@ -108,7 +107,7 @@ async fn in_memory(cli: PathBuf) -> Outcome<Times> {
 async fn parked(cli: PathBuf) -> Outcome<Times> {
     let stage = Stage::new(&cli, PARKED + 1)?;
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let store = Arc::new(Files::new(folder.path().join("sessions")));
+    let store = Arc::new(crate::sealed(&folder.path().join("sessions")));
     let mut talk = Talk::begin(&stage, stage.watched()?, store, SignedDuration::ZERO).await?;
     let mut times = Times::default();
     for n in 0..PARKED {

@@ -33,6 +33,7 @@ use rapport::agents::claude::wire;
 use rapport::agents::{self, Agent, Controls, Place, RunId};
 use rapport::clock::Clock;
 use rapport::engine::{Engine, Parts};
+use rapport::seals::Seals;
 use rapport::stores::files::Files;
 use rapport::stores::{Holder, Store};
 use rapport::workers::local::Local;
@@ -152,9 +153,15 @@ fn children_cpu() -> Outcome<Duration> {
 
 const PARKED: usize = 10_000;
 
+/// Sessions in this directory, as a person has them: with a home beside it, and every entry signed.
+fn sealed(sessions: &Path) -> Files {
+    let folder = sessions.parent().unwrap_or(sessions);
+    Files::new(sessions.to_owned()).sealed_by(Seals::new(folder.join("home"), folder.to_owned()))
+}
+
 fn replay() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let store = Files::new(folder.path().join("sessions"));
+    let store = sealed(&folder.path().join("sessions"));
     for n in 0..PARKED {
         parked_session(&store, n)?;
     }
@@ -184,7 +191,7 @@ fn log_of(store: &Files, id: &SessionId) -> PathBuf {
 }
 
 fn replay_child(sessions: &Path) -> Outcome {
-    let store = Files::new(sessions.to_owned());
+    let store = sealed(sessions);
     let mut held = Vec::with_capacity(PARKED);
     for id in store.list()? {
         held.push(Session::replay(&store.read(&id, 0)?).ok_or("a session without a beginning")?);
@@ -290,7 +297,7 @@ impl Agent for Nobody {
 fn answers() -> Outcome {
     // On the disk the project is on, not on a temporary file system that may be memory.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let store = Arc::new(Files::new(folder.path().join("sessions")));
+    let store = Arc::new(sealed(&folder.path().join("sessions")));
     let ids = (0..ANSWERING).map(|n| parked_session(&store, n)).collect::<Result<Vec<_>, _>>()?;
     let line = std::fs::read_to_string(log_of(&store, &ids[0]))?.lines().last().map_or(0, str::len);
     let bare = bare_appends(folder.path(), line)?;

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use rapport::clock::Clock;
 use rapport::engine::{Engine, Parts};
-use rapport::stores::files::Files;
 use rapport::stores::{Holder, Store as _};
 use rapport::workers::local::Local;
 use rapport_core::{Entry, Event};
@@ -119,7 +118,7 @@ fn own_memory(process: u32) -> Outcome<f64> {
 fn together() -> Outcome<f64> {
     let folder = tempfile::tempdir()?;
     let sessions = folder.path().join("sessions");
-    let store = Files::new(sessions.clone());
+    let store = crate::sealed(&sessions);
     for n in 0..SESSIONS {
         crate::parked_session(&store, n)?;
     }
@@ -133,7 +132,7 @@ fn together() -> Outcome<f64> {
 /// Takes all sessions up, and tells what that takes.
 pub(crate) fn parked_child(sessions: PathBuf) -> Outcome {
     tokio::runtime::Runtime::new()?.block_on(async {
-        let store = Arc::new(Files::new(sessions));
+        let store = Arc::new(crate::sealed(&sessions));
         let engine = Engine::start(Parts {
             store: store.clone(),
             agents: Arc::new(rapport::agents::AgentsByName::only(Arc::new(Nobody))),

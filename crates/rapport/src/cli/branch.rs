@@ -93,7 +93,7 @@ fn make(
     at: &str,
     args: &Args,
 ) -> Result<Made, Failure> {
-    let entries = store.read(origin, 0)?;
+    let entries = store.counted(origin, 0)?;
     let session = sessions::replay(store, origin, &entries)?;
     let branch = Branch::at(&entries, &QuestionId::new(at))?;
     let project = Path::new(&branch.project);

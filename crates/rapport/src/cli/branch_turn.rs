@@ -8,6 +8,7 @@ use super::output::{say, say_json};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::Outcome;
+use crate::stores::{Store as _, StoreError};
 use crate::turns::{Folder, Turn};
 use crate::wiring::Place;
 
@@ -16,9 +17,18 @@ pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Out
     let place = Place::find(common)?;
     let folder = files::find(&place, session)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
+    check_ours(&place, &folder)?;
     let origin = folder.turn(turn)?;
     let made = folder.make_branch(&origin, Clock::system().now())?;
     tell(common, &folder, &origin, &made)
+}
+
+/// Nothing is built on what somebody else says. One without a log, from an older tool, says nothing yet.
+fn check_ours(place: &Place, folder: &Folder) -> Outcome {
+    match place.store().counted(&folder.id, u64::MAX) {
+        Err(StoreError::NotFound(_)) => Ok(()),
+        counted => Ok(counted.map(drop)?),
+    }
 }
 
 fn tell(common: &Common, folder: &Folder, origin: &Turn, made: &Turn) -> Outcome {

@@ -60,6 +60,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let is_kept = args.keep || outcome.is_err();
     if is_kept {
         let _ = folder.keep();
+        // Where that cannot be noted, `rapport trust` says so later.
+        let _ = hand_over(common, &place.project);
     }
     let project = place.project.display();
     match (common.json, is_kept) {
@@ -77,6 +79,16 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         }
         _ => failure,
     })
+}
+
+/// What is kept is the person's from now on: the demo signed it with a key of its own.
+fn hand_over(common: &Common, project: &Path) -> Outcome {
+    let theirs = Place::find(&Common { project: Some(project.to_owned()), ..common.clone() })?;
+    let store = theirs.store();
+    for id in store.list()? {
+        store.trust(&store.look(&id)?)?;
+    }
+    Ok(())
 }
 
 fn play(common: &Common, place: &Place, agent: String, task: &str, answering: Answering) -> Outcome {

@@ -30,7 +30,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     };
     let store = Place::find(common)?.store();
     let id = sessions::find(&*store, session)?;
-    for entry in store.read(&id, 0)? {
+    let (entries, seal) = store.sealed(&id, 0)?;
+    if !seal.counts() {
+        eprintln!("rapport: session {} {seal}", safe::line(id.as_str()));
+    }
+    for entry in entries {
         if common.json {
             say_json(&entry)?;
         } else {

@@ -32,6 +32,7 @@ mod sessions;
 mod status;
 mod tree;
 mod trust;
+mod trust_session;
 mod typed;
 mod undo;
 
@@ -78,7 +79,7 @@ Turn by turn, as files:
 Exit codes:
   0 done   1 trouble   2 wrong usage   3 refused   4 no such session
   5 held by another process   6 log cannot be read or written
-  7 the agent failed   8 cancelled   130 stopped, can be resumed";
+  7 the agent failed   8 cancelled   9 not trusted   130 stopped, can be resumed";
 
 const EVERYWHERE: &str = "Options of every command";
 

@@ -223,7 +223,7 @@ fn take_over(folder: &Path, store: &dyn Store, template: &Template, owner: Optio
     }
     let mut known = std::collections::HashSet::new();
     for id in store.list()? {
-        let session = store.read(&id, 0).ok().and_then(|entries| Session::replay(&entries));
+        let session = store.counted(&id, 0).ok().and_then(|entries| Session::replay(&entries));
         known.extend(session.map(|session| session.created().conversation.clone()));
     }
     for (room, path) in files {

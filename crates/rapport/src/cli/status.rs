@@ -1,6 +1,7 @@
 //! `rapport status`: what there is, and what waits for whom.
 
-use rapport_core::{Aim, OpenQuestion, Purpose, Status, View};
+use rapport_core::{Aim, OpenQuestion, Purpose, SessionId, Status, View};
+use serde::{Serialize, Serializer};
 
 use super::files::seals;
 use super::output::{ago, say, say_json};
@@ -8,7 +9,8 @@ use super::{Common, handover, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config;
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
+use crate::seals::Seal;
 use crate::stores::Store;
 use crate::turns::Folder;
 use crate::wiring::Place;
@@ -43,8 +45,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let store = place.store();
     if let Some(name) = &args.session {
         let id = sessions::find(&*store, name)?;
-        let view = sessions::view(&*store, &id)?;
-        return if common.json { say_json(&view) } else { detail(&place, &*store, &view) };
+        let shown = Shown::of(&*store, &id)?;
+        return if common.json { say_json(&shown) } else { detail(&place, &*store, &shown) };
     }
     let (views, damaged) = all(&*store)?;
     if common.json {
@@ -62,12 +64,32 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     Ok(())
 }
 
-type Failures = Vec<crate::error::Failure>;
+/// A session, and whose word it is.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    view: View,
+    #[serde(serialize_with = "word_of")]
+    sealed: Seal,
+}
 
-fn all(store: &dyn Store) -> Result<(Vec<View>, Failures), crate::error::Failure> {
+impl Shown {
+    fn of(store: &dyn Store, id: &SessionId) -> Result<Self, Failure> {
+        let (entries, sealed) = store.sealed(id, 0)?;
+        Ok(Self { view: sessions::replay(store, id, &entries)?.view(id), sealed })
+    }
+}
+
+fn word_of<S: Serializer>(seal: &Seal, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(seal.word())
+}
+
+type Failures = Vec<Failure>;
+
+fn all(store: &dyn Store) -> Result<(Vec<Shown>, Failures), Failure> {
     let (mut views, mut damaged) = (Vec::new(), Vec::new());
     for id in store.list()? {
-        match sessions::view(store, &id) {
+        match Shown::of(store, &id) {
             Ok(view) => views.push(view),
             Err(failure) => damaged.push(failure),
         }
@@ -75,18 +97,18 @@ fn all(store: &dyn Store) -> Result<(Vec<View>, Failures), crate::error::Failure
     Ok((views, damaged))
 }
 
-fn overview(place: &Place, store: &dyn Store, views: &[View], everything: bool) -> Outcome {
+fn overview(place: &Place, store: &dyn Store, views: &[Shown], everything: bool) -> Outcome {
     if views.is_empty() {
         return say(NONE_YET);
     }
-    let (ended, going): (Vec<_>, Vec<_>) = views.iter().partition(|view| is_over(view.status));
-    for view in &going {
-        brief(view)?;
-        for question in &view.questions {
-            waiting(view, question, FIRST_LINES)?;
+    let (ended, going): (Vec<_>, Vec<_>) = views.iter().partition(|shown| is_over(shown.view.status));
+    for shown in &going {
+        brief(shown)?;
+        for question in &shown.view.questions {
+            waiting(&shown.view, question, FIRST_LINES)?;
         }
-        kept(view)?;
-        stopped(place, store, view)?;
+        kept(&shown.view)?;
+        stopped(place, store, shown)?;
     }
     let shown = if everything { ended.len() } else { ENDED.min(ended.len()) };
     for view in ended.iter().rev().take(shown) {
@@ -98,12 +120,20 @@ fn overview(place: &Place, store: &dyn Store, views: &[View], everything: bool) 
     }
 }
 
-fn brief(view: &View) -> Outcome {
+fn brief(Shown { view, sealed }: &Shown) -> Outcome {
     let when = ago(view.updated_at, Clock::system().now());
     let task = view.task.lines().next().unwrap_or_default();
     let origin = view.branched_from.as_ref().map(|origin| format!("  (branch of {origin})"));
     let origin = safe::line(&origin.unwrap_or_default());
-    say(format_args!("{}  {}  {when}  {}{origin}", view.id, word(view), shorten(&safe::line(task), 60)))
+    say(format_args!("{}  {}  {when}  {}{origin}", view.id, word(view), shorten(&safe::line(task), 60)))?;
+    match sealed {
+        Seal::Ours => Ok(()),
+        Seal::By(name) => say(format_args!("    signed by {}", safe::line(name))),
+        foreign => say(format_args!(
+            "    it {foreign}. Nothing is done for it until you say so: rapport trust {}",
+            view.id
+        )),
+    }
 }
 
 /// A question with its options. What an agent wants to do is shown as a whole where one session is, else in so many lines.
@@ -141,7 +171,10 @@ fn kept(view: &View) -> Outcome {
 }
 
 /// Where nothing waits for an answer and nobody goes on with it, somebody has to take it up.
-fn stopped(place: &Place, store: &dyn Store, view: &View) -> Outcome {
+fn stopped(place: &Place, store: &dyn Store, Shown { view, sealed }: &Shown) -> Outcome {
+    if !sealed.counts() {
+        return Ok(());
+    }
     let is_left = view.questions.is_empty() && store.holder(&view.id)?.is_none() && !is_over(view.status);
     if !is_left {
         return Ok(());
@@ -158,8 +191,9 @@ fn stopped(place: &Place, store: &dyn Store, view: &View) -> Outcome {
     say(format_args!("        nobody runs it now; go on with: rapport run --resume {}", view.id))
 }
 
-fn detail(place: &Place, store: &dyn Store, view: &View) -> Outcome {
-    brief(view)?;
+fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
+    let view = &shown.view;
+    brief(shown)?;
     say(format_args!("  task      {}", shorten(&safe::line(&view.task), 400)))?;
     say(format_args!("  project   {}", safe::line(&view.project)))?;
     say(format_args!("  files     {}", store.whereabouts(&view.id)))?;
@@ -191,7 +225,7 @@ fn detail(place: &Place, store: &dyn Store, view: &View) -> Outcome {
     if let Some(failure) = &view.failure {
         say(format_args!("  failed    {}", safe::line(failure)))?;
     }
-    stopped(place, store, view)?;
+    stopped(place, store, shown)?;
     if let Some(workplace) = &view.workplace {
         say(format_args!("  {:<9} {}", workplace.worker, workplace.state))?;
         if handover::awaits_decision(view) {

@@ -1,32 +1,41 @@
 //! `rapport trust`: look at what others wrote, then let it count.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sys::termios::{FlushArg, tcflush};
 use serde::Serialize;
 
-use super::Common;
 use super::files::asking;
 use super::output::{say, say_json};
+use super::{Common, trust_session};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::trust::{Brought, Standing};
 use crate::wiring::{Place, refuse_agents};
 
-/// Look at the settings, hooks and servers that a project brings, and let them count
+/// Look at what others wrote (what a project brings, a session, a batch), and let it count
 ///
 /// Who clones a project has not read its settings. Those that name programs, servers or people, or loosen what is asked, and
 /// the hooks and servers that the agent's CLI would take from the project, count only after you looked at them here. What you
 /// trust is pinned as it was shown: when it changes, you are asked again.
+///
+/// A session or a batch that your own Rapport did not write here starts nothing. With its name, this shows what it would do,
+/// and lets it count just as it is, if you say so. What somebody else adds to it later does not count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport trust                 show what this project brings, and ask
   rapport trust ~/work/app      the same for another project
   rapport trust --yes           let it count without being asked, for scripts
-  rapport trust --revoke        what you trusted no longer counts")]
+  rapport trust --revoke        what you trusted no longer counts
+  rapport trust add-auth        show what this session would do, and ask
+  rapport trust --all-mine      take over your sessions from before entries were signed")]
 pub(super) struct Args {
-    /// The project's directory (default: the one around the current directory)
-    project: Option<std::path::PathBuf>,
+    /// The project's directory (default: the one around the current directory); or a session or a batch of this project
+    #[arg(value_name = "DIR|SESSION|BATCH")]
+    what: Option<PathBuf>,
+    /// Every session and batch here that was written before entries were signed, or by you in another checkout
+    #[arg(long, conflicts_with_all = ["what", "revoke"])]
+    all_mine: bool,
     /// Let it count without being asked
     #[arg(long, short, conflicts_with = "revoke")]
     yes: bool,
@@ -36,12 +45,23 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = match args.project {
-        Some(project) => Place::find(&Common { project: Some(project), ..common.clone() })?,
+    // A person trusts what others wrote, never an agent that works with it.
+    refuse_agents()?;
+    if args.all_mine {
+        return trust_session::all_mine(common, &Place::find(common)?, args.yes);
+    }
+    let place = match args.what {
+        Some(what) if is_directory(&what) => Place::find(&Common { project: Some(what), ..common.clone() })?,
+        Some(_) if args.revoke => {
+            return Err(Failure::new(Code::Usage, "only what a project brings can be revoked"));
+        }
+        Some(what) => {
+            let (place, name) = (Place::find(common)?, what.to_string_lossy());
+            let named = trust_session::find(&place, &name)?;
+            return trust_session::execute(common, &place, named, args.yes);
+        }
         None => Place::find(common)?,
     };
-    // A person trusts a project, never an agent that works in it.
-    refuse_agents()?;
     let trust = place.trust()?;
     if args.revoke {
         trust.forget()?;
@@ -72,6 +92,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         }
         None => told(common, &place, "Nothing was said, so it does not count."),
     }
+}
+
+/// Whether a directory is meant, and no session: a name alone is a session's.
+fn is_directory(what: &Path) -> bool {
+    what.components().count() > 1 || what.is_absolute() || what.starts_with(".") || what.starts_with("..")
 }
 
 /// Asks the person at this terminal once about what the project brings. Without one, and where they said no, it does not

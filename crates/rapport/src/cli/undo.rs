@@ -10,7 +10,7 @@ use super::files::{self, asking, record, seals};
 use super::output::say;
 use super::{Common, sessions};
 use crate::actions::undo::UndoError;
-use crate::actions::{LaterChanges, Place as Where, undo};
+use crate::actions::{LaterChanges, undo};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
@@ -96,8 +96,7 @@ pub(super) async fn offer(common: &Common, place: &Place, batch: &Path, command:
 
 /// Undoes a batch, and tells what that came to.
 pub(super) fn undo_and_tell(common: &Common, place: &Place, batch: &Path, later: LaterChanges) -> Outcome {
-    let at = Where { project: place.project.clone(), journal: batch.to_owned() };
-    let mut undone = undo(&at, later).map_err(refused)?;
+    let mut undone = undo(&place.batch(batch), later).map_err(refused)?;
     if BatchDir::read(batch.to_owned())?.has_remembered() {
         undone.remaining.push("the changes to memos.yaml".to_owned());
     }

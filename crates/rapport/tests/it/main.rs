@@ -13,6 +13,7 @@ mod crash;
 mod driver;
 mod faults;
 mod files;
+mod foreign;
 mod hostile;
 mod planners;
 mod planning;

@@ -6,14 +6,14 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, Per
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rapport_core::{Entry, Event};
+use rapport_core::{Entry, Event, SessionId};
 use rapport_durable::open_own;
 
 use super::io_error;
 use super::line;
 use super::lock::Lock;
 use super::scan::{Scan, scan};
-use super::sealing::{self, Sealing};
+use crate::seals::{self, Sealing};
 use crate::stores::{Log, StoreError};
 
 /// An open log. Nobody else writes to it while this lives.
@@ -34,13 +34,16 @@ pub(super) struct FileLog {
 impl FileLog {
     /// A new log without entries.
     pub(super) fn create(path: PathBuf, sealing: Sealing, lock: Lock) -> Result<Self, StoreError> {
+        sealing.begin().map_err(io_error("begin the seals of", &path))?;
         let file = File::options().append(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(io_error("create", &path))?;
         Ok(Self { file, path, last: 0, good: 0, excess: false, sealing, _lock: lock })
     }
 
-    /// A log that is there already, and its entries. What a writer before left unfinished is cut off.
+    /// A log that is there already, and its entries. One that is somebody else's word is refused, and left as it is; else
+    /// what a writer before left unfinished is cut off.
     pub(super) fn open(
+        id: &SessionId,
         path: PathBuf,
         mut sealing: Sealing,
         lock: Lock,
@@ -58,6 +61,10 @@ impl FileLog {
         let Scan { entries, last, good } = scan(&path, &bytes, 0, |line| {
             verifier.iter_mut().for_each(|verifier| verifier.take(line));
         })?;
+        let seal = seals::verdict(verifier.as_ref());
+        if !seal.counts() {
+            return Err(StoreError::NotOurs { id: id.clone(), seal });
+        }
         sealing.take_up(verifier.as_ref()).map_err(unsealed)?;
         let excess = bytes.len() > good;
         let mut log = Self { file, path, last, good: good as u64, excess, sealing, _lock: lock };
@@ -123,9 +130,17 @@ impl Log for FileLog {
         self.last = entry.seq;
         self.good += line.len() as u64;
         self.sealing.advance(&line);
-        self.sealing.remember(sealing::are_momentous(&entry.facts));
+        self.sealing.remember(are_momentous(&entry.facts));
         Ok(entry)
     }
+}
+
+/// Whether an agent comes or goes with these facts: it may be about to use what the log allows, or have used it. The log must
+/// not be brought back to before that, not even after a power cut.
+fn are_momentous(facts: &[Event]) -> bool {
+    facts
+        .iter()
+        .any(|fact| matches!(fact, Event::Connected { .. } | Event::Parked { .. } | Event::TurnEnded { .. }))
 }
 
 /// Takes the end of a refused line away, if the line is all there. Whoever was told that it is not stored must not find it,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use rapport_core::{Entry, SessionId};
 
-use super::sealing::Sealing;
 use super::{LOG, dirs, io_error, keep_in, line, replace};
+use crate::seals::Sealing;
 use crate::stores::{Reserved, StoreError};
 
 /// A directory that is removed again, unless a session is put into it.
@@ -31,6 +31,7 @@ impl Reserved for ReservedDir {
 
     /// The log comes last, and all of it at once: with it the session is there.
     fn fill(mut self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError> {
+        self.sealing.begin().map_err(io_error("begin the seals of", &self.dir))?;
         for (name, content) in kept {
             keep_in(&self.dir, &self.sealing, name, content)?;
         }

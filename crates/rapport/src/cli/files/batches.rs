@@ -132,7 +132,7 @@ impl BatchDir {
 
     /// Whether there is more to be done in it, and nobody is at it.
     pub(in crate::cli) fn is_cut_off(&self) -> bool {
-        !self.is_finished() && self.undo() == Undo::Not && Journal::open(&self.path).is_ok()
+        !self.is_finished() && self.undo() == Undo::Not && Journal::open(&self.path, None).is_ok()
     }
 
     /// Whether it did something to files, or may have.

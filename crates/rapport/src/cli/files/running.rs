@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::actions::{
     ActionError, Batch, Choice, Details, Hands, Interrupted, JournalError, Live, Means, Outcome as Ended,
-    Place as Where, Ran, Settled, Stop, Stopper, read,
+    Ran, Settled, Stop, Stopper, read,
 };
 use crate::channels::terminal::review::Previewer;
 use crate::channels::terminal::safe;
@@ -47,7 +47,7 @@ impl Run<'_> {
         course: Course,
         hands: impl FnOnce(Arc<Stopper>) -> H,
     ) -> Result<Ran, Failure> {
-        let place = Where { project: self.place.project.clone(), journal: self.journal.to_owned() };
+        let place = self.place.batch(self.journal);
         let means = means(self.settings)?;
         let batch = Batch { plan: self.plan, place: &place, means: &means };
         let (stopper, stop) = Stop::new();
@@ -99,6 +99,11 @@ fn stop_on_signal(stopper: Arc<Stopper>) -> Result<JoinHandle<()>, Failure> {
 /// How it is told that a batch could not be begun.
 pub(in crate::cli) fn failed(error: &ActionError) -> Failure {
     let (code, hint) = match error {
+        ActionError::Journal(JournalError::NotOurs { path, .. }) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let hint = format!("Nothing was done. See what it did, and let it count: rapport trust {name}");
+            return Failure::new(Code::Untrusted, error.to_string()).hint(hint);
+        }
         ActionError::Journal(JournalError::Busy { .. }) => (Code::Busy, "Nothing was done."),
         ActionError::Journal(_) => (Code::Store, "Nothing was done."),
         ActionError::OtherPlan { .. } => (

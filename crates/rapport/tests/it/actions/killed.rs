@@ -210,13 +210,13 @@ async fn a_journal_cut_short_anywhere_has_what_was_acknowledged() {
     let stage = stage(directory.path());
     stage.run(&plan([create("a", "a"), edit("b.txt", &[("one", "1")])])).await;
     let whole = std::fs::read(stage.place.journal.join("journal.jsonl")).unwrap();
-    let facts = Journal::open(&stage.place.journal).unwrap().facts().to_vec();
+    let facts = Journal::open(&stage.place.journal, None).unwrap().facts().to_vec();
     let other = directory.path().join("other");
     std::fs::create_dir(&other).unwrap();
     for length in 0..=whole.len() {
         std::fs::write(other.join("journal.jsonl"), &whole[..length]).unwrap();
         let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
-        assert_eq!(Journal::open(&other).unwrap().facts(), &facts[..lines], "{length} bytes");
+        assert_eq!(Journal::open(&other, None).unwrap().facts(), &facts[..lines], "{length} bytes");
         let cut = std::fs::read(other.join("journal.jsonl")).unwrap();
         assert!(cut.is_empty() || cut.ends_with(b"\n"), "what was cut short is gone");
     }

@@ -40,7 +40,8 @@ impl Stage {
 
     /// In a directory that is there.
     fn at(directory: &Path) -> Self {
-        let place = Place { project: directory.join("project"), journal: directory.join("batch") };
+        let place =
+            Place { project: directory.join("project"), journal: directory.join("batch"), seals: None };
         fs::create_dir_all(&place.project).unwrap();
         Self { place, means: Means::new(KEEPER), _directory: None }
     }

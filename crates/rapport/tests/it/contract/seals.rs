@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rapport::seals::{Seal, Seals};
 use rapport::stores::files::Files;
-use rapport::stores::{Holder, Store as _};
+use rapport::stores::memory::Memory;
+use rapport::stores::{Holder, Store as _, StoreError};
 use rapport_core::{Event, SessionId};
 use tempfile::TempDir;
 
@@ -138,7 +139,7 @@ fn a_log_that_was_cut_back_or_replaced_is_noticed() {
     let newer = fs::read(&path).unwrap();
     fs::write(&path, &older).unwrap();
     assert_eq!(stage.seal("ann", "app", &id), Seal::RolledBack, "an older copy of it");
-    fs::write(&path, &newer[..older.len() / 2 + 2]).unwrap_or_default();
+    assert_refused(&stage.store("ann", "app"), &id, &Seal::RolledBack);
     fs::write(&path, newer.split_inclusive(|byte| *byte == b'\n').next().unwrap()).unwrap();
     assert_eq!(stage.seal("ann", "app", &id), Seal::RolledBack, "cut off");
     let other = stage.session("ann", "app", 3);
@@ -157,14 +158,94 @@ fn a_line_of_somebody_else_makes_it_nobody_we_know() {
             None => Files::new(stage.path("app/sessions")),
             Some(person) => {
                 // The other one has let it count before they add to it.
-                stage.store(person, "app")
+                let theirs = stage.store(person, "app");
+                theirs.trust(&theirs.look(&id).unwrap()).unwrap();
+                theirs
             }
         };
         let (_, mut log) = store.hold(&id, &holder()).unwrap();
         log.append(noon(), said("allowed")).unwrap();
         drop(log);
         assert_eq!(stage.seal("ann", "app", &id), seal);
+        assert_refused(&stage.store("ann", "app"), &id, &seal);
     }
+}
+
+/// No door takes it up: neither for writing, nor for a channel, nor is what is kept beside it used.
+fn assert_refused(store: &Files, id: &SessionId, seal: &Seal) {
+    let refusals = [store.hold(id, &holder()).err(), store.counted(id, 0).err()];
+    for refusal in refusals {
+        let refusal = refusal.expect("it was to be refused");
+        assert!(matches!(&refusal, StoreError::NotOurs { seal: why, .. } if why == seal), "{refusal}");
+    }
+    assert!(!store.read(id, 0).unwrap().is_empty(), "it can be read");
+}
+
+/// What memory has is this program's own, unless a test says otherwise; then the same doors are closed.
+#[test]
+fn a_session_in_memory_can_be_somebody_elses() {
+    let store = Memory::new();
+    let (id, _, log) = store.create("x", noon(), said("a"), &holder()).unwrap();
+    drop(log);
+    assert_eq!(store.sealed(&id, 0).unwrap().1, Seal::Ours);
+    store.disown(&id, Seal::Unknown);
+    assert!(matches!(store.hold(&id, &holder()), Err(StoreError::NotOurs { .. })));
+    assert!(matches!(store.counted(&id, 0), Err(StoreError::NotOurs { .. })));
+    assert_eq!(store.read(&id, 0).unwrap().len(), 1);
+}
+
+/// The word of a team mate counts once their checkout was accepted, for all their sessions from there.
+#[test]
+fn what_a_team_mate_signed_counts_where_it_was_accepted() {
+    let stage = Stage::new();
+    let first = stage.session("bob", "app", 2);
+    stage.clone("app", "clone");
+    assert_eq!(stage.seal("ann", "clone", &first), Seal::Unknown);
+    fs::create_dir_all(stage.path("ann/keys/known")).unwrap();
+    fs::copy(stage.path("bob/keys/own.pub"), stage.path("ann/keys/known/bob.pub")).unwrap();
+    let offered = Seal::Offered("bob".to_owned());
+    assert_eq!(stage.seal("ann", "clone", &first), offered);
+    let store = stage.store("ann", "clone");
+    assert_refused(&store, &first, &offered);
+    store.trust(&store.look(&first).unwrap()).unwrap();
+    assert_eq!(stage.seal("ann", "clone", &first), Seal::Ours);
+    let second = stage.session("bob", "app", 2);
+    stage.clone("app", "clone");
+    assert_eq!(stage.seal("ann", "clone", &second), Seal::By("bob".to_owned()));
+    assert!(store.hold(&second, &holder()).is_ok());
+    // From another checkout of his it was not accepted, nor is it in another project of hers.
+    stage.clone("app", "hostile");
+    assert_eq!(stage.seal("ann", "hostile", &second), offered);
+}
+
+#[test]
+fn what_is_kept_counts_in_its_session_alone() {
+    let stage = Stage::new();
+    let (one, other) = (stage.session("ann", "app", 2), stage.session("ann", "app", 2));
+    let store = stage.store("ann", "app");
+    let path = |id: &SessionId| stage.log("app", id).parent().unwrap().join("kept/conversation");
+    store.keep(&one, "conversation", b"one\n").unwrap();
+    store.keep(&other, "conversation", b"other\n\xff").unwrap();
+    assert_eq!(store.kept(&other, "conversation").unwrap().unwrap(), b"other\n\xff");
+    let refused = |id| matches!(store.kept(id, "conversation"), Err(StoreError::NotOurs { .. }));
+    fs::copy(path(&one), path(&other)).unwrap();
+    assert!(refused(&other), "that of another session");
+    fs::write(path(&one), "one\n").unwrap();
+    assert!(refused(&one), "without a seal");
+    store.trust(&store.look(&one).unwrap()).unwrap();
+    assert_eq!(store.kept(&one, "conversation").unwrap().unwrap(), b"one\n");
+    fs::write(path(&one), "another\n").unwrap();
+    assert!(refused(&one), "another than the one that was trusted");
+}
+
+/// A session that was removed may have a name that another one gets.
+#[test]
+fn a_name_may_be_used_again() {
+    let stage = Stage::new();
+    let id = stage.session("ann", "app", 5);
+    fs::remove_dir_all(stage.path("app/sessions")).unwrap();
+    assert_eq!(stage.session("ann", "app", 1), id);
+    assert_eq!(stage.seal("ann", "app", &id), Seal::Ours);
 }
 
 #[test]
@@ -173,6 +254,7 @@ fn a_log_in_another_checkout_does_not_count_there() {
     let id = stage.session("ann", "app", 2);
     stage.clone("app", "clone");
     assert_eq!(stage.seal("ann", "clone", &id), Seal::Elsewhere);
+    assert_refused(&stage.store("ann", "clone"), &id, &Seal::Elsewhere);
     assert_eq!(stage.seal("bob", "clone", &id), Seal::Unknown);
     // Neither does it in a directory that takes the place of the one it was in.
     fs::rename(stage.path("app"), stage.path("moved")).unwrap();

@@ -134,6 +134,7 @@ fn a_report_that_is_missing_is_written() {
     let entries = std::fs::read_to_string(&log).unwrap();
     let kept: Vec<_> = entries.lines().filter(|line| !line.contains("\"sealed\"")).collect();
     std::fs::write(&log, kept.join("\n") + "\n").unwrap();
+    project.trust();
     project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
     let without_times = |report: &str| {
         report
@@ -238,6 +239,7 @@ fn a_turn_that_is_ready_is_planned() {
     let log = project.folder().join("log.jsonl");
     let first = std::fs::read_to_string(&log).unwrap().lines().next().unwrap().to_owned();
     std::fs::write(&log, first + "\n").unwrap();
+    project.trust();
     std::fs::remove_file(project.folder().join("01/plan.md")).unwrap();
     let counter = project.path("scenario.yaml.counter");
     let _ = std::fs::remove_file(counter);

@@ -196,7 +196,7 @@ fn a_file_that_appears_meanwhile_is_not_overwritten() {
     let mut running = project.plan_adaptively(&[]);
     running.until_asked();
     std::fs::write(project.root().join("progress.md"), "mine").unwrap();
-    project.answer("q1", "yes");
+    project.answer("q1", "sure");
     assert_eq!(running.finish(), 7);
     assert_eq!(std::fs::read_to_string(project.root().join("progress.md")).unwrap(), "mine");
     std::fs::remove_file(project.root().join("progress.md")).unwrap();

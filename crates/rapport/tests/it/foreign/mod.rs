@@ -1,0 +1,82 @@
+//! Sessions and batches that came with a clone: they can be read, and start nothing until the person says so. The hostile
+//! logs are real ones: somebody else's Rapport wrote them.
+
+mod batches;
+mod sessions;
+mod trusted;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rapport::stores::files::Files;
+use rapport::stores::{Holder, Store as _};
+use rapport_core::{Entry, Event, Room, SessionId};
+
+use crate::support::project::Project;
+use crate::support::scenarios::PERMISSION;
+
+/// The chat that a hostile log names.
+const CHAT: i64 = 4242;
+
+/// A session of a stranger in which a command was allowed and has not run: taken up, it would run at once.
+fn strangers_session() -> (Project, SessionId) {
+    let stranger = Project::with_scenario(PERMISSION);
+    let mut running = stranger.start(&["build"], &[]);
+    running.until_asked();
+    stranger.rapport(&["answer", "build", "confirm"]).check(0, "Answered.");
+    running.until_asked();
+    running.child.kill().unwrap();
+    running.child.wait().unwrap();
+    stranger.rapport(&["answer", "build", "Allow", "once"]).check(0, "Answered.");
+    let session = stranger.session();
+    (stranger, session)
+}
+
+/// Puts what the stranger has into the victim's project, as a clone does.
+fn clone(stranger: &Project, victim: &Project) {
+    let (from, to) = (stranger.root().join(".rapport"), victim.root());
+    assert!(Command::new("cp").arg("-r").arg(from).arg(to).status().unwrap().success());
+    victim.git(&["add", "--all", "--force"]);
+    victim.git(&["commit", "--quiet", "-m", "What came with it"]);
+}
+
+/// The same as a log without seals, as an older Rapport wrote it, which names a chat.
+fn clone_unsigned(stranger: &Project, session: &SessionId, victim: &Project) -> SessionId {
+    let from = stranger.store();
+    let mut entries = from.read(session, 0).unwrap();
+    if let Some(Event::Created(created)) = entries[0].facts.first_mut() {
+        created.room = Some(Room { chat: CHAT, topic: None });
+    }
+    let conversation = from.kept(session, "conversation").unwrap();
+    write(&victim.store(), &entries, conversation.as_deref())
+}
+
+fn write(store: &Files, entries: &[Entry], conversation: Option<&[u8]>) -> SessionId {
+    let reserved = store.reserve("build", entries[0].at).unwrap();
+    let id = reserved.id().clone();
+    let kept: Vec<_> = conversation.iter().map(|content| ("conversation", *content)).collect();
+    reserved.fill(entries, &kept).unwrap();
+    id
+}
+
+/// A victim, with an agent that leaves records when it is started.
+fn victim() -> Project {
+    Project::with_scenario(PERMISSION).recorded()
+}
+
+/// Whether an agent was started.
+fn was_started(victim: &Project) -> bool {
+    victim.path("records").exists() || !victim.file("built.txt").is_empty()
+}
+
+fn log_of(project: &Project, session: &SessionId) -> PathBuf {
+    project.root().join(".rapport/sessions").join(session.as_str()).join("log.jsonl")
+}
+
+fn add_line(log: &Path, store: &Files, session: &SessionId) {
+    let before = std::fs::read(log).unwrap();
+    let holder = Holder { pid: 1, address: None };
+    let (_, mut writer) = store.hold(session, &holder).unwrap();
+    writer.append(jiff::Timestamp::now(), vec![Event::Failed { reason: "x".into() }]).unwrap();
+    assert_ne!(std::fs::read(log).unwrap(), before);
+}

@@ -1,0 +1,95 @@
+//! What came with a clone is believed by no door (trials C1).
+
+use std::fs;
+
+use super::{CHAT, clone, clone_unsigned, log_of, strangers_session, victim, was_started};
+use crate::support::patience::wait_for;
+use crate::support::project::Project;
+use crate::telegram::{ANNA, Stage};
+
+/// Every command that would start something says no, and nothing is started or changed.
+fn refuse_all(victim: &Project, session: &str, says: &str) {
+    let doors: [&[&str]; 6] = [
+        &["run", "--resume", session],
+        &["answer", session, "--question", "q1", "Deny"],
+        &["cancel", session],
+        &["branch", session, "--at", "confirm-1"],
+        &["run", "--json", "--resume", session],
+        &["answer", session, "allow"],
+    ];
+    for door in doors {
+        let ran = victim.rapport(door);
+        ran.check(9, says);
+        assert!(ran.err().contains(&format!("rapport trust {session}")), "{door:?}: {}", ran.err());
+    }
+    assert!(!was_started(victim));
+}
+
+#[test]
+fn a_session_that_a_stranger_signed_starts_nothing() {
+    let (stranger, session) = strangers_session();
+    let victim = victim();
+    clone(&stranger, &victim);
+    let before = fs::read(log_of(&victim, &session)).unwrap();
+    refuse_all(&victim, session.as_str(), "is not signed by anybody you know");
+    assert_eq!(fs::read(log_of(&victim, &session)).unwrap(), before);
+}
+
+#[test]
+fn a_session_without_seals_starts_nothing() {
+    let (stranger, session) = strangers_session();
+    let victim = victim();
+    let session = clone_unsigned(&stranger, &session, &victim);
+    let before = fs::read(log_of(&victim, &session)).unwrap();
+    refuse_all(&victim, session.as_str(), "is not signed: ");
+    assert_eq!(fs::read(log_of(&victim, &session)).unwrap(), before);
+}
+
+#[test]
+fn it_can_be_read_and_says_whose_it_is() {
+    let (stranger, session) = strangers_session();
+    let victim = victim();
+    clone(&stranger, &victim);
+    victim.rapport(&["status"]).check(0, "is not signed by anybody you know");
+    let all: serde_json::Value = victim.json(&["status", "--json"]);
+    assert_eq!(all[0]["sealed"], "unknown");
+    let ours: serde_json::Value = stranger.json(&["status", "--json"]);
+    assert_eq!(ours[0]["sealed"], "ours");
+    let log = victim.rapport(&["log", session.as_str()]);
+    log.check(0, "is not signed by anybody you know").check(0, "echo built > built.txt");
+    let shown = victim.rapport(&["status", session.as_str()]);
+    assert!(!shown.out().contains("rapport run --resume"), "{}", shown.out());
+}
+
+/// The daemon lists it and does nothing else: no agent, and no message to the chat that the log names, or to anybody.
+#[tokio::test]
+async fn the_daemon_takes_up_no_session_of_a_stranger() {
+    let (stranger, session) = strangers_session();
+    let mut stage = Stage::of(victim()).await;
+    clone(&stranger, &stage.project);
+    let unsigned = clone_unsigned(&stranger, &session, &stage.project);
+    stage.serve();
+    for session in [&session, &unsigned] {
+        wait_for("the session to be listed", || {
+            stage.printed().contains(&format!("rapport trust {session}")).then_some(())
+        });
+    }
+    // Whoever may use the bot is answered: it works, and has nothing else to say.
+    let anna = stage.anna();
+    anna.types("/help");
+    anna.sees("/plan").await;
+    // A session that comes while it runs, by `git pull`, is nobody's either.
+    let later = clone_unsigned(&stranger, &session, &stage.project);
+    assert_ne!(later, unsigned);
+    anna.types("/status");
+    anna.types("/help");
+    wait_for("the second help", || {
+        let messages = stage.server.messages(ANNA);
+        (messages.iter().filter(|message| message.text().contains("/plan")).count() > 1).then_some(())
+    });
+    assert_eq!(stage.stop(), 0);
+    let texts: Vec<_> = stage.server.messages(ANNA).iter().map(|message| message.text().to_owned()).collect();
+    assert!(!texts.iter().any(|text| text.contains("build") && text.contains("Bash")), "{texts:?}");
+    assert!(stage.server.messages(CHAT).is_empty());
+    assert!(!was_started(&stage.project));
+}
