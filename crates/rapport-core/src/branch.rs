@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::event::{Asker, Entry, Event, Origin, TurnKind, local};
+use crate::event::{Asker, BranchPoint, Entry, Event, TurnKind, local};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::refusal::Refusal;
 use crate::session::Session;
@@ -39,7 +39,7 @@ pub enum StateWanted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: BranchPoint,
     /// The directory it works in.
     pub project: String,
     /// The conversation of its agent.

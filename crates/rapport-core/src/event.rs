@@ -426,10 +426,10 @@ pub struct Created {
     pub agent: Option<AgentCommand>,
     /// The session and question it branched off at, if it did. What comes before that question is a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branched_from: Option<Origin>,
-    /// The chat it belongs to, if it began in one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub room: Option<Room>,
+    pub branched_from: Option<BranchPoint>,
+    /// Where it was asked for, if a channel has to find that place again.
+    #[serde(default, alias = "room", skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// The turn of a conversation that turned into it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown_from: Option<Seed>,
@@ -451,7 +451,7 @@ impl Created {
             worker: local(),
             agent: None,
             branched_from: None,
-            room: None,
+            origin: None,
             grown_from: None,
             request: None,
         }
@@ -483,14 +483,32 @@ pub struct AgentCommand {
     pub command: Vec<String>,
 }
 
-/// A chat, or a topic in one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Room {
-    /// The chat's number.
-    pub chat: i64,
-    /// The topic's number, in a chat that has topics.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub topic: Option<i64>,
+/// Where a session was asked for: a channel, and what that channel finds the place by, such as a chat.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Origin {
+    /// The channel.
+    pub channel: String,
+    /// The place in it. It means something to that channel only.
+    pub key: String,
+}
+
+impl<'de> Deserialize<'de> for Origin {
+    /// Logs of before say the number of a chat in Telegram, and of a topic in it.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Stored {
+            Origin { channel: String, key: String },
+            Chat { chat: i64, topic: Option<i64> },
+        }
+        Ok(match Stored::deserialize(deserializer)? {
+            Stored::Origin { channel, key } => Self { channel, key },
+            Stored::Chat { chat, topic } => {
+                let topic = topic.map(|topic| format!("/{topic}")).unwrap_or_default();
+                Self { channel: "telegram".into(), key: format!("{chat}{topic}") }
+            }
+        })
+    }
 }
 
 /// The turn of a conversation that turned into a session of its own.
@@ -504,14 +522,14 @@ pub struct Seed {
 
 /// Where a branch comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct BranchPoint {
     /// The session.
     pub session: SessionId,
     /// The question that is open again.
     pub question: QuestionId,
 }
 
-impl std::fmt::Display for Origin {
+impl std::fmt::Display for BranchPoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} at {}", self.session, self.question)
     }

@@ -114,10 +114,9 @@ fn first_round() -> u32 {
 }
 
 impl InteractiveFile {
-    /// The file of a session, if it belongs to a chat and has asked something.
-    pub fn of(session: &Session) -> Option<Self> {
+    /// The file of a session in this chat, if it has asked something.
+    pub fn of(session: &Session, chat_id: i64) -> Option<Self> {
         let created = session.created();
-        let chat_id = created.room?.chat;
         let rounds: Vec<_> = session.rounds().filter(|round| *round.asker == Asker::Planner).collect();
         let items: Vec<_> = rounds.iter().flat_map(|round| round.items.iter()).collect();
         let answers: Vec<_> = items.iter().map(|item| stored(item)).collect();

@@ -22,6 +22,7 @@ mod input;
 mod interactive;
 mod permission;
 mod plan;
+mod presenter;
 mod progress;
 pub mod prompt;
 mod question;
@@ -40,8 +41,8 @@ pub use branch::{Branch, Destination, StateWanted};
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
 pub use event::{
-    AgentCommand, Asker, Beside, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT, FileChange,
-    Origin, Room, Seed, Terms, TurnKind, Usage,
+    AgentCommand, Asker, Beside, BranchPoint, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT,
+    FileChange, Origin, Seed, Terms, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, Merged, NotMerged, World};
@@ -50,6 +51,7 @@ pub use interactive::{
 };
 pub use permission::{Mark, Part, Pattern, Permission, Remark, Rule, ShownLine};
 pub use plan::PlanFile;
+pub use presenter::{Focus, Followed, Presenter};
 pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
 pub use prompt::action_plan::ACTION_PLAN;
 pub use prompt::batch::INTERACTIVE;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aim::Aim;
 use crate::answer::By;
-use crate::event::{Asker, Beside, Changes, Origin, Room, TurnKind, Usage};
+use crate::event::{Asker, Beside, BranchPoint, Changes, Origin, TurnKind, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
 use crate::permission::Rule;
 use crate::progress::ProgressFile;
@@ -30,12 +30,12 @@ pub struct View {
     pub aim: Aim,
     /// The session and question it branched off at, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branched_from: Option<Origin>,
+    pub branched_from: Option<BranchPoint>,
     /// Who wanted it.
     pub by: By,
-    /// The chat it belongs to, if it began in one.
+    /// Where it was asked for, if a channel has to find that place again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub room: Option<Room>,
+    pub origin: Option<Origin>,
     /// How often the agent asked.
     #[serde(default)]
     pub rounds: Rounds,
@@ -280,7 +280,7 @@ impl Session {
             aim: self.created.aim.clone(),
             branched_from: self.created.branched_from.clone(),
             by: self.created.by.clone(),
-            room: self.created.room,
+            origin: self.created.origin.clone(),
             rounds: Rounds { asked: self.rounds_asked(), max: self.created.terms.max_rounds },
             created_at: self.created_at,
             updated_at: self.updated_at,

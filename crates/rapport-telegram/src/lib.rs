@@ -19,6 +19,7 @@ pub mod outgoing;
 pub mod pairing;
 pub mod poll;
 pub mod rates;
+pub mod room;
 pub mod split;
 pub mod text;
 pub mod users;

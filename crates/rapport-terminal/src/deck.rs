@@ -57,6 +57,8 @@ pub struct News<'a> {
     pub answered: bool,
     /// The person here brought it about, and so expects a card.
     pub by_me: bool,
+    /// The question that is in front of people, wherever they look.
+    pub in_front: Option<&'a QuestionId>,
 }
 
 /// The cards.
@@ -153,10 +155,8 @@ impl Deck {
         if current.is_some() && news.reopened.is_none() && !outdated {
             return false;
         }
-        let next = match news.reopened {
-            Some(id) => view.questions.iter().find(|question| question.id == *id),
-            None => view.questions.first(),
-        };
+        let next = news.reopened.or(news.in_front);
+        let next = next.and_then(|id| view.questions.iter().find(|question| question.id == *id));
         let left = self.shown.take().map(|shown| shown.card).filter(|card| is_open(&card.question().id));
         self.aside.extend(left);
         let Some(question) = next else { return false };

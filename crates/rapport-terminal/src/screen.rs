@@ -154,7 +154,8 @@ impl Screen {
     /// Puts the right card on top after these facts, and says what has to be read before it.
     fn settle(&mut self, entry: &Entry, now: Duration) -> Vec<Line> {
         let Some(view) = self.story.view().filter(|_| self.story.is_present()) else { return Vec::new() };
-        if !self.deck.settle(view, news(entry, &self.me), now) {
+        let news = News { in_front: self.story.in_front(), ..news(entry, &self.me) };
+        if !self.deck.settle(view, news, now) {
             return Vec::new();
         }
         self.notice = None;
@@ -401,7 +402,7 @@ fn shorten(lines: &mut Vec<Line>, room: usize, columns: usize) -> usize {
 }
 
 fn news<'a>(entry: &'a Entry, me: &By) -> News<'a> {
-    let mut news = News { reopened: None, answered: false, by_me: false };
+    let mut news = News { reopened: None, answered: false, by_me: false, in_front: None };
     for fact in &entry.facts {
         match fact {
             Event::Reopened { question, by } if by == me => {

@@ -4,7 +4,9 @@
 //! than the fact it is shown with.
 
 use rapport_core::{Aim, Asker, Asking, Purpose, Question, Status, TurnKind, View};
-use rapport_core::{Answer, By, Ending, Entry, Event, OpenQuestion, QuestionId, RoundId, Session, SessionId};
+use rapport_core::{
+    Answer, By, Ending, Entry, Event, OpenQuestion, Presenter, QuestionId, RoundId, SessionId,
+};
 
 use super::render::{ending, prose};
 use super::text::{self, Line, Tone};
@@ -23,7 +25,7 @@ pub struct Story {
     auto: Option<By>,
     /// Entries up to here happened before anybody looked, and are told in brief.
     past: u64,
-    session: Option<Session>,
+    presenter: Option<Presenter>,
     view: Option<View>,
     rounds: Vec<(RoundId, Vec<QuestionId>)>,
     /// How many rounds were about the task.
@@ -36,8 +38,8 @@ pub struct Story {
 impl Story {
     /// A story nothing has been told of yet.
     pub fn new(id: SessionId, me: By, auto: Option<By>, past: u64) -> Self {
-        let (session, view, rounds, held) = (None, None, Vec::new(), None);
-        Self { id, me, auto, past, session, view, rounds, clarifying: 0, held, ended: false }
+        let (presenter, view, rounds, held) = (None, None, Vec::new(), None);
+        Self { id, me, auto, past, presenter, view, rounds, clarifying: 0, held, ended: false }
     }
 
     /// The session after what was told so far.
@@ -63,6 +65,11 @@ impl Story {
         ids[..place].iter().rev().find(|id| !is_open(id))
     }
 
+    /// The question that is in front of the person, if one is.
+    pub fn in_front(&self) -> Option<&QuestionId> {
+        self.presenter.as_ref()?.focus().first().map(|focus| &focus.question)
+    }
+
     /// A question that is open now.
     pub fn open(&self, id: &QuestionId) -> Option<&OpenQuestion> {
         self.view.as_ref()?.questions.iter().find(|question| question.id == *id)
@@ -71,11 +78,12 @@ impl Story {
     /// Takes an entry in, and tells what it means.
     pub fn take(&mut self, entry: &Entry) -> Vec<Line> {
         let lines = entry.facts.iter().flat_map(|fact| self.tell(fact, entry)).collect::<Vec<_>>();
-        match &mut self.session {
-            Some(session) => session.apply_entry(entry),
-            None => self.session = Session::open(entry),
+        match &mut self.presenter {
+            // Entries come in order, each once.
+            Some(presenter) => drop(presenter.apply(entry)),
+            None => self.presenter = Presenter::open(entry),
         }
-        self.view = self.session.as_ref().map(|session| session.view(&self.id));
+        self.view = self.presenter.as_ref().map(|presenter| presenter.session().view(&self.id));
         lines.into_iter().chain(self.tell_end()).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Branching at a question: what the other session starts from, and where it cannot start.
 
 use rapport_core::{
-    Aim, Asking, Branch, ConversationId, Destination, Entry, Existing, Origin, PlanMode, ProgressAim,
+    Aim, Asking, Branch, BranchPoint, ConversationId, Destination, Entry, Existing, PlanMode, ProgressAim,
     Session, SessionId, StateWanted, Terms, View,
 };
 
@@ -10,7 +10,7 @@ use crate::support::{Story, created, fact_in_words, question};
 
 fn to(at: &str) -> Destination {
     Destination {
-        origin: Origin { session: SessionId::new("20260124-login"), question: question(at) },
+        origin: BranchPoint { session: SessionId::new("20260124-login"), question: question(at) },
         project: "/home/ann/shop/.rapport/worktrees/20260125-login-branch".into(),
         conversation: ConversationId::new("b2"),
     }

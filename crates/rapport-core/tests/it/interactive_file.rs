@@ -1,8 +1,8 @@
 //! The file of a planned task, in the format of older relays: written from the log, and read where one was left.
 
 use rapport_core::{
-    Act, Batch, Clarifier, Created, Draft, Entry, Input, InteractiveFile, InteractiveState, Reply, Room,
-    Session, Terms, World,
+    Act, Batch, Clarifier, Created, Draft, Entry, Input, InteractiveFile, InteractiveState, Reply, Session,
+    Terms, World,
 };
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::support::{Play, ann, created, draft, person};
 
 fn planned() -> Created {
     let terms = Terms { max_rounds: 3, clarifier: Clarifier::Planner, ..Terms::default() };
-    Created { room: Some(Room { chat: 42, topic: None }), ..created("add dark mode", terms) }
+    created("add dark mode", terms)
 }
 
 fn made(round: u32, texts: &[&str]) -> Input {
@@ -26,7 +26,7 @@ fn answered(question: &str, option: usize) -> Input {
 }
 
 fn file(play: &Play) -> Value {
-    serde_json::to_value(InteractiveFile::of(&play.session).unwrap()).unwrap()
+    serde_json::to_value(InteractiveFile::of(&play.session, 42).unwrap()).unwrap()
 }
 
 /// CHAT-11 to CHAT-14, CHAT-16: every field, in every state.
@@ -94,11 +94,11 @@ fn chat_20_a_file_comes_back_as_the_session_it_was() {
     ];
     for step in steps {
         play.put(&step).unwrap();
-        let written = serde_json::to_string(&InteractiveFile::of(&play.session).unwrap()).unwrap();
+        let written = serde_json::to_string(&InteractiveFile::of(&play.session, 42).unwrap()).unwrap();
         let left: InteractiveFile = serde_json::from_str(&written).unwrap();
         let facts = left.revive(planned()).unwrap();
         let revived = Session::open(&Entry { seq: 1, at: left.created_at, facts }).unwrap();
-        let again = InteractiveFile::of(&revived).unwrap();
+        let again = InteractiveFile::of(&revived, 42).unwrap();
         assert_eq!(InteractiveFile { updated_at: left.updated_at, ..again }, left);
     }
 }
@@ -109,7 +109,7 @@ fn chat_8_chat_12_nothing_is_asked_beyond_the_end() {
     let mut play = Play::begin_as(planned());
     play.put(&made(1, &["Everywhere?"])).unwrap();
     play.put(&answered("q1", 0)).unwrap();
-    let left = InteractiveFile::of(&play.session).unwrap();
+    let left = InteractiveFile::of(&play.session, 42).unwrap();
     let cases = [
         (InteractiveFile { round: 3, ..left.clone() }, InteractiveState::Confirming),
         (
@@ -121,6 +121,6 @@ fn chat_8_chat_12_nothing_is_asked_beyond_the_end() {
     for (left, state) in cases {
         let facts = left.revive(planned()).unwrap();
         let revived = Session::open(&Entry { seq: 1, at: left.created_at, facts }).unwrap();
-        assert_eq!(InteractiveFile::of(&revived).unwrap().state, state, "{left:?}");
+        assert_eq!(InteractiveFile::of(&revived, 42).unwrap().state, state, "{left:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! What is said when something has happened in a session, each once, in order.
 
-use rapport_core::{Aim, Entry, Event, PhaseView, Room, Session, SessionId, TurnId, TurnKind, signal};
+use crate::room::Room;
+use rapport_core::{Aim, Entry, Event, PhaseView, Session, SessionId, TurnId, TurnKind, signal};
 
 use super::card::{self, Card, thread};
 use super::desk::{Desk, Happened, person};

@@ -1,6 +1,7 @@
 //! What somebody did, and what comes of it: who they are is looked at first, whatever it is.
 
-use rapport_core::{Act, Aim, QuestionId, Reply, Room, SessionId};
+use crate::room::Room;
+use rapport_core::{Act, Aim, QuestionId, Reply, SessionId};
 
 use super::desk::{CardKey, Desk, Happened, Held, person};
 use super::hands::{Deed, Done, USE_BUTTONS, Wish};

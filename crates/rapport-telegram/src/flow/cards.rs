@@ -1,7 +1,8 @@
 //! Keeps what is shown in step with what is in front of the person: a new message for every new question, and none with
 //! buttons for one that is over.
 
-use rapport_core::{Room, SessionId};
+use crate::room::Room;
+use rapport_core::SessionId;
 
 use super::button::Tag;
 use super::card::{self, Card, Reading};

@@ -1,6 +1,7 @@
 //! The commands. They always pass, whatever is being asked.
 
-use rapport_core::{Act, Aim, Room};
+use crate::room::Room;
+use rapport_core::{Act, Aim};
 
 use super::button::Button;
 use super::came::{Visit, finished};

@@ -5,15 +5,18 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::room::Room;
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{Aim, By, Created, Entry, Event, QuestionId, Room, Session, SessionId, TurnId, TurnKind};
+use rapport_core::{
+    Aim, By, Created, Entry, Event, Focus, Followed, Presenter, QuestionId, Session, SessionId, TurnId,
+    TurnKind,
+};
 
 use super::button::Tag;
 use super::came::Early;
 use super::filing::Filing;
 use super::hands::{Done, Hands};
 use super::incoming::Incoming;
-use super::mirror::{Focus, Mirror, Step};
 use super::notes::Notes;
 use super::progress::Busy;
 use crate::access::Access;
@@ -69,7 +72,7 @@ pub(super) struct CardKey {
 
 /// A session as the desk has it.
 pub(super) struct Held {
-    pub(super) mirror: Mirror,
+    pub(super) mirror: Presenter,
     pub(super) room: Room,
     pub(super) owner: u64,
     /// When it began.
@@ -205,9 +208,9 @@ impl Desk {
         let mut changed = false;
         for entry in entries {
             match self.entry(id, entry) {
-                Step::Next => changed = true,
-                Step::Old => {}
-                Step::Gap => return self.read(id),
+                Followed::Next => changed = true,
+                Followed::Old => {}
+                Followed::Gap => return self.read(id),
             }
         }
         if changed {
@@ -252,13 +255,13 @@ impl Desk {
         });
     }
 
-    fn entry(&mut self, id: &SessionId, entry: &Entry) -> Step {
+    fn entry(&mut self, id: &SessionId, entry: &Entry) -> Followed {
         let step = match self.held.get_mut(id) {
             Some(held) => held.mirror.apply(entry),
-            None if entry.seq > 1 => Step::Gap,
+            None if entry.seq > 1 => Followed::Gap,
             None => self.begin(id, entry),
         };
-        if step == Step::Next {
+        if step == Followed::Next {
             self.remember(id, entry);
             let told = self.notes.of(id).map_or(0, |noted| noted.told);
             if entry.seq > told {
@@ -269,10 +272,10 @@ impl Desk {
     }
 
     /// A session that is new here.
-    fn begin(&mut self, id: &SessionId, entry: &Entry) -> Step {
-        let Some(mirror) = Mirror::open(entry) else { return Step::Old };
-        let Some((room, owner)) = self.place(mirror.session().created()) else { return Step::Old };
-        let at_home = mirror.session().created().room.is_some();
+    fn begin(&mut self, id: &SessionId, entry: &Entry) -> Followed {
+        let Some(mirror) = Presenter::open(entry) else { return Followed::Old };
+        let Some((room, owner)) = self.place(mirror.session().created()) else { return Followed::Old };
+        let at_home = mirror.session().created().origin.as_ref().and_then(Room::of).is_some();
         let held = Held {
             mirror,
             room,
@@ -285,13 +288,13 @@ impl Desk {
             read: HashSet::new(),
         };
         self.held.insert(id.clone(), held);
-        Step::Next
+        Followed::Next
     }
 
     /// Where a session is shown, and whose it is. What began elsewhere is the first person's who may use the bot.
     fn place(&self, created: &Created) -> Option<(Room, u64)> {
         let owner = telegram_id(&created.by).or(self.owner)?;
-        Some((self.notes.now(created.room.or_else(|| private(owner))?), owner))
+        Some((self.notes.now(created.origin.as_ref().and_then(Room::of).or_else(|| private(owner))?), owner))
     }
 
     fn remember(&mut self, id: &SessionId, entry: &Entry) {

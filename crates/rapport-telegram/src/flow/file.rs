@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rapport_core::{InteractiveFile, Room, SessionId};
+use crate::room::Room;
+use rapport_core::{InteractiveFile, SessionId};
 
 use super::desk::Desk;
 
@@ -36,11 +37,11 @@ impl Desk {
         }
         let path = path(&self.folder, held.room);
         let session = held.mirror.session();
-        let file =
-            InteractiveFile::of(session).filter(|file| !session.is_over() && !file.questions.is_empty());
+        let file = InteractiveFile::of(session, held.room.chat)
+            .filter(|file| !session.is_over() && !file.questions.is_empty());
         // Chats are the same for every project that is served; the file says whose plan it is.
         let project = Some(session.created().project.clone());
-        let file = file.map(|file| InteractiveFile { chat_id: held.room.chat, project, ..file });
+        let file = file.map(|file| InteractiveFile { project, ..file });
         match file.map(|file| serde_json::to_vec_pretty(&file)) {
             Some(Ok(bytes)) => self.filing.replace(path, bytes),
             Some(Err(_)) => {}

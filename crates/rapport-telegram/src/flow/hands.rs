@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use crate::room::Room;
 use frankenstein::methods::AnswerCallbackQueryParams;
-use rapport_core::{Act, Aim, Batch, By, Created, Refusal, Room, Seed, SessionId};
+use rapport_core::{Act, Aim, Batch, By, Created, Refusal, Seed, SessionId};
 use rapport_door::{DoorError, Sessions};
 use tokio::sync::{mpsc, oneshot};
 
@@ -145,7 +146,13 @@ impl Hands {
         // It looks at the project first.
         let created = tokio::task::spawn_blocking(move || {
             let Wish { task, aim, room, owner, request, grown_from } = wish;
-            Created { room: Some(room), by: person(owner), request, grown_from, ..template(task, aim) }
+            Created {
+                origin: Some(room.into()),
+                by: person(owner),
+                request,
+                grown_from,
+                ..template(task, aim)
+            }
         });
         let created = created.await.map_err(|error| DoorError::Failed(error.to_string()))?;
         self.sessions.create(created, first).await.map(drop)

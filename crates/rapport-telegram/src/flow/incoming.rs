@@ -1,10 +1,10 @@
 //! An update as the flow sees it: who, where, and what they did.
 
+use crate::room::Room;
 use frankenstein::types::{
     CallbackQuery, Chat, ChatMember, ChatType, InlineKeyboardMarkup, MaybeInaccessibleMessage, Message, User,
 };
 use frankenstein::updates::{Update, UpdateContent};
-use rapport_core::Room;
 
 use super::commands::COMMANDS;
 

@@ -1,13 +1,11 @@
 //! The conversation: what people in chats do, what they are shown, and when. `desk` owns all of it; `came`, `press` and
-//! `commands` are what people do, `announce`, `cards`, `progress` and `remind` what they see, `mirror` a session as it is
-//! followed, `card` what is on a card, `notes` what survives a restart beside the logs,
+//! `commands` are what people do, `announce`, `cards`, `progress` and `remind` what they see, `card` what is on a card, `notes` what survives a restart beside the logs,
 //! `moved` a chat that became another.
 
 pub mod button;
 pub mod card;
 pub mod file;
 pub mod incoming;
-pub mod mirror;
 
 mod announce;
 mod came;

@@ -1,7 +1,8 @@
 //! A group that became a supergroup: another chat, with the same people and none of the messages. What is about the group
 //! is from then on about the other, and what is open is shown there.
 
-use rapport_core::{Room, SessionId};
+use crate::room::Room;
+use rapport_core::SessionId;
 
 use super::desk::Desk;
 use super::file;

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-use rapport_core::{QuestionId, Room, SessionId};
+use crate::room::Room;
+use rapport_core::{QuestionId, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::button::Tag;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::room::Room;
 use frankenstein::types::InlineKeyboardMarkup;
-use rapport_core::{Act, Question, Reply, Room, RoundLook};
+use rapport_core::{Act, Question, Reply, RoundLook};
 
 use super::button::{self, Button, Press};
 use super::came::finished;

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use crate::room::Room;
 use frankenstein::types::ChatAction;
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{Progress, Room, SessionId};
+use rapport_core::{Progress, SessionId};
 
 use super::card::{self, Card, thread};
 use super::cards::posted;

@@ -13,6 +13,7 @@ use super::notes::Notes;
 use super::{Parts, RunError};
 use crate::notice::Notice;
 use crate::outbox::Outbox;
+use crate::room::Room;
 
 /// A desk with nothing on it yet.
 pub(super) fn desk(parts: Parts, back: mpsc::UnboundedSender<Happened>) -> Result<Desk, RunError> {
@@ -81,7 +82,8 @@ impl Desk {
             }
             self.requests.extend(session.created().request.clone());
             let goes_on = !session.wants().is_empty() || session.deadline().is_some();
-            if session.created().room.is_some() && !session.is_over() && goes_on {
+            if session.created().origin.as_ref().and_then(Room::of).is_some() && !session.is_over() && goes_on
+            {
                 going.push(id.clone());
             }
             // Of most there is nothing to show any more.

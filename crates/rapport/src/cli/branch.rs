@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rapport_core::{
-    Branch, ConversationId, Destination, Origin, QuestionId, Session, SessionId, StateWanted, slug,
+    Branch, BranchPoint, ConversationId, Destination, QuestionId, Session, SessionId, StateWanted, slug,
 };
 use serde_json::json;
 
@@ -78,7 +78,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 /// What was made.
 struct Made {
     session: SessionId,
-    origin: Origin,
+    origin: BranchPoint,
     worktree: String,
     /// Where the original works.
     project: String,
@@ -112,7 +112,7 @@ fn make(
     let root = config::worktrees(&place.project).join(reserved.id().as_str());
     let worktree = Worktree::add(project, root, &state).map_err(failed)?;
     let destination = Destination {
-        origin: Origin { session: origin.clone(), question: branch.question().clone() },
+        origin: BranchPoint { session: origin.clone(), question: branch.question().clone() },
         project: worktree.directory.to_string_lossy().into_owned(),
         conversation: clock::new_conversation(),
     };

@@ -239,7 +239,7 @@ fn take_over(folder: &Path, store: &dyn Store, template: &Template, owner: Optio
             continue;
         }
         created.conversation = conversation;
-        created.room = Some(room);
+        created.origin = Some(room.into());
         if let Some(person) = person {
             created.by = By::Person { channel: "telegram".into(), id: person.to_string() };
         }

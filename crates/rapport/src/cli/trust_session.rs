@@ -143,7 +143,7 @@ struct Would {
     allowed: Vec<String>,
     /// What its plans would do that nobody has run yet.
     planned: Vec<String>,
-    chat: Option<i64>,
+    origin: Option<String>,
 }
 
 impl Finding {
@@ -165,7 +165,7 @@ impl Finding {
             at_once: at_once(session.clone(), &looked.entries),
             allowed: allowed(&session),
             planned: planned(&folder)?,
-            chat: session.created().room.map(|room| room.chat),
+            origin: session.created().origin.as_ref().map(|at| format!("{} {}", at.channel, at.key)),
         };
         Ok(Self::Session { id, looked, would, batches })
     }
@@ -246,7 +246,7 @@ impl Finding {
             ("allowed", would.allowed.clone()),
             ("in a plan", would.planned.clone()),
             ("conversation", kept.collect()),
-            ("writes to", would.chat.iter().map(|chat| format!("chat {chat}")).collect()),
+            ("writes to", would.origin.iter().cloned().collect()),
             ("batch", batches.iter().map(|(path, _)| name_of(path)).collect()),
         ]
     }

@@ -1,12 +1,11 @@
 //! What is said while an agent works, and when it is over.
 
 use jiff::SignedDuration;
-use rapport_core::{Changes, FileChange, QuestionId, SessionId, View};
+use rapport_core::{Changes, FileChange, Presenter, QuestionId, SessionId, View};
 
 use super::{Card, DIVIDER, TITLE, cut, named, short};
 use crate::flow::button::{Button, Tag};
 use crate::flow::desk::FAILED;
-use crate::flow::mirror::Mirror;
 use crate::text::Text;
 
 /// How many files are named.
@@ -27,7 +26,7 @@ pub fn failed_start(id: &SessionId, seq: u64, reason: &str) -> Card {
 }
 
 /// What is said when it cannot go on by itself.
-pub fn failed(id: &SessionId, seq: u64, mirror: &Mirror, reason: &str) -> Card {
+pub fn failed(id: &SessionId, seq: u64, mirror: &Presenter, reason: &str) -> Card {
     let task = short(&mirror.session().created().task, TITLE);
     let text = Text::new().plain("❌ ").bold("Cannot go on").plain("\n").italic(&task);
     let text = text.plain(&format!("\n{DIVIDER}\n{}", cut(reason, LONGEST_REASON)));

@@ -7,11 +7,11 @@ mod summary;
 
 use std::collections::BTreeSet;
 
+use crate::room::Room;
 use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
-use rapport_core::{Purpose, QuestionId, Room, RoundLook, SessionId};
+use rapport_core::{Focus, Presenter, Purpose, QuestionId, RoundLook, SessionId};
 
 use super::button::{Button, Tag};
-use super::mirror::{Focus, Mirror};
 use crate::outgoing::{Edit, Message};
 use crate::text::Text;
 
@@ -83,7 +83,7 @@ pub enum Reading {
 /// The card of a question in front of the person. `chosen` are the options chosen so far, where there can be several.
 pub fn open(
     id: &SessionId,
-    mirror: &Mirror,
+    mirror: &Presenter,
     focus: &Focus,
     chosen: &BTreeSet<usize>,
     reading: Reading,
@@ -101,7 +101,7 @@ pub fn open(
 }
 
 /// What the card of a question becomes that is no longer in front of the person.
-pub fn closed(mirror: &Mirror, question: &QuestionId) -> Option<Text> {
+pub fn closed(mirror: &Presenter, question: &QuestionId) -> Option<Text> {
     let (round, place) = find(mirror, question)?;
     Some(match round.items[place].question.purpose {
         Purpose::Confirm => summary::closed(mirror, &round, place),
@@ -113,13 +113,13 @@ pub fn closed(mirror: &Mirror, question: &QuestionId) -> Option<Text> {
 }
 
 /// The answer to a question in words, if it has one.
-pub fn answer(mirror: &Mirror, question: &QuestionId) -> Option<String> {
+pub fn answer(mirror: &Presenter, question: &QuestionId) -> Option<String> {
     let (round, place) = find(mirror, question)?;
     let item = &round.items[place];
     item.given.map(|(answer, _)| item.question.words(answer))
 }
 
-fn find<'a>(mirror: &'a Mirror, question: &QuestionId) -> Option<(RoundLook<'a>, usize)> {
+fn find<'a>(mirror: &'a Presenter, question: &QuestionId) -> Option<(RoundLook<'a>, usize)> {
     mirror.session().rounds().find_map(|round| {
         let place = round.items.iter().position(|item| item.question.id == *question)?;
         Some((round, place))

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use rapport_core::{Answer, Asker, By, Choice, PhaseView, Purpose, Question, RoundLook, visible};
+use rapport_core::{Answer, Asker, By, Choice, PhaseView, Presenter, Purpose, Question, RoundLook, visible};
 
 use super::{Card, DIVIDER, LONGEST_LABEL, Reading, TITLE, cut, named, rows, short};
 use crate::CHANNEL;
 use crate::api::Document;
 use crate::flow::button::{Button, Tag};
-use crate::flow::mirror::Mirror;
 use crate::markdown;
 use crate::text::{Style, Text, fitting, units};
 
@@ -28,7 +27,7 @@ const LONGEST_ANSWER: usize = 600;
 const CELLS: usize = 10;
 
 pub(super) fn open(
-    mirror: &Mirror,
+    mirror: &Presenter,
     round: &RoundLook<'_>,
     place: usize,
     tag: &Tag,
@@ -59,7 +58,7 @@ pub(super) fn open(
     Card { text, rows: buttons.into_iter().filter(|row| !row.is_empty()).collect() }
 }
 
-pub(super) fn closed(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> Text {
+pub(super) fn closed(mirror: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
     let item = &round.items[place];
     let text = head(mirror, round, place).text(&body(item.question)).plain("\n\n");
     match (item.given, round.closed) {
@@ -82,7 +81,7 @@ pub(super) fn elsewhere(by: &By) -> String {
     }
 }
 
-fn head(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> Text {
+fn head(mirror: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
     let session = mirror.session();
     let task = short(&session.created().task, TITLE);
     let (number, of) = number(mirror, round, place);
@@ -116,7 +115,7 @@ fn progress(number: usize, of: usize) -> String {
 }
 
 /// A planner's questions are counted through all its rounds, others within their round.
-fn number(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> (usize, usize) {
+fn number(mirror: &Presenter, round: &RoundLook<'_>, place: usize) -> (usize, usize) {
     match (round.asker, mirror.number(&round.items[place].question.id)) {
         (Asker::Planner, Some(number)) => (number, mirror.clarifying().count()),
         _ => (place, round.items.len()),
@@ -229,7 +228,7 @@ fn options(
 }
 
 /// Back, cancel, and leaving an answer as it is.
-fn steps(mirror: &Mirror, round: &RoundLook<'_>, place: usize, tag: &Tag) -> Vec<(String, String)> {
+fn steps(mirror: &Presenter, round: &RoundLook<'_>, place: usize, tag: &Tag) -> Vec<(String, String)> {
     let changing = round.items[place].previous.is_some() && mirror.session().phase() == PhaseView::Confirming;
     let back = (place > 0 && !changing).then(|| named("← Back", Button::Back, tag));
     let keep = changing.then(|| named("↩️ Keep it", Button::EditCancel, tag));

@@ -1,11 +1,10 @@
 //! The card of a plan that waits for confirmation, and the list of answers that can be changed.
 
-use rapport_core::{Asker, PhaseView, Purpose, RoundLook};
+use rapport_core::{Asker, PhaseView, Presenter, Purpose, RoundLook};
 
 use super::question::elsewhere;
 use super::{Card, DIVIDER, cut, named, short};
 use crate::flow::button::{Button, Tag};
-use crate::flow::mirror::Mirror;
 use crate::markdown;
 use crate::text::Text;
 
@@ -17,7 +16,7 @@ const LONGEST_PLAN: usize = 1500;
 /// How much of a question fits on a button.
 const ON_A_BUTTON: usize = 30;
 
-pub(super) fn open(mirror: &Mirror, tag: &Tag) -> Card {
+pub(super) fn open(mirror: &Presenter, tag: &Tag) -> Card {
     let confirm =
         vec![named("✅ Confirm & Start", Button::Confirm, tag), named("✏️ Edit Answers", Button::Edit, tag)];
     let has_answers = mirror.clarifying().next().is_some();
@@ -26,7 +25,7 @@ pub(super) fn open(mirror: &Mirror, tag: &Tag) -> Card {
     Card { text: text(mirror), rows: vec![confirm, cancel] }
 }
 
-pub(super) fn closed(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> Text {
+pub(super) fn closed(mirror: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
     let item = &round.items[place];
     let text = text(mirror).plain("\n\n");
     match (item.given, round.closed) {
@@ -42,7 +41,7 @@ pub(super) fn closed(mirror: &Mirror, round: &RoundLook<'_>, place: usize) -> Te
     }
 }
 
-fn text(mirror: &Mirror) -> Text {
+fn text(mirror: &Presenter) -> Text {
     let session = mirror.session();
     let task = cut(session.created().task.trim(), LONGEST_TASK);
     let mut text = Text::new().plain("✅ ").bold("Plan Ready").plain(&format!("\n{DIVIDER}\n"));
@@ -61,12 +60,12 @@ fn text(mirror: &Mirror) -> Text {
 }
 
 /// The agent's own words about its plan, where it made one.
-fn plan(mirror: &Mirror) -> Option<String> {
+fn plan(mirror: &Presenter) -> Option<String> {
     mirror.session().plan_text().filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
 /// The list of answers: one button each, and back to the plan.
-pub fn edit_menu(mirror: &Mirror, tag: &Tag) -> Card {
+pub fn edit_menu(mirror: &Presenter, tag: &Tag) -> Card {
     let text = Text::new()
         .plain("✏️ ")
         .bold("Edit Answers")
@@ -86,7 +85,7 @@ pub fn edit_menu(mirror: &Mirror, tag: &Tag) -> Card {
 }
 
 /// What was asked before the plan, with its answers in words.
-fn answers(mirror: &Mirror) -> Vec<(String, String)> {
+fn answers(mirror: &Presenter) -> Vec<(String, String)> {
     let rounds = mirror.session().rounds().filter(|round| !matches!(round.asker, Asker::Rapport));
     let items = rounds.flat_map(|round| round.items);
     let items = items.filter(|item| item.question.purpose == Purpose::Clarify);

@@ -8,9 +8,10 @@ mod trusted;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rapport::channels::telegram::room::Room;
 use rapport::stores::files::Files;
 use rapport::stores::{Holder, Store as _};
-use rapport_core::{Entry, Event, Room, SessionId};
+use rapport_core::{Entry, Event, SessionId};
 
 use crate::support::project::Project;
 use crate::support::scenarios::PERMISSION;
@@ -45,7 +46,7 @@ fn clone_unsigned(stranger: &Project, session: &SessionId, victim: &Project) -> 
     let from = stranger.store();
     let mut entries = from.read(session, 0).unwrap();
     if let Some(Event::Created(created)) = entries[0].facts.first_mut() {
-        created.room = Some(Room { chat: CHAT, topic: None });
+        created.origin = Some(Room { chat: CHAT, topic: None }.into());
     }
     let conversation = from.kept(session, "conversation").unwrap();
     write(&victim.store(), &entries, conversation.as_deref())

@@ -44,9 +44,9 @@ fn changing_an_answer_shows_the_summary_again() {
     sitting.history.clear();
     sitting.press("e 1 3");
     assert!(sitting.history().contains("✓ Auth method → OAuth only"));
+    sitting.act(Stage::save_plan);
     assert!(sitting.history().contains("1. Which authentication method should the API use? → OAuth only"));
     assert!(sitting.frame().contains("Start the work with this plan?"));
-    sitting.act(Stage::save_plan);
     assert!(sitting.last().starts_with("Saved to: "));
 }
 
@@ -93,6 +93,7 @@ fn a_summary_that_changed_elsewhere_is_shown_again_and_guarded() {
     assert!(sitting.frame().contains("q1 is being changed"), "{}", sitting.frame());
     sitting.history.clear();
     sitting.elsewhere(anna(), answer("q1", 2));
+    sitting.act(Stage::save_plan);
     sitting.press("c");
     assert!(sitting.history().contains("Plan ready"));
     assert_eq!(

@@ -92,7 +92,10 @@ impl Serving {
         let logged = |id| {
             let entries = store.read(&id, 0).unwrap();
             let session = Session::replay(&entries).unwrap();
-            let chat = session.created().room.unwrap().chat;
+            let chat =
+                rapport::channels::telegram::room::Room::of(session.created().origin.as_ref().unwrap())
+                    .unwrap()
+                    .chat;
             let items: Vec<_> = session.rounds().flat_map(|round| round.items).collect();
             // The confirmation of a plan is an answer as well, and none of these.
             let clarifies = |id: &QuestionId| {

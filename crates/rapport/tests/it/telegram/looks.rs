@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use rapport::channels::telegram::flow::card::{self, Card, Reading};
-use rapport::channels::telegram::flow::mirror::Mirror;
+use rapport::channels::telegram::room::Room;
+use rapport_core::Presenter;
 use rapport_core::{
-    Asker, By, Choice, Clarifier, ConversationId, Created, Entry, Event, Question, QuestionId, Room, RoundId,
+    Asker, By, Choice, Clarifier, ConversationId, Created, Entry, Event, Question, QuestionId, RoundId,
     SessionId, Terms,
 };
 
@@ -27,10 +28,10 @@ fn question(number: usize, labels: &[&str]) -> Question {
 }
 
 /// A planned session in which these are asked, and so many answered.
-fn mirror(questions: Vec<Question>, answered: usize) -> Mirror {
+fn mirror(questions: Vec<Question>, answered: usize) -> Presenter {
     let created = Created {
         terms: Terms { clarifier: Clarifier::Planner, max_rounds: 3, ..Terms::default() },
-        room: Some(Room { chat: 42, topic: None }),
+        origin: Some(Room { chat: 42, topic: None }.into()),
         ..Created::new("add dark mode".into(), "/app".into(), ConversationId::new("4f1c"), anna())
     };
     let answer = |question: &Question| Event::Answered {
@@ -41,10 +42,10 @@ fn mirror(questions: Vec<Question>, answered: usize) -> Mirror {
     let given: Vec<_> = questions.iter().take(answered).map(answer).collect();
     let asked = Event::Asked { round: RoundId(1), asker: Asker::Planner, questions };
     let facts = [vec![Event::Created(created), asked], given].concat();
-    Mirror::open(&Entry { seq: 1, at: Timestamp::UNIX_EPOCH, facts }).unwrap()
+    Presenter::open(&Entry { seq: 1, at: Timestamp::UNIX_EPOCH, facts }).unwrap()
 }
 
-fn drawn(mirror: &Mirror) -> Card {
+fn drawn(mirror: &Presenter) -> Card {
     card::open(&SessionId::new("s"), mirror, &mirror.focus()[0], &BTreeSet::new(), Reading::Part).unwrap()
 }
 

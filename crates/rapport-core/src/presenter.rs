@@ -1,15 +1,19 @@
-//! A session as the flow follows it, and which of its questions are in front of the person, since when.
+//! A session as a channel follows it, and which of its questions are in front of the person, since when.
 //!
-//! Everything here follows from the log alone, so a process that starts later comes to the same.
+//! Everything here follows from the log alone, so that every channel, and every process that starts later, shows the same.
 
 use jiff::Timestamp;
-use rapport_core::{
-    Aim, Asker, Clarifier, Entry, Event, PhaseView, Purpose, QuestionId, RoundId, RoundLook, Session,
-};
+
+use crate::aim::Aim;
+use crate::event::{Asker, Clarifier, Entry, Event};
+use crate::id::{QuestionId, RoundId};
+use crate::question::Purpose;
+use crate::session::{RoundLook, Session};
+use crate::view::PhaseView;
 
 /// A session that is followed.
 #[derive(Clone, Debug)]
-pub struct Mirror {
+pub struct Presenter {
     session: Session,
     focus: Vec<Focus>,
 }
@@ -27,9 +31,9 @@ pub struct Focus {
     pub at: Timestamp,
 }
 
-/// What an entry was for the mirror.
+/// What an entry was for whoever follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Followed {
     /// The next one.
     Next,
     /// Known already.
@@ -38,27 +42,27 @@ pub enum Step {
     Gap,
 }
 
-impl Mirror {
+impl Presenter {
     /// A session from the first entry of its log.
     pub fn open(first: &Entry) -> Option<Self> {
-        let mut mirror = Self { session: Session::open(first)?, focus: Vec::new() };
-        mirror.refocus(first);
-        Some(mirror)
+        let mut presenter = Self { session: Session::open(first)?, focus: Vec::new() };
+        presenter.refocus(first);
+        Some(presenter)
     }
 
     /// Takes the next entry in.
-    pub fn apply(&mut self, entry: &Entry) -> Step {
+    pub fn apply(&mut self, entry: &Entry) -> Followed {
         if entry.seq <= self.session.seq() {
-            return Step::Old;
+            return Followed::Old;
         }
         if entry.seq > self.session.seq() + 1 {
-            return Step::Gap;
+            return Followed::Gap;
         }
         self.session.apply_entry(entry);
         let asked_again = |focus: &Focus| entry.facts.iter().any(|fact| reopens(fact, focus));
         self.focus.retain(|focus| !asked_again(focus));
         self.refocus(entry);
-        Step::Next
+        Followed::Next
     }
 
     /// The session.
