@@ -12,7 +12,7 @@ use std::fmt;
 use crate::action_plan::{Action, ActionPlan, Deed, Replacement, Resource};
 use crate::edit::{Mismatch, apply_edit, contains};
 use closest::{Budget, Closest, closest};
-pub use paths::{PathFault, project_path};
+pub use paths::{PathFault, project_path, steers_agents};
 
 /// What a plan is checked against. Paths are plain ones from the project's root, without `.` and `..`.
 pub trait Project {

@@ -7,6 +7,6 @@ mod preview;
 mod selection;
 
 pub use depends::Dependencies;
-pub use outline::{Item, change_label, counts, items};
+pub use outline::{Item, change_label, counts, items, warnings};
 pub use preview::{Preview, Shown, needed, preview};
 pub use selection::{Checks, Group, Mark, Note, Pick, Selection};

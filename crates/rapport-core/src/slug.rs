@@ -9,6 +9,13 @@ const RESERVED: [&str; 22] = [
     "lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
 ];
 
+/// Whether a name from outside is as harmless as one that was made here: it can be printed, pasted into a shell and put into
+/// a path, and is nothing but a name there.
+pub fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    name.starts_with(char::is_alphanumeric) && name.chars().all(is_plain)
+}
+
 /// A part of a path: lower case, `a-z`, `0-9` and single hyphens, at most 60 characters, never empty, and never a name
 /// with a meaning of its own. It cannot leave the folder it is put into, because it has no dots and no slashes.
 pub fn part(name: &str) -> String {

@@ -6,5 +6,5 @@ mod replace;
 #[cfg(debug_assertions)]
 pub mod trial;
 
-pub use read::read_file;
-pub use replace::{private_folder, replace, replace_in_pieces, replace_private};
+pub use read::{open_file, open_own, read_file, read_own};
+pub use replace::{private_folder, replace, replace_private, replace_private_in_pieces};

@@ -2,12 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// Replaces a file as a whole. Its folder is made where it is missing.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     make_folder(path)?;
-    rapport_durable::replace(path, bytes)
+    rapport_durable::replace_private(path, bytes)
 }
 
 /// Adds a line to a file. One that would grow past `most` bytes is put aside first (`.old`), in place of what was
@@ -18,7 +19,7 @@ pub(super) fn append_line(path: &Path, line: &str, most: u64) -> io::Result<()> 
     if grown > most && path.exists() {
         fs::rename(path, path.with_added_extension("old"))?;
     }
-    let mut file = File::options().append(true).create(true).open(path)?;
+    let mut file = File::options().append(true).create(true).mode(0o600).open(path)?;
     file.write_all(format!("{line}\n").as_bytes())?;
     file.sync_data()?;
     sync_folder(path)
@@ -27,11 +28,7 @@ pub(super) fn append_line(path: &Path, line: &str, most: u64) -> io::Result<()> 
 /// Makes the folder of a file, where it is missing.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     let Some(folder) = path.parent() else { return Ok(()) };
-    if folder.is_dir() {
-        return Ok(());
-    }
-    fs::create_dir_all(folder)?;
-    sync_folder(folder)
+    rapport_durable::private_folder(folder)
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {

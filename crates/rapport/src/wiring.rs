@@ -112,6 +112,15 @@ impl Place {
                 config::project(&here, &home)
             }
         };
+        if let Some(link) = config::link_outward(&project).filter(|link| *link != home) {
+            let what = format!(
+                "{} is a link that leads out of the project",
+                safe::line(&link.display().to_string())
+            );
+            return Err(Failure::new(Code::Refused, what).hint(
+                "Rapport would read and write elsewhere. Replace it by a directory or a file of its own.",
+            ));
+        }
         Ok(Self { home, project })
     }
 
@@ -234,6 +243,7 @@ impl Shelf {
 
     fn workshop(&self, place: &Place, settings: &Settings) -> Result<Workshop, Failure> {
         let mut means = crate::actions::Means::new(env::current_exe()?);
+        means.command_env.clone_from(&settings.command_env);
         means.command_timeout = Duration::try_from(settings.command_timeout).unwrap_or(means.command_timeout);
         means.research_command = settings.research_command.clone();
         let (naming, plan_name) = match self {

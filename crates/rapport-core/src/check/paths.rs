@@ -17,8 +17,8 @@ pub enum PathFault {
     Backslash,
     /// It is where Git keeps its own.
     Git,
-    /// It is where sessions are kept, which are only ever added to.
-    Sessions,
+    /// It is where Rapport keeps settings and sessions.
+    Ours,
 }
 
 /// The path without `.`, `..` and doubled slashes; empty for the project itself.
@@ -52,12 +52,19 @@ pub fn project_path(path: &str) -> Result<String, PathFault> {
     if parts.iter().any(|part| part.eq_ignore_ascii_case(".git")) {
         return Err(PathFault::Git);
     }
-    let lower = |index: usize| parts.get(index).map(|part| part.to_ascii_lowercase());
-    let own = matches!(lower(0).as_deref(), Some(".rapport" | ".teddy"));
-    if own && lower(1).as_deref() == Some("sessions") {
-        return Err(PathFault::Sessions);
+    let is_ours = |part: &&str| [".rapport", ".teddy"].iter().any(|ours| part.eq_ignore_ascii_case(ours));
+    if parts.first().is_some_and(is_ours) {
+        return Err(PathFault::Ours);
     }
     Ok(parts.join("/"))
+}
+
+/// Whether a file tells agents what to run without anybody being asked: hooks, servers, permissions, skills.
+pub fn steers_agents(path: &str) -> bool {
+    let Ok(path) = project_path(path) else { return false };
+    let mut parts = path.split('/').rev();
+    let is_servers = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(".mcp.json"));
+    is_servers || parts.any(|folder| folder.eq_ignore_ascii_case(".claude"))
 }
 
 impl PathFault {
@@ -71,7 +78,7 @@ impl PathFault {
             PathFault::Characters => format!("{path:?} has control characters in it"),
             PathFault::Backslash => format!("{path} has a backslash in it"),
             PathFault::Git => format!("{path} belongs to Git"),
-            PathFault::Sessions => format!("{path} belongs to the sessions"),
+            PathFault::Ours => format!("{path} belongs to Rapport"),
         }
     }
 
@@ -84,7 +91,9 @@ impl PathFault {
             }
             PathFault::Backslash => "Write paths with slashes, such as src/main.rs.",
             PathFault::Git => "Leave it alone; change the repository with git commands.",
-            PathFault::Sessions => "Leave it alone; what was planned and done is never changed.",
+            PathFault::Ours => {
+                "Leave it alone; a plan changes neither settings nor what was planned and done."
+            }
         }
     }
 }

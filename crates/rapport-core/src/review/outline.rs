@@ -4,6 +4,19 @@ use std::collections::BTreeSet;
 
 use super::selection::Group;
 use crate::action_plan::{Action, ActionPlan, Change, Deed, Resource, Sign};
+use crate::check::steers_agents;
+
+/// What is said of a file that tells agents what to run.
+const STEERS: &str = "changes what agents run here";
+
+/// The files that the actions change and that tell agents what to run, with that.
+pub fn warnings(actions: &[Action]) -> Vec<String> {
+    let paths = actions.iter().filter_map(|action| match &action.deed {
+        Deed::Create { path, .. } | Deed::Edit { path, .. } if steers_agents(path) => Some(path),
+        _ => None,
+    });
+    paths.map(|path| format!("{path} {STEERS}: hooks, servers, permissions")).collect()
+}
 
 /// One item of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +76,9 @@ fn changed(change: &Change) -> Item {
 fn acted(action: &Action, of: usize) -> Item {
     let among_others = |remark: String| Some(remark).filter(|_| of > 1);
     let (what, remark) = match &action.deed {
+        Deed::Create { path, .. } | Deed::Edit { path, .. } if steers_agents(path) => {
+            (path.clone(), Some(STEERS.into()))
+        }
         Deed::Create { path, overwrite: true, .. } => {
             (path.clone(), Some("replaces one that is there".into()))
         }

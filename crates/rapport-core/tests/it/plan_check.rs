@@ -6,7 +6,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use rapport_core::ActionPlan;
-use rapport_core::check::{Contents, Kind, Lead, PathFault, Problem, Project, project_path, validate};
+use rapport_core::check::{
+    Contents, Kind, Lead, PathFault, Problem, Project, project_path, steers_agents, validate,
+};
 
 use crate::action_plan::{parse, plan};
 
@@ -146,8 +148,11 @@ fn file_23_no_path_leads_out() {
         (".git/hooks/pre-commit", PathFault::Git),
         ("a/../.GIT/config", PathFault::Git),
         ("sub/.git", PathFault::Git),
-        (".rapport/sessions/x/01/plan.md", PathFault::Sessions),
-        (".teddy//sessions", PathFault::Sessions),
+        (".rapport/sessions/x/01/plan.md", PathFault::Ours),
+        (".teddy//sessions", PathFault::Ours),
+        (".rapport/config.yaml", PathFault::Ours),
+        (".rapport/global.context", PathFault::Ours),
+        ("x/../.Rapport/agents/a.md", PathFault::Ours),
         ("src\\main.rs", PathFault::Backslash),
         ("a\u{7}b", PathFault::Characters),
         ("a\0b", PathFault::Characters),
@@ -165,7 +170,6 @@ fn file_23_no_path_leads_out() {
         ("a/./b//c", "a/b/c"),
         ("a/../b", "b"),
         (".gitignore", ".gitignore"),
-        (".rapport/global.context", ".rapport/global.context"),
         ("...", "..."),
         ("a~", "a~"),
         (".", ""),
@@ -217,5 +221,22 @@ fn file_9_the_documented_example_can_be_carried_out() {
     assert_eq!(ActionPlan::parse(&parsed.to_string()).unwrap().to_string(), parsed.to_string());
     for action in ["CREATE", "READ", "EDIT", "EXECUTE", "RESEARCH", "CHAT_WITH_USER", "INVOKE"] {
         assert!(prompt.contains(&format!("| `{action}` |")), "{action} is described");
+    }
+}
+
+// A-L5: what tells agents what to run is told apart from other files.
+#[test]
+fn files_that_steer_agents_are_known() {
+    for path in [
+        ".mcp.json",
+        "sub/.MCP.json",
+        ".claude/settings.json",
+        "a/.claude/skills/x/SKILL.md",
+        "x/../.claude/a",
+    ] {
+        assert!(steers_agents(path), "{path}");
+    }
+    for path in ["mcp.json", "src/main.rs", "docs/.claude", "claude/settings.json", ".mcp.json/x"] {
+        assert!(!steers_agents(path), "{path}");
     }
 }

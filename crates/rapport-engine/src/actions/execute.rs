@@ -1,6 +1,7 @@
 //! EXECUTE: a command is run by a shell, in a session of its own without a terminal and without input, so that what would
 //! ask a person fails at once instead of waiting. It ends in time, with everything it started, and with its host.
 
+mod environment;
 mod output;
 mod process;
 
@@ -69,7 +70,8 @@ pub(super) async fn run_program(
     observer: &mut Observer<'_>,
     stop: &Stop,
 ) -> Outcome {
-    let mut process = match Process::spawn(&means.keeper, &call) {
+    let mut process = match Process::spawn(&means.keeper, &call, environment::of_commands(&means.command_env))
+    {
         Ok(process) => process,
         Err(error) => {
             return Outcome::failed(format!("cannot run it in {}: {error}", call.directory.display()));

@@ -25,7 +25,7 @@ use super::files::{make_directories, sync_directory};
 use super::outcome::Settled;
 use super::point;
 use crate::seals::{self, Seal, Sealing, Seals, Verifier};
-use rapport_durable::checked_line;
+use rapport_durable::{checked_line, open_own, read_own};
 
 /// The format of the lines.
 const FORMAT: u32 = 1;
@@ -165,7 +165,7 @@ impl Journal {
     pub fn open(directory: &Path, seals: Option<Arc<Seals>>) -> Result<Self, JournalError> {
         make_directories(directory).map_err(io_error("create the directory", directory))?;
         let path = directory.join("journal.jsonl");
-        let opened = File::options().read(true).append(true).create(true).mode(0o600).open(&path);
+        let opened = open_own(&path, File::options().read(true).append(true).create(true).mode(0o600));
         let mut file = opened.map_err(io_error("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -198,7 +198,7 @@ impl Journal {
     /// What was noted in this directory so far, for who only looks. Somebody may be writing on.
     pub fn read(directory: &Path) -> Result<Vec<Fact>, JournalError> {
         let path = directory.join("journal.jsonl");
-        let bytes = fs::read(&path).map_err(io_error("read", &path))?;
+        let bytes = read_own(&path).map_err(io_error("read", &path))?;
         scan(&path, &bytes, |_| ()).map(|(facts, _)| facts)
     }
 
@@ -207,7 +207,7 @@ impl Journal {
         let path = directory.join("journal.jsonl");
         let mut verifier =
             seals.verifier(&scope(directory)).map_err(io_error("check the seals of", &path))?;
-        let bytes = fs::read(&path).map_err(io_error("read", &path))?;
+        let bytes = read_own(&path).map_err(io_error("read", &path))?;
         let (facts, _) = scan(&path, &bytes, |line| verifier.take(line))?;
         Ok((facts, verifier))
     }
@@ -294,7 +294,7 @@ impl Journal {
     /// A file as it was, checked.
     pub(super) fn kept(&self, sha256: &str) -> Result<Vec<u8>, JournalError> {
         let path = self.path_of(sha256);
-        let content = fs::read(&path).map_err(io_error("read", &path))?;
+        let content = read_own(&path).map_err(io_error("read", &path))?;
         if digest(&content) != sha256 {
             let what = "its content is not what its name says".to_owned();
             return Err(JournalError::Damaged { path, line: 1, what });

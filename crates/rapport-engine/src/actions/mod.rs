@@ -61,6 +61,8 @@ pub struct Means {
     pub keeper: PathBuf,
     /// How long a command may take where the plan does not say so.
     pub command_timeout: Duration,
+    /// Variables that commands get beside the usual ones.
+    pub command_env: Vec<String>,
     /// The program that searches the web, with its first arguments; the queries follow, one per argument. Where there is
     /// none, [`Hands::research`] does it.
     pub research_command: Vec<String>,
@@ -69,7 +71,12 @@ pub struct Means {
 impl Means {
     /// The usual ones, with this program as keeper.
     pub fn new(keeper: impl Into<PathBuf>) -> Self {
-        Self { keeper: keeper.into(), command_timeout: COMMAND_TIMEOUT, research_command: Vec::new() }
+        Self {
+            keeper: keeper.into(),
+            command_timeout: COMMAND_TIMEOUT,
+            command_env: Vec::new(),
+            research_command: Vec::new(),
+        }
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Layer {
 pub struct ContextLayer {
     /// The largest file that is shown whole, in bytes.
     pub max_file_bytes: Option<u64>,
+    /// More than so many tokens are not sent without a question.
+    pub max_tokens: Option<u64>,
 }
 
 /// About carrying out plans.
@@ -57,6 +59,8 @@ pub struct ExecutionLayer {
     /// How long a command may take where its plan does not say so (`60s`).
     #[serde(deserialize_with = "some_duration")]
     pub timeout: Option<SignedDuration>,
+    /// Variables that commands of a plan get beside the usual ones.
+    pub env: Option<Vec<String>>,
 }
 
 /// About the agent.
@@ -186,8 +190,12 @@ impl Layer {
             worker: parsed(&env, "RAPPORT_WORKER", worker)?,
             context: ContextLayer {
                 max_file_bytes: parsed(&env, "RAPPORT_CONTEXT_MAX_FILE_BYTES", number)?.map(u64::from),
+                max_tokens: parsed(&env, "RAPPORT_CONTEXT_MAX_TOKENS", number)?.map(u64::from),
             },
-            execution: ExecutionLayer { timeout: parsed(&env, "RAPPORT_EXECUTION_TIMEOUT", duration)? },
+            execution: ExecutionLayer {
+                timeout: parsed(&env, "RAPPORT_EXECUTION_TIMEOUT", duration)?,
+                env: env("RAPPORT_EXECUTION_ENV").map(list),
+            },
             trusted: None,
         })
     }
@@ -212,8 +220,12 @@ impl Layer {
             worker: upper.worker.or(self.worker),
             context: ContextLayer {
                 max_file_bytes: upper.context.max_file_bytes.or(self.context.max_file_bytes),
+                max_tokens: upper.context.max_tokens.or(self.context.max_tokens),
             },
-            execution: ExecutionLayer { timeout: upper.execution.timeout.or(self.execution.timeout) },
+            execution: ExecutionLayer {
+                timeout: upper.execution.timeout.or(self.execution.timeout),
+                env: upper.execution.env.or(self.execution.env),
+            },
             trusted: upper.trusted.or(self.trusted),
         }
     }

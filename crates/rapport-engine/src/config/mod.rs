@@ -21,7 +21,7 @@ pub use layer::{
     AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, WorkerName,
     duration, worker,
 };
-pub use places::{home, project};
+pub use places::{home, link_outward, project};
 pub use planner::{PlannerLayer, PlannerVia};
 pub use secret::Secret;
 pub use telegram::{TelegramLayer, TelegramSettings, WebhookLayer, WebhookSettings};
@@ -34,6 +34,9 @@ const FILE: &str = "config.yaml";
 
 /// The largest file that an agent is shown whole, where the settings do not say.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
+
+/// How many tokens are sent without a question, where the settings do not say: about what a model can read at once.
+const MAX_TOKENS: u64 = 200_000;
 
 /// What holds, after all layers are laid over each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +71,12 @@ pub struct Settings {
     pub worker: WorkerName,
     /// The largest file that an agent is shown whole, in bytes.
     pub max_file_bytes: u64,
+    /// More tokens than this are not sent without a question.
+    pub max_tokens: u64,
     /// How long a command of a plan may take where the plan does not say so.
     pub command_timeout: SignedDuration,
+    /// Variables that commands of a plan get beside the usual ones.
+    pub command_env: Vec<String>,
     /// What the person has to know about them: what a project that is not trusted would have liked to say.
     pub warning: Option<String>,
 }
@@ -133,6 +140,8 @@ impl Settings {
             research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
             worker: all.worker.unwrap_or_default(),
             max_file_bytes: all.context.max_file_bytes.unwrap_or(MAX_FILE_BYTES),
+            max_tokens: all.context.max_tokens.unwrap_or(MAX_TOKENS),
+            command_env: all.execution.env.unwrap_or_default(),
             command_timeout: all.execution.timeout.unwrap_or(SignedDuration::from_secs(60)),
             warning,
         })
@@ -212,16 +221,6 @@ pub fn global_context(project: &Path) -> std::path::PathBuf {
 /// What every session of files in a project remembers.
 pub fn memos(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("memos.yaml")
-}
-
-/// What git is told to ignore of ours, and not to.
-pub fn git_ignore(project: &Path) -> std::path::PathBuf {
-    places::rapport_folder(project).join(".gitignore")
-}
-
-/// How git is told to treat what is ours.
-pub fn git_attributes(project: &Path) -> std::path::PathBuf {
-    places::rapport_folder(project).join(".gitattributes")
 }
 
 /// What agents of a project are told beside the usual, by name.

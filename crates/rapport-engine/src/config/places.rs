@@ -24,6 +24,22 @@ pub fn project(directory: &Path, home: &Path) -> PathBuf {
     directory.ancestors().find(known).unwrap_or(directory).to_owned()
 }
 
+/// The first link among what is ours in a project that leads out of it. Who cloned it did not put it there.
+pub fn link_outward(project: &Path) -> Option<PathBuf> {
+    let real = project.canonicalize().ok()?;
+    let leads_out = |path: &PathBuf| {
+        let is_link = path.symlink_metadata().is_ok_and(|about| about.is_symlink());
+        is_link && !path.canonicalize().is_ok_and(|target| target.starts_with(&real))
+    };
+    [".rapport", ".teddy"].iter().map(|name| project.join(name)).find_map(|folder| {
+        if leads_out(&folder) {
+            return Some(folder);
+        }
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).find(leads_out)
+    })
+}
+
 /// The folder in a project that is ours. One left by an older tool is used as it is.
 pub(super) fn rapport_folder(project: &Path) -> PathBuf {
     let (ours, older) = (project.join(".rapport"), project.join(".teddy"));

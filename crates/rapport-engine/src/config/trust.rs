@@ -27,8 +27,8 @@ pub(super) fn set_aside(project: &mut Layer) -> Vec<&'static str> {
     let PlannerLayer { via, model: _, base_url, timeout: _, api_key } = planner;
     let RoundsLayer { max } = rounds;
     let QuestionsLayer { expire } = questions;
-    let ContextLayer { max_file_bytes: _ } = context;
-    let ExecutionLayer { timeout: _ } = execution;
+    let ContextLayer { max_file_bytes: _, max_tokens } = context;
+    let ExecutionLayer { timeout: _, env: commands } = execution;
     let said = [
         ("agent.command", command.take().is_some()),
         ("agent.permission_mode", permission_mode.take().is_some()),
@@ -36,12 +36,14 @@ pub(super) fn set_aside(project: &mut Layer) -> Vec<&'static str> {
         ("agent.env", env.take().is_some()),
         ("rounds.max", max.take().is_some()),
         ("questions.expire", expire.take().is_some()),
+        ("context.max_tokens", max_tokens.take().is_some()),
         ("planner.via", via.take().is_some()),
         ("planner.base_url", base_url.take().is_some()),
         ("planner.api_key", api_key.take().is_some()),
         ("telegram", std::mem::take(telegram) != TelegramLayer::default()),
         ("preview_command", preview_command.take().is_some()),
         ("research_command", research_command.take().is_some()),
+        ("execution.env", commands.take().is_some()),
         ("trusted", trusted.take().is_some()),
     ];
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(name, _)| name).collect()

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rapport_core::slug;
@@ -73,7 +73,7 @@ impl Record {
     {
         let folder = self.path.parent().unwrap_or(&self.path);
         durable::private_folder(folder)?;
-        let lock = File::options().create(true).append(true).open(folder.join("lock"))?;
+        let lock = File::options().create(true).append(true).mode(0o600).open(folder.join("lock"))?;
         lock.lock()?;
         let mut content: T = self.read()?.unwrap_or_default();
         let result = change(&mut content);

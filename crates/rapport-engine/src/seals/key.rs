@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use rapport_durable::{private_folder, replace_private};
@@ -146,8 +147,13 @@ fn parse(text: &str) -> Option<PublicKey> {
 
 /// Holds a lock as long as the file lives.
 pub(super) fn lock(path: &Path) -> io::Result<File> {
-    let file =
-        File::options().write(true).create(true).truncate(false).open(path).map_err(about("open", path))?;
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(about("open", path))?;
     file.lock().map_err(about("lock", path))?;
     Ok(file)
 }

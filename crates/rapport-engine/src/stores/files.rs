@@ -29,6 +29,18 @@ const LOG: &str = "log.jsonl";
 const LOCK: &str = "lock";
 const KEPT: &str = "kept";
 
+/// What git is told about `.rapport`, with what an older version told it. Logs, plans and reports are for others, whatever the
+/// project ignores (`*.log` is a common line), and stay as they are, byte for byte: git must not change their line ends. Who
+/// holds a session, what was said word for word in conversations, and what undoing takes, are not.
+const GIT_FILES: [(&str, &str, Option<&str>); 2] = [
+    (
+        ".gitignore",
+        "!_context.log\n!log.jsonl\n!plan.md\n!report.md\n/sessions/*/lock\n/sessions/*/kept/\n/batches/\n",
+        Some("!_context.log\n!log.jsonl\n!plan.md\n!report.md\n/sessions/*/lock\n"),
+    ),
+    (".gitattributes", "* -text\n", None),
+];
+
 /// Sessions below one directory, which need not be there yet.
 #[derive(Clone, Debug)]
 pub struct Files {
@@ -101,7 +113,7 @@ impl Files {
         after: u64,
     ) -> Result<(Vec<Entry>, Option<Verifier>), StoreError> {
         let mut verifier = self.sealing(id).verifier().map_err(io_error("check the seals of", path))?;
-        let bytes = fs::read(path).map_err(io_error("read", path))?;
+        let bytes = durable::read_own(path).map_err(io_error("read", path))?;
         let scan = scan::scan(path, &bytes, after, |line| {
             verifier.iter_mut().for_each(|verifier| verifier.take(line));
         })?;
@@ -115,7 +127,7 @@ impl Files {
     /// Gives a directory of sessions as files a log, where it came without one. One that is there is left as it is.
     pub fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
         let dir = self.root.join(id.as_str());
-        if !is_plain_name(id.as_str()) || !dir.is_dir() {
+        if !slug::is_name(id.as_str()) || !dir.is_dir() {
             return Err(StoreError::NotFound(id.clone()));
         }
         let lock = Lock::take(id, &dir.join(LOCK), &Holder { pid: std::process::id(), address: None })?;
@@ -132,13 +144,28 @@ impl Files {
         dirs::sync(&dir)
     }
 
+    /// Makes the directory of all sessions, and in a project tells git what of it is for others.
+    fn make_root(&self) -> Result<(), StoreError> {
+        dirs::make_all(&self.root)?;
+        let Some(folder) = self.root.parent().filter(|_| self.project.is_some()) else { return Ok(()) };
+        for (name, content, before) in GIT_FILES {
+            let path = folder.join(name);
+            let found = read_if_there(&path)?;
+            if found.is_none() || before.is_some_and(|before| found.as_deref() == Some(before.as_bytes())) {
+                replace(&path, content.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
     /// The directory of a session that is there. A name that is not just a name leads nowhere.
     fn find(&self, id: &SessionId) -> Result<PathBuf, StoreError> {
-        if !is_plain_name(id.as_str()) {
+        if !slug::is_name(id.as_str()) {
             return Err(StoreError::NotFound(id.clone()));
         }
         let dir = self.root.join(id.as_str());
         let log = dir.join(LOG);
+        refuse_links(&self.root, id.as_str())?;
         if scan::has_entry(&log).map_err(io_error("read", &log))? {
             return Ok(dir);
         }
@@ -176,7 +203,7 @@ impl Store for Files {
         facts: Vec<Event>,
         holder: &Holder,
     ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError> {
-        dirs::make_all(&self.root)?;
+        self.make_root()?;
         let (name, dir) = dirs::make_first_free(&self.root, super::names(words, at))?;
         let id = SessionId::new(name);
         match self.begin(&id, &dir, at, facts, holder) {
@@ -190,7 +217,7 @@ impl Store for Files {
     }
 
     fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
-        dirs::make_all(&self.root)?;
+        self.make_root()?;
         let (name, dir) = dirs::make_first_free(&self.root, super::names(words, at))?;
         let id = SessionId::new(name);
         let sealing = self.sealing(&id);
@@ -210,7 +237,7 @@ impl Store for Files {
 
     fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
         let path = self.find(id)?.join(LOG);
-        let bytes = fs::read(&path).map_err(io_error("read", &path))?;
+        let bytes = durable::read_own(&path).map_err(io_error("read", &path))?;
         Ok(home::at_home(scan::scan(&path, &bytes, after, |_| ())?.entries, self.project.as_deref()))
     }
 
@@ -228,9 +255,12 @@ impl Store for Files {
         let mut names = Vec::new();
         for file in directory {
             let file = file.map_err(io_error("list the sessions in", &self.root))?;
+            if file.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                continue;
+            }
             // What cannot be looked into is listed: to read it tells why.
             if scan::has_entry(&file.path().join(LOG)).unwrap_or(true) {
-                names.extend(file.file_name().into_string());
+                names.extend(file.file_name().into_string().ok().filter(|name| slug::is_name(name)));
             }
         }
         names.sort_unstable();
@@ -251,6 +281,7 @@ impl Store for Files {
 
     fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let (dir, name) = (self.find(id)?, slug::part(name));
+        refuse_links(&dir, KEPT)?;
         let path = dir.join(KEPT).join(&name);
         let Some(written) = read_if_there(&path)? else { return Ok(None) };
         let opened =
@@ -281,6 +312,7 @@ impl Store for Files {
 
 /// Keeps something in a session's directory.
 fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<(), StoreError> {
+    refuse_links(dir, KEPT)?;
     let (folder, name) = (dir.join(KEPT), slug::part(name));
     dirs::make_all(&folder)?;
     let path = folder.join(&name);
@@ -290,7 +322,7 @@ fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<
 
 /// Whether a log was at this place once, or is.
 fn is_part(log: &Path, place: &Chain) -> Result<bool, StoreError> {
-    let bytes = fs::read(log).map_err(io_error("read", log))?;
+    let bytes = durable::read_own(log).map_err(io_error("read", log))?;
     Ok(place.is_of(bytes.split(|byte| *byte == b'\n')))
 }
 
@@ -304,7 +336,7 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    match fs::read(path) {
+    match durable::read_own(path) {
         Ok(content) => Ok(Some(content)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io_error("read", path)(error)),
@@ -314,15 +346,32 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 /// A file below a session's directory, by plain names only.
 fn inside(dir: &Path, path: &str) -> Result<PathBuf, StoreError> {
     if path.split('/').all(is_plain_name) {
+        if let Some((folders, _)) = path.rsplit_once('/') {
+            refuse_links(dir, folders)?;
+        }
         return Ok(dir.join(path));
     }
     let outside = io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
     Err(io_error("use", &dir.join(path))(outside))
 }
 
+/// Directories of ours are never links: what is written there would end up elsewhere.
+fn refuse_links(root: &Path, path: &str) -> Result<(), StoreError> {
+    let mut place = root.to_owned();
+    for part in Path::new(path).components() {
+        place.push(part);
+        if place.symlink_metadata().is_ok_and(|about| about.is_symlink()) {
+            let link =
+                io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, which is not followed");
+            return Err(io_error("use", &place)(link));
+        }
+    }
+    Ok(())
+}
+
 /// Either the old file or the whole new one, whatever happens in between.
 fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    durable::replace(path, content).map_err(io_error("write", path))
+    durable::replace_private(path, content).map_err(io_error("write", path))
 }
 
 /// Whether a name is one part of a path and nothing else: not empty, not `..`, no slash, nothing a system call rejects.

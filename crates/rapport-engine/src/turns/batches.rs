@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use rapport_core::{ActionEnd, ActionPlan, ActionResult, Chosen, FoundBatch, SessionId, UndoneFiles};
+use rapport_durable::private_folder;
 use serde::{Deserialize, Serialize};
 
 use super::{TurnError, TurnName, io_error, replace, text};
@@ -35,7 +36,7 @@ pub struct Approved {
 impl Approved {
     /// Writes it beside the journal of its batch.
     pub fn keep(&self, batch: &Path) -> Result<(), TurnError> {
-        fs::create_dir_all(batch).map_err(io_error("create the directory", batch))?;
+        private_folder(batch).map_err(io_error("create the directory", batch))?;
         let json = serde_json::to_vec_pretty(self).map_err(|error| io_error("write", batch)(error.into()))?;
         replace(&batch.join(APPROVED), &json)
     }
@@ -286,7 +287,7 @@ impl Batches {
 
     /// Copies of files as they were are nobody's work: git is not to show them, and nobody is to commit them.
     pub fn set_up(&self) -> Result<(), TurnError> {
-        fs::create_dir_all(&self.root).map_err(io_error("create the directory", &self.root))?;
+        private_folder(&self.root).map_err(io_error("create the directory", &self.root))?;
         let ignore = self.root.join(".gitignore");
         if !ignore.exists() {
             replace(&ignore, b"*\n")?;

@@ -1,12 +1,13 @@
 //! A session's directory, the turns in it, and which of them comes next.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use rapport_core::SessionId;
+use rapport_core::{SessionId, slug};
 
 use super::{
     CONTEXT_LOG, Meta, PLAN, REPORT, SESSION_CONTEXT, TURN_CONTEXT, TurnError, TurnName, io_error, name, sync,
@@ -57,8 +58,13 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(io_error("list the sessions in", sessions))?,
         };
-        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let mut all: Vec<_> = names.map(|name| Self::new(sessions, &SessionId::new(name))).collect();
+        // A link could lead anywhere; names are printed, and pasted into shells.
+        let entries = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut all: Vec<_> = names
+            .filter(|name| slug::is_name(name))
+            .map(|name| Self::new(sessions, &SessionId::new(name)))
+            .collect();
         all.retain(Self::looks_like_one);
         all.sort_by(|one, other| one.id.as_str().cmp(other.id.as_str()));
         Ok(all)
@@ -84,7 +90,7 @@ impl Folder {
         for entry in entries {
             let entry = entry.map_err(io_error("list the turns in", &self.path))?;
             let name = entry.file_name().to_str().and_then(|name| name.parse().ok());
-            if let Some(name) = name.filter(|_| entry.path().is_dir()) {
+            if let Some(name) = name.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
                 turns.push(Turn::read(name, entry.path())?);
             }
         }
@@ -119,7 +125,7 @@ impl Folder {
         let made = self.make(TurnName::at(of.name.number).skip(1), Some(of.name), now)?;
         for name in [TURN_CONTEXT, CONTEXT_LOG] {
             let from = of.path.join(name);
-            match fs::read(&from) {
+            match super::read(&from) {
                 Ok(content) => super::replace(&made.path.join(name), &content)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(io_error("read", &from)(error)),
@@ -140,7 +146,7 @@ impl Folder {
         let (name, path) = loop {
             let name = names.next().ok_or_else(|| TurnError::Full { session: self.id.to_string() })?;
             let path = self.path.join(name.to_string());
-            match fs::create_dir(&path) {
+            match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => break (name, path),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(io_error("create the directory", &path)(error)),

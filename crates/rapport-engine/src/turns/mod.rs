@@ -18,7 +18,7 @@ pub mod name;
 pub mod report;
 pub mod workshop;
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -101,7 +101,7 @@ pub fn replace_in_pieces<B: AsRef<[u8]>>(
     pieces: impl IntoIterator<Item = B>,
 ) -> Result<(), TurnError> {
     point();
-    durable::replace_in_pieces(path, pieces).map_err(io_error("write", path))?;
+    durable::replace_private_in_pieces(path, pieces).map_err(io_error("write", path))?;
     point();
     Ok(())
 }
@@ -116,9 +116,28 @@ fn point() {
     }
 }
 
+/// A file of ours, which is not behind a link that leads out of the project.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let is_ours =
+        |place: &&Path| place.file_name().is_some_and(|name| name == ".rapport" || name == ".teddy");
+    let project = path.ancestors().find(is_ours).and_then(Path::parent);
+    if let (Some(project), Ok(about)) = (project, path.symlink_metadata())
+        && about.is_symlink()
+        && !path.canonicalize()?.starts_with(project.canonicalize()?)
+    {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a link that leads out of the project",
+        ));
+    }
+    let mut content = Vec::new();
+    durable::open_file(path)?.read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// A file as text; `None` where there is none.
 pub fn text(path: &Path) -> Result<Option<String>, TurnError> {
-    match std::fs::read(path) {
+    match read(path) {
         Ok(bytes) => {
             let text = String::from_utf8(bytes);
             text.map(Some)

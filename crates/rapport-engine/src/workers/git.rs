@@ -1,11 +1,32 @@
-//! The `git` program, asked in the forms made for programs.
+//! The `git` program, asked in the forms made for programs. A repository can name programs of its own (hooks, filters, a file
+//! monitor, viewers of diffs), and one that was unpacked from an archive was written by somebody else: none of them is run.
+//! Every call of git in Rapport goes through here.
 
 use std::ffi::OsStr;
-use std::io;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use super::WorkerError;
+
+/// What holds whatever a repository's own configuration says.
+const SETTINGS: [&str; 10] = [
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "credential.helper=",
+    "diff.external=",
+    // To see whether a repository within it is dirty, git would run git there, without these settings.
+    "diff.ignoreSubmodules=dirty",
+    "submodule.recurse=false",
+    // Nothing is fetched: what is missing stays missing.
+    "protocol.allow=never",
+    "gc.auto=0",
+];
+
+/// Commands that look at no file of a working tree, so that no filter is of any concern. (Even `write-tree` does: it refreshes
+/// the index.)
+const WITHOUT_FILES: [&str; 3] = ["rev-parse", "symbolic-ref", "cat-file"];
 
 /// Runs git there and gives what it printed.
 pub(super) fn git<S: AsRef<OsStr>>(
@@ -40,17 +61,74 @@ pub(super) fn git_saying<S: AsRef<OsStr>>(
     }
 }
 
-fn run<S: AsRef<OsStr>>(directory: &Path, index: Option<&Path>, args: &[S]) -> io::Result<Output> {
-    let mut command = Command::new("git");
-    command.current_dir(directory).args(args).env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
-    // A hook or an alias of git may have set these for another repository.
-    for inherited in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
-        command.env_remove(inherited);
-    }
+fn run<S: AsRef<OsStr>>(directory: &Path, index: Option<&Path>, args: &[S]) -> Result<Output, WorkerError> {
+    let mut command = command(directory);
+    command.args(args);
     if let Some(index) = index {
         command.env("GIT_INDEX_FILE", index);
     }
-    command.output()
+    let reads_files = args.first().is_some_and(|arg| !WITHOUT_FILES.iter().any(|name| arg.as_ref() == *name));
+    if reads_files {
+        let programs = programs_of(directory)?;
+        command.env("GIT_CONFIG_COUNT", programs.len().to_string());
+        for (n, key) in programs.iter().enumerate() {
+            let value = if key.ends_with(".required") { "false" } else { "" };
+            command.env(format!("GIT_CONFIG_KEY_{n}"), key).env(format!("GIT_CONFIG_VALUE_{n}"), value);
+        }
+    }
+    Ok(command.output()?)
+}
+
+/// Git in this directory, with nothing of its surroundings but the person's own configuration.
+fn command(directory: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.current_dir(directory).stdin(Stdio::null());
+    for setting in SETTINGS {
+        command.args(["-c", setting]);
+    }
+    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1").env("LC_ALL", "C");
+    command.env("GIT_TERMINAL_PROMPT", "0");
+    // A hook or an alias of git may have set these for another repository.
+    for inherited in
+        ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_CONFIG_COUNT"]
+    {
+        command.env_remove(inherited);
+    }
+    command
+}
+
+/// The names of the repository's own settings that name filters and drivers. Those of the person, in their own configuration,
+/// are not among them.
+fn programs_of(directory: &Path) -> Result<Vec<String>, WorkerError> {
+    let list = ["config", "--includes", "--show-scope", "--null", "--name-only", "--list"];
+    let output = command(directory).args(list).output()?;
+    if !output.status.success() {
+        return Err(failure(&output, &list));
+    }
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let fields: Vec<_> = text.split('\0').collect();
+    let of_repository = fields.chunks_exact(2).filter(|pair| matches!(pair[0], "local" | "worktree"));
+    let mut keys: Vec<_> =
+        of_repository.map(|pair| pair[1].to_owned()).filter(|key| names_a_program(key)).collect();
+    // A filter that is taken away must not be required.
+    let filters: Vec<_> = keys
+        .iter()
+        .filter_map(|key| Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned()))
+        .collect();
+    keys.extend(filters.into_iter().map(|name| format!("filter.{name}.required")));
+    Ok(keys)
+}
+
+fn names_a_program(key: &str) -> bool {
+    let parts = key.split_once('.').and_then(|(section, rest)| Some((section, rest.rsplit_once('.')?.1)));
+    matches!(
+        parts,
+        Some(
+            ("filter", "clean" | "smudge" | "process")
+                | ("diff", "command" | "textconv")
+                | ("merge", "driver")
+        )
+    )
 }
 
 fn failure<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> WorkerError {
@@ -62,4 +140,77 @@ fn failure<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> WorkerError {
 /// The same, as text without the line's end.
 pub(super) fn line<S: AsRef<OsStr>>(directory: &Path, args: &[S]) -> Result<String, WorkerError> {
     git(directory, None, args).map(|out| String::from_utf8_lossy(&out).trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::workers::local;
+    use crate::workers::worktree::Worktree;
+
+    /// As somebody prepares a repository, with git as it is.
+    fn prepare(directory: &Path, args: &[&str]) {
+        let identity =
+            ["-c", "user.name=Eve", "-c", "user.email=eve@localhost", "-c", "core.fsmonitor=false"];
+        let done = Command::new("git").current_dir(directory).args(identity).args(args).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// A-L10: a `.git` that was unpacked with the files runs nothing, whatever Rapport asks git for.
+    #[test]
+    fn programs_that_a_repository_names_are_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let (app, marks) = (folder.path().join("app"), folder.path().join("marks"));
+        fs::create_dir_all(app.join("within")).unwrap();
+        fs::create_dir(&marks).unwrap();
+        let mark = |name: &str| format!("touch {}; cat", marks.join(name).display());
+        prepare(&app, &["init", "--quiet"]);
+        prepare(&app.join("within"), &["init", "--quiet"]);
+        for (path, text) in
+            [("a.x", "a\n"), (".gitattributes", "*.x filter=evil diff=evil\n"), ("within/b", "b\n")]
+        {
+            fs::write(app.join(path), text).unwrap();
+        }
+        for place in [app.join("within"), app.clone()] {
+            prepare(&place, &["add", "."]);
+            prepare(&place, &["commit", "--quiet", "-m", "begun"]);
+        }
+        fs::write(app.join("included"), format!("[filter \"evil\"]\n\tprocess = {}\n", mark("process")))
+            .unwrap();
+        for (key, name) in [
+            ("core.fsmonitor", "monitor"),
+            ("core.pager", "pager"),
+            ("core.sshCommand", "ssh"),
+            ("diff.external", "external"),
+            ("diff.evil.textconv", "textconv"),
+            ("diff.evil.command", "command"),
+            ("filter.evil.clean", "clean"),
+            ("filter.evil.smudge", "smudge"),
+        ] {
+            prepare(&app, &["config", key, &mark(name)]);
+            prepare(&app.join("within"), &["config", key, &mark(&format!("within-{name}"))]);
+        }
+        prepare(&app, &["config", "filter.evil.required", "true"]);
+        prepare(&app, &["config", "include.path", "../included"]);
+        for hook in ["post-checkout", "post-index-change", "reference-transaction", "pre-commit"] {
+            let path = app.join(".git/hooks").join(hook);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, format!("#!/bin/sh\n{}\n", mark(hook))).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let baseline = local::snapshot(&app).unwrap();
+        fs::write(app.join("a.x"), "changed\n").unwrap();
+        fs::write(app.join("within/b"), "changed\n").unwrap();
+        let result = local::snapshot(&app).unwrap();
+        let diff = local::diff(&app, &baseline, &result).unwrap();
+        assert!(diff.contains("-a\n+changed\n"), "{diff}");
+        let tree = Worktree::add(&app, folder.path().join("trees/one"), &baseline).unwrap();
+        assert_eq!(fs::read_to_string(tree.directory.join("a.x")).unwrap(), "a\n");
+        drop(tree);
+        let left: Vec<_> = fs::read_dir(&marks).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [""; 0]);
+    }
 }

@@ -169,7 +169,7 @@ pub fn branch(directory: &Path) -> Option<String> {
 
 /// What changed between two states, as a diff to read.
 pub fn diff(directory: &Path, from: &str, to: &str) -> Result<String, WorkerError> {
-    let args = ["diff", "--no-ext-diff", "--no-color", "--relative", from, to];
+    let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", from, to];
     git(directory, None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
 }
 

@@ -28,6 +28,7 @@ pub fn summary(plan: &ActionPlan, problems: &[String], columns: usize) -> Vec<Li
     }
     lines.push(Line::new(Tone::Strong, "Action Plan:").indented(1));
     lines.extend(outline::counts(&plan.actions).iter().map(|counted| entry("- ", Tone::Text, counted)));
+    lines.extend(outline::warnings(&plan.actions).iter().map(|warned| entry("! ", Tone::Bad, warned)));
     if plan.actions.is_empty() {
         lines.push(entry("- ", Tone::Dim, "nothing to do"));
     }

@@ -6,7 +6,7 @@ use std::io::IsTerminal as _;
 use rapport_core::{Act, Answer, MAX_TEXT, Purpose, Question, QuestionId, Refusal, Reply, SessionId};
 use serde_json::json;
 
-use super::output::say;
+use super::output::{say, say_json};
 use super::sessions;
 use super::{Common, ask, screen, text, typed};
 use crate::channels::terminal::compose::{SentBy, compose};
@@ -73,7 +73,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if common.json {
         let words = answered.as_ref().map(|(question, answer)| question.words(answer));
         let running = reached == Reached::Process;
-        return say(json!({ "session": id, "answered": !args.back, "running": running,
+        return say_json(&json!({ "session": id, "answered": !args.back, "running": running,
             "question": answered.map(|(question, _)| question.id), "answer": words }));
     }
     match &answered {

@@ -8,7 +8,7 @@ use rapport_core::{
 };
 use serde_json::json;
 
-use super::output::say;
+use super::output::{say, say_json};
 use super::screen::word;
 use super::{Common, branch_turn, sessions};
 use crate::agents::{Cut, Whereabouts};
@@ -68,7 +68,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let origin = sessions::find(&*store, &args.which)?;
     let made = make(&place, &*store, &origin, at, &args)?;
     if common.json {
-        return say(json!({
+        return say_json(&json!({
             "session": made.session, "branched_from": made.origin, "worktree": made.worktree,
         }));
     }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Common;
 use super::files::{self, seals};
-use super::output::say;
+use super::output::{say, say_json};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::Outcome;
@@ -34,7 +34,7 @@ fn check_ours(place: &Place, folder: &Folder) -> Outcome {
 fn tell(common: &Common, folder: &Folder, origin: &Turn, made: &Turn) -> Outcome {
     let path = made.path.display().to_string();
     if common.json {
-        return say(json!({
+        return say_json(&json!({
             "session": folder.id, "turn": made.name.to_string(), "branched_from": origin.name.to_string(), "path": path,
         }));
     }

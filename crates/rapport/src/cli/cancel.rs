@@ -3,7 +3,7 @@
 use rapport_core::Act;
 use serde_json::json;
 
-use super::output::say;
+use super::output::{say, say_json};
 use super::{Common, sessions};
 use crate::error::Outcome;
 use crate::wiring::Place;
@@ -26,7 +26,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let id = sessions::find(&*place.store(), &args.session)?;
     sessions::act(&place, &id, &Act::Cancel { reason: args.reason })?;
     if common.json {
-        return say(json!({ "session": id, "status": "cancelled" }));
+        return say_json(&json!({ "session": id, "status": "cancelled" }));
     }
     say(format_args!("Cancelled {id}."))
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use rapport_core::{Aim, OpenQuestion, Purpose, Reply, View};
 use serde_json::json;
 
-use super::output::say;
+use super::output::{say, say_json};
 use super::screen::{self, Answering, StopSignal};
 use super::{Common, follow, sessions};
 use crate::channels::terminal::safe;
@@ -66,7 +66,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let project = place.project.display();
     match (common.json, is_kept) {
         (true, false) => {}
-        (true, true) => say(json!({ "kept": place.project }))?,
+        (true, true) => say_json(&json!({ "kept": place.project }))?,
         (false, true) => say(format_args!("\nKept in {project}"))?,
         (false, false) => {
             say("\nAll of this was in a temporary repository and is gone now; --keep keeps it.")?;

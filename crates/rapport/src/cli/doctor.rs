@@ -235,7 +235,7 @@ fn telegram(place: &Place) -> Check {
 }
 
 fn writable(folder: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
+    rapport_durable::private_folder(folder)?;
     tempfile::tempfile_in(folder).map(drop)
 }
 

@@ -6,7 +6,7 @@ use rapport_core::{Aim, Session, slug};
 use serde_json::json;
 
 use super::Common;
-use super::output::say;
+use super::output::{say, say_json};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer};
@@ -36,11 +36,6 @@ const SESSION_HEAD: &str =
 const GLOBAL_HEAD: &str =
     "# What every turn of every session is shown: a path, directory or glob per line.\n";
 
-/// What git is to keep whatever the project ignores (`*.log` is a common line), and what is of no use to others.
-const GIT_IGNORE: &str = "!_context.log\n!log.jsonl\n!plan.md\n!report.md\n/sessions/*/lock\n";
-/// Sealed files and logs stay as they are, byte for byte: git must not change their line ends.
-const GIT_ATTRIBUTES: &str = "* -text\n";
-
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let name = name(&args.name)?;
@@ -50,7 +45,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let folder = make(&place, &name)?;
     let path = folder.path.display().to_string();
     if common.json {
-        return say(json!({ "session": folder.id, "path": path }));
+        return say_json(&json!({ "session": folder.id, "path": path }));
     }
     say(safe::line(&path))
 }
@@ -64,12 +59,9 @@ pub(super) fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
     let folder = Folder::new(&config::sessions(&place.project), &id);
     replace(&folder.path.join(SESSION_CONTEXT), SESSION_HEAD.as_bytes())?;
     drop(log);
-    for (path, content) in [
-        (config::global_context(&place.project), GLOBAL_HEAD),
-        (config::memos(&place.project), "[]\n"),
-        (config::git_ignore(&place.project), GIT_IGNORE),
-        (config::git_attributes(&place.project), GIT_ATTRIBUTES),
-    ] {
+    for (path, content) in
+        [(config::global_context(&place.project), GLOBAL_HEAD), (config::memos(&place.project), "[]\n")]
+    {
         make_if_missing(&path, content)?;
     }
     Ok(folder)

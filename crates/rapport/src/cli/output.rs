@@ -1,6 +1,6 @@
 //! What commands print. Text from outside is made safe on the way; a reader that has had enough is no failure.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
 
 use jiff::{SignedDuration, Timestamp};
@@ -20,7 +20,28 @@ pub(super) fn say(line: impl Display) -> Outcome {
 
 /// Prints a value as JSON.
 pub(super) fn say_json(value: &impl serde::Serialize) -> Outcome {
-    say(serde_json::to_string(value).map_err(io::Error::from)?)
+    say(escaped(&serde_json::to_string(value).map_err(io::Error::from)?))
+}
+
+/// JSON in which nothing can move a cursor or change the order of letters, where somebody looks at it in a terminal. Such
+/// characters are only ever in strings, where they can be written as numbers.
+pub(crate) fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}'
+            | '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
 }
 
 /// How long ago, in one unit.
@@ -31,5 +52,19 @@ pub(super) fn ago(then: Timestamp, now: Timestamp) -> String {
         (_, _, hours) if hours >= 1 => format!("{hours}h ago"),
         (_, mins, _) if mins >= 1 => format!("{mins}m ago"),
         (secs, _, _) => format!("{secs}s ago"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A-L2: JSON is looked at in terminals as well.
+    #[test]
+    fn json_moves_no_cursor_and_reorders_nothing() {
+        let value = serde_json::json!({ "a": "\u{9b}31m \u{202e}txt \u{1b}[0m é 🎉" });
+        let json = escaped(&value.to_string());
+        assert_eq!(json, r#"{"a":"\u009b31m \u202etxt \u001b[0m é 🎉"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), value);
     }
 }

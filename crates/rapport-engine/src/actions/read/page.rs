@@ -38,8 +38,9 @@ pub(super) async fn fetch(url: &str) -> Result<Details, String> {
     let cannot = |why: String| format!("cannot read {url}: {why}");
     let address = Url::parse(url).map_err(|error| cannot(error.to_string()))?;
     check(&address).map_err(cannot)?;
+    let reach = reach(&address).await;
     let response =
-        client().map_err(cannot)?.get(address).send().await.map_err(|error| cannot(causes(&error)))?;
+        client(reach).map_err(cannot)?.get(address).send().await.map_err(|error| cannot(causes(&error)))?;
     if !response.status().is_success() {
         return Err(cannot(format!("the server says {}", response.status())));
     }
@@ -48,23 +49,47 @@ pub(super) async fn fetch(url: &str) -> Result<Details, String> {
     told(kind, body).await.map_err(cannot)
 }
 
-fn client() -> Result<Client, String> {
+/// Whether a page may lead to this machine itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// It is here itself, as the plan names it.
+    Here,
+    /// It is elsewhere: then it does not get to choose what is read here.
+    Elsewhere,
+}
+
+/// Where the page is that the plan names.
+async fn reach(url: &Url) -> Reach {
+    let host = host(url);
+    let is_here = match host.parse::<IpAddr>() {
+        Ok(address) => is_this_machine(address),
+        Err(_) => {
+            let mut found = tokio::net::lookup_host((host, 0)).await.into_iter().flatten();
+            found.any(|address| is_this_machine(address.ip()))
+        }
+    };
+    if is_here { Reach::Here } else { Reach::Elsewhere }
+}
+
+fn client(reach: Reach) -> Result<Client, String> {
     // Another part of the program may have been first; then it is there.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .timeout(AT_MOST)
-        .redirect(Policy::custom(redirect))
-        .dns_resolver(Arc::new(Public))
+        .redirect(Policy::custom(move |attempt| redirect(attempt, reach)))
+        .dns_resolver(Arc::new(Public(reach)))
         .user_agent(concat!("rapport/", env!("CARGO_PKG_VERSION")))
         .build()
         .map_err(|error| causes(&error))
 }
 
-fn redirect(attempt: Attempt<'_>) -> Action {
+fn redirect(attempt: Attempt<'_>, reach: Reach) -> Action {
     if attempt.previous().len() > MOST_REDIRECTS {
         return attempt.error(format!("it leads elsewhere more than {MOST_REDIRECTS} times"));
     }
+    let here = host(attempt.url()).parse().is_ok_and(is_this_machine);
     match check(attempt.url()) {
+        Ok(()) if here && reach == Reach::Elsewhere => attempt.error("it leads to this machine itself"),
         Ok(()) => attempt.follow(),
         Err(why) => attempt.error(why),
     }
@@ -75,11 +100,20 @@ fn check(url: &Url) -> Result<(), String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("only http and https can be read, not {}", url.scheme()));
     }
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    match host.parse::<IpAddr>() {
+    match host(url).parse::<IpAddr>() {
         Ok(address) if is_metadata(address) => Err(format!("{address} is no address of a page")),
         Ok(_) | Err(_) => Ok(()),
     }
+}
+
+fn host(url: &Url) -> &str {
+    url.host_str().unwrap_or_default().trim_matches(['[', ']'])
+}
+
+/// Addresses at which this machine reaches itself.
+fn is_this_machine(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    address.is_loopback() || address.is_unspecified()
 }
 
 /// Link-local addresses, and the one that one cloud uses beside them.
@@ -91,13 +125,19 @@ fn is_metadata(address: IpAddr) -> bool {
 }
 
 /// Finds the addresses of a name, without those.
-struct Public;
+struct Public(Reach);
 
 impl Resolve for Public {
     fn resolve(&self, name: Name) -> Resolving {
+        let is_allowed = {
+            let reach = self.0;
+            move |address: IpAddr| {
+                !is_metadata(address) && (reach == Reach::Here || !is_this_machine(address))
+            }
+        };
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let usable: Vec<SocketAddr> = found.filter(|address| !is_metadata(address.ip())).collect();
+            let usable: Vec<SocketAddr> = found.filter(|address| is_allowed(address.ip())).collect();
             if usable.is_empty() {
                 return Err(io::Error::other(format!("{} has no address of a page", name.as_str())).into());
             }
@@ -173,7 +213,47 @@ fn too_long() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
     use super::*;
+
+    /// A server that sends whoever comes to another address, and the address to ask.
+    fn leads_to(target: String) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 1024]);
+                let head = if target.is_empty() {
+                    "HTTP/1.1 200 OK\r\n".to_owned()
+                } else {
+                    format!("HTTP/1.1 302 Found\r\nlocation: {target}\r\n")
+                };
+                let _ = write!(stream, "{head}content-length: 0\r\nconnection: close\r\n\r\n");
+            }
+        });
+        address
+    }
+
+    /// A-L3: a page from elsewhere does not choose what is read on this machine; one that is here may.
+    #[tokio::test]
+    async fn a_page_from_elsewhere_does_not_lead_here() {
+        let here = leads_to(String::new());
+        for target in
+            [here.clone(), here.replace("127.0.0.1", "0.0.0.0"), here.replace("127.0.0.1", "localhost")]
+        {
+            let page = leads_to(target.clone());
+            let asked = |reach| client(reach).unwrap().get(&page).send();
+            assert!(asked(Reach::Here).await.is_ok(), "{target}");
+            assert!(asked(Reach::Elsewhere).await.is_err(), "{target}");
+        }
+        let reach_of = async |url: &str| reach(&Url::parse(url).unwrap()).await;
+        for url in ["http://127.0.0.1:1/", "http://[::1]/", "http://0.0.0.0/", "http://localhost/"] {
+            assert_eq!(reach_of(url).await, Reach::Here, "{url}");
+        }
+        assert_eq!(reach_of("http://93.184.216.34/").await, Reach::Elsewhere);
+    }
 
     #[test]
     fn some_addresses_are_none_of_pages() {

@@ -83,6 +83,12 @@ impl ClaudeConfig {
         }
     }
 
+    /// The same for an agent that drafts a plan of actions: it is shown what `_context.log` has, and nothing is added.
+    pub(super) fn for_drafts(&self) -> Self {
+        let added = NOTHING_ADDED.iter().map(|name| (OsString::from(name), OsString::from("1")));
+        Self { env: self.env.iter().cloned().chain(added).collect(), ..self.clone() }
+    }
+
     /// Where the person's own files are, in the agent's environment.
     pub(super) fn own(&self) -> Own {
         Own::new(
@@ -171,6 +177,14 @@ const NOT_FOR_PLANS: &str = "EnterWorktree,ExitWorktree,CronCreate,CronDelete,Sc
 /// then pass over the project's servers as well.
 pub(super) const OWN_SETTINGS: [&str; 2] = ["--setting-sources", "user"];
 
+/// The flags with which an agent that drafts a plan of actions knows nothing but what it is shown, and can only ask: no files,
+/// commands, servers or settings of the project.
+const FOR_DRAFTS: [&str; 5] =
+    ["--disallowedTools", NOT_FOR_DRAFTS, "--tools", "AskUserQuestion", "--strict-mcp-config"];
+
+/// With these the CLI adds no instructions and memories of its own to what an agent is shown.
+const NOTHING_ADDED: [&str; 2] = ["CLAUDE_CODE_DISABLE_CLAUDE_MDS", "CLAUDE_CODE_DISABLE_AUTO_MEMORY"];
+
 /// What is said before a project's instructions that are told as text.
 const INSTRUCTIONS: &str = "The project you work in has instructions for agents. They came with the project:";
 
@@ -198,12 +212,13 @@ fn told(kind: TurnKind, system: Option<&str>, door: &Door) -> Vec<OsString> {
         }
     };
     let system = system.map(|system| [naming.to_owned(), system]);
-    let without = match kind {
-        TurnKind::Draft => Some(["--disallowedTools", NOT_FOR_DRAFTS]),
-        TurnKind::Plan => Some(["--disallowedTools", NOT_FOR_PLANS]),
-        TurnKind::Work | TurnKind::Chat => None,
+    let without: &[&str] = match kind {
+        TurnKind::Draft => &FOR_DRAFTS,
+        TurnKind::Plan => &["--disallowedTools", NOT_FOR_PLANS],
+        TurnKind::Work | TurnKind::Chat => &[],
     };
-    let own = (*door != Door::Open).then_some(OWN_SETTINGS);
-    let flags = without.into_iter().chain(own).flatten().map(OsString::from);
+    let is_own = kind == TurnKind::Draft || *door != Door::Open;
+    let own: &[&str] = if is_own { &OWN_SETTINGS } else { &[] };
+    let flags = without.iter().chain(own).map(OsString::from);
     system.into_iter().flatten().map(OsString::from).chain(flags).collect()
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rapport_core::context::ContextLog;
-use rapport_core::{AgentDid, Ask, ConversationId, Leave, Order};
+use rapport_core::{AgentDid, Ask, ConversationId, Leave, Order, TurnKind};
 use tokio::sync::mpsc::{self, Permit};
 use tokio::time::{Instant, sleep_until};
 
@@ -122,6 +122,8 @@ async fn begin(
             config.print_arguments(opening, &order.conversation, order.kind, system, &door, said)
         }
     };
+    let for_drafts = (order.kind == TurnKind::Draft).then(|| config.for_drafts());
+    let config = for_drafts.as_ref().unwrap_or(config);
     let (mut process, lines) =
         Process::spawn(config, &args, &*place.workplace, place.mark.clone()).map_err(|error| {
             let (program, directory) = (config.program.display(), place.directory().display());

@@ -238,8 +238,8 @@ pub(super) fn restore(
     let (Some(path), Some(kept)) = (expected(env, directory, conversation), keepsake.kept()?) else {
         return Ok(());
     };
-    fs::create_dir_all(path.parent().unwrap_or(&path))?;
-    durable::replace(&path, &kept)
+    durable::private_folder(path.parent().unwrap_or(&path))?;
+    durable::replace_private(&path, &kept)
 }
 
 /// Where the CLI looks for this conversation.

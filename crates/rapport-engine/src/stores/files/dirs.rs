@@ -1,7 +1,8 @@
 //! Directories that are still there after a power cut: a new name is durable once the directory it is in is synced.
 
-use std::fs::{self, File};
+use std::fs::{DirBuilder, File};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use super::io_error;
@@ -14,7 +15,7 @@ pub(super) fn make_all(path: &Path) -> Result<(), StoreError> {
     }
     let above = parent(path);
     make_all(above)?;
-    match fs::create_dir(path) {
+    match private(path) {
         Ok(()) => sync(above),
         // Another process was faster, and may not have synced yet.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => sync(above),
@@ -29,13 +30,18 @@ pub(super) fn make_first_free(
 ) -> Result<(String, PathBuf), StoreError> {
     for name in names {
         let path = root.join(&name);
-        match fs::create_dir(&path) {
+        match private(&path) {
             Ok(()) => return Ok((name, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(io_error("create the directory", &path)(error)),
         }
     }
     Err(io_error("find a free name in", root)(io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Makes a directory for its owner alone.
+fn private(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
 }
 
 /// Makes what was created or removed in a directory durable.

@@ -3,12 +3,13 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
 use rapport_core::SessionId;
+use rapport_durable::open_own;
 
 use super::io_error;
 use crate::stores::{Holder, StoreError};
@@ -28,8 +29,8 @@ impl Lock {
     /// Takes hold, and says in the file who does.
     pub(super) fn take(id: &SessionId, path: &Path, holder: &Holder) -> Result<Self, StoreError> {
         let mut options = File::options();
-        let file = options.read(true).write(true).create(true).truncate(false);
-        let file = file.open(path).map_err(io_error("open the lock", path))?;
+        let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = open_own(path, options).map_err(io_error("open the lock", path))?;
         for _ in 0..ATTEMPTS {
             if taken(file.try_lock()).map_err(io_error("take the lock", path))? {
                 sign(&file, holder).map_err(io_error("write the lock", path))?;
@@ -54,7 +55,7 @@ impl Drop for Lock {
 
 /// Who holds the lock now, if anybody does.
 pub(super) fn holder(path: &Path) -> Result<Option<Holder>, StoreError> {
-    match File::open(path) {
+    match open_own(path, File::options().read(true)) {
         Ok(file) => look(&file).map_err(io_error("look at the lock", path)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io_error("open the lock", path)(error)),

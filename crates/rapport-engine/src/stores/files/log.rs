@@ -1,12 +1,13 @@
 //! A log that is held for writing: one write per entry, synced, and taken back where that fails.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
+use rapport_durable::open_own;
 
 use super::io_error;
 use super::line;
@@ -34,7 +35,7 @@ impl FileLog {
     /// A new log without entries.
     pub(super) fn create(path: PathBuf, sealing: Sealing, lock: Lock) -> Result<Self, StoreError> {
         sealing.begin().map_err(io_error("begin the seals of", &path))?;
-        let file = File::options().append(true).create_new(true).open(&path);
+        let file = File::options().append(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(io_error("create", &path))?;
         Ok(Self { file, path, last: 0, good: 0, excess: false, sealing, _lock: lock })
     }
@@ -52,8 +53,9 @@ impl FileLog {
             Ok(verifier) => verifier,
             Err(error) => return Err(unsealed(error)),
         };
-        let file = File::options().read(true).append(true).open(&path);
+        let file = open_own(&path, File::options().read(true).append(true));
         let mut file = file.map_err(io_error("open", &path))?;
+        make_private(&file);
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io_error("read", &path))?;
         let Scan { entries, last, good } = scan(&path, &bytes, 0, |line| {
@@ -99,6 +101,14 @@ impl FileLog {
     fn write(&mut self, line: &[u8]) -> Result<(), StoreError> {
         self.file.write_all(line).map_err(io_error("write to", &self.path))?;
         self.file.sync_data().map_err(io_error("sync", &self.path))
+    }
+}
+
+/// A log that came from elsewhere, or from an older version, is as private from now on as one that was begun here.
+fn make_private(file: &File) {
+    if file.metadata().is_ok_and(|about| about.mode() & 0o077 != 0) {
+        // Somebody else's file stays as they have it.
+        let _ = file.set_permissions(Permissions::from_mode(0o600));
     }
 }
 

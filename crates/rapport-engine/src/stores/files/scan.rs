@@ -1,12 +1,13 @@
 //! Reading a log from its bytes. Complete lines are checked one by one; what comes after the last newline is a write
 //! that was cut short, which nobody was ever told of, and is left out.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use rapport_core::{Entry, FORMAT};
+use rapport_durable::{open_own, read_own};
 
 use super::line::{self, Flaw};
 use crate::stores::StoreError;
@@ -48,7 +49,7 @@ pub(super) fn scan(
 
 /// Whether a log has a complete first line, mostly from its last byte alone.
 pub(super) fn has_entry(path: &Path) -> io::Result<bool> {
-    let file = match File::open(path) {
+    let file = match open_own(path, File::options().read(true)) {
         Err(error) if is_absent(&error) => return Ok(false),
         opened => opened?,
     };
@@ -61,7 +62,7 @@ pub(super) fn has_entry(path: &Path) -> io::Result<bool> {
     if file.read_at(&mut last, length - 1)? == 1 && last == *b"\n" {
         return Ok(true);
     }
-    Ok(fs::read(path)?.contains(&b'\n'))
+    Ok(read_own(path)?.contains(&b'\n'))
 }
 
 /// Whether the system means that there is nothing of that name, and that there cannot be.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use rapport_core::report::Overall;
-use rapport_core::review::{Checks, Dependencies, Group, counts, items};
+use rapport_core::review::{Checks, Dependencies, Group, counts, items, warnings};
 use rapport_core::{
     ActionPlan, ActionResult, FileBatch, FileTurn, Session, TurnCard, TurnCardKind, UndoState,
 };
@@ -65,6 +65,9 @@ fn review(session: &Session, turn: &FileTurn, tag: &Tag, chosen: Option<&BTreeSe
     let mut text = head(session, turn, "📋");
     for counted in counts(&plan.actions) {
         text = text.plain(&format!("\n• {}", counted.split_whitespace().collect::<Vec<_>>().join(" ")));
+    }
+    for warning in warnings(&plan.actions) {
+        text = text.plain(&format!("\n⚠️ {warning}"));
     }
     text = text.plain("\n");
     for (number, (group, item)) in places(&plan).into_iter().enumerate() {

@@ -120,14 +120,14 @@ pub(in crate::cli) fn waits(folder: &Folder, turn: &str) -> Failure {
 }
 
 async fn begin(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
-    prepare(held, turn, request, reason)?;
+    prepare(held, turn, request, reason).await?;
     let after = held.view().await?.seq;
     start(held, turn, request.asking).await?;
     finish(held, turn, after).await
 }
 
 /// Writes down what the agent will be shown, and shows what that takes.
-fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
+async fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
     let Held { place, settings, folder, common, .. } = held;
     let mut base = Base::of(place, settings, folder, turn)?;
     if reason == Reason::Replan {
@@ -138,6 +138,7 @@ fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> O
     if !common.json {
         told::estimate(&payload, &turn.name.to_string())?;
     }
+    told::agree(common, settings, &payload).await?;
     write_down(turn, &base, &payload, reason)
 }
 

@@ -1,18 +1,22 @@
 //! What an agent is told for a turn: what the turn is planned from, put together as one payload.
 
-use rapport_core::context::{ContextLog, Information, Payload, cascade, next_turn_context};
+use rapport_core::context::{ContextLog, Information, Payload, Shown, cascade, next_turn_context};
 use rapport_core::report::Report;
 use rapport_core::{ACTION_PLAN, Asking, UndoState, UndoneFiles, slug};
 
 use super::asking;
 use super::drafting::Request;
 use crate::channels::terminal::safe;
+use crate::cli::Common;
 use crate::cli::output::say;
 use crate::config::{self, Settings};
-use crate::error::{Failure, Outcome};
+use crate::error::{Code, Failure, Outcome};
 use crate::turns::gathering::{Gathered, gather};
 use crate::turns::{CONTEXT_LOG, Folder, REPORT, SESSION_CONTEXT, TURN_CONTEXT, Turn, memos, text};
 use crate::wiring::Place;
+
+/// So many files are named where somebody is told how much an agent is shown.
+const MOST_FILES: usize = 20;
 
 /// What the agent is told where it may ask.
 const MAY_ASK: &str = "\n\n## Asking\n\nWhere a fact is missing without which the plan would be a guess, ask for it with \
@@ -136,9 +140,9 @@ fn system(place: &Place, agent: &str, asking: Asking) -> Result<String, Failure>
 pub(in crate::cli) fn estimate(payload: &Payload, turn: &str) -> Outcome {
     let total = payload.tokens();
     say(format_args!("Turn {turn} is shown about {total} tokens:"))?;
-    let mut rest = total;
-    for file in &payload.files {
-        rest = rest.saturating_sub(file.tokens);
+    let of_files = payload.files.iter().fold(0, |sum, file| file.tokens + sum);
+    let rest = total.saturating_sub(of_files);
+    for file in largest(payload) {
         let path = safe::line(&file.path);
         match &file.unshown {
             None => say(format_args!("  {:>8}  {path}", file.tokens))?,
@@ -147,9 +151,45 @@ pub(in crate::cli) fn estimate(payload: &Payload, turn: &str) -> Outcome {
             }
         }
     }
+    let more = payload.files.len().saturating_sub(MOST_FILES);
+    if more > 0 {
+        say(format_args!("         …  and {more} smaller files"))?;
+    }
     say(format_args!(
         "  {rest:>8}  the rest: instructions, the project's tree, memos, the last report, your message"
     ))
+}
+
+/// The files that take the most, the largest first; all of them, in their order, where they are few.
+fn largest(payload: &Payload) -> Vec<&Shown> {
+    let mut files: Vec<_> = payload.files.iter().collect();
+    if files.len() > MOST_FILES {
+        files.sort_by_key(|file| std::cmp::Reverse(file.tokens));
+        files.truncate(MOST_FILES);
+    }
+    files
+}
+
+/// More than the settings allow is not sent without a question, and not at all where nobody can be asked.
+pub(in crate::cli) async fn agree(common: &Common, settings: &Settings, payload: &Payload) -> Outcome {
+    let (total, most) = (payload.tokens() as u64, settings.max_tokens);
+    if total <= most {
+        return Ok(());
+    }
+    let what = format!("about {total} tokens would be sent, more than the {most} of context.max_tokens");
+    if asking::is_possible(common) {
+        return match asking::yes(&format!("{what}. Send them all?")).await? {
+            true => Ok(()),
+            false => Err(asking::left()),
+        };
+    }
+    let mut files: Vec<_> = payload.files.iter().filter(|file| file.tokens > 0).collect();
+    files.sort_by_key(|file| std::cmp::Reverse(file.tokens));
+    let named =
+        files.iter().take(MOST_FILES).map(|file| format!("  {:>8}  {}", file.tokens, safe::line(&file.path)));
+    let failure = Failure::new(Code::Refused, what).hint("Nothing was sent. The largest files are:");
+    let failure = named.fold(failure, Failure::hint);
+    Err(failure.hint("Name less in the .context files, or allow more: RAPPORT_CONTEXT_MAX_TOKENS=NUMBER"))
 }
 
 /// The message that a turn is planned with; `None` where what the agent is told is not there, or not as it was written.
@@ -173,8 +213,6 @@ fn message_of(document: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rapport_core::context::Shown;
-
     use super::*;
 
     #[test]

@@ -7,6 +7,7 @@ mod callers;
 mod logs;
 mod names;
 mod places;
+mod privacy;
 mod settings;
 mod store;
 mod trust;

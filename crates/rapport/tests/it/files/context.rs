@@ -4,6 +4,7 @@ use rapport_core::context::ContextLog;
 use serde_json::Value;
 
 use super::{create, greeting, plan, project};
+use crate::support::project::Project;
 
 // FILE-7, FILE-8, FILE-12, FILE-13, FILE-14: the cascade, and what is written down of it.
 #[test]
@@ -101,4 +102,27 @@ fn how_large_a_file_may_be_is_a_setting() {
     project
         .rapport(&["plan", "-m", "x", "--dry-run"])
         .check(0, "README.md (not shown: 9 bytes, more than the 3 that are shown of a file)");
+}
+
+// High 13, D-H10: more than the budget is not sent without a word, and the list is cut to the largest.
+#[test]
+fn more_than_the_budget_is_refused_where_nobody_can_be_asked() {
+    let project = super::project(&[&super::greeting()]);
+    for number in 0..30_usize {
+        let text = "x".repeat(400 * (number + 1));
+        std::fs::write(project.root().join(format!("f{number:02}.txt")), text).unwrap();
+    }
+    std::fs::write(project.root().join(".rapport/global.context"), "*.txt\n").unwrap();
+    let shown = project.rapport(&["plan", "-m", "x", "--dry-run"]);
+    shown.check(0, "f29.txt").check(0, "and 10 smaller files");
+    assert!(!shown.out().contains("f00.txt"), "{}", shown.out());
+    let refused = |project: &Project| project.rapport(&["plan", "-m", "x"]);
+    let project = project.set("RAPPORT_CONTEXT_MAX_TOKENS", "2000");
+    let ran = refused(&project);
+    ran.check(3, "tokens would be sent, more than the 2000 of context.max_tokens")
+        .check(3, "Nothing was sent.");
+    assert_eq!(ran.err().matches(".txt").count(), 20, "{}", ran.err());
+    assert!(project.transcripts().is_empty(), "nothing was sent");
+    let project = project.set("RAPPORT_CONTEXT_MAX_TOKENS", "1000000");
+    project.rapport(&["plan", "-m", "x"]).check(0, "Add a greeting");
 }

@@ -76,6 +76,53 @@ fn file_8_the_model_is_told_what_is_written_down_byte_for_byte() {
     }
 }
 
+/// What the CLI itself always says, about itself and its surroundings. docs/formats/context.md lists it.
+fn is_of_the_cli(text: &str) -> bool {
+    let surroundings = text.contains("# currentDate\n") && text.trim_start().starts_with("<system-reminder>");
+    text.starts_with("x-anthropic-billing-header: ")
+        || text == "You are a Claude agent, built on Anthropic's Claude Agent SDK."
+        || text.starts_with("# Environment\n")
+        || (surroundings && text.len() < 500)
+}
+
+// FILE-8, High 11: both ways. What is written down is told, and nothing else is: no instructions or memories of the project or
+// the person, no tools to find out more.
+#[test]
+fn file_8_the_model_is_told_nothing_that_is_not_written_down() {
+    let Some(World { project, model }) = World::new(&[greeting()]) else { return };
+    let write = |path: std::path::PathBuf, text: &str| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    for path in ["CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/a.md", "AGENTS.md"] {
+        write(project.root().join(path), "added by the project\n");
+    }
+    write(
+        project.root().join(".claude/skills/x/SKILL.md"),
+        "---\nname: x\ndescription: added by a skill\n---\n",
+    );
+    write(project.path("home/.claude/CLAUDE.md"), "added by the person\n");
+    project.rapport(&["trust", "--yes"]).check(0, "");
+    project.rapport(&["new", "a"]).check(0, "");
+    std::fs::write(project.root().join(".rapport/global.context"), "README.md\n").unwrap();
+    project.plan_turn("Greet.").check(0, "Add a greeting");
+    let log = ContextLog::parse(&project.turn_file("01/_context.log")).unwrap();
+    let seen = model.seen();
+    for request in &seen {
+        let of_ours =
+            |texts: Vec<&str>| -> String { texts.into_iter().filter(|text| !is_of_the_cli(text)).collect() };
+        assert_eq!(of_ours(texts(&request["system"])), log.system);
+        let messages = request["messages"].as_array().unwrap().iter();
+        let told: String = messages.map(|message| of_ours(texts(&message["content"]))).collect();
+        assert_eq!(told, log.document);
+        let tools = request["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str());
+        let tools: Vec<_> = tools.filter(|name| *name != "DeferredToolPlaceholder").collect();
+        assert_eq!(tools, ["AskUserQuestion"]);
+        assert!(!request.to_string().contains("added by"), "{request:#}");
+    }
+    assert_eq!(seen.len(), 1);
+}
+
 /// The pieces of text in a prompt, which may be one.
 fn texts(content: &Value) -> Vec<&str> {
     match content {

@@ -1,0 +1,90 @@
+//! The environment of a plan's commands: what tells where things are and how to reach the network, and nothing that is a secret
+//! of the person or of this program. What else a project's commands need, the person names (`execution.env`).
+
+use std::ffi::OsString;
+
+/// Variables that every command gets.
+const USUAL: [&str; 44] = [
+    "HOME",
+    "PATH",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "LANGUAGE",
+    "CI",
+    "NO_COLOR",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSH_AUTH_SOCK",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "JAVA_HOME",
+    "GOPATH",
+    "GOROOT",
+    "GOCACHE",
+    "NVM_DIR",
+    "NVM_BIN",
+    "VOLTA_HOME",
+    "PNPM_HOME",
+    "PYENV_ROOT",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "RBENV_ROOT",
+    "GEM_HOME",
+    "DOCKER_HOST",
+];
+const USUAL_PREFIXES: [&str; 2] = ["LC_", "XDG_"];
+
+/// This process's environment as far as a command gets it: the usual, and what is named.
+pub(super) fn of_commands(named: &[String]) -> Vec<(OsString, OsString)> {
+    std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(|name| is_passed_on(name, named)))
+        .collect()
+}
+
+fn is_passed_on(name: &str, named: &[String]) -> bool {
+    USUAL.contains(&name)
+        || USUAL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || named.iter().any(|named| named == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_passed_on;
+
+    #[test]
+    fn secrets_are_kept_from_commands() {
+        let named = ["DATABASE_URL".to_owned()];
+        for name in ["HOME", "PATH", "LC_ALL", "XDG_CACHE_HOME", "CARGO_HOME", "DATABASE_URL"] {
+            assert!(is_passed_on(name, &named), "{name}");
+        }
+        for name in [
+            "TELEGRAM_BOT_TOKEN",
+            "ANTHROPIC_API_KEY",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "RAPPORT_PLANNER_API_KEY",
+            "RAPPORT_HOME",
+            "GITHUB_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+        ] {
+            assert!(!is_passed_on(name, &named), "{name}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What is private stays with its owner: modes, git, and the environment of commands.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::files::{plan, run};
+use crate::support::project::Project;
+use crate::support::scenarios::ONE_QUESTION;
+
+/// A session that was run to its end, with what it leaves.
+fn after_a_run() -> Project {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut run = project.start(&["paint"], &[]);
+    run.until_asked();
+    project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+    run.until_asked();
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert_eq!(run.finish(), 0);
+    project
+}
+
+fn all(folder: &Path, found: &mut Vec<PathBuf>) {
+    found.push(folder.to_owned());
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => all(&entry.path(), found),
+            kind if kind.is_file() => found.push(entry.path()),
+            _ => {}
+        }
+    }
+}
+
+// High 10, A-M3: logs, conversations and the home are for their owner alone.
+#[test]
+fn only_the_owner_reads_what_rapport_keeps() {
+    let project = after_a_run();
+    project.rapport(&["new", "files"]).check(0, "");
+    let mut found = Vec::new();
+    all(&project.root().join(".rapport"), &mut found);
+    for name in ["config", "projects", "run", "seals", "keys", "telegram"] {
+        all(&project.path("home/.rapport").join(name), &mut found);
+    }
+    found.push(project.path("home/.rapport"));
+    let of = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for path in found.iter().filter(|path| path.exists()) {
+        assert_eq!(of(path) & 0o077, 0, "{} is {:o}", path.display(), of(path));
+    }
+    let log = found.iter().find(|path| path.ends_with("log.jsonl")).unwrap();
+    let conversation = found.iter().find(|path| path.ends_with("kept/conversation")).unwrap();
+    assert_eq!((of(log), of(conversation)), (0o600, 0o600));
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: only root can read as another user");
+        return;
+    }
+    // The test's own folder is let through, so that it is ours that keeps them out.
+    for folder in [project.path(""), project.root()] {
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let reads = |path: &Path| {
+        let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "cat"];
+        Command::new("setpriv").args(nobody).arg(path).output().unwrap().status.success()
+    };
+    assert!(reads(&project.root().join("README.md")));
+    for path in [log, conversation] {
+        assert!(!reads(path), "{}", path.display());
+        // Not only because of the folders above.
+        let copy = project.path("copy");
+        std::fs::copy(path, &copy).unwrap();
+        assert!(!reads(&copy), "{}", path.display());
+    }
+}
+
+// High 10, A-M3: `git add -A` takes what is for others, and no conversation.
+#[test]
+fn git_takes_logs_and_no_conversations() {
+    let project = after_a_run();
+    let added = project.git(&["add", "--all", "--dry-run"]);
+    assert!(added.contains("/log.jsonl'"), "{added}");
+    assert!(!added.contains("/kept/") && !added.contains("/lock'"), "{added}");
+}
+
+// High 10: what an older version told git is brought up to date; what a person wrote there stays.
+#[test]
+fn what_git_was_told_is_brought_up_to_date() {
+    let older = "!_context.log\n!log.jsonl\n!plan.md\n!report.md\n/sessions/*/lock\n";
+    for (before, is_kept) in [(older, false), ("mine\n", true)] {
+        let project = Project::with_scenario(ONE_QUESTION);
+        std::fs::create_dir(project.root().join(".rapport")).unwrap();
+        std::fs::write(project.root().join(".rapport/.gitignore"), before).unwrap();
+        project.rapport(&["new", "x"]).check(0, "");
+        let after = project.file(".rapport/.gitignore");
+        assert_eq!(after == before, is_kept, "{after}");
+        assert_eq!(after.contains("/sessions/*/kept/"), !is_kept);
+    }
+}
+
+// High 10, A-L9: commands of a plan see neither the bot's token nor the model's key, unless the person names them.
+#[test]
+fn commands_of_a_plan_see_no_secrets() {
+    let secrets = [
+        "TELEGRAM_BOT_TOKEN",
+        "ANTHROPIC_API_KEY",
+        "RAPPORT_TELEGRAM_TOKEN",
+        "GITHUB_TOKEN",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+    ];
+    let plan = plan("Look", &[], &[], &[run("env")]);
+    let report = |named: Option<&str>| {
+        let project = Project::with_agent("rehearsal");
+        let mut command = project.command();
+        command.envs(secrets.map(|name| (name, "a-secret"))).env("LC_CTYPE", "C");
+        command.envs(named.map(|named| ("RAPPORT_EXECUTION_ENV", named)));
+        std::fs::write(project.root().join("plan.md"), &plan).unwrap();
+        let ran = command.args(["execute", "plan.md", "-y"]).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        project.file("report.md")
+    };
+    let told = report(None);
+    assert!(told.contains("PATH=") && told.contains("HOME=") && told.contains("LC_CTYPE=C"), "{told}");
+    assert!(!told.contains("a-secret"), "{told}");
+    let told = report(Some("GITHUB_TOKEN"));
+    assert_eq!(told.matches("a-secret").count(), 1, "{told}");
+}
