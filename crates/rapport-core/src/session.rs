@@ -67,6 +67,8 @@ pub struct Session {
     pub(crate) granted: Vec<QuestionId>,
     pub(crate) usage: Usage,
     pub(crate) changes: Option<Changes>,
+    /// It failed before its agent ever connected: there is no conversation that only that agent could continue.
+    pub(crate) agent_never_came: bool,
     pub(crate) handover: handover::Handover,
 }
 
@@ -352,6 +354,7 @@ impl Session {
             granted: Vec::new(),
             usage: Usage::default(),
             changes: None,
+            agent_never_came: false,
             handover: handover::Handover::default(),
         };
         session.apply_entry(first);
