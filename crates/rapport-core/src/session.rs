@@ -67,7 +67,7 @@ pub struct Session {
     pub(crate) granted: Vec<QuestionId>,
     pub(crate) usage: Usage,
     pub(crate) changes: Option<Changes>,
-    /// It failed before its agent ever connected: there is no conversation that only that agent could continue.
+    /// It failed before the agent it was begun with ever connected: nothing binds it to that agent.
     pub(crate) agent_never_came: bool,
     pub(crate) handover: handover::Handover,
 }

@@ -51,7 +51,6 @@ impl Session {
                 self.model = model.clone().or(self.model.take());
                 self.alive(*turn);
                 self.with_turn(*turn, |t| t.connected = true);
-                self.agent_never_came = false;
             }
             Event::Said { turn, text } => {
                 self.doing(*turn, first_line(text));
@@ -110,7 +109,7 @@ impl Session {
             }
             Event::TurnEnded { turn, result } => self.end_turn(*turn, result),
             Event::Failed { reason } => {
-                self.agent_never_came = !self.turns.iter().any(|turn| turn.connected);
+                self.agent_never_came |= !self.turns.iter().any(|turn| turn.connected);
                 let was = Box::new(std::mem::replace(&mut self.phase, Phase::Completed));
                 self.phase = Phase::Failed { reason: reason.clone(), was };
             }
