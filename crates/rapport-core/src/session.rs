@@ -71,6 +71,8 @@ pub struct Session {
     pub(crate) granted: Vec<QuestionId>,
     pub(crate) usage: Usage,
     pub(crate) changes: Option<Changes>,
+    /// It failed before the agent it was begun with ever connected: nothing binds it to that agent.
+    pub(crate) agent_never_came: bool,
     pub(crate) handover: handover::Handover,
 }
 
@@ -377,6 +379,7 @@ impl Session {
             granted: Vec::new(),
             usage: Usage::default(),
             changes: None,
+            agent_never_came: false,
             handover: handover::Handover::default(),
         };
         session.apply_entry(first);

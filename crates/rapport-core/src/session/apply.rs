@@ -130,6 +130,7 @@ impl Session {
             }
             Event::TurnEnded { turn, result } => self.end_turn(*turn, result),
             Event::Failed { reason } => {
+                self.agent_never_came |= !self.turns.iter().any(|turn| turn.connected);
                 let was = Box::new(std::mem::replace(&mut self.phase, Phase::Completed));
                 self.phase = Phase::Failed { reason: reason.clone(), was };
             }

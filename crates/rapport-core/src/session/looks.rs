@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{Phase, Session, State};
 use crate::answer::{Answer, By};
-use crate::event::{Asker, Created, Ending};
+use crate::event::{AgentCommand, Asker, Created, Ending};
 use crate::id::RoundId;
 use crate::question::Question;
 use crate::view::{self, PhaseView};
@@ -57,6 +57,11 @@ impl Session {
     /// What it started from.
     pub fn created(&self) -> &Created {
         &self.created
+    }
+
+    /// The agent that the session is bound to. One that never came up binds nobody: the settings may have been mended.
+    pub fn agent(&self) -> Option<&AgentCommand> {
+        self.created.agent.as_ref().filter(|_| !self.agent_never_came)
     }
 
     /// When it began, and when something last happened.

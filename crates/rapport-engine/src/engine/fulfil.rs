@@ -172,7 +172,7 @@ impl Loop {
             (None, None) => {}
             (None, Some(order)) => {
                 let Some(workplace) = hosted.workplace.clone() else { return };
-                let agent = match self.parts.agents.find(hosted.session.created().agent.as_ref()) {
+                let agent = match self.parts.agents.find(hosted.session.agent()) {
                     Ok(agent) => agent,
                     Err(reason) => {
                         let failed = Incoming::new(Input::World(World::Failed { reason }));

@@ -7,7 +7,7 @@
 //! must not see its input closed just because the host died, or it would go on without answers before it is ended.
 //! When the program ends, whatever it left behind is ended too; the exit code is the program's.
 //!
-//! A keeper can be killed as well. So the program is started through a [`stage`] that has the system kill it with its keeper,
+//! A keeper can be killed as well. So the program is started through a `stage` that has the system kill it with its keeper,
 //! and everything it starts carries a [`mark`] by which it is found later.
 //!
 //! `rapport keep --command -- PROGRAM ARGS...` keeps a command instead of an agent: it gets no terminal, so that what would

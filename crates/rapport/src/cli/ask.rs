@@ -1,6 +1,7 @@
 //! Asking here what a session asks, wherever it runs: `rapport answer` without an answer. And what an answer was taken for.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
@@ -30,16 +31,17 @@ pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome 
             .hint(format!("Say it with: rapport answer {id} --question ID VALUE")));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    runtime.block_on(show(common, place, &id, view.seq))?;
+    let is_complete = runtime.block_on(show(common, place, &id, view.seq))?;
     let store = place.store();
-    match (sessions::view(&*store, &id)?.questions.is_empty(), store.holder(&id)?) {
+    match (is_complete, store.holder(&id)?) {
         (true, Some(_)) => Ok(()),
         (true, None) => sessions::next_step(Reached::Log, &*store, &id).map_or(Ok(()), say),
         (false, _) => Err(screen::stopped(common, &id)),
     }
 }
 
-async fn show(common: &Common, place: &Place, id: &SessionId, past: u64) -> Outcome {
+/// Says whether everything that was open was answered. By now the agent may ask the next thing; that is not waited for.
+async fn show(common: &Common, place: &Place, id: &SessionId, past: u64) -> Result<bool, Failure> {
     let mut signals = StopSignal::listen()?;
     let (stop, shutdown) = watch::channel(false);
     let told = tokio::spawn(async move {
@@ -56,10 +58,13 @@ async fn show(common: &Common, place: &Place, id: &SessionId, past: u64) -> Outc
     };
     let sessions = Arc::new(place.sessions());
     let updates = sessions.follow(id, 0).await?;
-    let link = OpenQuestions { sessions, id: id.clone(), updates, session: None, past };
+    let complete = Arc::new(AtomicBool::new(false));
+    let link =
+        OpenQuestions { sessions, id: id.clone(), updates, session: None, past, complete: complete.clone() };
     let outcome = terminal::run_with(config, link, id.clone(), past, shutdown).await;
     told.abort();
-    outcome.map(drop).map_err(|error| Failure::new(Code::Trouble, error.to_string()))
+    outcome.map_err(|error| Failure::new(Code::Trouble, error.to_string()))?;
+    Ok(complete.load(Ordering::SeqCst))
 }
 
 /// A session, wherever it runs, until nothing is open in it.
@@ -70,6 +75,8 @@ struct OpenQuestions {
     session: Option<Session>,
     /// What is known to be there.
     past: u64,
+    /// Set once nothing was open.
+    complete: Arc<AtomicBool>,
 }
 
 impl OpenQuestions {
@@ -82,6 +89,7 @@ impl OpenQuestions {
 impl Link for OpenQuestions {
     async fn next(&mut self) -> Option<Update> {
         if !self.has_open() {
+            self.complete.store(true, Ordering::SeqCst);
             return None;
         }
         let update = self.updates.next().await?;

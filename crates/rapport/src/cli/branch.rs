@@ -140,8 +140,7 @@ fn conversation(
     let layer = AgentLayer { command: args.agent.clone(), ..AgentLayer::default() };
     let settings = place.settings(Layer { agent: layer, ..Layer::default() })?;
     let agents = wiring::agents(place, &settings)?;
-    let agent =
-        agents.find(session.created().agent.as_ref()).map_err(|why| Failure::new(Code::Refused, why))?;
+    let agent = agents.find(session.agent()).map_err(|why| Failure::new(Code::Refused, why))?;
     let Some(conversations) = agent.conversations() else {
         return Err(Failure::new(Code::Refused, "this agent cannot begin in the middle of a conversation"));
     };

@@ -4,22 +4,18 @@ use serde_json::json;
 
 use super::Hostile;
 use crate::support::model::{Model, Response, Script, offline};
+use crate::support::needs;
 use crate::support::patience::wait_for;
 use crate::support::project::Project;
 
-/// A project with the real CLI, and a model that plans. `None` where there is no real CLI.
+/// A project with the real CLI, and a model that plans. `None` where tests with the real CLI are left out.
 fn world() -> Option<(Hostile, Model)> {
-    let Some(program) = std::env::var_os("RAPPORT_TEST_CLAUDE") else {
-        println!(
-            "skipped: RAPPORT_TEST_CLAUDE names no Claude Code CLI; `cargo xtask test` installs one and sets it"
-        );
-        return None;
-    };
+    let program = needs::claude()?;
     let script =
         (0..4).fold(Script::default(), |script, _| script.begin(Response::default().text("A plan.")));
     let model = Model::play(script);
     let url = format!("http://{}", model.address());
-    let project = Project::with_agent(&format!("'{}'", program.to_string_lossy()));
+    let project = Project::with_agent(&format!("'{}'", program.display()));
     let project = offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
     let temporary = project.path("tmp");
     std::fs::create_dir(&temporary).unwrap();

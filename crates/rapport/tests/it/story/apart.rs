@@ -60,7 +60,11 @@ struct Traces {
 fn traces(project: &Project) -> Traces {
     let git = project.root().join(".git");
     let in_git = ["worktrees", "rapport", "refs/rapport"].map(|name| files(&git.join(name))).concat();
-    let ours = |path: &String| path.starts_with(".git/") || path.starts_with(".rapport/sessions/");
+    let ours = |path: &String| {
+        path.starts_with(".git/")
+            || path.starts_with(".rapport/sessions/")
+            || path.starts_with(".rapport/.git")
+    };
     Traces {
         worktrees: project.git(&["worktree", "list"]),
         refs: project.git(&["for-each-ref"]),
