@@ -56,7 +56,7 @@ fn progress_files_that_were_killed_come_to_the_same_end() {
     holds("killed-progress");
 }
 
-/// FILE-33: `undo` takes back what was run last. The version that made the fixture took back the batch whose name sorts last.
+/// `undo` takes back what was run last. The version that made the fixture took back the batch whose name sorts last.
 #[test]
 fn undo_after_a_branch_takes_back_what_was_run_last() {
     let (fixture, _) = UNDO_BY_NAME;
