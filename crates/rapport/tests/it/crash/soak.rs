@@ -125,7 +125,7 @@ fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
         let host = Pid::from_raw(running.child.id() as i32);
         let blow = [Blow::KillHost, Blow::KillKeeper, Blow::KillBoth, Blow::StopHost, Blow::StopKeeper]
             [dice.below(5) as usize];
-        let (after, pause) = (dice.below(1200), dice.below(400));
+        let (after, pause) = (dice.below(300), dice.below(300));
         let over = AtomicBool::new(run >= DISTURBED);
         std::thread::scope(|scope| {
             let striking = scope.spawn(|| strike(&project, host, blow, (after, pause), &over));
