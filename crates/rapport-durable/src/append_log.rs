@@ -9,19 +9,25 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::folders::sync_above;
-use crate::lock::is_at;
+use crate::lock::is_gone;
 use crate::read::open_own_with;
 use crate::trial::counted;
 
 /// Why a line was not added.
 #[derive(Debug, Error)]
 pub enum AppendError {
-    /// The file has no name any more, or its name leads to another: what is added would be lost.
-    #[error("the file was removed or replaced while it was in use")]
-    Gone,
+    /// The file has no name any more: what is added would be lost.
+    #[error("the file was removed while it was in use")]
+    Removed,
+    /// Another file has its name now: what is added would not be found.
+    #[error("another file was put in its place while it was in use")]
+    Replaced,
     /// Somebody else wrote to the file: what is added would bury that.
     #[error("somebody else changed the file while it was in use")]
     Changed,
+    /// What an append before could not take back is still there.
+    #[error("cannot cut off its unfinished end: {0}")]
+    Uncut(io::Error),
     /// The system said no.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -94,7 +100,7 @@ impl AppendLog {
 
     /// Adds bytes that end with a newline, in one write. When this returns, they are durable; when it fails, nothing was added.
     pub fn append(&mut self, line: &[u8]) -> Result<(), AppendError> {
-        self.cut_excess()?;
+        self.cut_excess().map_err(AppendError::Uncut)?;
         self.check_untouched()?;
         let path = self.path.clone();
         if let Err(error) = counted(&path, || self.write(line)) {
@@ -131,13 +137,13 @@ impl AppendLog {
 
     /// Somebody may have removed, replaced or changed the file by hand, and a command may have cleaned up more than it should.
     fn check_untouched(&self) -> Result<(), AppendError> {
-        if !is_at(&self.file, &self.path) {
-            return Err(AppendError::Gone);
+        let about = self.file.metadata()?;
+        match () {
+            () if about.nlink() == 0 => Err(AppendError::Removed),
+            () if is_gone(&self.file, &self.path) => Err(AppendError::Replaced),
+            () if about.len() != self.good => Err(AppendError::Changed),
+            () => Ok(()),
         }
-        if self.file.metadata()?.len() != self.good {
-            return Err(AppendError::Changed);
-        }
-        Ok(())
     }
 }
 
@@ -201,6 +207,18 @@ mod tests {
             assert!(log.append(b"more\n").is_err(), "{what}");
             assert_eq!(std::fs::read(&path).ok(), before, "{what}");
         }
+    }
+
+    #[test]
+    fn a_file_whose_directory_was_moved_is_added_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (here, there) = (folder.path().join("here"), folder.path().join("there"));
+        std::fs::create_dir(&here).unwrap();
+        let mut log = AppendLog::create(&here.join("log.jsonl")).unwrap();
+        log.append(b"one\n").unwrap();
+        std::fs::rename(&here, &there).unwrap();
+        log.append(b"two\n").unwrap();
+        assert_eq!(std::fs::read_to_string(there.join("log.jsonl")).unwrap(), "one\ntwo\n");
     }
 
     #[test]

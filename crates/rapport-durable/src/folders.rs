@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
+use nix::errno::Errno;
+
 use crate::trial::counted;
 
 /// For the owner alone.
@@ -65,7 +67,11 @@ fn all(path: &Path, mode: u32) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    all(above(path), mode)?;
+    let above = above(path);
+    if above.is_file() {
+        return Err(Errno::ENOTDIR.into());
+    }
+    all(above, mode)?;
     one(path, mode)
 }
 

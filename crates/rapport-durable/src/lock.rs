@@ -75,9 +75,9 @@ impl Lock {
         }
     }
 
-    /// Whether it is still the lock that others find: somebody who removed the file could take another one in its place.
+    /// Whether it is still the lock that others find: somebody who removed the file can take another one in its place.
     pub fn is_held(&self) -> bool {
-        is_at(&self.file, &self.path)
+        !is_gone(&self.file, &self.path)
     }
 
     /// Lets go, and removes the file, which only its holder ever locks.
@@ -100,11 +100,17 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Whether a file is what is found at this path.
-pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::symlink_metadata(path)) {
         (Ok(held), Ok(found)) => (held.dev(), held.ino()) == (found.dev(), found.ino()),
         _ => false,
     }
+}
+
+/// Whether a file was removed, or another has its name. One that was moved with the directory it is in is still the same.
+pub(crate) fn is_gone(file: &File, path: &Path) -> bool {
+    let is_removed = file.metadata().is_ok_and(|about| about.nlink() == 0);
+    is_removed || (path.symlink_metadata().is_ok() && !is_at(file, path))
 }
 
 /// A holder takes the lock first and says then who it is, so nothing said is asked for again for a while.

@@ -11,7 +11,7 @@ use crate::stores::{Holder, StoreError};
 /// Takes hold of a session, and says in the file who does.
 pub(super) fn take(id: &SessionId, path: &Path, holder: &Holder) -> Result<Lock, StoreError> {
     let who = serde_json::to_vec(holder).map_err(|error| io_error("write the lock", path)(error.into()))?;
-    match Lock::take(path, &who).map_err(io_error("take the lock", path))? {
+    match Lock::take(path, &who).map_err(io_error("open the lock", path))? {
         Taken::Ours(lock) => Ok(lock),
         Taken::Theirs(who) => Err(StoreError::Busy { id: id.clone(), holder: parse(&who) }),
     }

@@ -57,7 +57,7 @@ impl FileLog {
 
     fn error(&self, error: AppendError) -> StoreError {
         match error {
-            AppendError::Gone => {
+            AppendError::Removed | AppendError::Replaced => {
                 io_error("write to", &self.path)(io::Error::new(io::ErrorKind::NotFound, error.to_string()))
             }
             AppendError::Changed => StoreError::Damaged {
@@ -65,6 +65,7 @@ impl FileLog {
                 line: self.last as usize + 1,
                 what: error.to_string(),
             },
+            AppendError::Uncut(error) => io_error("cut off the unfinished end of", &self.path)(error),
             AppendError::Io(error) => io_error("write to", &self.path)(error),
         }
     }
