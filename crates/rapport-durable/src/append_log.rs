@@ -184,7 +184,8 @@ mod tests {
     /// Removed, moved aside, replaced, or written to by another: nothing is added.
     #[test]
     fn a_file_that_is_not_as_it_was_left_is_not_added_to() {
-        let cases: [(&str, fn(&Path)); 5] = [
+        type Change = fn(&Path);
+        let cases: [(&str, Change); 5] = [
             ("removed", |path| std::fs::remove_file(path).unwrap()),
             ("replaced", |path| {
                 std::fs::write(path.with_extension("new"), "one\n").unwrap();
