@@ -3,7 +3,7 @@
 use rapport_core::{ActionKind, ActionPlan, Resource};
 use serde_json::{Value, json};
 
-use crate::actions::journal::digest;
+use rapport_durable::digest;
 
 /// The file it changes, if it does.
 pub(super) fn path_of(kind: &ActionKind) -> Option<&str> {
