@@ -14,7 +14,7 @@ use rapport::clock::{self, Clock};
 use rapport::engine::Sessions as _;
 use rapport::engine::socket::person_here;
 use rapport::stores::memory::Memory;
-use rapport_core::{Act, Batch, By, Choice, Clarifier, Created, Draft, Event, Origin, Reply, SessionId};
+use rapport_core::{Act, QuestionRound, By, Choice, Clarifier, Created, Draft, Event, Origin, Reply, SessionId};
 use rapport_door::{Channel, ChannelNotice, Served};
 use tokio::sync::{mpsc, watch};
 
@@ -116,10 +116,10 @@ fn created(task: &str) -> Created {
     created
 }
 
-fn round(question: &str) -> Batch {
+fn round(question: &str) -> QuestionRound {
     let options = ["Blue", "Red"].map(Choice::plain);
     let question = Draft { text: question.into(), options: options.into(), ..Draft::default() };
-    Batch { questions: vec![question], ..Batch::default() }
+    QuestionRound { questions: vec![question], ..QuestionRound::default() }
 }
 
 fn answer(option: &str) -> Act {
