@@ -108,6 +108,9 @@ fn agent(place: &Place) -> Check {
     match agent.diagnosis().map(|diagnosis| diagnosis.diagnose()) {
         None => good("agent", settings.agent_command.join(" ")),
         Some(Diagnosed::Usable(found)) => good("agent", found),
+        Some(Diagnosed::Limited { found, advice }) => {
+            Check { name: "agent", state: State::Missing, found, advice: Some(advice) }
+        }
         Some(Diagnosed::Broken(found)) => bad("agent", found, "Look at its own message."),
         Some(Diagnosed::Missing(found)) => {
             Check { name: "agent", state: State::Missing, found, advice: Some(GET_AN_AGENT.into()) }
