@@ -14,7 +14,9 @@ use rapport::clock::{self, Clock};
 use rapport::engine::Sessions as _;
 use rapport::engine::socket::person_here;
 use rapport::stores::memory::Memory;
-use rapport_core::{Act, QuestionRound, By, Choice, Clarifier, Created, Draft, Event, Origin, Reply, SessionId};
+use rapport_core::{
+    Act, By, Choice, Clarifier, Created, Draft, Event, Origin, QuestionRound, Reply, SessionId,
+};
 use rapport_door::{Channel, ChannelNotice, Served};
 use tokio::sync::{mpsc, watch};
 
