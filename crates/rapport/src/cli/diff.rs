@@ -167,28 +167,10 @@ fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
         title: drawn.title.unwrap_or_default(),
         context: text(&turn.file(TURN_CONTEXT))?.unwrap_or_default(),
         actions: kinds().map(|kind| format!("{}\n", kind.in_brief())).collect(),
-        changes: kinds().map(content).collect(),
+        changes: kinds().map(ActionKind::content).collect(),
         state: state.collect(),
         results: report.as_deref().map(results).unwrap_or_default(),
     })
-}
-
-/// What an action makes of a file, and what it runs, whole.
-fn content(kind: &ActionKind) -> String {
-    let lines =
-        |sign: &str, text: &str| text.lines().map(|line| format!("  {sign} {line}\n")).collect::<String>();
-    match kind {
-        ActionKind::Create { path, content, .. } => format!("{path}\n{}", lines("+", content)),
-        ActionKind::Edit { path, edits } => {
-            let edits = edits.iter().map(|edit| lines("-", &edit.find) + &lines("+", &edit.replace));
-            format!("{path}\n{}", edits.collect::<String>())
-        }
-        ActionKind::Execute { command, .. } => lines("$", command),
-        ActionKind::Read { .. }
-        | ActionKind::Research { .. }
-        | ActionKind::ChatWithUser { .. }
-        | ActionKind::Invoke { .. } => String::new(),
-    }
 }
 
 /// What a report says came of each action: its name, status and outcome, on a line.
