@@ -73,7 +73,6 @@ pub enum Content {
     Log,
     /// What would be done by an item of a plan that waits for review: content, a diff, a command.
     Preview {
-        /// The turn.
         turn: String,
         /// The part of the plan,
         group: Group,
@@ -109,7 +108,6 @@ pub enum Doing {
 /// Something seen in one of all sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Which session.
     pub session: SessionId,
     /// What, in order.
     pub updates: Vec<Update>,

@@ -17,7 +17,7 @@ use crate::wiring::Place;
 /// Go on with a session of files: review the plan and run what you approve, or say what to plan next
 ///
 /// Where the latest turn has a plan that was not run, it is checked, shown, run as far as you approve, and reported. Where it
-/// has a report, you are asked what to plan next. Planning or a run that was interrupted, even killed, is gone on with.
+/// has a report, you are asked what to plan next. Interrupted planning and runs (even killed ones) are resumed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport resume                        whatever comes next

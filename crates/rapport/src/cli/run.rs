@@ -58,7 +58,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     host(common, &place, &settings, start)
 }
 
-/// A session of files is gone on with turn by turn.
+/// `run --resume` does not take a session of files, which is resumed turn by turn.
 fn resumable(place: &Place, id: SessionId) -> Result<SessionId, Failure> {
     if sessions::view(&*place.store(), &id)?.aim != Aim::Files {
         return Ok(id);

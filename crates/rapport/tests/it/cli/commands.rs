@@ -121,8 +121,7 @@ fn status_tells_what_waits_and_what_nobody_runs() {
 #[test]
 fn plan_says_what_it_needs() {
     let project = Project::with_agent("rehearsal");
-    for (args, what) in
-        [(&["plan"][..], "it is not said what to plan"), (&["plan", "x"], "what the plan is to become")]
+    for (args, what) in [(&["plan"][..], "nothing to plan"), (&["plan", "x"], "the kind of plan is missing")]
     {
         let ran = project.rapport(args);
         ran.check(2, what).check(2, "rapport plan -m \"").check(2, "--as progress");
