@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rapport_core::{Act, Session, SessionId, View, WorkplaceView};
+use rapport_core::{Act, Session, SessionId, Status, View, WorkplaceView};
 
 use super::output::say;
 use super::sessions;
@@ -103,6 +103,22 @@ pub(super) fn tell_work(place: &Place, id: &SessionId) -> Outcome {
     say(format_args!("This was done in a worktree; {} is as it was.", place.project.display()))?;
     say(format_args!("  rapport apply {id}    take it over"))?;
     say(format_args!("  rapport discard {id}  throw it away"))
+}
+
+/// Whether the work of a session can be applied, or is being applied.
+pub(super) fn can_apply(view: &View) -> bool {
+    let Some(place) = &view.workplace else { return false };
+    match place.state.as_str() {
+        "waiting" | "applying" => true,
+        "open" => view.status == Status::Failed,
+        _ => false,
+    }
+}
+
+/// Whether there is work, or something left of a workplace, that can be thrown away.
+pub(super) fn can_discard(view: &View) -> bool {
+    let Some(place) = &view.workplace else { return false };
+    matches!(place.state.as_str(), "waiting" | "open") || place.left.is_some()
 }
 
 /// Whether somebody has to say what becomes of the work.

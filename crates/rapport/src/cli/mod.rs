@@ -7,6 +7,7 @@ mod ask;
 mod branch;
 mod branch_turn;
 mod cancel;
+mod choose;
 mod clipboard;
 mod completions;
 mod demo;
@@ -47,6 +48,7 @@ use crate::channels::terminal;
 use crate::error::{Code, Failure, Outcome};
 
 pub(crate) use files::helpers::ProjectHelpers;
+pub(crate) use output::escaped;
 
 /// Makes coding agents ask instead of guess.
 ///

@@ -50,7 +50,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     trust::ask_once(common, &place)?;
     let settings = place.settings(args.agent.layer())?;
-    let folder = files::find(&place, args.at.session.as_deref())?;
+    let folder = files::find(&place, args.at.session.as_deref(), "rapport resume --session SESSION")?;
     // Before it is held: holding it lets it go on.
     let before = files::state(&place, &folder)?;
     refuse_another_turn(&before, &folder, args.at.turn.as_deref())?;

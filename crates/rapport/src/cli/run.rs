@@ -8,7 +8,7 @@ use rapport_core::{Act, Aim, Created, SessionId, Status};
 
 use super::agent_flags::AgentFlags;
 use super::screen::{self, Answering, StopSignal};
-use super::{Common, follow, handover, sessions, text, trust, typed};
+use super::{Common, choose, follow, handover, sessions, text, trust, typed};
 use crate::config::{self, Layer, Settings, WorkerName};
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
@@ -52,7 +52,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         handover::check_worktrees(&place.project)?;
     }
     let start = match &args.resume {
-        Some(name) => Start::Resume(resumable(&place, sessions::find(&*place.store(), name)?)?),
+        Some(name) => Start::Resume(resumable(&place, choose::by_name(&place, name)?)?),
         None => Start::New(Box::new(place.session(task(&args)?, Aim::Work, &settings)?)),
     };
     host(common, &place, &settings, start)

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::files::{self, seals};
 use super::output::{ago, say, say_json};
-use super::{Common, handover, sessions, tree};
+use super::{Common, choose, handover, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config;
@@ -33,8 +33,11 @@ or look around first:    rapport demo";
   rapport status add-auth             one session, with its answers
   rapport status --json | jq '.[] | select(.status == \"needs_input\").questions'")]
 pub(super) struct Args {
-    /// One session: its name, or a part of it that no other has
+    /// One session: its name, or a part of it that no other has (default: all of them)
     session: Option<String>,
+    /// The same as a flag
+    #[arg(long = "session", value_name = "SESSION", conflicts_with = "session", hide_short_help = true)]
+    flag: Option<String>,
     /// List every session, however long ago it ended
     #[arg(long)]
     all: bool,
@@ -43,8 +46,8 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let store = place.store();
-    if let Some(name) = &args.session {
-        let id = sessions::find(&*store, name)?;
+    if let Some(name) = args.session.as_deref().or(args.flag.as_deref()) {
+        let id = choose::by_name(&place, name)?;
         let shown = Shown::of(&*store, &id)?;
         return if common.json { say_json(&shown) } else { detail(&place, &*store, &shown) };
     }

@@ -27,10 +27,9 @@ pub(super) struct Drawn {
 }
 
 /// Draws the turns of a session.
-pub(super) fn execute(common: &Common, session: Option<&str>) -> Outcome {
-    let place = Place::find(common)?;
-    let folder = files::find(&place, session)?;
-    let drawn = all(&place, &folder)?;
+pub(super) fn execute(common: &Common, place: &Place, session: Option<&str>) -> Outcome {
+    let folder = files::find(place, session, "rapport log --tree SESSION")?;
+    let drawn = all(place, &folder)?;
     if common.json {
         return say_json(&drawn);
     }
@@ -44,7 +43,7 @@ pub(super) fn execute(common: &Common, session: Option<&str>) -> Outcome {
     for (prefix, turn) in lines(&drawn) {
         say(format_args!("{prefix}{}", safe::line(&words(turn))))?;
     }
-    seals::warn(&seals::broken_in(&place, &folder)?);
+    seals::warn(&seals::broken_in(place, &folder)?);
     Ok(())
 }
 

@@ -6,18 +6,22 @@ use std::time::Duration;
 use rapport_core::{Act, FileBatch, LaterChanges, Session, SessionId, UndoProblem, UndoState, UndoneFiles};
 use serde_json::json;
 
+use super::choose::{self, Known, Verb, Which};
 use super::files::held::{self, Held};
 use super::files::{self, asking};
-use super::output::say;
+use super::output::{say, say_json};
 use super::{Common, sessions};
 use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
-use crate::error::{Code, Failure, Outcome};
+use crate::error::{Candidate, Code, Failure, Outcome};
 use crate::stores::Store as _;
 use crate::turns::Folder;
 use crate::turns::batches::{self, BatchDir, Batches, Naming};
 use crate::wiring::{Place, Shelf};
+
+/// What can be undone.
+const BATCHES: &str = "A batch is what rapport resume or rapport execute did; see .rapport/batches.";
 
 /// How long apart the log of a session is looked at that another process holds.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -28,16 +32,15 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// changed since are not touched: nothing is undone then, unless you say so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  rapport undo                          the last batch in this project
-  rapport undo --session add-auth       the last batch of a session
+  rapport undo                          where only one session can be undone
+  rapport undo add-auth                 the last batch of a session
   rapport undo --batch 20260124-101500  this one; .rapport/batches has them
   rapport undo --force                  leave what was changed since")]
 pub(super) struct Args {
-    /// The last batch of this session
-    #[arg(long, value_name = "SESSION", conflicts_with = "batch")]
-    session: Option<String>,
+    #[command(flatten)]
+    which: Which,
     /// This batch
-    #[arg(long, value_name = "BATCH")]
+    #[arg(long, value_name = "BATCH", conflicts_with_all = ["session", "flag"])]
     batch: Option<String>,
     /// Leave files that were changed since as they are, and undo the rest
     #[arg(long)]
@@ -137,34 +140,53 @@ fn failure(problem: &UndoProblem) -> Failure {
 fn find(place: &Place, args: &Args) -> Result<PathBuf, Failure> {
     let all = batches::all(&place.project)?;
     if let Some(name) = &args.batch {
-        let known = |path: &&PathBuf| path.file_name().is_some_and(|known| known.to_str() == Some(name));
+        let known = |path: &&PathBuf| file_name(path) == name;
         return all.iter().find(known).cloned().ok_or_else(|| none(&format!("there is no batch {name}")));
     }
-    let of_session = match &args.session {
-        Some(name) => Some(files::find(place, Some(name))?),
-        None => None,
-    };
+    // What was undone already is passed over; what was cut off while it was undone is not.
+    let mut left = Vec::new();
     for path in all {
-        let is_meant = of_session.as_ref().is_none_or(|folder| batches::turn_of(&folder.id, &path).is_some());
-        // What was undone already is passed over; what was cut off while it was undone is not.
-        if is_meant && !BatchDir::read(path.clone())?.is_undone() {
-            return Ok(path);
+        if !BatchDir::read(path.clone())?.is_undone() {
+            left.push(path);
         }
     }
-    Err(none("there is nothing to undo"))
+    let last_of = |id: &SessionId| left.iter().find(|path| batches::turn_of(id, path).is_some());
+    let folders = Folder::all(&files::sessions_of(place))?;
+    let is_alone = |path: &&PathBuf| !folders.iter().any(|known| batches::turn_of(&known.id, path).is_some());
+    let alone = left.iter().find(is_alone);
+    let fits = |known: &Known| last_of(&known.id).is_some();
+    let verb = Verb::new("rapport undo SESSION", "with something to undo", &fits)
+        .beside(alone.map(|path| plan_run_alone(path)))
+        .else_try(BATCHES);
+    let id = choose::choose(place, args.which.name(), &verb)?;
+    let alone = alone.filter(|path| file_name(path) == id.as_str());
+    alone.or_else(|| last_of(&id)).cloned().ok_or_else(|| none(&format!("there is nothing to undo in {id}")))
+}
+
+/// The last plan that was run outside of any session.
+fn plan_run_alone(path: &Path) -> Candidate {
+    let name = file_name(path).to_owned();
+    Candidate {
+        task: format!("a plan run by rapport execute; rapport undo --batch {name}"),
+        id: name,
+        status: "completed",
+        waits_for: None,
+    }
+}
+
+fn file_name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 fn none(what: &str) -> Failure {
-    Failure::new(Code::NotFound, what)
-        .hint("A batch is what rapport resume or rapport execute did; see .rapport/batches.")
+    Failure::new(Code::NotFound, what).hint(BATCHES)
 }
 
 /// The session a batch is of. One whose session is gone has none, and neither has a plan that an older version ran alone.
 fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
     let shelf = Shelf::Plans(String::new());
     let alone = place.store_in(&shelf);
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let id = SessionId::new(name);
+    let id = SessionId::new(file_name(path));
     if let Ok(entries) = alone.read(&id, 0) {
         let session = sessions::replay(&*alone, &id, &entries)?;
         let folder = Folder::new(&shelf.root(&place.project), &id);
@@ -203,7 +225,7 @@ fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) ->
         }
         error => failure(&UndoProblem { reason: error.to_string(), changed: Vec::new(), is_partial: false }),
     })?;
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = file_name(path);
     let set_aside = undone.set_aside.into_iter().map(|(file, path)| (file, path.display().to_string()));
     let files = UndoneFiles {
         restored: undone.restored,
@@ -235,7 +257,7 @@ pub(super) async fn offer(held: &Held<'_>, batch: &FileBatch) -> Outcome {
 
 fn tell(common: &Common, name: &str, undone: &UndoneFiles) -> Outcome {
     if common.json {
-        return say(json!({
+        return say_json(&json!({
             "batch": name, "restored": undone.restored, "removed": undone.removed, "kept": undone.kept,
             "remaining": undone.remaining, "set_aside": undone.set_aside,
         }));

@@ -1,4 +1,5 @@
 //! The commands themselves: help, JSON, exit codes, what they print where.
 
+mod choosing;
 mod commands;
 mod demo;
