@@ -10,8 +10,11 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     while let Some(flag) = rest.next() {
         let variable = match *flag {
             "--minutes" => "RAPPORT_SOAK_MINUTES",
+            "--stories" => "RAPPORT_SOAK_STORIES",
             "--seed" => "RAPPORT_SOAK_SEED",
-            other => return Err(format!("{other} is not known; it takes --minutes N and --seed N")),
+            other => {
+                return Err(format!("{other} is not known; it takes --minutes N, --stories N and --seed N"));
+            }
         };
         let number = rest.next().filter(|number| number.parse::<u64>().is_ok());
         soak.env(variable, number.ok_or_else(|| format!("{flag} takes a number"))?);
