@@ -61,7 +61,7 @@ pub use prompt::batch::INTERACTIVE;
 pub use prompt::progress::plan_prompt;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use refusal::Refusal;
-pub use session::{ItemLook, MAX_TASK, RoundLook, Session, ruled_by_project};
+pub use session::{ItemLook, MAX_TASK, RoundLook, Session, WorkUndo, ruled_by_project};
 pub use turn::{
     ActionEnd, ActionResult, Chosen, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, Interrupted,
     LaterChanges, TurnOrigin, TurnPlan, TurnStage, UndoProblem, UndoState, UndoneFiles,

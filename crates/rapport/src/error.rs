@@ -136,7 +136,9 @@ impl fmt::Display for Candidate {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::new(Code::Trouble, error.to_string())
+        // Whoever read what a command prints has had enough: `rapport log | head`.
+        let is_closed = error.kind() == io::ErrorKind::BrokenPipe;
+        Self::new(if is_closed { Code::Quiet } else { Code::Trouble }, error.to_string())
     }
 }
 
@@ -225,7 +227,7 @@ impl From<DoorError> for Failure {
             DoorError::Refused(refusal) => refusal.into(),
             DoorError::Store(error) => error.into(),
             DoorError::Broken(error) => Self::new(Code::Store, error.to_string())
-                .hint("Nothing that was confirmed is lost. Once it can be written again: rapport run --resume SESSION."),
+                .hint("Nothing that was confirmed is lost. Once it can be written again: rapport resume SESSION"),
             DoorError::Failed(why) => Self::new(Code::Store, why).hint(KEPT),
             DoorError::Forbidden(why) => Self::new(Code::Refused, why)
                 .hint("Let the person do it, in a terminal of their own or in a channel such as Telegram."),

@@ -13,6 +13,7 @@ use crate::channels::terminal::compose::{SentBy, compose};
 use crate::channels::terminal::safe;
 use crate::engine::Reached;
 use crate::error::{Code, Failure, Outcome};
+use crate::stores::StoreError;
 use crate::wiring::Place;
 
 const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
@@ -85,24 +86,30 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
         Some((question, answer)) => told(question, answer, &act)?,
         None => say(if args.back { "Open again." } else { "Answered." })?,
     }
-    sessions::next_step(reached, &*store, &id).map_or(Ok(()), say)
+    sessions::next_step(reached, &id).map_or(Ok(()), say)
 }
 
 /// The session that is meant. Where the first word names none, it is a part of the answer: but only where all words name
 /// options of what is open, so that a slip in a session's name does not become an answer somewhere else.
 fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
     let verb = Verb::new("rapport answer SESSION VALUE", "with an open question", &|known| {
-        known.counts && !known.view.questions.is_empty()
+        !known.view.questions.is_empty()
     });
     let Some(first) = args.first.take() else { return choose::choose(place, args.session.as_deref(), &verb) };
     if let Some(named) = &args.session {
         args.value.insert(0, first);
         return choose::by_name(place, named);
     }
-    let not_found = match choose::by_name(place, &first.to_string_lossy()) {
-        Err(failure) if failure.candidates.is_empty() && args.text.is_none() && !args.back => failure,
-        named => return named,
+    let name = first.to_string_lossy();
+    let not_found = match choose::by_name(place, &name) {
+        // A number is in every session's name, and is rather that of an option.
+        Ok(id) if !is_number(&name) || id.as_str() == name => return Ok(id),
+        Err(failure) if !failure.candidates.is_empty() && !is_number(&name) => return Err(failure),
+        Ok(_) | Err(_) => Failure::from(StoreError::NotFound(SessionId::new(&*name))),
     };
+    if args.text.is_some() || args.back {
+        return Err(not_found);
+    }
     let Ok(id) = choose::choose(place, None, &verb) else { return Err(not_found) };
     args.value.insert(0, first);
     let view = sessions::view(&*place.store(), &id)?;
@@ -118,6 +125,10 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
             "If it is the answer itself, name the session as well: rapport answer --session {id} VALUE"
         ))),
     }
+}
+
+fn is_number(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// What an answer was taken for. Words that were meant for an option may be none: a label with a slip.

@@ -39,7 +39,7 @@ const NAME: usize = 48;
   rapport branch 02                         another try of turn 02
   rapport branch 20260124-add-auth --at q2
   rapport answer add-auth-branch --question q2 Passwords
-  rapport run --resume add-auth-branch")]
+  rapport resume add-auth-branch")]
 pub(super) struct Args {
     /// The turn; or the session: its name, or a part of it that no other has (default: the one around the current directory,
     /// else the only one that fits)
@@ -71,9 +71,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let question = QuestionId::new(at);
     let fits = |known: &Known| {
         let entries = store.read(&known.id, 0).unwrap_or_default();
-        known.counts && Branch::at(&entries, &question).is_ok()
+        Branch::at(&entries, &question).is_ok()
     };
-    let verb = Verb::new("rapport branch SESSION --at QUESTION", "that can branch at that question", &fits);
+    let verb = Verb::new("rapport branch SESSION --at QUESTION", format!("that can branch at {at}"), &fits);
     let origin = choose::choose(&place, args.which.as_deref().or(args.session.as_deref()), &verb)?;
     let made = make(&place, &*store, &origin, &question, &args)?;
     if common.json {
@@ -187,7 +187,7 @@ fn tell(made: &Made) -> Outcome {
     say(format_args!("  worktree  {}", safe::line(worktree)))?;
     say("Answer it and let it go on:")?;
     say(format_args!("  rapport answer {session} --question {} VALUE", origin.question))?;
-    say(format_args!("  rapport run --resume {session}"))?;
+    say(format_args!("  rapport resume {session}"))?;
     say("Compare the two when they are done:")?;
     say(format_args!("  git -C {} diff", word(worktree)))?;
     say(format_args!("  diff -r -x .git -x .rapport {} {}", word(project), word(worktree)))

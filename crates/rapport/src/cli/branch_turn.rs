@@ -17,7 +17,7 @@ use crate::wiring::Place;
 pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Outcome {
     let place = Place::find(common)?;
     let fits = |known: &Known| known.has_turns() && known.session.file_turn(turn).is_some();
-    let verb = Verb::new("rapport branch --session SESSION TURN", "with such a turn", &fits);
+    let verb = Verb::new("rapport branch --session SESSION TURN", format!("with a turn {turn}"), &fits);
     let folder = files::find_for(&place, session, &verb)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
     check_ours(&place, &folder)?;

@@ -24,7 +24,7 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let verb = Verb::new("rapport cancel SESSION", "that goes on", &Known::goes_on);
+    let verb = Verb::new("rapport cancel SESSION", "still open", &Known::goes_on);
     let id = choose::choose(&place, args.which.name(), &verb)?;
     sessions::act(&place, &id, &Act::Cancel { reason: args.reason })?;
     if common.json {

@@ -40,7 +40,7 @@ pub(super) struct Known {
     pub(super) session: Session,
     pub(super) view: View,
     /// Whether what it says may start anything.
-    pub(super) counts: bool,
+    counts: bool,
     is_held: bool,
 }
 
@@ -49,17 +49,41 @@ pub(super) struct Verb<'a> {
     /// How it is typed where the session is named.
     usage: &'static str,
     /// What fits it, as in "no session SUCH".
-    such: &'static str,
+    such: String,
     fits: &'a dyn Fn(&Known) -> bool,
+    /// Of several that fit, those that are rather meant.
+    rather: Option<fn(&Known) -> bool>,
+    /// Whether it only shows something, also of sessions that others wrote.
+    shows: bool,
     /// What fits as well and is kept elsewhere.
     beside: Option<Candidate>,
     hint: &'static str,
 }
 
 impl<'a> Verb<'a> {
-    /// A verb that fits these sessions.
-    pub(super) fn new(usage: &'static str, such: &'static str, fits: &'a dyn Fn(&Known) -> bool) -> Self {
-        Self { usage, such, fits, beside: None, hint: "See what there is with: rapport status --all" }
+    /// A verb that does something in such sessions. One that somebody else wrote is meant only where no other fits; then the
+    /// verb says what to do about that.
+    pub(super) fn new(
+        usage: &'static str,
+        such: impl Into<String>,
+        fits: &'a dyn Fn(&Known) -> bool,
+    ) -> Self {
+        let hint = "See what there is with: rapport status --all";
+        Self { usage, such: such.into(), fits, rather: None, shows: false, beside: None, hint }
+    }
+
+    /// A verb that only shows something of such sessions.
+    pub(super) fn showing(
+        usage: &'static str,
+        such: impl Into<String>,
+        fits: &'a dyn Fn(&Known) -> bool,
+    ) -> Self {
+        Self { shows: true, ..Self::new(usage, such, fits) }
+    }
+
+    /// The same, where some of those that fit are rather meant than others.
+    pub(super) fn rather(self, rather: fn(&Known) -> bool) -> Self {
+        Self { rather: Some(rather), ..self }
     }
 
     /// The same with something that fits as well and is no session of the project.
@@ -81,9 +105,15 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
     if let Some(id) = around(place)? {
         return Ok(id);
     }
-    let known = all(place)?;
-    let fitting = known.iter().filter(|known| (verb.fits)(known)).map(Known::candidate);
-    let fitting: Vec<_> = fitting.chain(verb.beside.clone()).collect();
+    let mut fitting = all(place)?;
+    fitting.retain(|known| (verb.fits)(known));
+    if !verb.shows && (verb.beside.is_some() || fitting.iter().any(|known| known.counts)) {
+        fitting.retain(|known| known.counts);
+    }
+    if let Some(rather) = verb.rather.filter(|rather| fitting.iter().any(rather)) {
+        fitting.retain(rather);
+    }
+    let fitting: Vec<_> = fitting.iter().map(Known::candidate).chain(verb.beside.clone()).collect();
     match fitting.as_slice() {
         [only] => Ok(SessionId::new(&only.id)),
         [] => {
@@ -144,7 +174,8 @@ fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
     Ok(ids)
 }
 
-fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
+/// A session, whatever kind it is.
+pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
     let store = place.store();
     let folder = Folder::new(&files::sessions_of(place), id);
     let (session, seal) = match store.sealed(id, 0) {
@@ -155,19 +186,30 @@ fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
         Err(StoreError::NotFound(_)) => (files::state(place, &folder)?, Seal::Ours),
         Err(error) => return Err(error.into()),
     };
-    let is_held = store.holder(id)?.is_some();
+    // One of an older tool has no log that anybody could hold.
+    let is_held = store.holder(id).ok().flatten().is_some();
     Ok(Known { id: id.clone(), view: session.view(id), session, counts: seal.counts(), is_held })
 }
 
 impl Known {
     /// Whether something may still come of it.
     pub(super) fn goes_on(&self) -> bool {
-        self.counts && !matches!(self.view.status, Status::Completed | Status::Cancelled)
+        !matches!(self.view.status, Status::Completed | Status::Cancelled)
+    }
+
+    /// Whether a process is at it.
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    /// Whether none is.
+    pub(super) fn is_free(&self) -> bool {
+        !self.is_held
     }
 
     /// Whether it goes on turn by turn.
     pub(super) fn has_turns(&self) -> bool {
-        self.counts && self.view.aim == Aim::Files && self.view.status != Status::Cancelled
+        self.view.aim == Aim::Files && self.view.status != Status::Cancelled
     }
 
     fn candidate(&self) -> Candidate {

@@ -62,7 +62,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return of_session(common, &place, args.one.as_deref().or(args.session.as_deref()));
     };
     let fits = |known: &Known| [one, other].iter().all(|turn| known.session.file_turn(turn).is_some());
-    let verb = Verb::new("rapport diff --session SESSION TURN TURN", "with both turns", &fits);
+    let verb = Verb::showing(
+        "rapport diff --session SESSION TURN TURN",
+        format!("with turns {one} and {other}"),
+        &fits,
+    );
     let folder = files::find_for(&place, args.session.as_deref(), &verb)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
     let session = files::state(&place, &folder)?;
@@ -93,7 +97,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 /// What a session changed, as a diff to read.
 fn of_session(common: &Common, place: &Place, name: Option<&str>) -> Outcome {
     let store = place.store();
-    let verb = Verb::new("rapport diff SESSION", "that changed files", &|known| known.session.has_worked());
+    let verb =
+        Verb::showing("rapport diff SESSION", "that changed files", &|known| known.session.has_worked());
     let id = choose::choose(place, name, &verb)?;
     let entries = store.read(&id, 0)?;
     let session = sessions::replay(&*store, &id, &entries)?;

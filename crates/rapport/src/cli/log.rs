@@ -33,7 +33,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let id = choose::choose(
         &place,
         args.which.name(),
-        &Verb::new("rapport log SESSION", "with a log", &|_| true),
+        &Verb::showing("rapport log SESSION", "with a log", &|_| true),
     )?;
     let (entries, seal) = store.sealed(&id, 0)?;
     if !seal.counts() {
@@ -202,6 +202,14 @@ fn words(fact: &Event) -> String {
         Event::Discarded { by } => format!("discarded by {by}"),
         Event::Cleared { left: None } => "the workplace is gone".into(),
         Event::Cleared { left: Some(why) } => format!("something of the workplace is left: {why}"),
+        Event::WorkUndoStarted { by, .. } => format!("{by} wants the work undone"),
+        Event::WorkUndoRefused { problem } => format!("the work is not undone: {}", problem.reason),
+        Event::WorkUndone { files } => format!(
+            "the work is undone: {} restored, {} removed, {} left as they are",
+            files.restored.len(),
+            files.removed.len(),
+            files.kept.len()
+        ),
         Event::Cancelled { by, reason } => match reason {
             Some(reason) => format!("cancelled by {by}: {reason}"),
             None => format!("cancelled by {by}"),

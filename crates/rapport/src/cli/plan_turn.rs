@@ -152,6 +152,6 @@ fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<Str
     }
     let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);
     Err(Failure::new(Code::Refused, what)
-        .hint(format!("Go on with that first: rapport resume --session {}", folder.id))
+        .hint(format!("Go on with that first: rapport resume {}", folder.id))
         .hint("Or leave it, with what it asked, and have this planned: rapport plan --instead -m MESSAGE"))
 }

@@ -1,6 +1,6 @@
 //! What the commands about sessions share: reading one, and acting on it wherever it runs.
 
-use rapport_core::{Act, Aim, Entry, Session, SessionId, View};
+use rapport_core::{Act, Entry, Session, SessionId, View};
 
 use crate::engine::{Reached, Sessions as _, socket};
 use crate::error::Failure;
@@ -28,10 +28,6 @@ pub(super) fn act(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, F
 }
 
 /// What to do so that a session goes on after an act, if a person has to do anything.
-pub(super) fn next_step(reached: Reached, store: &dyn Store, id: &SessionId) -> Option<String> {
-    let go_on = match view(store, id).map(|view| view.aim) {
-        Ok(Aim::Files) => "rapport resume --session",
-        Ok(Aim::Work | Aim::Progress(_) | Aim::Chat) | Err(_) => "rapport run --resume",
-    };
-    (reached == Reached::Log).then(|| format!("No process runs it now. Go on with: {go_on} {id}"))
+pub(super) fn next_step(reached: Reached, id: &SessionId) -> Option<String> {
+    (reached == Reached::Log).then(|| format!("No process runs it now. Go on with: rapport resume {id}"))
 }

@@ -107,9 +107,7 @@ fn overview(place: &Place, store: &dyn Store, views: &[Shown], everything: bool)
     let (ended, going): (Vec<_>, Vec<_>) = views.iter().partition(|shown| is_over(shown.view.status));
     for shown in &going {
         brief(shown)?;
-        for question in &shown.view.questions {
-            waiting(&shown.view, question, FIRST_LINES)?;
-        }
+        questions(shown, FIRST_LINES)?;
         kept(&shown.view)?;
         stopped(place, store, shown)?;
     }
@@ -139,8 +137,27 @@ fn brief(Shown { view, sealed }: &Shown) -> Outcome {
     }
 }
 
-/// A question with its options. What an agent wants to do is shown as a whole where one session is, else in so many lines.
+/// A question with its options, and how to answer it. What an agent wants to do is shown as a whole where one session is, else
+/// in so many lines.
 pub(super) fn waiting(view: &View, question: &OpenQuestion, most: usize) -> Outcome {
+    asked(view, question, most)?;
+    say(format_args!("        rapport answer {} --question {} VALUE", view.id, question.id))
+}
+
+/// The open questions of a session. One that somebody else wrote takes no answer before it is trusted.
+fn questions(Shown { view, sealed }: &Shown, most: usize) -> Outcome {
+    for question in &view.questions {
+        if sealed.counts() {
+            waiting(view, question, most)?;
+        } else {
+            asked(view, question, most)?;
+            say(format_args!("        rapport trust {}", view.id))?;
+        }
+    }
+    Ok(())
+}
+
+fn asked(view: &View, question: &OpenQuestion, most: usize) -> Outcome {
     match &question.purpose {
         Purpose::Permission(asked) => {
             say(format_args!(
@@ -162,7 +179,7 @@ pub(super) fn waiting(view: &View, question: &OpenQuestion, most: usize) -> Outc
     for (place, option) in question.options.iter().enumerate() {
         say(format_args!("        {}. {}", place + 1, safe::line(&option.label)))?;
     }
-    say(format_args!("        rapport answer {} --question {} VALUE", view.id, question.id))
+    Ok(())
 }
 
 /// Why an agent that waits still has its process.
@@ -191,9 +208,9 @@ fn stopped(place: &Place, store: &dyn Store, Shown { view, sealed }: &Shown) -> 
         if let Some(turn) = drawn {
             say(format_args!("        turn {}", shorten(&safe::line(&tree::words(&turn)), 100)))?;
         }
-        return say(format_args!("        go on with: rapport resume --session {}", view.id));
+        return say(format_args!("        go on with: rapport resume {}", view.id));
     }
-    say(format_args!("        nobody runs it now; go on with: rapport run --resume {}", view.id))
+    say(format_args!("        nobody runs it now; go on with: rapport resume {}", view.id))
 }
 
 fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
@@ -223,9 +240,7 @@ fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
             safe::line(&rule.to_string())
         ))?;
     }
-    for question in &view.questions {
-        waiting(view, question, usize::MAX)?;
-    }
+    questions(shown, usize::MAX)?;
     kept(view)?;
     if let Some(failure) = &view.failure {
         say(format_args!("  failed    {}", safe::line(failure)))?;

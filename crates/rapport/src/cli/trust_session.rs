@@ -283,6 +283,7 @@ fn words(want: Want) -> Vec<String> {
         Want::Replied { reply, .. } => vec![reply_words(reply)],
         Want::Granted { rule, .. } => vec![format!("allows the agent from now on, in this project: {rule}")],
         Want::Merged { .. } | Want::Applied { .. } => vec!["puts its work into the project".to_owned()],
+        Want::WorkUndone(_) => vec!["undoes its work in the project".to_owned()],
         Want::Cleared => vec!["removes its worktree".to_owned()],
         Want::PlanSaved(_) => vec!["writes a plan".to_owned()],
         Want::Filed { path, .. } => vec![format!("writes {path}")],

@@ -42,7 +42,7 @@ pub(super) fn sessions_of(place: &Place) -> PathBuf {
 
 /// The session of files that is meant, which this usage names.
 pub(super) fn find(place: &Place, named: Option<&str>, usage: &'static str) -> Result<Folder, Failure> {
-    let verb = Verb::new(usage, "of files", &Known::has_turns);
+    let verb = Verb::new(usage, "of files still open", &Known::has_turns);
     find_for(place, named, &verb.else_try("Begin one with: rapport new NAME"))
 }
 
@@ -52,7 +52,7 @@ pub(super) fn find_for(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> R
     if has_turns(place, &folder)? {
         return Ok(folder);
     }
-    let resume = format!("Go on with it by: rapport run --resume {}", folder.id);
+    let resume = format!("Go on with it by: rapport resume {}", folder.id);
     Err(Failure::new(Code::Refused, format!("{} is not a session of files", folder.id)).hint(resume))
 }
 

@@ -47,10 +47,7 @@ fn the_only_session_that_fits_the_verb_is_meant() {
     project.rapport(&["log", "--tree"]).check(0, "no turns yet");
     project.rapport(&["cancel", "paint"]).check(0, "Cancelled");
     project.rapport(&["cancel"]).check(0, "-add-auth.");
-    project
-        .rapport(&["cancel"])
-        .check(4, "there is no session that goes on")
-        .check(4, "rapport status --all");
+    project.rapport(&["cancel"]).check(4, "there is no session still open").check(4, "rapport status --all");
 }
 
 #[test]
@@ -94,7 +91,7 @@ fn the_newest_is_not_meant_because_it_is_the_newest() {
     for args in [&["plan", "-m", "x"][..], &["resume"], &["log", "--tree"]] {
         project
             .rapport(args)
-            .check(2, "sessions of files")
+            .check(2, "Name the one you mean: rapport ")
             .check(2, "-add-auth  idle")
             .check(2, "-second  idle");
     }

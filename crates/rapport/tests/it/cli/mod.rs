@@ -3,3 +3,4 @@
 mod choosing;
 mod commands;
 mod demo;
+mod resuming;

@@ -117,7 +117,7 @@ fn a_failure_halts_the_batch_and_undo_takes_it_back() {
     assert_eq!((&undone["removed"][0], &undone["kept"][0]), (&"dir/one.txt".into(), &"README.md".into()));
     assert_eq!(undone["remaining"].as_array().unwrap().len(), 1, "{undone}");
     assert_eq!(project.changes(), [" M README.md"]);
-    project.rapport(&["undo"]).check(4, "there is nothing to undo");
+    project.rapport(&["undo"]).check(4, "with something to undo");
     project.rapport(&["log", "--tree"]).check(0, "01  Failed 🔴, undone  Fail");
     project.git(&["checkout", "--quiet", "README.md"]);
     project.plan_turn("again").check(0, "Add a greeting");

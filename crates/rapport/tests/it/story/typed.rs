@@ -108,7 +108,7 @@ fn ctrl_c_leaves_and_resuming_goes_on_at_the_same_question() {
     assert_left(&mut pty, 130);
     let id = project.session();
     let text = pty.text();
-    assert!(text.contains(&format!("rapport run --resume {id}")), "{text}");
+    assert!(text.contains(&format!("rapport resume {id}")), "{text}");
     assert_eq!(text.matches("Answer from anywhere").count(), 1, "{text}");
     assert_eq!(project.agents_alive(), []);
 
