@@ -99,10 +99,7 @@ impl<'a> Verb<'a> {
 
 /// The session that is meant.
 pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<SessionId, Failure> {
-    if let Some(name) = named {
-        return by_name(place, name);
-    }
-    if let Some(id) = around(place)? {
+    if let Some(id) = named_or_around(place, named)? {
         return Ok(id);
     }
     let mut fitting = all(place)?;
@@ -125,6 +122,14 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
             let failure = several.iter().cloned().fold(Failure::new(Code::Usage, what), Failure::candidate);
             Err(failure.hint(format!("Name the one you mean: {}", verb.usage)))
         }
+    }
+}
+
+/// The session that is named, else the one around the current directory, if it is in one.
+pub(super) fn named_or_around(place: &Place, named: Option<&str>) -> Result<Option<SessionId>, Failure> {
+    match named {
+        Some(name) => by_name(place, name).map(Some),
+        None => around(place),
     }
 }
 
@@ -158,7 +163,7 @@ fn around(place: &Place) -> Result<Option<SessionId>, Failure> {
 }
 
 /// Every session that can be read. What cannot is told by `rapport status`, and by whatever names it.
-fn all(place: &Place) -> Result<Vec<Known>, Failure> {
+pub(super) fn all(place: &Place) -> Result<Vec<Known>, Failure> {
     Ok(ids(place)?.iter().filter_map(|id| known(place, id).ok()).collect())
 }
 

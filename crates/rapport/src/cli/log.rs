@@ -14,12 +14,12 @@ use crate::wiring::Place;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport log add-auth
-  rapport log --tree                  the turns of a session of files
+  rapport log --tree                  sessions, their branches and turns
   rapport log add-auth --json | jq -c '.facts[] | .answered // empty'")]
 pub(super) struct Args {
     #[command(flatten)]
     which: Which,
-    /// Draw the turns of a session of files
+    /// Draw sessions with their branches and turns, as one tree (default: all sessions)
     #[arg(long)]
     tree: bool,
 }

@@ -126,7 +126,13 @@ fn brief(Shown { view, sealed }: &Shown) -> Outcome {
     let task = view.task.lines().next().unwrap_or_default();
     let origin = view.branched_from.as_ref().map(|origin| format!("  (branch of {origin})"));
     let origin = safe::line(&origin.unwrap_or_default());
-    say(format_args!("{}  {}  {when}  {}{origin}", view.id, word(view), shorten(&safe::line(task), 60)))?;
+    let undone = if view.undone.is_some() { ", undone" } else { "" };
+    say(format_args!(
+        "{}  {}{undone}  {when}  {}{origin}",
+        view.id,
+        word(view),
+        shorten(&safe::line(task), 60)
+    ))?;
     match sealed {
         Seal::Ours => Ok(()),
         Seal::By(name) => say(format_args!("    signed by {}", safe::line(name))),

@@ -44,7 +44,7 @@ fn the_only_session_that_fits_the_verb_is_meant() {
     project.rapport(&["discard"]).check(4, "there is no session with work to discard");
     project.rapport(&["diff"]).check(4, "there is no session that changed files");
     project.rapport(&["undo"]).check(4, "there is no session with something to undo");
-    project.rapport(&["log", "--tree"]).check(0, "no turns yet");
+    project.rapport(&["plan", "-m", "x", "--dry-run"]).check(0, "Nothing was sent.");
     project.rapport(&["cancel", "paint"]).check(0, "Cancelled");
     project.rapport(&["cancel"]).check(0, "-add-auth.");
     project.rapport(&["cancel"]).check(4, "there is no session still open").check(4, "rapport status --all");
@@ -88,7 +88,7 @@ fn where_several_fit_they_are_listed_and_none_is_taken() {
 fn the_newest_is_not_meant_because_it_is_the_newest() {
     let project = project();
     project.rapport(&["new", "second"]).check(0, "second");
-    for args in [&["plan", "-m", "x"][..], &["resume"], &["log", "--tree"]] {
+    for args in [&["plan", "-m", "x"][..], &["resume"]] {
         project
             .rapport(args)
             .check(2, "Name the one you mean: rapport ")

@@ -4,3 +4,4 @@ mod choosing;
 mod commands;
 mod demo;
 mod resuming;
+mod tree;

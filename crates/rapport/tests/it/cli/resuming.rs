@@ -112,8 +112,9 @@ fn run_resume_is_another_name_for_resume() {
 /// A conversation begins elsewhere, such as in Telegram, and is a session like any other.
 #[test]
 fn a_conversation_goes_on_with_what_is_said() {
-    let project =
-        Project::with_scenario("version: 1\nname: chat\ninvocations:\n  - result: \"Good morning.\"\n");
+    let project = Project::with_scenario(
+        "version: 1\nname: chat\ninvocations:\n  - result: \"Good morning.\"\n  - result: \"Fine.\"\n  - result: \"Bye.\"\n",
+    );
     let root = project.root().canonicalize().unwrap();
     let begun =
         Created::new("talk".into(), root.to_str().unwrap().into(), new_conversation(), socket::person_here());
@@ -121,12 +122,14 @@ fn a_conversation_goes_on_with_what_is_said() {
     let holder = Holder { pid: std::process::id(), address: None };
     drop(project.store().create("talk", Clock::system().now(), facts, &holder).unwrap());
     project.trust();
+    project.rapport(&["resume", "talk"]).check(0, "Good morning.");
     project.rapport(&["resume", "talk"]).check(2, "nobody can be asked");
-    project.rapport(&["resume", "-m", "Hello?"]).check(0, "Good morning.");
+    project.rapport(&["resume", "-m", "How are you?"]).check(0, "Fine.");
     assert_eq!(project.view().status, Status::Idle);
     let mut terminal = project.terminal(&["resume"], 100, 40);
     terminal.wait_for("What next?");
     terminal.send("And now?\r");
+    terminal.wait_for("Bye.");
     terminal.wait_for("left 0");
     let heard = project.facts().into_iter().filter(|fact| matches!(fact, Event::Heard { .. })).count();
     assert_eq!(heard, 2);
