@@ -172,8 +172,19 @@ pub fn branch(directory: &Path) -> Option<String> {
 
 /// What changed between two states, as a diff to read.
 pub fn diff(directory: &Path, from: &str, to: &str) -> Result<String, WorkerError> {
+    let (from, to) = (named(from)?, named(to)?);
     let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", from, to];
     git(directory, None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
+}
+
+/// The name of a state, as git gives it. A log that somebody else wrote could have an option of git in its place.
+pub(super) fn named(state: &str) -> Result<&str, WorkerError> {
+    let is_name = !state.is_empty() && state.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_name || state == "HEAD" {
+        Ok(state)
+    } else {
+        Err(WorkerError::StateGone { state: state.to_owned() })
+    }
 }
 
 fn has_repository(directory: &Path) -> bool {
@@ -273,6 +284,7 @@ impl Drop for Scratch {
 }
 
 fn between(directory: &Path, from: &str, to: &str, what: &str) -> Result<Vec<String>, WorkerError> {
+    let (from, to) = (named(from)?, named(to)?);
     let args = ["diff-tree", "-r", "-z", "--no-renames", "--relative", what, from, to];
     let out = git(directory, None, &args)?;
     Ok(out.split(|&byte| byte == 0).map(|field| String::from_utf8_lossy(field).into_owned()).collect())
@@ -321,6 +333,21 @@ mod tests {
         let changes = Directory::at(directory).changes(&baseline).unwrap();
         let paths: Vec<_> = changes.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["z.txt"]);
+    }
+
+    /// What others wrote is data: a state in a log is never an option of git.
+    #[test]
+    fn a_state_is_no_option() {
+        let project = tempfile::tempdir().unwrap();
+        let directory = project.path();
+        git(directory, None, &["init", "--quiet"]).unwrap();
+        let state = snapshot(directory).unwrap();
+        let written = directory.join("written");
+        let option = format!("--output={}", written.display());
+        assert!(matches!(diff(directory, &option, &state), Err(WorkerError::StateGone { .. })));
+        assert!(matches!(files_between(directory, &state, &option), Err(WorkerError::StateGone { .. })));
+        assert!(!written.exists());
+        assert_eq!(diff(directory, &state, &state).unwrap(), "");
     }
 
     /// What a process left that was killed here is cleared away, and several at once do not disturb each other.

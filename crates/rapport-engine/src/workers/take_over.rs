@@ -117,6 +117,7 @@ fn due(top: &Path, project: &Path, steps: Vec<Step>, from: &str) -> Result<Vec<S
 }
 
 fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<Step>, WorkerError> {
+    let (from, to) = (local::named(from)?, local::named(to)?);
     let out = git(top, None, &["diff-tree", "-r", "-z", "--no-renames", from, to])?;
     let mut fields = out.split(|byte| *byte == 0);
     let mut steps = Vec::new();

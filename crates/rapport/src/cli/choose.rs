@@ -102,7 +102,7 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
     if let Some(id) = named_or_around(place, named)? {
         return Ok(id);
     }
-    let mut fitting = all(place)?;
+    let (mut fitting, damaged) = all(place)?;
     fitting.retain(|known| (verb.fits)(known));
     if !verb.shows && (verb.beside.is_some() || fitting.iter().any(|known| known.counts)) {
         fitting.retain(|known| known.counts);
@@ -114,8 +114,12 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
     match fitting.as_slice() {
         [only] => Ok(SessionId::new(&only.id)),
         [] => {
-            let what = format!("there is no session {} in {}", verb.such, place.project.display());
-            Err(Failure::new(Code::NotFound, what).hint(verb.hint))
+            // One that cannot be read may be the one that is meant.
+            let none = || {
+                let what = format!("there is no session {} in {}", verb.such, place.project.display());
+                Failure::new(Code::NotFound, what).hint(verb.hint)
+            };
+            Err(damaged.into_iter().next().unwrap_or_else(none))
         }
         several => {
             let what = format!("there are {} sessions {}", several.len(), verb.such);
@@ -162,9 +166,16 @@ fn around(place: &Place) -> Result<Option<SessionId>, Failure> {
     by_name(place, id.as_str()).map(Some)
 }
 
-/// Every session that can be read. What cannot is told by `rapport status`, and by whatever names it.
-pub(super) fn all(place: &Place) -> Result<Vec<Known>, Failure> {
-    Ok(ids(place)?.iter().filter_map(|id| known(place, id).ok()).collect())
+/// Every session that can be read, and why others cannot.
+pub(super) fn all(place: &Place) -> Result<(Vec<Known>, Vec<Failure>), Failure> {
+    let (mut readable, mut damaged) = (Vec::new(), Vec::new());
+    for id in ids(place)? {
+        match known(place, &id) {
+            Ok(known) => readable.push(known),
+            Err(failure) => damaged.push(failure),
+        }
+    }
+    Ok((readable, damaged))
 }
 
 /// The names of all sessions; also of directories of an older tool, which have no log.

@@ -38,12 +38,19 @@ struct Node {
 
 /// Draws the session that is named, or the one around, with everything that branched off with it; else all sessions.
 pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Outcome {
-    let mut known = choose::all(place)?;
+    let (mut known, damaged) = choose::all(place)?;
     if let Some(id) = choose::named_or_around(place, named)? {
         let family: BTreeSet<_> = family(&known, id.as_str()).into_iter().map(str::to_owned).collect();
         known.retain(|known| family.contains(known.id.as_str()));
     }
     let mut nodes = Vec::new();
+    // One damaged log must not hide the others.
+    for failure in damaged {
+        if known.is_empty() {
+            return Err(failure);
+        }
+        failure.print(common.json);
+    }
     for known in &known {
         nodes.push(session(known));
         if known.view.aim == Aim::Files {

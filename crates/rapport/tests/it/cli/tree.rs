@@ -44,11 +44,8 @@ fn turns_stand_below_their_session() {
     let project = files::project(&[&greeting()]);
     project.plan_turn("one").check(0, "");
     let session = project.session();
-    let drawn = project.rapport(&["log", "--tree"]).out();
-    assert_eq!(
-        drawn,
-        format!("{session}  needs input  add-greeting\n└─ 01  waits for review  Add a greeting\n")
-    );
+    let drawn = project.rapport(&["log", "--tree"]);
+    drawn.check(0, &format!("{session}  needs input  add-greeting\n└─ 01  waits for review  Add a greeting"));
     let drawn: Value = project.json(&["log", "--tree", "--json"]);
     assert_eq!((&drawn[0]["session"], &drawn[0]["turn"]), (&json!(session), &json!("01")));
 }
