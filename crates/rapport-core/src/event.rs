@@ -405,6 +405,13 @@ pub enum Event {
         /// How.
         how: Ending,
     },
+    /// The model's API did not answer as it should, and the agent tries again.
+    Delayed {
+        /// In which turn.
+        turn: TurnId,
+        /// What happened, and when it is tried again.
+        why: String,
+    },
     /// The hot time is over: the process is to go, the question stays.
     Cooled {
         /// In which turn.

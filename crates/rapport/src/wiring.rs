@@ -180,7 +180,7 @@ impl Place {
 
     /// The door to all sessions here, for a command that runs none of them itself.
     pub fn sessions(&self) -> ProjectSessions {
-        ProjectSessions::new(trial(self.store()), None, Clock::system())
+        ProjectSessions::new(self.store(), None, Clock::system())
     }
 
     /// Where this project's logs are.

@@ -178,13 +178,3 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
         },
     }
 }
-
-/// A point at which the crash test may kill this process. Nothing in release builds.
-fn point() {
-    #[cfg(debug_assertions)]
-    {
-        static TRIAL: rapport_durable::trial::Trial =
-            rapport_durable::trial::Trial::new("RAPPORT_TRIAL_ACTIONS");
-        TRIAL.point();
-    }
-}

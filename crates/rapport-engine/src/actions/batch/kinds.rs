@@ -3,7 +3,7 @@
 use rapport_core::{ActionKind, ActionPlan, Resource};
 use serde_json::{Value, json};
 
-use crate::actions::journal::digest;
+use rapport_durable::digest;
 
 /// What can be done again without harm. Files are looked at instead.
 pub(super) fn may_be_repeated(kind: &ActionKind) -> bool {

@@ -74,7 +74,7 @@ impl Step<'_> {
         let path = path_of(&self.action.kind).unwrap_or(&intent.file).to_owned();
         blocking(move || {
             let real = desk.root.join(&intent.file);
-            let _ = std::fs::remove_file(temporary(&desk.id, n, &real));
+            let _ = rapport_durable::remove(&temporary(&desk.id, n, &real));
             let outcome = match state(&desk.root, &intent) {
                 Ok(State::After) => Some(Outcome::Done { details: made(&desk, path, &intent) }),
                 Ok(State::Before) => None,

@@ -234,35 +234,31 @@ fn without_git_nothing_is_known_to_go_back_to() {
     project.rapport(&["undo", "paint"]).check(3, "no state of the files is known");
 }
 
-/// Killed before or after every write, and given again, it comes to the same end.
+/// Killed at every durable write, and given again, it comes to the same end.
 #[test]
 fn killed_while_it_is_undone_it_comes_out_the_same() {
-    for trial in ["RAPPORT_TRIAL_WORKERS", "kill-before", "kill-after"] {
-        let mut point = 1;
-        loop {
-            let project = project(WORK);
-            let before = files(&project);
-            work(&project, &[]);
-            let (name, how) = match trial {
-                "RAPPORT_TRIAL_WORKERS" => (trial, point.to_string()),
-                kill => ("RAPPORT_TRIAL", format!("{kill}:{point}")),
-            };
-            let killed = project.command().args(["undo", "paint", "--yes"]).env(name, &how).output().unwrap();
-            if killed.status.code() == Some(0) {
-                assert!(point > 2, "{trial}: only {point} points");
-                break;
-            }
-            assert_eq!(killed.status.code(), None, "{how}: {killed:?}");
-            let undone: Value = project.json(&["undo", "paint", "--yes", "--json"]);
-            assert_eq!(undone["restored"], json!(["README.md", "draft.txt", "gone.txt", "tool.sh"]), "{how}");
-            assert_eq!(undone["removed"], json!([".gitignore", "deep/down/new.txt"]), "{how}");
-            assert_eq!(undone["kept"], json!(["own.log"]), "{how}");
-            let mut wanted = before;
-            wanted.insert("own.log".into(), ("painted\n".into(), false));
-            assert_eq!(files(&project), wanted, "{how}");
-            let undone = project.facts().into_iter().filter(|fact| matches!(fact, Event::WorkUndone { .. }));
-            assert_eq!(undone.count(), 1, "{how}");
-            point += 1;
+    let mut point = 1;
+    loop {
+        let project = project(WORK);
+        let before = files(&project);
+        work(&project, &[]);
+        let mut command = project.command();
+        command.args(["undo", "paint", "--yes"]).env("RAPPORT_TRIAL_WRITES", point.to_string());
+        let killed = command.output().unwrap();
+        if killed.status.code() == Some(0) {
+            assert!(point > 8, "only {point} points");
+            return;
         }
+        assert_eq!(killed.status.code(), None, "{point}: {killed:?}");
+        let undone: Value = project.json(&["undo", "paint", "--yes", "--json"]);
+        assert_eq!(undone["restored"], json!(["README.md", "draft.txt", "gone.txt", "tool.sh"]), "{point}");
+        assert_eq!(undone["removed"], json!([".gitignore", "deep/down/new.txt"]), "{point}");
+        assert_eq!(undone["kept"], json!(["own.log"]), "{point}");
+        let mut wanted = before;
+        wanted.insert("own.log".into(), ("painted\n".into(), false));
+        assert_eq!(files(&project), wanted, "{point}");
+        let undone = project.facts().into_iter().filter(|fact| matches!(fact, Event::WorkUndone { .. }));
+        assert_eq!(undone.count(), 1, "{point}");
+        point += 1;
     }
 }
