@@ -211,7 +211,7 @@ async fn go_on(held: &Held<'_>, how: &How, ended: Option<&str>) -> Outcome {
     match turn.map(|turn| (turn.stage, turn)) {
         Some((_, turn)) if drafting::is_waiting(turn) && how.message.is_some() => {
             Err(drafting::waits(&held.folder, &turn.folder)
-                .hint("A message is for after that: rapport resume without -m."))
+                .hint(format!("A message is for after that: rapport resume {}", held.folder.id)))
         }
         Some((_, turn)) if drafting::is_waiting(turn) => {
             let approval = Approval::from_flag(how.yes);

@@ -275,12 +275,8 @@ pub(super) async fn offer(held: &Held<'_>, batch: &FileBatch) -> Outcome {
         return in_session(held, &batch.name, LaterChanges::Refuse).await;
     }
     let of_session = held.folder.path.join(crate::turns::SESSION_CONTEXT).exists();
-    let command = if of_session {
-        format!("rapport undo --session {}", held.folder.id)
-    } else {
-        "rapport undo".to_owned()
-    };
-    Err(failure.hint(format!("Take back what was done to files with: {command}")))
+    let named = if of_session { held.folder.id.to_string() } else { format!("--batch {}", held.folder.id) };
+    Err(failure.hint(format!("Take back what was done to files with: rapport undo {named}")))
 }
 
 /// Tells what undoing this came to: a batch or a session, and its name.

@@ -247,19 +247,19 @@ async fn consent(
     consent: Consent,
     replans: u32,
 ) -> Outcome {
-    const INSTEAD: &str = "Say what to plan instead: rapport plan -m MESSAGE";
+    let instead = format!("Say what to plan instead: rapport plan --session {} -m MESSAGE", held.folder.id);
     let what = format!("the plan of turn {}", turn.name);
     let failure = faulty(&what, problems);
     match consent {
-        Consent::Given | Consent::Ask if replans >= MOST_REPLANS => Err(failure.hint(INSTEAD)),
+        Consent::Given | Consent::Ask if replans >= MOST_REPLANS => Err(failure.hint(instead)),
         Consent::Given => Ok(()),
-        Consent::Ask if !asking::is_possible(held.common) => Err(failure.hint(INSTEAD)),
+        Consent::Ask if !asking::is_possible(held.common) => Err(failure.hint(instead)),
         Consent::Ask => {
             say(failure)?;
             if asking::yes("Have it made again, with these mistakes told?").await? {
                 return Ok(());
             }
-            Err(Failure::new(Code::Refused, format!("{what} is not made again")).hint(INSTEAD))
+            Err(Failure::new(Code::Refused, format!("{what} is not made again")).hint(instead))
         }
     }
 }

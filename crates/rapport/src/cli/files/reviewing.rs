@@ -187,10 +187,8 @@ impl Reviewing<'_> {
                 Code::Refused,
                 "a batch was interrupted, and nobody can be asked what to do",
             )
-            .hint(format!(
-                "Go on with it (what was interrupted is done again): rapport resume -y --session {id}"
-            ))
-            .hint(format!("Take back what was done to files with: rapport undo --session {id}")));
+            .hint(format!("Go on with it (what was interrupted is done again): rapport resume {id} -y"))
+            .hint(format!("Take back what was done to files with: rapport undo {id}")));
         }
         let (prompt, letters) = match batch.unsure {
             Some(_) => ("(a)gain, the interrupted one too / (g)o on after it / (u)ndo / (q)uit › ", "aguq"),
