@@ -133,7 +133,7 @@ fn a_plan_that_is_not_valid_is_reported_and_planned_again_with_consent() {
         .plan_turn("Greet.")
         .check(3, "missing.txt is not there")
         .check(3, " | ### `EDIT`")
-        .check(3, "rapport plan -m MESSAGE");
+        .check(3, "rapport plan --session 2");
     assert!(project.turn_file("01/report.md").contains("Overall Status:** Validation Failed"));
     project.rapport(&["plan", "-m", "Greet again.", "--replan"]).check(0, "Add a greeting");
     assert_eq!(project.turn_names(), ["01", "02", "03", "04"]);

@@ -67,7 +67,7 @@ fn a_batch_that_was_stopped_is_gone_on_with() {
     nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGINT).unwrap();
     assert_eq!(resuming.wait().unwrap().code(), Some(130));
     assert!(!project.folder().join("01/report.md").exists());
-    project.rapport(&["resume"]).check(3, "interrupted  EXECUTE").check(3, "rapport resume -y");
+    project.rapport(&["resume"]).check(3, "interrupted  EXECUTE").check(3, "rapport resume 2");
     std::fs::write(project.root().join("go-on"), "").unwrap();
     project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
 }
