@@ -5,11 +5,12 @@ use crate::room::Room;
 use rapport_core::SessionId;
 
 use super::chat_state::ChatState;
+use super::effect::Effect;
 use super::file;
 use super::incoming::{Incoming, What};
 
 impl ChatState {
-    pub(super) fn moved(&mut self, from: i64, to: i64) {
+    pub(super) fn on_moved(&mut self, from: i64, to: i64) {
         let known = |chat: i64| self.notes.now(Room { chat, topic: None }).chat;
         if from == to || known(from) == to {
             return;
@@ -22,17 +23,14 @@ impl ChatState {
             .collect();
         self.notes.moved(from, to, here.iter());
         self.move_rooms(from, to);
-        self.messages.retain(|(chat, _), _| *chat != from);
-        let tags = std::mem::take(&mut self.tags).into_iter();
-        self.tags =
-            tags.map(|((chat, tag), key)| ((if chat == from { to } else { chat }, tag), key)).collect();
+        self.cards.move_chat(from, to);
         for id in &here {
-            self.refused.retain(|card| card.session != *id);
+            self.cards.refused.retain(|card| card.session != *id);
             if let Some(shown) = self.sessions.get_mut(id) {
                 shown.room.chat = to;
-            }
-            if let Some(busy) = self.busy.get_mut(id) {
-                busy.forget_message();
+                if let Some(busy) = &mut shown.busy {
+                    busy.forget_message();
+                }
             }
         }
         for id in here {
@@ -44,7 +42,8 @@ impl ChatState {
         let rooms: Vec<_> = self.rooms.keys().filter(|room| room.chat == from).copied().collect();
         for room in rooms {
             let Some(state) = self.rooms.remove(&room) else { continue };
-            self.writer.remove(file::path(&self.folder, room));
+            let path = file::path(&self.settings.folder, room);
+            self.want(Effect::Write { path, content: None });
             let new = self.rooms.entry(Room { chat: to, ..room }).or_default();
             new.plan = new.plan.take().max(state.plan);
             new.chat = new.chat.take().max(state.chat);
