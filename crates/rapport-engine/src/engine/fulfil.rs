@@ -53,7 +53,7 @@ impl Loop {
                         run.reply(action, reply);
                     }
                 }
-                Want::Batch(_)
+                Want::QuestionRound(_)
                 | Want::PlanChecked { .. }
                 | Want::ReportFiled { .. }
                 | Want::Undone { .. }
@@ -144,11 +144,11 @@ impl Loop {
         };
         let (done, id) = (self.done_to.clone(), id.clone());
         let tell = move |world| drop(done.send(Done::Errand { id, errand, world }));
-        if let Want::Batch(brief) = want {
+        if let Want::QuestionRound(brief) = want {
             let (round, next) = (brief.round, self.parts.planner.next(brief));
             tokio::spawn(async move {
                 let outcome = next.await.map_err(|error| error.to_string());
-                tell(World::Batch { round, outcome });
+                tell(World::QuestionRound { round, outcome });
             });
         } else {
             tokio::task::spawn_blocking(move || tell(errands::run(&want, &around)));

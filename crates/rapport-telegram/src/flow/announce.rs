@@ -2,7 +2,7 @@
 
 use crate::room::Room;
 use rapport_core::{
-    Act, Aim, Batch, Entry, Event, PhaseView, Seed, Session, SessionId, TurnId, TurnKind, signal,
+    Act, Aim, Entry, Event, PhaseView, QuestionRound, Seed, Session, SessionId, TurnId, TurnKind, signal,
 };
 
 use super::card::{self, Card, thread};
@@ -94,7 +94,7 @@ impl ChatState {
     }
 
     /// A reply that is nothing but questions becomes a planned task, exactly once: the task names the turn it came from.
-    fn grow(&mut self, id: &SessionId, turn: TurnId, batch: Batch, seq: u64) {
+    fn grow(&mut self, id: &SessionId, turn: TurnId, batch: QuestionRound, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         if !self.handled.grown.insert((id.clone(), turn)) {
             return self.notes.told(id, seq);

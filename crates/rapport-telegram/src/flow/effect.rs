@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use rapport_core::{Act, Aim, Batch, By, Entry, Seed, SessionId};
+use rapport_core::{Act, Aim, By, Entry, QuestionRound, Seed, SessionId};
 use rapport_door::{Content, DoorError, Seen};
 
 use super::cards::CardKey;
@@ -134,7 +134,7 @@ pub(super) enum SessionOp {
     /// The same, but what follows is done even if the session does not take it.
     TryAct(SessionId, Act),
     /// In one that is not there yet, perhaps with its first questions.
-    Create(Box<NewSession>, Option<Batch>),
+    Create(Box<NewSession>, Option<QuestionRound>),
 }
 
 /// What somebody wants a session for.

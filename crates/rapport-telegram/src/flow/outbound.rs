@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use frankenstein::methods::AnswerCallbackQueryParams;
 use futures_util::StreamExt as _;
-use rapport_core::{Batch, By, Created, SessionId};
+use rapport_core::{By, Created, QuestionRound, SessionId};
 use rapport_door::{Content, DoorError, Sessions};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
@@ -147,7 +147,7 @@ impl Outbound {
         });
     }
 
-    async fn create(&self, new: NewSession, first: Option<Batch>) -> Result<(), DoorError> {
+    async fn create(&self, new: NewSession, first: Option<QuestionRound>) -> Result<(), DoorError> {
         let template = self.template.clone();
         // The template reads the project, which blocks.
         let created = spawn_blocking(move || {
