@@ -1,18 +1,18 @@
-//! The bot's files: replaced as a whole or grown line by line, durably, in a folder that is made where it is missing.
+//! Writes the bot's files durably: replaces them as a whole or appends lines, and creates their folder if it is missing.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Replaces a file as a whole. Its folder is made where it is missing.
+/// Replaces a file as a whole. Creates its folder if it is missing.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     make_folder(path)?;
     rapport_durable::replace_private(path, bytes)
 }
 
-/// Adds a line to a file. One that would grow past `most` bytes is put aside first (`.old`), in place of what was
-/// put aside before.
+/// Appends a line to a file. A file that would grow past `most` bytes is renamed to `.old` first, replacing the previous
+/// one.
 pub(super) fn append_line(path: &Path, line: &str, most: u64) -> io::Result<()> {
     make_folder(path)?;
     let grown = fs::metadata(path).map_or(0, |file| file.len()) + line.len() as u64 + 1;
@@ -25,7 +25,7 @@ pub(super) fn append_line(path: &Path, line: &str, most: u64) -> io::Result<()> 
     sync_folder(path)
 }
 
-/// Makes the folder of a file, where it is missing.
+/// Creates the folder of a file if it is missing.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     let Some(folder) = path.parent() else { return Ok(()) };
     rapport_durable::private_folder(folder)

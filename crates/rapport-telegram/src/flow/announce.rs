@@ -1,4 +1,4 @@
-//! What is said when something has inputs in a session, each once, in order.
+//! Announces what happened in a session to the people in its room: each entry once, in order.
 
 use crate::room::Room;
 use rapport_core::{
@@ -15,7 +15,7 @@ use crate::outgoing::{Message, Outgoing};
 use crate::split::{self, Reply};
 use crate::text::Text;
 
-/// What is said while a planner looks for more questions.
+/// Said while a planner looks for more questions.
 const CHECKING: &str = "Checking for follow-up questions...";
 const STARTING: &str = "🚀 Starting...";
 const CANCELLED: &str = "❌ Planning cancelled.";
@@ -30,7 +30,7 @@ enum Others {
 }
 
 impl ChatState {
-    /// Says what an entry means, where it means something to the people in its room.
+    /// Sends what an entry means to the people in its room, if it means anything to them.
     pub(super) fn announce(&mut self, id: &SessionId, entry: &Entry) {
         let Some(shown) = self.sessions.get(id).filter(|shown| shown.at_home) else { return };
         let (room, is_chat) = (shown.room, shown.presenter.is_chat());
@@ -73,7 +73,7 @@ impl ChatState {
         self.clear_failed_plan(id, entry);
     }
 
-    /// Sends what is to be said, and notes it when it has arrived.
+    /// Sends the messages of an entry. It counts as told when all have arrived.
     fn tell(&mut self, id: &SessionId, room: Room, messages: Vec<Outgoing>, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id).filter(|_| !messages.is_empty()) else { return };
         shown.announcing += 1;
@@ -81,7 +81,7 @@ impl ChatState {
         self.want(Effect::Send { chat: room.chat, messages, then });
     }
 
-    /// What an entry means was told, or was not taken: then it cannot be told another time either.
+    /// The messages of an entry have arrived. One that Telegram refused would be refused again, so it counts as told too.
     pub(super) fn on_announced(&mut self, id: &SessionId, seq: u64, untold: Option<ApiError>) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         shown.announcing = shown.announcing.saturating_sub(1);
@@ -96,7 +96,7 @@ impl ChatState {
     /// A reply that is nothing but questions becomes a planned task, exactly once: the task names the turn it came from.
     fn grow(&mut self, id: &SessionId, turn: TurnId, batch: QuestionRound, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
-        if !self.handled.grown.insert((id.clone(), turn)) {
+        if !self.dedup.grown.insert((id.clone(), turn)) {
             return self.notes.told(id, seq);
         }
         shown.announcing += 1;
@@ -145,7 +145,7 @@ fn is_given_up(shown: &ShownSession) -> bool {
     shown.presenter.is_planned() && shown.is_without_questions
 }
 
-/// What a fact means in words, where it means something.
+/// A fact in words, if it means anything to people.
 fn said(shown: &ShownSession, fact: &Event, entry: &Entry) -> Option<String> {
     let is_chat = shown.presenter.session().created().aim == Aim::Chat;
     match fact {
@@ -166,7 +166,7 @@ fn said(shown: &ShownSession, fact: &Event, entry: &Entry) -> Option<String> {
     }
 }
 
-/// Which task is cancelled. A plan need not be named where there is nothing else.
+/// Says which task is cancelled. A plan need not be named if it is the only task.
 fn cancelled(session: &Session, others: Others) -> String {
     let task = card::short(&session.created().task, 200);
     match (session.was_connected(), others) {
@@ -180,7 +180,7 @@ fn text(room: Room, words: &str) -> Outgoing {
     Outgoing::Message(Card::plain(Text::new().plain(words)).message(room))
 }
 
-/// An agent's words as messages, or as a file where they are very long.
+/// An agent's words as messages, or as a file if they are very long.
 pub(super) fn reply(room: Room, markdown: &str) -> Vec<Outgoing> {
     if markdown.trim().is_empty() {
         return vec![text(room, "(The agent ended without a word.)")];

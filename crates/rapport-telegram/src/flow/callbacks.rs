@@ -95,7 +95,7 @@ impl ChatState {
         self.finish(tap.ticket);
     }
 
-    /// A card that is over, and may have been left behind with its buttons.
+    /// A card that is over but still had its buttons: they are taken away.
     fn too_late(&mut self, tap: Tap, words: &str) {
         if let Some(message) = tap.message {
             self.strip(tap.room, message);
@@ -103,7 +103,7 @@ impl ChatState {
         self.only_answer(tap, words);
     }
 
-    /// Which card it was. Without a tag it is the one in hand in this room, if the numbers fit.
+    /// Finds the card of a button. A button without a tag belongs to the question in front of the person, if the numbers fit.
     fn pressed(&self, room: Room, press: &Press) -> Option<CardKey> {
         if let Some(tag) = &press.tag {
             return self.cards.by_tag(room.chat, tag).cloned();
@@ -141,7 +141,7 @@ impl ChatState {
         }
     }
 
-    /// What is said about a card that is not known as one of a session that goes on.
+    /// What to say about a card of no known session: its session is over, or was never here.
     fn about_old(&self, room: Room, press: &Press) -> String {
         if let Some(tag) = &press.tag {
             return self.notes.old(room.chat, tag).map_or_else(|| EXPIRED.to_owned(), about);
@@ -156,7 +156,7 @@ impl ChatState {
         }
     }
 
-    /// What a button of a card in front of the person comes to.
+    /// Decides what a button does whose card is in front of the person.
     fn outcome(&self, tap: &Tap, button: Button, key: &CardKey) -> TapOutcome {
         let nothing = |words: &str| TapOutcome::Acts(words.to_owned(), Vec::new());
         let Some(shown) = self.sessions.get(&key.session) else { return nothing(EXPIRED) };
@@ -224,7 +224,7 @@ impl ChatState {
         }
     }
 
-    /// Answers the tap, and has done what it comes to.
+    /// Does what a tap comes to. The tap is answered at once, or when its acts are durable.
     fn carry(&mut self, tap: Tap, key: &CardKey, outcome: TapOutcome) {
         let Tap { room, by, query, message, seen, ticket, .. } = tap;
         let (words, acts) = match outcome {
@@ -266,7 +266,7 @@ impl ChatState {
         self.operate((room, by), ops, thanks, ticket);
     }
 
-    /// Chooses an option among others, or no longer; the buttons show it.
+    /// Toggles one of several options; the buttons show it.
     fn toggle(
         &mut self,
         room: Room,
@@ -287,7 +287,7 @@ impl ChatState {
         self.refresh_buttons(room, key, message);
     }
 
-    /// The options chosen so far. After a restart only the buttons themselves know.
+    /// The options chosen so far. After a restart only the buttons of the message know.
     fn chosen(
         &self,
         key: &CardKey,
@@ -308,7 +308,7 @@ impl ChatState {
         options.filter(|option| *option < question.options.len()).collect()
     }
 
-    /// Whether some of what a card would allow was not shown yet.
+    /// Whether a card would allow more than was shown so far.
     pub(super) fn is_unread(&self, key: &CardKey, question: &Question) -> bool {
         let is_read = self.sessions.get(&key.session).is_some_and(|shown| shown.read.contains(key));
         card::is_long(question) && !is_read
@@ -354,7 +354,7 @@ fn about(answer: Option<&str>) -> String {
     )
 }
 
-/// What is said at once about a choice: after the last of a round it takes a moment to go on.
+/// The answer to a tap that chose an option. After the last of a round the planner needs a moment.
 fn thanks_for(round: &RoundView<'_>, label: &str) -> String {
     let open = round.items.iter().filter(|item| item.given.is_none()).count();
     match (open, round.asker) {
@@ -363,7 +363,7 @@ fn thanks_for(round: &RoundView<'_>, label: &str) -> String {
     }
 }
 
-/// An answer for every open question of a round, as it is recommended.
+/// Answers every open question of a round with its recommended option.
 fn recommended(round: &RoundView<'_>) -> Vec<Act> {
     let open = round.items.iter().filter(|item| item.given.is_none());
     let answer = |question: &Question| {

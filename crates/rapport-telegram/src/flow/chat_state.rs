@@ -116,9 +116,9 @@ impl RoomState {
     }
 }
 
-/// What was done already. A kill may have the same thing come again.
+/// Names of what was done already, for de-duplication: after a kill the same thing may come again.
 #[derive(Debug, Default)]
-pub(super) struct Handled {
+pub(super) struct Dedup {
     /// Turns of conversations that became planned tasks.
     pub(super) grown: HashSet<(SessionId, TurnId)>,
     /// Updates that sessions were begun for.
@@ -137,7 +137,7 @@ pub(super) struct ChatState {
     pub(super) sessions: BTreeMap<SessionId, ShownSession>,
     pub(super) rooms: HashMap<Room, RoomState>,
     pub(super) cards: CardIndex,
-    pub(super) handled: Handled,
+    pub(super) dedup: Dedup,
     /// Messages written while the card they may be for was on its way.
     pub(super) early: Vec<Early>,
     /// What is found at the start, until all of it is.
@@ -159,7 +159,7 @@ impl ChatState {
             sessions: BTreeMap::new(),
             rooms: HashMap::new(),
             cards: CardIndex::default(),
-            handled: Handled::default(),
+            dedup: Dedup::default(),
             early: Vec::new(),
             found: Found::default(),
             is_stopping: false,
@@ -283,10 +283,10 @@ impl ChatState {
 
     /// Whether a tap was not answered yet. From now on it counts as answered.
     pub(super) fn is_first_answer(&mut self, query: &str) -> bool {
-        if self.handled.taps.len() > MOST_TAPS {
-            self.handled.taps.clear();
+        if self.dedup.taps.len() > MOST_TAPS {
+            self.dedup.taps.clear();
         }
-        self.handled.taps.insert(query.to_owned())
+        self.dedup.taps.insert(query.to_owned())
     }
 
     /// Does in sessions what somebody in a room asks for. What is not taken is told there.

@@ -1,4 +1,4 @@
-//! The commands. They always pass, whatever is being asked.
+//! The commands. They work at any time, also while a question waits for words.
 
 use crate::room::Room;
 use rapport_core::{Act, Aim, Focus, Session, TurnCard, TurnCardKind};
@@ -12,7 +12,7 @@ use super::incoming::Sender;
 use super::messages::Visit;
 use super::notes::Guest;
 
-/// What there is, as `/help` and the bot's menu list it.
+/// All commands, as `/help` and the bot's menu list them.
 pub const COMMANDS: [(&str, &str); 8] = [
     ("plan", "plan a task: /plan <task description>"),
     ("status", "what waits for you, the oldest first"),
@@ -52,8 +52,8 @@ impl ChatState {
         if task.is_empty() {
             return self.only_say(&visit, USAGE);
         }
-        // A kill may have a command come again that is carried out already.
-        if self.handled.requests.contains(&visit.update) {
+        // After a kill Telegram may bring a command again that was carried out.
+        if self.dedup.requests.contains(&visit.update) {
             return self.finish(visit.ticket);
         }
         if let Some((_, shown)) = self.planning(visit.room)
@@ -68,7 +68,7 @@ impl ChatState {
         self.carry_out(&visit, ops);
     }
 
-    /// Ends the newest task of this room that is not over and is theirs, or what the agent of the conversation does.
+    /// Cancels the sender's newest task in this room, or else what the agent of the conversation is doing.
     fn cancel(&mut self, visit: Visit) {
         let mut tasks: Vec<_> = self.tasks(visit.room).collect();
         tasks.sort_by_key(|(id, shown)| std::cmp::Reverse((shown.began, (*id).clone())));
@@ -95,7 +95,7 @@ impl ChatState {
         self.carry_out(&visit, vec![SessionOp::Act(id, Act::Cancel { reason: None })]);
     }
 
-    /// What waits for somebody, the oldest first, with buttons that show it again here.
+    /// Lists what waits for the sender, the oldest first, with buttons that show it again.
     fn status(&mut self, visit: &Visit) {
         let room = visit.room;
         let (mut waiting, mut working) = (Vec::new(), Vec::new());

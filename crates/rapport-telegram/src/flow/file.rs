@@ -1,4 +1,4 @@
-//! The file of a planned task, for people and tools: written from the log whenever it changes, gone when it is over.
+//! The file of a planned task, for people and tools: written whenever the session changes, removed when it is over.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use rapport_core::{InteractiveFile, SessionId};
 use super::chat_state::ChatState;
 use super::effect::Effect;
 
-/// How such a file's name ends.
+/// How the name of such a file ends.
 pub const ENDING: &str = "-interactive.json";
 
 /// The file of a room.
@@ -19,7 +19,7 @@ pub fn path(folder: &Path, room: Room) -> PathBuf {
     }
 }
 
-/// The room a file is of, by its name.
+/// The room of a file, from its name.
 pub fn room(name: &str) -> Option<Room> {
     let name = name.strip_suffix(ENDING)?;
     let (chat, topic) = name.split_once('_').map_or((name, None), |(chat, topic)| (chat, Some(topic)));

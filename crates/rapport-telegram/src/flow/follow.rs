@@ -39,9 +39,9 @@ impl ChatState {
         };
         let Some(session) = Session::replay(&entries) else { return };
         if let Some(seed) = &session.created().grown_from {
-            self.handled.grown.insert((seed.session.clone(), seed.turn));
+            self.dedup.grown.insert((seed.session.clone(), seed.turn));
         }
-        self.handled.requests.extend(session.created().request.clone());
+        self.dedup.requests.extend(session.created().request.clone());
         if goes_on_here(&session, &entries) {
             self.found.resuming.push(id.clone());
         }
@@ -158,9 +158,9 @@ impl ChatState {
             match fact {
                 Event::Created(created) => {
                     if let Some(seed) = &created.grown_from {
-                        self.handled.grown.insert((seed.session.clone(), seed.turn));
+                        self.dedup.grown.insert((seed.session.clone(), seed.turn));
                     }
-                    self.handled.requests.extend(created.request.clone());
+                    self.dedup.requests.extend(created.request.clone());
                     let room = self.rooms.entry(shown.room).or_default();
                     let began = (entry.at, id.clone());
                     if shown.at_home && shown.presenter.is_planned() {

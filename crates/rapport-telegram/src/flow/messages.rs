@@ -1,4 +1,4 @@
-//! What somebody did, and what comes of it: who they are is looked at first, whatever it is.
+//! Updates from people: first whether the sender may use the bot, then what their words mean.
 
 use rapport_core::{Act, Aim, Refusal, Reply, SessionId, TurnCard, TurnCardKind};
 use rapport_door::DoorError;
@@ -13,13 +13,13 @@ use crate::notice::Notice;
 use crate::room::Room;
 use crate::users::Paired;
 
-/// How many messages may wait for the agent of a chat.
+/// How many messages may be queued for the agent of a conversation.
 const MOST_QUEUED: usize = 50;
 const NOT_ASKED: &str = "That question is not asked any more.";
 const SOMEBODY_ELSES: &str =
     "This conversation is somebody else's. They can let you in: /allow in reply to a message of yours.";
 const TOO_EARLY: &str = "You wrote that before you could see this question, so it is not taken as its answer. Please answer it now ☝️";
-/// What is said where only buttons count.
+/// Said where only buttons are an answer.
 const USE_BUTTONS: &str = "Please use the buttons to answer ☝️";
 const TOO_MANY: &str = "Too many pending messages. Please wait for the current ones to complete.";
 
@@ -33,7 +33,7 @@ pub(super) struct Visit {
     pub(super) ticket: Ticket,
 }
 
-/// Words that were written while the card they may be for was on its way.
+/// Words that came while the card they may answer was on its way.
 #[derive(Debug)]
 pub(super) struct Early {
     card: CardKey,
@@ -58,7 +58,7 @@ impl ChatState {
                 self.act(Visit { update: id, room, sender, ticket }, what);
                 self.show_refused(room.chat);
             }
-            // Somebody who was let in by another for this room may answer there, and nothing else.
+            // A guest of somebody in this room may answer there, and nothing else.
             (_, what @ (What::Press { .. } | What::Words { .. })) if is_guest => {
                 self.act(Visit { update: id, room, sender, ticket }, what);
                 self.show_refused(room.chat);
@@ -91,7 +91,7 @@ impl ChatState {
         }
     }
 
-    /// Says something, and that is all that comes of it.
+    /// Replies to an update that has no other effect.
     pub(super) fn only_say(&mut self, visit: &Visit, words: &str) {
         self.say(visit.room, words);
         self.finish(visit.ticket);
@@ -124,7 +124,7 @@ impl ChatState {
         }
     }
 
-    /// Words: a reply to a card, an answer to a planner's question, or something for the agent.
+    /// Words are a reply to a card, an answer to a planner's question, or a message for the agent.
     fn words(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
         let room = visit.room;
         let replied = reply_to.and_then(|message| self.cards.by_message(room.chat, message).cloned());
@@ -136,15 +136,15 @@ impl ChatState {
         {
             if let Some((_, focus)) = shown.presenter.collecting() {
                 let card = CardKey::of(id, focus);
-                // Nobody answers what they were never shown.
+                // Words answer a question only if it was shown before they were written.
                 if self.is_shown_before(&card, message) {
                     return self.answer_words(visit, &card, text);
                 }
-                // It is on its way: when it has arrived, it is known which was first.
+                // The number of the card's message, once it has arrived, says which came first.
                 if self.cards.pending.contains(&card) && !self.is_stopping {
                     return self.early.push(Early { card, visit, text, message });
                 }
-                // It is shown to them now.
+                // The card was refused; this update has it sent again.
                 if self.cards.refused.contains(&card) {
                     return self.finish(visit.ticket);
                 }
@@ -158,14 +158,14 @@ impl ChatState {
         self.talk(visit, text);
     }
 
-    /// A card has arrived, or was not taken: what was written meanwhile is looked at again.
+    /// Handles words that waited for this card, now that it has arrived or was not taken.
     pub(super) fn look_at_early(&mut self, card: &CardKey) {
         for early in self.early.extract_if(.., |early| early.card == *card).collect::<Vec<_>>() {
             self.words(early.visit, early.text, early.message, None);
         }
     }
 
-    /// Nothing is waited for any more.
+    /// The channel stops: words that wait for a card are given back to their senders.
     pub(super) fn stop_waiting(&mut self) {
         self.is_stopping = true;
         for early in std::mem::take(&mut self.early) {
@@ -173,7 +173,7 @@ impl ChatState {
         }
     }
 
-    /// Words as the answer to a question.
+    /// Takes words as the answer to a question.
     fn answer_words(&mut self, visit: Visit, card: &CardKey, text: String) {
         let Some(shown) = self.sessions.get(&card.session) else {
             return self.only_say(&visit, NOT_ASKED);
@@ -189,7 +189,7 @@ impl ChatState {
             );
             return self.only_say(&visit, &words);
         }
-        // Words about a plan are what to do instead of it.
+        // In reply to a plan, words say what to do instead of it.
         if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Review) {
             let act = Act::Skip { folder: turn.folder, message: Some(text) };
             return self.carry_out(&visit, vec![SessionOp::Act(card.session.clone(), act)]);
@@ -198,7 +198,7 @@ impl ChatState {
             return self.only_say(&visit, USE_BUTTONS);
         }
         let question = shown.question(&card.question);
-        // A plain yes or no is one, also where it is typed.
+        // A typed yes or no counts like its button.
         let reply = match question.and_then(|question| Some((question, question.meant(&text)?))) {
             Some((question, meant)) if self.is_unread(card, question) && meant == "allow" => {
                 return self.only_say(&visit, "Please tap 📄 Show all first ☝️");
@@ -210,7 +210,7 @@ impl ChatState {
         self.carry_out(&visit, vec![SessionOp::Act(card.session.clone(), act)]);
     }
 
-    /// Something that is no text of one's own: never an answer.
+    /// A photo, a forwarded message and the like is never an answer.
     fn other(&mut self, visit: Visit, kind: &str) {
         let collecting = self.planning(visit.room).filter(|(_, shown)| self.may(visit.sender.id, shown));
         let question = collecting.and_then(|(_, shown)| {
@@ -225,10 +225,10 @@ impl ChatState {
         self.only_say(&visit, &words);
     }
 
-    /// Something for the agent of this room.
+    /// Takes words as a message for the agent of this room.
     fn talk(&mut self, visit: Visit, text: String) {
-        // A kill may have a message come again that is known already.
-        if !self.access.allows(visit.sender.id) || self.handled.requests.contains(&visit.update) {
+        // After a kill Telegram may bring a message again that was handled.
+        if !self.access.allows(visit.sender.id) || self.dedup.requests.contains(&visit.update) {
             return self.finish(visit.ticket);
         }
         let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
@@ -251,7 +251,7 @@ impl ChatState {
         self.carry_out(&visit, vec![SessionOp::Act(id, say)]);
     }
 
-    /// The plan of a room whose answers are being gathered or confirmed.
+    /// The plan of a room that is being clarified or waits for confirmation.
     pub(super) fn planning(&self, room: Room) -> Option<(&SessionId, &ShownSession)> {
         let id = self.rooms.get(&room)?.plan()?;
         self.sessions.get_key_value(id).filter(|(_, shown)| shown.presenter.is_interactive())

@@ -66,9 +66,9 @@ pub use commands::COMMANDS;
 /// What a session of this channel starts from: its task and what it is for.
 pub type Template = Arc<dyn Fn(String, Aim) -> Created + Send + Sync>;
 
-/// How long what waits to be sent gets when the program ends.
+/// How long the outbox may take to empty when the channel stops.
 const LAST_WORDS: Duration = Duration::from_secs(3);
-/// How long to sleep at most: the clock on the wall may be set while we do.
+/// The longest sleep: the wall clock may be set meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
 /// What the channel is made of.
@@ -144,7 +144,7 @@ pub async fn run(parts: Parts, stop: watch::Receiver<bool>) -> Result<(), RunErr
     };
     let (mut state, outbound) = start::assemble(parts, back.clone())?;
     start::take_up(&mut state, &outbound, &now).await?;
-    let handler = Arc::new(Door { inputs: back, tickets: outbound.tickets.clone(), bot });
+    let handler = Arc::new(UpdateHandler { inputs: back, tickets: outbound.tickets.clone(), bot });
     let intake =
         Intake::start(intake::Parts { ledger, files, handler, notices: notices.clone(), now: now.clone() });
     tokio::spawn(announce_commands(api.clone()));
@@ -217,7 +217,7 @@ impl Channel {
     async fn end(mut self) {
         let last_words = async {
             self.outbound.outbox.flush().await;
-            // A card that was sent just now is noted as well, or it would be sent again, and words for it not be taken.
+            // A card that was sent just now is noted as well, or the next start would send it again.
             while self.state.is_any_card_pending()
                 && let Some(input) = self.inputs.recv().await
             {
@@ -284,14 +284,14 @@ async fn announce_commands(api: Arc<Api>) {
     let _ = api.set_my_commands(&SetMyCommandsParams::builder().commands(commands).build()).await;
 }
 
-/// Where updates come in.
-struct Door {
+/// Turns updates into inputs, and waits until each is safe.
+struct UpdateHandler {
     inputs: mpsc::UnboundedSender<Input>,
     tickets: Tickets,
     bot: String,
 }
 
-impl Handler for Door {
+impl Handler for UpdateHandler {
     fn handle(&self, update: Update) -> BoxFuture<'_, Handled> {
         Box::pin(async move {
             if let Some((from, to)) = incoming::moved(&update) {
@@ -300,7 +300,7 @@ impl Handler for Door {
                 return Handled::Durable;
             }
             if let Some(chat) = incoming::opened(&update) {
-                // Should this be lost, whoever writes there next has the same done.
+                // Should this be lost, the next message there has the same effect.
                 let _ = self.inputs.send(Input::Opened(chat));
                 return Handled::Durable;
             }

@@ -1,5 +1,5 @@
-//! A group that became a supergroup: another chat, with the same people and none of the messages. What is about the group
-//! is from then on about the other, and what is open is shown there.
+//! A group that became a supergroup is another chat, with the same people and none of the messages. Its state moves there, and
+//! open questions are shown again.
 
 use crate::room::Room;
 use rapport_core::SessionId;
@@ -50,14 +50,14 @@ impl ChatState {
         }
     }
 
-    /// What somebody did, where it is now. The messages they did it with are not there.
+    /// An update of the old chat, as one of the new chat. Its message numbers mean nothing there.
     pub(super) fn in_new_chat(&self, incoming: Incoming) -> Incoming {
         let room = self.notes.now(incoming.room);
         if room == incoming.room {
             return incoming;
         }
         let what = match incoming.what {
-            // Whatever is shown there came later.
+            // Everything shown in the new chat came later.
             What::Words { text, .. } => What::Words { text, message: 0, reply_to: None },
             What::Press { query, data, keyboard, .. } => What::Press { query, data, message: None, keyboard },
             what @ (What::Command { .. } | What::Other { .. }) => what,

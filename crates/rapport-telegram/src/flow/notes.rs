@@ -1,7 +1,7 @@
-//! What was shown, where: which message shows which question, and how far each session was told. One line per note; the
-//! file is written anew at every start with what still matters.
+//! Notes of what was shown where: which message shows which question, and how far each session was told. The file has one line
+//! per note and is compacted at every start.
 //!
-//! A kill between sending and noting has a message sent once more; nothing is ever left out because of it.
+//! After a kill between sending and noting, a message is sent once more; none is ever left out.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -145,7 +145,7 @@ impl Notes {
         std::mem::take(&mut self.unwritten)
     }
 
-    /// What was shown of a session, if anything is known of it.
+    /// The notes about a session.
     pub(super) fn of(&self, session: &SessionId) -> Option<&Noted> {
         self.sessions.get(session)
     }
@@ -190,7 +190,7 @@ impl Notes {
         self.note(Line::Over { session: session.clone() });
     }
 
-    /// What became of an old card: `None` if nothing is known of it.
+    /// The answer to a card of a session that is over. The outer `None` means that the card is not known.
     pub(super) fn old(&self, chat: i64, tag: &Tag) -> Option<Option<&str>> {
         self.answers.get(&(chat, tag.to_string())).map(Option::as_deref)
     }
@@ -227,7 +227,7 @@ impl Notes {
         }
     }
 
-    /// What a room is now.
+    /// The room that a room became, or the same one.
     pub(super) fn now(&self, room: Room) -> Room {
         Room { chat: self.moved.get(&room.chat).copied().unwrap_or(room.chat), ..room }
     }
@@ -269,7 +269,7 @@ impl Notes {
 
     fn take_move(&mut self, from: i64, to: i64) {
         self.moved.insert(from, to);
-        // A room is never looked up in two steps.
+        // A chat may move twice; one lookup has to be enough.
         self.moved.values_mut().filter(|now| **now == from).for_each(|now| *now = to);
         let now = |chat: i64| if chat == from { to } else { chat };
         self.guests = std::mem::take(&mut self.guests)

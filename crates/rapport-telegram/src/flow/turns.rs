@@ -1,5 +1,5 @@
-//! Turns of sessions of files: which of them is in front of the person, and what its buttons do. Reviewing a plan, choosing of
-//! it, running, going on, undoing are acts of the session like any answer.
+//! Buttons on cards about turns of sessions of files. Reviewing a plan, approving a part of it, resuming a run and undoing it
+//! are acts of the session like any answer.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(super) fn places(plan: &ActionPlan) -> Vec<(Group, usize)> {
     Group::ALL.into_iter().flat_map(of).collect()
 }
 
-/// What is chosen, as an approval.
+/// The chosen items as a selection to approve.
 fn selection(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Selection {
     let mut checks = Checks::all(plan);
     for (place, (group, item)) in places(plan).into_iter().enumerate() {
@@ -42,7 +42,7 @@ fn selection(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Selection {
 }
 
 impl ChatState {
-    /// A button of a card about a turn.
+    /// Handles a button of a card about a turn.
     pub(super) fn press_turn(&mut self, tap: Tap, key: &CardKey, button: Button, card: &TurnCard) {
         let Some(turn) = self.turn(&key.session, &card.folder) else { return self.finish(tap.ticket) };
         let plan = plan_of(&turn);
@@ -124,7 +124,7 @@ impl ChatState {
         self.only_answer(tap, "");
     }
 
-    /// The items chosen so far. After a restart only the buttons themselves know.
+    /// The items chosen so far. After a restart only the buttons of the message know.
     fn chosen_items(
         &self,
         key: &CardKey,
@@ -177,7 +177,7 @@ impl ChatState {
     }
 }
 
-/// Whether somebody here had something done in a session of files that is not over yet: then it goes on here.
+/// Whether the last act in a session of files came from Telegram. Then this process resumes it after a restart.
 pub(super) fn is_ours(session: &Session, entries: &[rapport_core::Entry]) -> bool {
     use rapport_core::Event;
     let is_here = |by: &By| matches!(by, By::Person { channel, .. } if channel == CHANNEL);
