@@ -20,7 +20,10 @@ impl Session {
             | Event::Unreadable { .. }
             | Event::Noted { .. }
             | Event::Unknown(_) => {}
-            Event::TurnStarted { turn, kind, prompt } => self.start_turn(*turn, *kind, prompt),
+            Event::TurnStarted { turn, kind, prompt, mends } => {
+                self.start_turn(*turn, *kind, prompt);
+                self.with_turn(*turn, |turn| turn.mends = *mends);
+            }
             Event::DraftStarted { turn, folder, conversation, asking, origin } => {
                 self.start_turn(*turn, TurnKind::Draft, "");
                 self.with_turn(*turn, |turn| turn.asking = *asking);
@@ -77,6 +80,7 @@ impl Session {
                     self.with_turn(*turn, |turn| turn.said.push(text.clone()));
                 }
             }
+            Event::Delayed { turn, why } => self.doing(*turn, why.clone()),
             Event::Used { turn, tool, what } => self.doing(*turn, format!("{tool} {}", first_line(what))),
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
             Event::Snapshotted { round, .. } => {
@@ -179,6 +183,7 @@ impl Session {
             refused: 0,
             said: Vec::new(),
             proposed: false,
+            mends: false,
             doing: None,
             kept_by: None,
             result: None,
@@ -215,6 +220,8 @@ impl Session {
     fn open_round(&mut self, id: RoundId, asker: &Asker, questions: &[Question], at: Timestamp) {
         if let Asker::Agent { turn, .. } = asker {
             self.alive(*turn);
+            // It does nothing but wait.
+            self.with_turn(*turn, |turn| turn.doing = None);
         }
         let item = |question: &Question| Item { question: question.clone(), state: State::open() };
         self.rounds.reserve_exact(1);
@@ -346,14 +353,16 @@ impl Session {
 
     fn gone(&mut self, turn: TurnId, process: Process) {
         let cut_off = process == Process::CutOff;
+        let put_away = if let Process::Parked(call) = &process { Some(call.clone()) } else { None };
         self.process(turn, process);
         self.with_turn(turn, |turn| {
             turn.doing = None;
             turn.kept_by = None;
         });
         for round in self.rounds.iter_mut().filter(|round| round.is_of(turn)) {
-            // Its reply was written as soon as it was known.
-            round.spent |= !round.orphaned && !round.taken && round.allows_a_call();
+            // A reply is written as soon as it is known, but never to a call that was put away.
+            let was_told = !round.orphaned && (put_away.is_none() || round.call() != put_away.as_ref());
+            round.spent |= was_told && !round.taken && round.allows_a_call();
             round.orphaned = true;
             round.doubtful |= cut_off && round.taken;
         }
