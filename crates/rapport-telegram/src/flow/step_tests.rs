@@ -134,6 +134,10 @@ fn cancelled(reason: &str) -> Event {
     Event::Cancelled { by: person(ANNA), reason: Some(reason.into()) }
 }
 
+fn started(kind: TurnKind, prompt: &str) -> Event {
+    Event::TurnStarted { turn: TurnId(1), kind, prompt: prompt.into(), mends: false }
+}
+
 fn failed() -> Event {
     Event::Failed { reason: "no model".into() }
 }
@@ -329,7 +333,7 @@ fn somebody_is_reminded_once() {
 #[test]
 fn a_working_agent_is_shown_until_it_asks() {
     let mut stage = Stage::new();
-    let work = Event::TurnStarted { turn: TurnId(1), kind: TurnKind::Work, prompt: "do it".into() };
+    let work = started(TurnKind::Work, "do it");
     let began = stage.happens(vec![created(HOME), work]);
     assert!(began.contains(&"type in 42".to_owned()), "{began:?}");
     let tick = || Input::Tick { chance: [0; 8] };
@@ -487,7 +491,7 @@ fn words_and_commands_become_operations() {
 #[test]
 fn a_turn_of_questions_becomes_a_plan_once() {
     let mut stage = Stage::new();
-    let says = Event::TurnStarted { turn: TurnId(1), kind: TurnKind::Chat, prompt: "make it nice".into() };
+    let says = started(TurnKind::Chat, "make it nice");
     let begins = vec![Event::Created(Created { aim: Aim::Chat, ..chat_created() }), says];
     stage.happens(begins.clone());
     let result = r#"{"interactive": true, "questions": [{"id": "a", "question": "Dark?", "options": [{"label": "Yes"}, {"label": "No"}]}]}"#;
