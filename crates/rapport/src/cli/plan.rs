@@ -25,7 +25,7 @@ use crate::wiring::Place;
 /// With --as progress, the agent looks at the project and writes a progress file: phases of tasks to tick off, with their tests. It assumes
 /// what is not said, and tells what it assumed; with --adaptive it asks for critical facts that are missing, and you
 /// answer here or from anywhere with `rapport answer`. You can stop it at any moment, or even kill it;
-/// `rapport run --resume` resumes it.
+/// `rapport resume` resumes it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport plan -m \"Add a login page\"               the next turn
