@@ -68,7 +68,7 @@ async fn leaving_plan_mode_is_parked(actor: Actor) {
     assert_told(&stage, &call, "1. Allow once").await;
 }
 
-/// Parking would end the command, so there is none.
+/// B D18: parking would end the command, so there is none.
 async fn a_permission_beside_a_background_command_stays(actor: Actor) {
     let works = "until [ -f go ]; do sleep 0.05; done; echo x > written.txt";
     let command = Bash { command: works.into(), background: true, ..Bash::default() };
