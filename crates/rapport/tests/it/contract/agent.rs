@@ -15,6 +15,7 @@ mod lingering;
 mod parked_permission;
 mod parking;
 mod permission;
+mod plain;
 mod recording;
 mod whole;
 

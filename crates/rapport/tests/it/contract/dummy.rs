@@ -1,12 +1,13 @@
 //! Implementations that do as little as the traits allow: what a new channel, agent, worker or store begins with.
 
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
 
-use rapport::agents::rehearsal::scenario::{Ask as Round, Call, Scenario, Step};
-use rapport::agents::{Abilities, Agent, Command, Controls, Happened, Place, Report, RunId};
-use rapport_core::{AgentDid, Ask, CallId, CallReply, Choice, Draft, Leave, Order, Usage};
-use serde_json::Value;
-use tokio::sync::mpsc;
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use rapport::agents::{Abilities, Agent, Controls, Place, Report, RunId};
+use rapport_core::{Act, By, OpenQuestion, Order, SessionId};
+use rapport_door::{Channel, ChannelError, Served, Sessions};
+use tokio::sync::{mpsc, watch};
 
 /// An agent that never does anything.
 pub(super) struct SilentAgent;
@@ -21,139 +22,59 @@ impl Agent for SilentAgent {
     }
 }
 
-/// An agent without a process that says and asks what a scenario has. Of its tools it has none: work goes on until it is
-/// stopped.
-#[derive(Clone)]
-pub(super) struct PlainAgent {
-    scenario: Arc<Scenario>,
-    told: Arc<Mutex<Vec<(CallId, CallReply)>>>,
+/// A channel whose people are the test: what it shows is a list, and what they say comes through a queue.
+pub(super) struct DummyChannel {
+    shown: watch::Sender<BTreeMap<SessionId, Vec<OpenQuestion>>>,
+    said: mpsc::UnboundedReceiver<(SessionId, Act)>,
 }
 
-impl PlainAgent {
-    /// One that plays this.
-    pub(super) fn playing(scenario: Scenario) -> Self {
-        Self { scenario: Arc::new(scenario), told: Arc::default() }
-    }
-
-    /// The reply that this call got.
-    pub(super) fn told(&self, call: &str) -> Option<CallReply> {
-        let told = self.told.lock().unwrap();
-        told.iter().find(|(told, _)| told.as_str() == call).map(|(_, reply)| reply.clone())
-    }
+/// The people of a [`DummyChannel`].
+pub(super) struct DummyPeople {
+    /// What they see: the open questions of every session.
+    pub(super) shown: watch::Receiver<BTreeMap<SessionId, Vec<OpenQuestion>>>,
+    /// What they do.
+    pub(super) says: mpsc::UnboundedSender<(SessionId, Act)>,
 }
 
-impl Agent for PlainAgent {
-    fn start(&self, run: RunId, order: Order, _: Place, reports: mpsc::Sender<Report>) -> Controls {
-        let (commands, received) = mpsc::unbounded_channel();
-        let play = Play { agent: self.clone(), run, reports, commands: received, responses: 0 };
-        tokio::spawn(play.to_its_end(order));
-        Controls { commands }
+impl DummyChannel {
+    pub(super) const NAME: &str = "dummy";
+
+    /// A channel, and its people.
+    pub(super) fn open() -> (Self, DummyPeople) {
+        let (shown, seen) = watch::channel(BTreeMap::new());
+        let (says, said) = mpsc::unbounded_channel();
+        (Self { shown, said }, DummyPeople { shown: seen, says })
     }
 
-    fn abilities(&self) -> Abilities {
-        Abilities::default()
-    }
-}
-
-struct Play {
-    agent: PlainAgent,
-    run: RunId,
-    reports: mpsc::Sender<Report>,
-    commands: mpsc::UnboundedReceiver<Command>,
-    responses: u64,
-}
-
-/// It was told to stop, or nobody is there any more.
-struct Stopped;
-
-impl Play {
-    async fn to_its_end(mut self, order: Order) {
-        let conversation = order.conversation.clone();
-        self.did(AgentDid::Connect { conversation, model: Some("none".into()) }).await;
-        let played = self.play().await.ok();
-        let leave = played.map_or(Leave::Stopped, |result| Leave::Finished { result });
-        let mut usage = Usage::default();
-        let each = Usage { input: 1000, output: 50, cost_micros: 5_000, ..Usage::default() };
-        (0..self.responses).for_each(|_| usage += each);
-        self.did(AgentDid::Spend { usage }).await;
-        self.did(AgentDid::Leave(leave)).await;
-    }
-
-    async fn play(&mut self) -> Result<String, Stopped> {
-        let scenario = self.agent.scenario.clone();
-        let mut said = String::new();
-        for (place, step) in scenario.invocations[0].steps.iter().enumerate() {
-            if let Step::Text(text) = step {
-                said.clone_from(text);
-                self.did(AgentDid::Say { text: text.clone() }).await;
-                continue;
-            }
-            self.responses += 1;
-            let mut waiting = Vec::new();
-            let calls = step.calls().unwrap();
-            for (letter, call) in ('a'..).zip(&calls) {
-                let letter = if calls.len() > 1 { letter.to_string() } else { String::new() };
-                let id = CallId::new(format!("toolu_01{:02}{letter}", place + 1));
-                waiting.extend(self.call(id, call).await);
-            }
-            self.until_told(waiting).await?;
-        }
-        self.responses += 1;
-        Ok(said)
-    }
-
-    /// Makes a call, and gives it back if it waits for somebody.
-    async fn call(&mut self, id: CallId, call: &Call) -> Option<CallId> {
-        let Call::Ask(round) = call else {
-            self.did(AgentDid::Use { tool: "work".into(), what: String::new() }).await;
-            return Some(id);
-        };
-        let ask = Ask::Questions(drafts(round));
-        self.did(AgentDid::Ask { call: id.clone(), ask, parkable: false }).await;
-        Some(id)
-    }
-
-    /// Waits for the replies to these calls.
-    async fn until_told(&mut self, mut waiting: Vec<CallId>) -> Result<(), Stopped> {
-        while !waiting.is_empty() {
-            let command = tokio::select! {
-                command = self.commands.recv() => command,
-                () = self.reports.closed() => None,
-            };
-            match command {
-                Some(Command::Reply { call, reply }) if waiting.contains(&call) => {
-                    waiting.retain(|waits| *waits != call);
-                    self.agent.told.lock().unwrap().push((call.clone(), reply));
-                    self.did(AgentDid::Take { call }).await;
-                }
-                // It does not listen, and cannot be parked.
-                Some(
-                    Command::Reply { .. } | Command::Park { .. } | Command::Say { .. } | Command::Next { .. },
-                ) => {}
-                Some(Command::Stop | Command::Kill) | None => return Err(Stopped),
-            }
-        }
+    async fn show(&self, sessions: &dyn Sessions, id: &SessionId) -> Result<(), ChannelError> {
+        let open = sessions.view(id).await?.questions;
+        self.shown.send_modify(|shown| drop(shown.insert(id.clone(), open)));
         Ok(())
     }
 
-    async fn did(&self, did: AgentDid) {
-        // Who is gone needs to be told nothing.
-        let _ = self.reports.send(Report { run: self.run, what: Happened::Did(did) }).await;
+    async fn serve(mut self, served: Served) -> Result<(), ChannelError> {
+        let mut stop = served.clone();
+        let by = By::Person { channel: Self::NAME.into(), id: "anna".into() };
+        let mut seen = served.sessions.watch().await?;
+        for id in served.sessions.list().await? {
+            self.show(&*served.sessions, &id).await?;
+        }
+        loop {
+            tokio::select! {
+                Some(seen) = seen.next() => self.show(&*served.sessions, &seen.session).await?,
+                Some((id, act)) = self.said.recv() => drop(served.sessions.act(&id, &by, &act).await?),
+                () = stop.stopped() => return Ok(()),
+            }
+        }
     }
 }
 
-fn drafts(round: &Round) -> Vec<Draft> {
-    let questions = serde_json::to_value(&round.questions).unwrap();
-    let draft = |question: &Value| {
-        let options = question["options"].as_array().into_iter().flatten();
-        Draft {
-            text: question["question"].as_str().unwrap().to_owned(),
-            header: question["header"].as_str().map(str::to_owned),
-            options: options.map(|option| Choice::plain(option["label"].as_str().unwrap())).collect(),
-            multi: question["multiSelect"] == true,
-            free_text: true,
-            field: None,
-        }
-    };
-    questions.as_array().unwrap().iter().map(draft).collect()
+impl Channel for DummyChannel {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn run(self: Box<Self>, served: Served) -> BoxFuture<'static, Result<(), ChannelError>> {
+        Box::pin(self.serve(served))
+    }
 }

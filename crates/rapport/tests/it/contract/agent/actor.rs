@@ -16,7 +16,7 @@ use rapport_core::{CallReply, Order};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::contract::dummy::PlainAgent;
+use super::plain::PlainAgent;
 use crate::support::driven::{CONVERSATION, Driven, order};
 use crate::support::model::{Model, Response, Script, offline};
 use crate::support::needs;
