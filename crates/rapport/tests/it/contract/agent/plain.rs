@@ -33,7 +33,7 @@ impl Agent for PlainAgent {
     fn start(&self, run: RunId, order: Order, _: Place, reports: mpsc::Sender<Report>) -> Controls {
         let (commands, received) = mpsc::unbounded_channel();
         let play = Play { agent: self.clone(), run, reports, commands: received, responses: 0 };
-        tokio::spawn(play.to_its_end(order));
+        tokio::spawn(play.run_all(order));
         Controls { commands }
     }
 
@@ -54,7 +54,7 @@ struct Play {
 struct Stopped;
 
 impl Play {
-    async fn to_its_end(mut self, order: Order) {
+    async fn run_all(mut self, order: Order) {
         let conversation = order.conversation.clone();
         self.did(AgentDid::Connect { conversation, model: Some("none".into()) }).await;
         let played = self.play().await.ok();
