@@ -109,10 +109,3 @@ pub(super) fn tell_work(place: &Place, id: &SessionId) -> Outcome {
 pub(super) fn awaits_decision(view: &View) -> bool {
     view.workplace.as_ref().is_some_and(|place| place.state == "waiting")
 }
-
-/// What was done in the workplace of a session so far, as a diff.
-pub(super) fn patch(place: &Place, id: &SessionId, session: &Session) -> Result<String, Failure> {
-    let failed = |error: WorkerError| Failure::new(Code::Trouble, error.to_string());
-    let found = place.workers().find(id, session.created()).map_err(failed)?;
-    found.map_or(Ok(String::new()), |workplace| workplace.patch(None).map_err(failed))
-}
