@@ -163,7 +163,7 @@ impl ChatState {
             };
             let markdown = match content {
                 Content::Preview { .. } => format!("**{title}**\n\n{}", fenced(shown.trim_end(), "")),
-                Content::Diff => fenced(shown.trim_end(), "diff"),
+                Content::Diff => fenced(shown.trim_end(), "diff").to_string(),
                 Content::Log | Content::Attachment(_) => shown,
             };
             for message in reply(room, &markdown) {

@@ -1,9 +1,7 @@
 //! `rapport diff`: two turns of a session of files, side by side: what they were shown, planned and did.
 
-use futures_util::TryStreamExt as _;
 use rapport_core::report::Report;
 use rapport_core::{ActionKind, ActionPlan};
-use rapport_door::{Content, Sessions as _};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
@@ -87,11 +85,7 @@ fn of_session(common: &Common, place: &Place, name: &str) -> Outcome {
     let store = place.store();
     let id = sessions::find(&*store, name)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let diff = runtime.block_on(async {
-        let pieces = place.sessions().read(&id, Content::Diff).await?;
-        pieces.try_concat().await
-    })?;
-    let diff = String::from_utf8_lossy(&diff);
+    let diff = runtime.block_on(sessions::diff(&place.sessions(), &id))?;
     if common.json {
         return say_json(&json!({ "session": id, "diff": diff }));
     }

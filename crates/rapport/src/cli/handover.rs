@@ -3,17 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rapport_core::{Act, Session, SessionId, View, WorkplaceView};
+use rapport_core::{Act, SessionId, View, WorkplaceView};
 
 use super::output::say;
 use super::sessions;
 use crate::channels::terminal::safe;
 use crate::config::Layer;
+use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
 use crate::wiring::{Host, Place};
+use crate::workers::WorkerError;
 use crate::workers::worktrees::Worktrees;
-use crate::workers::{Worker as _, WorkerError};
 
 /// How long to wait before the log is looked at again.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -86,13 +87,11 @@ pub(super) fn check_worktrees(project: &Path) -> Outcome {
 }
 
 /// Shows at the end of a run what was done apart from the project, and what can be done with it.
-pub(super) fn tell_work(place: &Place, id: &SessionId) -> Outcome {
-    let store = place.store();
-    let session = sessions::replay(&*store, id, &store.read(id, 0)?)?;
-    if !awaits_decision(&session.view(id)) {
+pub(super) async fn tell_work(place: &Place, sessions: &dyn Sessions, id: &SessionId) -> Outcome {
+    if !awaits_decision(&sessions.view(id).await?) {
         return Ok(());
     }
-    let diff = patch(place, id, &session)?;
+    let diff = sessions::diff(sessions, id).await?;
     say("")?;
     for line in diff.lines().take(SHOWN) {
         say(safe::line(line))?;
