@@ -1,4 +1,7 @@
 //! The commands themselves: help, JSON, exit codes, what they print where.
 
+mod choosing;
 mod commands;
 mod demo;
+mod resuming;
+mod tree;
