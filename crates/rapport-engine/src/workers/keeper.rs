@@ -34,6 +34,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use tracing::{debug, info, warn};
 
 /// The descriptor on which the keeper notices that its host is gone.
 pub const LIFELINE: i32 = 3;
@@ -96,11 +97,14 @@ fn keep(mut command: Command) -> io::Result<(u8, Vec<String>)> {
         [LIFELINE, BESIDE].map(|child_fd| null().map(|null| FdMapping { parent_fd: null.into(), child_fd }));
     command.fd_mappings(vec![lifeline_instead?, input_instead?]).map_err(io::Error::other)?;
     let agent = pid_of(&command.spawn()?);
+    info!(pid = agent.as_raw(), "kept process started");
     drop(command);
     let_go_of_stdio(&null()?)?;
     thread::Builder::new().name("lifeline".into()).spawn(move || watch(lifeline, agent))?;
     let code = wait_for(agent)?;
-    Ok((code, end_the_rest()))
+    let left = end_the_rest();
+    info!(pid = agent.as_raw(), code, ended_too = left.len(), "kept process ended");
+    Ok((code, left))
 }
 
 /// Waits on the pipe. A closed pipe, or one that cannot be read, is a host that is gone.
@@ -115,13 +119,19 @@ fn watch(mut lifeline: File, agent: Pid) {
                     let _ = nix::unistd::close(BESIDE);
                 }
             }
-            Ok(1..) => drop(kill(agent, Signal::SIGTERM)),
+            Ok(1..) => {
+                debug!("the host asks it to end");
+                let _ = kill(agent, Signal::SIGTERM);
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(0) | Err(_) => break,
         }
     }
     // The agent at once; its end wakes the other thread, which sees to the rest.
-    let _ = kill(agent, Signal::SIGKILL);
+    let killed = kill(agent, Signal::SIGKILL);
+    if killed.is_ok() {
+        warn!("the host is gone, or cut the line: the process is killed");
+    }
 }
 
 /// Waits for the program, burying every orphan on the way.

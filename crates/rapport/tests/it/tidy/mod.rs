@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What a folder of the engine may use of the others. Between crates the compiler holds the arrows; here they go one way
 /// as well, and siblings never use siblings.
-const ENGINE: [(&str, &[&str]); 11] = [
+const ENGINE: [(&str, &[&str]); 12] = [
     ("clock", &[]),
     ("config", &["projects"]),
     ("actions", &["seals", "workers"]),
@@ -16,9 +16,13 @@ const ENGINE: [(&str, &[&str]); 11] = [
     ("workers", &[]),
     ("agents", &["projects", "workers"]),
     ("planners", &["agents"]),
+    ("logged", &[]),
     (
         "engine",
-        &["actions", "agents", "clock", "config", "planners", "projects", "stores", "turns", "workers"],
+        &[
+            "actions", "agents", "clock", "config", "logged", "planners", "projects", "stores", "turns",
+            "workers",
+        ],
     ),
 ];
 
