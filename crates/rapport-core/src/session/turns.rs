@@ -39,7 +39,9 @@ impl Session {
 
     /// The turn whose plan waits for a person: to be reviewed, or to say how its batch goes on.
     pub fn review(&self) -> Option<&FileTurn> {
-        let waits = |turn: &&FileTurn| matches!(turn.stage, TurnStage::Planned | TurnStage::Paused);
+        let waits = |turn: &&FileTurn| {
+            turn.origin.is_some() && matches!(turn.stage, TurnStage::Planned | TurnStage::Paused)
+        };
         self.latest_turn().filter(waits).filter(|_| self.phase == Phase::Resting && !self.is_undoing())
     }
 

@@ -1,11 +1,11 @@
-//! What is said when something has happened in a session, each once, in order.
+//! What is said when something has inputs in a session, each once, in order.
 
 use crate::room::Room;
 use rapport_core::{Aim, Entry, Event, PhaseView, Session, SessionId, TurnId, TurnKind, signal};
 
 use super::card::{self, Card, thread};
-use super::desk::{Desk, Happened, person};
-use super::hands::Wish;
+use super::chat_state::{ChatState, Input, person};
+use super::outbound::NewSession;
 use crate::api::Document;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
@@ -27,11 +27,11 @@ enum Others {
     None,
 }
 
-impl Desk {
+impl ChatState {
     /// Says what an entry means, where it means something to the people in its room.
     pub(super) fn announce(&mut self, id: &SessionId, entry: &Entry) {
-        let Some(held) = self.held.get(id).filter(|held| held.at_home) else { return };
-        let (room, is_chat) = (held.room, held.mirror.is_chat());
+        let Some(shown) = self.sessions.get(id).filter(|shown| shown.at_home) else { return };
+        let (room, is_chat) = (shown.room, shown.presenter.is_chat());
         let mut outgoing = Vec::new();
         let mut grown = None;
         for fact in &entry.facts {
@@ -41,7 +41,7 @@ impl Desk {
                     None => outgoing.extend(reply(room, result)),
                 },
                 Event::Reported { .. } => {
-                    let view = held.mirror.session().view(id);
+                    let view = shown.presenter.session().view(id);
                     outgoing.push(Outgoing::Message(card::ended(&view).message(room)));
                     outgoing.extend(view.result.iter().flat_map(|words| reply(room, words)));
                 }
@@ -51,15 +51,16 @@ impl Desk {
                 Event::Cancelled { reason: None, .. } if !is_chat => {
                     let is_only = self.tasks(room).all(|(other, _)| other == id);
                     let others = if is_only { Others::None } else { Others::Some };
-                    outgoing.push(text(room, &cancelled(held.mirror.session(), others)));
+                    outgoing.push(text(room, &cancelled(shown.presenter.session(), others)));
                 }
                 fact => {
-                    let words = said(held.mirror.session(), fact, entry);
+                    let words = said(shown.presenter.session(), fact, entry);
                     outgoing.extend(words.map(|words| text(room, &words)));
                 }
             }
         }
-        if held.mirror.is_thinking() && entry.facts.iter().any(|fact| matches!(fact, Event::Answered { .. }))
+        if shown.presenter.is_thinking()
+            && entry.facts.iter().any(|fact| matches!(fact, Event::Answered { .. }))
         {
             outgoing.push(text(room, CHECKING));
         }
@@ -77,15 +78,15 @@ impl Desk {
         }
         *self.telling.entry(id.clone()).or_default() += 1;
         let sending: Vec<_> =
-            outgoing.into_iter().map(|what| self.hands.outbox.send(room.chat, what)).collect();
-        let (back, id) = (self.hands.back.clone(), id.clone());
+            outgoing.into_iter().map(|what| self.outbound.outbox.send(room.chat, what)).collect();
+        let (back, id) = (self.outbound.back.clone(), id.clone());
         tokio::spawn(async move {
             let mut untold = None;
             for sent in sending {
                 // What Telegram does not take now cannot be told another time either.
                 untold = untold.or(sent.await.err());
             }
-            let _ = back.send(Happened::Told { session: id, seq, untold });
+            let _ = back.send(Input::Told { session: id, seq, untold });
         });
     }
 
@@ -94,7 +95,7 @@ impl Desk {
         if let Some(telling) = self.telling.get_mut(session) {
             *telling = telling.saturating_sub(1);
         }
-        if !self.held.contains_key(session) {
+        if !self.sessions.contains_key(session) {
             return;
         }
         if let Some(why) = untold.filter(|_| self.untold.insert(session.clone())) {
@@ -110,52 +111,54 @@ impl Desk {
         if self.grown.contains(&(id.clone(), turn)) {
             return self.notes.told(id, seq);
         }
-        let Some(held) = self.held.get(id) else { return };
+        let Some(shown) = self.sessions.get(id) else { return };
         self.grown.insert((id.clone(), turn));
-        let (room, owner, task) = (held.room, held.owner, held.said.clone());
+        let (room, owner, task) = (shown.room, shown.owner, shown.said.clone());
         let grown_from = Some(rapport_core::Seed { session: id.clone(), turn });
-        let wish = Wish { task, aim: Aim::Work, room, owner, request: None, grown_from };
+        let new = NewSession { task, aim: Aim::Work, room, owner, request: None, grown_from };
         let older = self.replaced(room);
         *self.telling.entry(id.clone()).or_default() += 1;
-        let (hands, id) = (self.hands.clone(), id.clone());
+        let (outbound, id) = (self.outbound.clone(), id.clone());
         tokio::spawn(async move {
             for (old, act) in older {
                 // Whether or not it is there to be replaced, the new one is wanted.
-                let _ = hands.sessions.act(&old, &person(owner), &act).await;
+                let _ = outbound.sessions.act(&old, &person(owner), &act).await;
             }
-            match hands.create(wish, Some(batch)).await {
-                Ok(()) => drop(hands.back.send(Happened::Told { session: id, seq, untold: None })),
-                Err(error) => hands.say(room, &format!("❌ The questions could not be kept: {error}")),
+            match outbound.create(new, Some(batch)).await {
+                Ok(()) => drop(outbound.back.send(Input::Told { session: id, seq, untold: None })),
+                Err(error) => outbound.say(room, &format!("❌ The questions could not be kept: {error}")),
             }
         });
     }
 
     fn failed(&self, id: &SessionId, seq: u64, reason: &str) -> Card {
-        let Some(held) = self.held.get(id) else { return Card::default() };
-        let session = held.mirror.session();
-        if held.mirror.is_chat() {
+        let Some(shown) = self.sessions.get(id) else { return Card::default() };
+        let session = shown.presenter.session();
+        if shown.presenter.is_chat() {
             let words = format!(
                 "❌ {}\n\nWrite again to try again, or /new to begin anew.",
                 card::short(reason, 600)
             );
             return Card::plain(Text::new().plain(&words));
         }
-        if is_without_questions(held.mirror.session()) {
+        if is_without_questions(shown.presenter.session()) {
             return card::no_questions(reason);
         }
         let is_saved = session.plan_path().is_some();
         if session.phase() == PhaseView::Working && !session.was_connected() && is_saved {
             return card::failed_start(id, seq, reason);
         }
-        card::failed(id, seq, &held.mirror, reason)
+        card::failed(id, seq, &shown.presenter, reason)
     }
 
     /// A plan without a single question is given up, so that the next message is ordinary again.
     fn clear_failed_plan(&mut self, id: &SessionId, entry: &Entry) {
         let failed = entry.facts.iter().any(|fact| matches!(fact, Event::Failed { .. }));
-        let Some(held) = self.held.get(id).filter(|held| failed && held.mirror.is_planned()) else { return };
-        if is_without_questions(held.mirror.session()) {
-            let (sessions, id, by) = (self.hands.sessions.clone(), id.clone(), person(held.owner));
+        let Some(shown) = self.sessions.get(id).filter(|shown| failed && shown.presenter.is_planned()) else {
+            return;
+        };
+        if is_without_questions(shown.presenter.session()) {
+            let (sessions, id, by) = (self.outbound.sessions.clone(), id.clone(), person(shown.owner));
             let act = rapport_core::Act::Cancel { reason: Some(NO_QUESTIONS.into()) };
             tokio::spawn(async move { sessions.act(&id, &by, &act).await });
         }

@@ -6,18 +6,18 @@ use rapport_core::{SessionId, TurnCard};
 
 use super::button::Tag;
 use super::card::{self, Card, Reading};
-use super::desk::{CardKey, Desk, Happened, private};
+use super::chat_state::{CardKey, ChatState, Input, private};
 use super::notes::CardNote;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
 use crate::outgoing::{Outgoing, Sent};
 use crate::text::Text;
 
-impl Desk {
+impl ChatState {
     /// Shows what should be shown of a session, and no more.
     pub(super) fn show_cards(&mut self, id: &SessionId) {
-        let Some(held) = self.held.get(id) else { return };
-        let in_front: Vec<_> = held.mirror.focus().iter().map(|focus| Self::key(id, focus)).collect();
+        let Some(shown) = self.sessions.get(id) else { return };
+        let in_front: Vec<_> = shown.presenter.focus().iter().map(|focus| Self::key(id, focus)).collect();
         let cards = self.notes.of(id).map(|noted| noted.cards.clone()).unwrap_or_default();
         // What is new comes first: somebody waits for it.
         for key in in_front.clone() {
@@ -46,12 +46,13 @@ impl Desk {
     pub(super) fn post(&mut self, room: Room, card: &Card, key: CardKey) {
         self.pending.insert(key.clone());
         let message = Outgoing::Message(card.message(room));
-        self.hands.send_then(room, message, move |sent| Happened::Posted { card: key, sent });
+        self.outbound.send_then(room, message, move |sent| Input::Posted { card: key, sent });
     }
 
     /// Somebody is there, or lets the bot in again: what could not be shown in a chat may be taken now.
     pub(super) fn show_refused(&mut self, chat: i64) {
-        let is_here = |key: &CardKey| self.held.get(&key.session).is_some_and(|held| held.room.chat == chat);
+        let is_here =
+            |key: &CardKey| self.sessions.get(&key.session).is_some_and(|shown| shown.room.chat == chat);
         let again = self.refused.iter().filter(|key| is_here(key) && !self.pending.contains(key));
         for key in again.cloned().collect::<Vec<_>>() {
             if self.is_in_front(&key) {
@@ -77,30 +78,33 @@ impl Desk {
 
     /// Whether a card is of a question that is in front of the person.
     pub(super) fn is_in_front(&self, key: &CardKey) -> bool {
-        let held = self.held.get(&key.session);
-        held.is_some_and(|held| {
-            held.mirror.focus().iter().any(|focus| Self::key(&key.session, focus) == *key)
+        let shown = self.sessions.get(&key.session);
+        shown.is_some_and(|shown| {
+            shown.presenter.focus().iter().any(|focus| Self::key(&key.session, focus) == *key)
         })
     }
 
     /// The card of a question that is in front of the person, and where it belongs.
     pub(super) fn card(&self, key: &CardKey) -> Option<(Room, Card)> {
-        let held = self.held.get(&key.session)?;
-        let focus = held.mirror.focus().iter().find(|focus| focus.question == key.question)?;
+        let shown = self.sessions.get(&key.session)?;
+        let focus = shown.presenter.focus().iter().find(|focus| focus.question == key.question)?;
         if let Some(turn) = TurnCard::read(&key.question) {
-            let chosen = held.chosen.get(key);
-            return Some((held.room, card::turn::open(held.mirror.session(), &tag(key), &turn, chosen)?));
+            let chosen = shown.chosen.get(key);
+            return Some((
+                shown.room,
+                card::turn::open(shown.presenter.session(), &tag(key), &turn, chosen)?,
+            ));
         }
         let nothing = Default::default();
-        let chosen = held.chosen.get(key).unwrap_or(&nothing);
-        let reading = if held.read.contains(key) { Reading::Whole } else { Reading::Part };
-        Some((held.room, card::open(&key.session, &held.mirror, focus, chosen, reading)?))
+        let chosen = shown.chosen.get(key).unwrap_or(&nothing);
+        let reading = if shown.read.contains(key) { Reading::Whole } else { Reading::Part };
+        Some((shown.room, card::open(&key.session, &shown.presenter, focus, chosen, reading)?))
     }
 
     pub(super) fn posted(&mut self, key: CardKey, sent: Result<Sent, ApiError>) {
         self.pending.remove(&key);
-        let Some(held) = self.held.get(&key.session) else { return };
-        let chat = held.room.chat;
+        let Some(shown) = self.sessions.get(&key.session) else { return };
+        let chat = shown.room.chat;
         let message = match sent {
             Ok(Sent::Posted(message)) => message,
             // That is said of what is no message.
@@ -119,24 +123,24 @@ impl Desk {
     fn not_taken(&mut self, key: CardKey, why: &ApiError) {
         let is_news = self.refused.insert(key.clone());
         let passes = matches!(why, ApiError::Full | ApiError::Stopped);
-        let Some(held) = self.held.get(&key.session).filter(|_| is_news && !passes) else { return };
+        let Some(shown) = self.sessions.get(&key.session).filter(|_| is_news && !passes) else { return };
         let (session, why) = (key.session.to_string(), why.to_string());
-        if let Some(alone) = private(held.owner).filter(|alone| alone.chat != held.room.chat) {
-            let task = card::short(&held.mirror.session().created().task, 200);
+        if let Some(alone) = private(shown.owner).filter(|alone| alone.chat != shown.room.chat) {
+            let task = card::short(&shown.presenter.session().created().task, 200);
             let words = format!(
                 "❗ A question about \"{task}\" waits, and I cannot show it in its chat: {why}.\n\n\
                  I show it there as soon as somebody writes there, or you answer it at the computer: \
                  rapport answer {session}"
             );
-            self.hands.say(alone, &words);
+            self.outbound.say(alone, &words);
         }
         let _ = self.notices.send(Notice::Unshown { session, why });
     }
 
     /// A card that was shown by another process of ours works here as well.
     fn know(&mut self, key: &CardKey, note: &CardNote) {
-        let Some(held) = self.held.get(&key.session) else { return };
-        let chat = held.room.chat;
+        let Some(shown) = self.sessions.get(&key.session) else { return };
+        let chat = shown.room.chat;
         if self.tags.insert((chat, tag(key)), key.clone()).is_none() {
             for message in note.shown.iter().chain(&note.prompts) {
                 self.messages.insert((chat, *message), key.clone());
@@ -147,26 +151,27 @@ impl Desk {
 
     /// Takes the buttons away and says what became of it.
     fn close(&mut self, key: &CardKey, note: &CardNote) {
-        let Some(held) = self.held.get_mut(&key.session) else { return };
+        let Some(shown) = self.sessions.get_mut(&key.session) else { return };
         if !self.closing.insert(key.clone()) {
             return;
         }
-        held.chosen.remove(key);
-        let text = card::closed(&held.mirror, &key.question).unwrap_or_else(|| Text::new().plain("Over."));
-        let (room, card) = (held.room, Card::plain(text));
+        shown.chosen.remove(key);
+        let text =
+            card::closed(&shown.presenter, &key.question).unwrap_or_else(|| Text::new().plain("Over."));
+        let (room, card) = (shown.room, Card::plain(text));
         self.tags.insert((room.chat, tag(key)), key.clone());
         let sending: Vec<_> = note
             .shown
             .iter()
-            .map(|message| self.hands.outbox.send(room.chat, Outgoing::Edit(card.edit(*message))))
+            .map(|message| self.outbound.outbox.send(room.chat, Outgoing::Edit(card.edit(*message))))
             .collect();
-        let (back, key) = (self.hands.back.clone(), key.clone());
+        let (back, key) = (self.outbound.back.clone(), key.clone());
         tokio::spawn(async move {
             for sent in sending {
                 // A message that is gone needs no edit.
                 let _ = sent.await;
             }
-            let _ = back.send(Happened::Stripped(key));
+            let _ = back.send(Input::Stripped(key));
         });
     }
 }

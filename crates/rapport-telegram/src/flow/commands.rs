@@ -4,13 +4,13 @@ use crate::room::Room;
 use rapport_core::{Act, Aim, TurnCard, TurnCardKind};
 
 use super::button::Button;
-use super::came::{Visit, finished};
 use super::card::{self, Card, Waiting};
 use super::cards::tag;
-use super::desk::{Desk, Held};
-use super::hands::{Deed, Wish};
+use super::chat_state::{ChatState, ShownSession};
 use super::incoming::Sender;
+use super::messages::{Visit, finished};
 use super::notes::Guest;
+use super::outbound::{NewSession, SessionOp};
 
 /// What there is, as `/help` and the bot's menu list it.
 pub const COMMANDS: [(&str, &str); 8] = [
@@ -26,7 +26,7 @@ pub const COMMANDS: [(&str, &str); 8] = [
 const USAGE: &str = "Usage: /plan <task description>";
 const GREETING: &str = "I plan tasks with you, let an agent carry them out, and bring its questions to you.";
 
-impl Desk {
+impl ChatState {
     pub(super) fn command(&mut self, visit: Visit, name: &str, rest: &str, about: Option<Sender>) {
         match name {
             "plan" => return self.plan(visit, rest),
@@ -38,14 +38,14 @@ impl Desk {
             "deny" => self.guest(&visit, about, rest, Guest::MayNot),
             _ => {
                 let name = card::short(name, 40);
-                self.hands.say(visit.room, &format!("I do not know /{name}. /help lists what I know."));
+                self.outbound.say(visit.room, &format!("I do not know /{name}. /help lists what I know."));
             }
         }
         finished(visit.done);
     }
 
     pub(super) fn greet(&self, room: Room, greeting: &str) {
-        self.hands.send(room, &Card::plain(card::help(greeting, &COMMANDS)));
+        self.outbound.send(room, &Card::plain(card::help(greeting, &COMMANDS)));
     }
 
     fn plan(&mut self, visit: Visit, task: &str) {
@@ -56,43 +56,43 @@ impl Desk {
         if self.requests.contains(&visit.update) {
             return finished(visit.done);
         }
-        if let Some((_, held)) = self.planning(visit.room)
-            && !self.may(visit.sender.id, held)
+        if let Some((_, shown)) = self.planning(visit.room)
+            && !self.may(visit.sender.id, shown)
         {
             return self.only_say(visit, "Somebody else is planning here. Please wait until they are done.");
         }
-        let older = self.replaced(visit.room).into_iter().map(|(id, act)| Deed::Act(id, act));
-        let wish = Wish::new(&visit, task.to_owned(), Aim::Work);
-        let deeds = older.chain([Deed::Create(wish, None)]).collect();
+        let older = self.replaced(visit.room).into_iter().map(|(id, act)| SessionOp::Act(id, act));
+        let new = NewSession::new(&visit, task.to_owned(), Aim::Work);
+        let ops = older.chain([SessionOp::Create(new, None)]).collect();
         self.type_for(visit.room);
-        self.carry_out(visit, deeds);
+        self.carry_out(visit, ops);
     }
 
     /// Ends the newest task of this room that is not over and is theirs, or what the agent of the conversation does.
     fn cancel(&mut self, visit: Visit) {
         let mut tasks: Vec<_> = self.tasks(visit.room).collect();
-        tasks.sort_by_key(|(id, held)| std::cmp::Reverse((held.began, (*id).clone())));
-        let chat = self.rooms.get(&visit.room).and_then(|state| self.held.get_key_value(state.chat()?));
-        tasks.extend(chat.filter(|(_, held)| held.mirror.session().has_turn()));
+        tasks.sort_by_key(|(id, shown)| std::cmp::Reverse((shown.began, (*id).clone())));
+        let chat = self.rooms.get(&visit.room).and_then(|state| self.sessions.get_key_value(state.chat()?));
+        tasks.extend(chat.filter(|(_, shown)| shown.presenter.session().has_turn()));
         if tasks.is_empty() {
             return self.only_say(visit, "There is nothing to cancel here.");
         }
-        let Some((id, _)) = tasks.into_iter().find(|(_, held)| self.may(visit.sender.id, held)) else {
+        let Some((id, _)) = tasks.into_iter().find(|(_, shown)| self.may(visit.sender.id, shown)) else {
             return self.only_say(visit, "Only whoever asked for this task can cancel it.");
         };
-        let deed = Deed::Act(id.clone(), Act::Cancel { reason: None });
-        self.carry_out(visit, vec![deed]);
+        let op = SessionOp::Act(id.clone(), Act::Cancel { reason: None });
+        self.carry_out(visit, vec![op]);
     }
 
     fn new_chat(&mut self, visit: Visit) {
         let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
-        let Some((id, held)) = chat.and_then(|id| self.held.get(&id).map(|held| (id, held))) else {
+        let Some((id, shown)) = chat.and_then(|id| self.sessions.get(&id).map(|shown| (id, shown))) else {
             return self.only_say(visit, "🆕 A new conversation begins with your next message.");
         };
-        if !self.may(visit.sender.id, held) {
+        if !self.may(visit.sender.id, shown) {
             return self.only_say(visit, "Only whoever began this conversation can end it.");
         }
-        self.carry_out(visit, vec![Deed::Act(id, Act::Cancel { reason: None })]);
+        self.carry_out(visit, vec![SessionOp::Act(id, Act::Cancel { reason: None })]);
     }
 
     /// What waits for somebody, the oldest first, with buttons that show it again here.
@@ -102,12 +102,12 @@ impl Desk {
         let mut working = Vec::new();
         let mut tags = Vec::new();
         // In a group only what belongs there: the rest is nobody else's business.
-        let is_shown = |held: &Held| room.chat > 0 || held.room == room;
-        for (id, held) in
-            self.held.iter().filter(|(_, held)| self.may(visit.sender.id, held) && is_shown(held))
+        let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
+        for (id, shown) in
+            self.sessions.iter().filter(|(_, shown)| self.may(visit.sender.id, shown) && is_shown(shown))
         {
-            let session = held.mirror.session();
-            for focus in held.mirror.focus() {
+            let session = shown.presenter.session();
+            for focus in shown.presenter.focus() {
                 let key = Self::key(id, focus);
                 if let Some(card) = TurnCard::read(&focus.question) {
                     if card.kind != TurnCardKind::Result {
@@ -133,21 +133,21 @@ impl Desk {
                     data: Button::Jump.data(&tag(&key)),
                 });
             }
-            if held.mirror.focus().is_empty() && (session.has_turn() || held.mirror.is_thinking()) {
+            if shown.presenter.focus().is_empty() && (session.has_turn() || shown.presenter.is_thinking()) {
                 working.push(session.created().task.clone());
             }
         }
         // Pressed here, wherever their cards are.
         self.tags.extend(tags);
         waiting.sort_by_key(|one| std::cmp::Reverse(one.since));
-        self.hands.send(room, &card::waiting(&waiting, &working));
+        self.outbound.send(room, &card::waiting(&waiting, &working));
     }
 
     fn guest(&mut self, visit: &Visit, about: Option<Sender>, rest: &str, may: Guest) {
         let (room, sender) = (visit.room, &visit.sender);
         let by_id = rest.trim().parse().ok().map(|id| Sender { id, name: id.to_string() });
         let Some(guest) = about.or(by_id).filter(|guest| guest.id != sender.id) else {
-            self.hands.say(room, "Say /allow or /deny in reply to a message of theirs, or with their id.");
+            self.outbound.say(room, "Say /allow or /deny in reply to a message of theirs, or with their id.");
             return;
         };
         self.notes.guest(room, sender.id, guest.id, may);
@@ -156,6 +156,6 @@ impl Desk {
             Guest::May => format!("{name} may now answer for you in this chat. /deny takes that back."),
             Guest::MayNot => format!("{name} may no longer answer for you in this chat."),
         };
-        self.hands.say(room, &words);
+        self.outbound.say(room, &words);
     }
 }

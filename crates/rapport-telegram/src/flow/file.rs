@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::room::Room;
 use rapport_core::{InteractiveFile, SessionId};
 
-use super::desk::Desk;
+use super::chat_state::ChatState;
 
 /// How such a file's name ends.
 pub const ENDING: &str = "-interactive.json";
@@ -25,27 +25,28 @@ pub fn room(name: &str) -> Option<Room> {
     Some(Room { chat: chat.parse().ok()?, topic: topic.map(str::parse).transpose().ok()? })
 }
 
-impl Desk {
+impl ChatState {
     /// Writes the file of a session, where it is the one its room has.
     pub(super) fn file(&self, id: &SessionId) {
-        let Some(held) = self.held.get(id).filter(|held| held.at_home && held.mirror.is_planned()) else {
+        let Some(shown) = self.sessions.get(id).filter(|shown| shown.at_home && shown.presenter.is_planned())
+        else {
             return;
         };
-        let is_newest = self.rooms.get(&held.room).is_some_and(|room| room.plan() == Some(id));
+        let is_newest = self.rooms.get(&shown.room).is_some_and(|room| room.plan() == Some(id));
         if !is_newest {
             return;
         }
-        let path = path(&self.folder, held.room);
-        let session = held.mirror.session();
-        let file = InteractiveFile::of(session, held.room.chat)
+        let path = path(&self.folder, shown.room);
+        let session = shown.presenter.session();
+        let file = InteractiveFile::of(session, shown.room.chat)
             .filter(|file| !session.is_over() && !file.questions.is_empty());
         // Chats are the same for every project that is served; the file says whose plan it is.
         let project = Some(session.created().project.clone());
         let file = file.map(|file| InteractiveFile { project, ..file });
         match file.map(|file| serde_json::to_vec_pretty(&file)) {
-            Some(Ok(bytes)) => self.filing.replace(path, bytes),
+            Some(Ok(bytes)) => self.writer.replace(path, bytes),
             Some(Err(_)) => {}
-            None => self.filing.remove(path),
+            None => self.writer.remove(path),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The conversation: what people in chats do, what they are shown, and when. `desk` owns all of it; `came`, `press` and
+//! The conversation: what people in chats do, what they are shown, and when. `chat_state` owns all of it; `messages`, `callbacks` and
 //! `commands` are what people do, `announce`, `cards`, `progress` and `remind` what they see, `card` what is on a card, `notes` what survives a restart beside the logs,
 //! `moved` a chat that became another.
 
@@ -8,19 +8,19 @@ pub mod file;
 pub mod incoming;
 
 mod announce;
-mod came;
+mod callbacks;
 mod cards;
+mod chat_state;
 mod commands;
-mod desk;
-mod filing;
-mod hands;
+mod messages;
 mod moved;
 mod notes;
-mod press;
+mod outbound;
 mod progress;
 mod remind;
 mod start;
 mod turns;
+mod writer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, interval, sleep_until};
 
-use self::desk::{Desk, Happened};
+use self::chat_state::{ChatState, Input};
 use super::access::Access;
 use super::api::{Api, Me};
 use super::api_error::ApiError;
@@ -51,8 +51,8 @@ use super::users::Users;
 use super::webhook::{Webhook, WebhookConfig, WebhookError};
 use super::{BotFiles, Now, poll};
 
+pub use chat_state::Template;
 pub use commands::COMMANDS;
-pub use desk::Template;
 
 /// How long what waits to be sent gets when the program ends.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -122,7 +122,7 @@ pub enum RunError {
 /// Serves the bot until it is told to stop.
 pub async fn run(parts: Parts, stop: watch::Receiver<bool>) -> Result<(), RunError> {
     let seen = parts.sessions.watch().await?;
-    let (back, happened) = mpsc::unbounded_channel();
+    let (back, inputs) = mpsc::unbounded_channel();
     let ledger = Ledger::open(&parts.files.offset())?;
     let (api, bot) = (parts.api.clone(), parts.me.username.clone().unwrap_or_default());
     let (files, notices, now) = (parts.files.clone(), parts.notices.clone(), parts.now.clone());
@@ -137,18 +137,18 @@ pub async fn run(parts: Parts, stop: watch::Receiver<bool>) -> Result<(), RunErr
         Intake::start(intake::Parts { ledger, files, handler, notices: notices.clone(), now: now.clone() });
     tokio::spawn(announce_commands(api.clone()));
     let receiving = receive(api, webhook, intake.clone(), notices, now, stop.clone());
-    let streams = Streams { seen, happened };
+    let streams = Streams { seen, inputs };
     serve(desk, streams, intake, receiving, stop).await
 }
 
 /// What comes in, from two sides.
 struct Streams {
     seen: BoxStream<'static, Seen>,
-    happened: mpsc::UnboundedReceiver<Happened>,
+    inputs: mpsc::UnboundedReceiver<Input>,
 }
 
 async fn serve(
-    mut desk: Desk,
+    mut desk: ChatState,
     mut streams: Streams,
     intake: Intake,
     receiving: impl Future<Output = Result<(), RunError>> + Send + 'static,
@@ -165,8 +165,8 @@ async fn serve(
         // What a session did comes before what somebody does next: they may have been waiting for just that.
         tokio::select! {
             biased;
-            Some(seen) = streams.seen.next() => desk.take(Happened::Seen(seen)),
-            Some(happened) = streams.happened.recv() => desk.take(happened),
+            Some(seen) = streams.seen.next() => desk.take(Input::Seen(seen)),
+            Some(inputs) = streams.inputs.recv() => desk.take(inputs),
             ended = &mut receiving, if closing.is_none() => {
                 outcome = ended.unwrap_or_else(|error| Err(RunError::Receiving(error.to_string())));
                 desk.stop_waiting();
@@ -182,19 +182,19 @@ async fn serve(
         }
     }
     let last_words = async {
-        desk.hands.outbox.flush().await;
+        desk.outbound.outbox.flush().await;
         // A card that was sent just now is noted as well, or it would be sent again, and words for it not be taken.
         while !desk.pending.is_empty()
-            && let Some(happened) = streams.happened.recv().await
+            && let Some(inputs) = streams.inputs.recv().await
         {
-            desk.take(happened);
+            desk.take(inputs);
         }
     };
     let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
-    while let Ok(happened) = streams.happened.try_recv() {
-        desk.take(happened);
+    while let Ok(inputs) = streams.inputs.try_recv() {
+        desk.take(inputs);
     }
-    desk.filing.flush().await;
+    desk.writer.flush().await;
     outcome
 }
 
@@ -215,7 +215,7 @@ async fn closed(closing: &mut Option<oneshot::Receiver<()>>) {
     }
 }
 
-fn wake_at(desk: &Desk) -> Option<Instant> {
+fn wake_at(desk: &ChatState) -> Option<Instant> {
     let wait = Duration::try_from(desk.next_reminder()?.duration_since(desk.time())).unwrap_or_default();
     Some(Instant::now() + wait.min(LONGEST_SLEEP))
 }
@@ -252,7 +252,7 @@ async fn announce_commands(api: Arc<Api>) {
 
 /// Where updates come in.
 struct Door {
-    back: mpsc::UnboundedSender<Happened>,
+    back: mpsc::UnboundedSender<Input>,
     bot: String,
 }
 
@@ -261,17 +261,17 @@ impl Handler for Door {
         Box::pin(async move {
             if let Some((from, to)) = incoming::moved(&update) {
                 // Should this be lost, the next message to the old chat tells it again.
-                let _ = self.back.send(Happened::Moved { from, to });
+                let _ = self.back.send(Input::Moved { from, to });
                 return Handled::Durable;
             }
             if let Some(chat) = incoming::opened(&update) {
                 // Should this be lost, whoever writes there next has the same done.
-                let _ = self.back.send(Happened::Opened(chat));
+                let _ = self.back.send(Input::Opened(chat));
                 return Handled::Durable;
             }
             let Some(incoming) = incoming::read(&update, &self.bot) else { return Handled::Durable };
             let (done, kept) = oneshot::channel();
-            if self.back.send(Happened::Came(Box::new(incoming), done)).is_err() {
+            if self.back.send(Input::Came(Box::new(incoming), done)).is_err() {
                 return Handled::Again;
             }
             kept.await.unwrap_or(Handled::Again)

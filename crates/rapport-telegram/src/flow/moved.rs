@@ -4,18 +4,22 @@
 use crate::room::Room;
 use rapport_core::SessionId;
 
-use super::desk::Desk;
+use super::chat_state::ChatState;
 use super::file;
 use super::incoming::{Incoming, What};
 
-impl Desk {
+impl ChatState {
     pub(super) fn moved(&mut self, from: i64, to: i64) {
         let known = |chat: i64| self.notes.now(Room { chat, topic: None }).chat;
         if from == to || known(from) == to {
             return;
         }
-        let here: Vec<SessionId> =
-            self.held.iter().filter(|(_, held)| held.room.chat == from).map(|(id, _)| id.clone()).collect();
+        let here: Vec<SessionId> = self
+            .sessions
+            .iter()
+            .filter(|(_, shown)| shown.room.chat == from)
+            .map(|(id, _)| id.clone())
+            .collect();
         self.notes.moved(from, to, here.iter());
         self.move_rooms(from, to);
         self.messages.retain(|(chat, _), _| *chat != from);
@@ -24,8 +28,8 @@ impl Desk {
             tags.map(|((chat, tag), key)| ((if chat == from { to } else { chat }, tag), key)).collect();
         for id in &here {
             self.refused.retain(|card| card.session != *id);
-            if let Some(held) = self.held.get_mut(id) {
-                held.room.chat = to;
+            if let Some(shown) = self.sessions.get_mut(id) {
+                shown.room.chat = to;
             }
             if let Some(busy) = self.busy.get_mut(id) {
                 busy.forget_message();
@@ -40,7 +44,7 @@ impl Desk {
         let rooms: Vec<_> = self.rooms.keys().filter(|room| room.chat == from).copied().collect();
         for room in rooms {
             let Some(state) = self.rooms.remove(&room) else { continue };
-            self.filing.remove(file::path(&self.folder, room));
+            self.writer.remove(file::path(&self.folder, room));
             let new = self.rooms.entry(Room { chat: to, ..room }).or_default();
             new.plan = new.plan.take().max(state.plan);
             new.chat = new.chat.take().max(state.chat);

@@ -11,7 +11,7 @@ use rapport_core::{QuestionId, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::button::Tag;
-use super::filing::Filing;
+use super::writer::Writer;
 use crate::durable;
 
 /// How many cards of sessions that are over are remembered, to say what became of them.
@@ -112,7 +112,7 @@ impl CardNote {
 #[derive(Debug)]
 pub(super) struct Notes {
     path: PathBuf,
-    filing: Filing,
+    writer: Writer,
     sessions: HashMap<SessionId, Noted>,
     guests: BTreeSet<(Room, u64, u64)>,
     old: VecDeque<(i64, String)>,
@@ -125,14 +125,14 @@ pub(super) struct Notes {
 impl Notes {
     /// The notes in this file; none if there is no file yet. A line that was cut off by a kill is left out, one of a kind
     /// that is not known here is kept. Blocks until the disk has what still matters.
-    pub(super) fn open(path: &Path, filing: Filing) -> std::io::Result<Self> {
+    pub(super) fn open(path: &Path, writer: Writer) -> std::io::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             read => read?,
         };
         let mut notes = Self {
             path: path.to_owned(),
-            filing,
+            writer,
             sessions: HashMap::new(),
             guests: BTreeSet::new(),
             old: VecDeque::new(),
@@ -240,7 +240,7 @@ impl Notes {
 
     fn note(&mut self, line: Line) {
         if let Ok(text) = serde_json::to_string(&line) {
-            self.filing.append(self.path.clone(), text);
+            self.writer.append(self.path.clone(), text);
         }
         self.take(line);
     }

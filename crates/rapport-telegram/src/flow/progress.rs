@@ -9,7 +9,7 @@ use rapport_core::{Progress, SessionId};
 
 use super::card::{self, Card, thread};
 use super::cards::posted;
-use super::desk::{Desk, Happened};
+use super::chat_state::{ChatState, Input};
 use crate::outgoing::{Edit, Message, Outgoing};
 
 /// How often it is shown.
@@ -41,23 +41,23 @@ impl Busy {
     }
 }
 
-impl Desk {
+impl ChatState {
     /// Shows "typing" in a room.
     pub(super) fn type_for(&self, room: Room) {
         let action = Outgoing::Action { action: ChatAction::Typing, thread: thread(room) };
-        drop(self.hands.outbox.send(room.chat, action));
+        drop(self.outbound.outbox.send(room.chat, action));
     }
 
     /// Notes whether an agent of a session works, and cleans up when it does no more.
     pub(super) fn look_busy(&mut self, id: &SessionId) {
         let now = self.time();
-        let Some(held) = self.held.get(id) else { return };
-        let session = held.mirror.session();
-        let is_busy = held.at_home
-            && held.mirror.focus().is_empty()
-            && (session.has_turn() || held.mirror.is_thinking());
+        let Some(shown) = self.sessions.get(id) else { return };
+        let session = shown.presenter.session();
+        let is_busy = shown.at_home
+            && shown.presenter.focus().is_empty()
+            && (session.has_turn() || shown.presenter.is_thinking());
         if is_busy {
-            let room = held.room;
+            let room = shown.room;
             let known = self.notes.of(id).and_then(|noted| noted.progress);
             let doing = session.last_doing().map(str::to_owned);
             let is_new = !self.busy.contains_key(id);
@@ -76,10 +76,10 @@ impl Desk {
             return;
         }
         let left = self.notes.of(id).and_then(|noted| noted.progress);
-        let room = held.room;
+        let room = shown.room;
         self.busy.remove(id);
         if let Some(message) = left {
-            drop(self.hands.outbox.send(room.chat, Outgoing::Delete { message }));
+            drop(self.outbound.outbox.send(room.chat, Outgoing::Delete { message }));
             self.notes.progress(id, None);
         }
     }
@@ -89,13 +89,13 @@ impl Desk {
         self.offer_code();
         let now = self.time();
         // First: where anything waits to be sent, it would be left out.
-        for room in self.busy.keys().filter_map(|id| Some(self.held.get(id)?.room)) {
+        for room in self.busy.keys().filter_map(|id| Some(self.sessions.get(id)?.room)) {
             self.type_for(room);
         }
         for (id, busy) in &mut self.busy {
-            let Some(held) = self.held.get(id) else { continue };
-            let room = held.room;
-            if held.mirror.is_thinking() || busy.sending {
+            let Some(shown) = self.sessions.get(id) else { continue };
+            let room = shown.room;
+            if shown.presenter.is_thinking() || busy.sending {
                 continue;
             }
             let text = card::working(busy.doing.as_deref(), now.duration_since(busy.since), busy.cost_micros);
@@ -105,14 +105,14 @@ impl Desk {
                         continue;
                     }
                     busy.edited = now;
-                    drop(self.hands.outbox.send(room.chat, Outgoing::Progress(Edit::new(message, &text))));
+                    drop(self.outbound.outbox.send(room.chat, Outgoing::Progress(Edit::new(message, &text))));
                 }
                 None => {
                     busy.sending = true;
                     let message = Message { silent: true, ..Card::plain(text).message(room) };
                     let id = id.clone();
-                    self.hands.send_then(room, Outgoing::Message(message), move |sent| {
-                        Happened::Working(id, sent.ok().and_then(posted))
+                    self.outbound.send_then(room, Outgoing::Message(message), move |sent| {
+                        Input::Working(id, sent.ok().and_then(posted))
                     });
                 }
             }
@@ -122,15 +122,15 @@ impl Desk {
     /// The message is there.
     pub(super) fn working(&mut self, id: &SessionId, message: Option<i32>) {
         let Some(message) = message else { return };
-        match (self.busy.get_mut(id), self.held.get(id)) {
+        match (self.busy.get_mut(id), self.sessions.get(id)) {
             (Some(busy), _) => {
                 busy.message = Some(message);
                 busy.sending = false;
                 self.notes.progress(id, Some(message));
             }
             // It was over before it arrived.
-            (None, Some(held)) => {
-                drop(self.hands.outbox.send(held.room.chat, Outgoing::Delete { message }));
+            (None, Some(shown)) => {
+                drop(self.outbound.outbox.send(shown.room.chat, Outgoing::Delete { message }));
             }
             (None, None) => {}
         }

@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use rapport_core::{TurnCard, TurnCardKind};
 
 use super::card::Card;
-use super::desk::{CardKey, Desk};
+use super::chat_state::{CardKey, ChatState};
 use crate::text::Text;
 
-impl Desk {
+impl ChatState {
     /// Has somebody reminded of a card, unless they were.
     pub(super) fn remind_later(&mut self, key: &CardKey) {
-        let Some(held) = self.held.get(&key.session) else { return };
+        let Some(shown) = self.sessions.get(&key.session) else { return };
         let noted = self.notes.of(&key.session);
         let card = noted.and_then(|noted| noted.cards.iter().find(|card| card.is(&key.question, key.since)));
         // What became of a run waits for nobody.
@@ -20,7 +20,7 @@ impl Desk {
             return;
         }
         // Its round may have been asked long before: it came to the front when the one before it was answered.
-        let Some(focus) = held.mirror.focus().iter().find(|focus| Self::key(&key.session, focus) == *key)
+        let Some(focus) = shown.presenter.focus().iter().find(|focus| Self::key(&key.session, focus) == *key)
         else {
             return;
         };

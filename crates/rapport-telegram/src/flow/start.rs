@@ -6,42 +6,42 @@ use rapport_core::Session;
 use rapport_door::{DoorError, StoreError};
 use tokio::sync::mpsc;
 
-use super::desk::{Desk, Happened};
-use super::filing::Filing;
-use super::hands::Hands;
+use super::chat_state::{ChatState, Input};
 use super::notes::Notes;
+use super::outbound::Outbound;
+use super::writer::Writer;
 use super::{Parts, RunError, turns};
 use crate::notice::Notice;
 use crate::outbox::Outbox;
 use crate::room::Room;
 
 /// A desk with nothing on it yet.
-pub(super) fn desk(parts: Parts, back: mpsc::UnboundedSender<Happened>) -> Result<Desk, RunError> {
-    let filing = Filing::start(parts.notices.clone());
+pub(super) fn desk(parts: Parts, back: mpsc::UnboundedSender<Input>) -> Result<ChatState, RunError> {
+    let writer = Writer::start(parts.notices.clone());
     let path = parts.files.cards();
-    let notes = Notes::open(&path, filing.clone())
+    let notes = Notes::open(&path, writer.clone())
         .map_err(|source| RunError::Notes { path: path.display().to_string(), source })?;
     let tell = back.clone();
-    let moves = Box::new(move |from, to| drop(tell.send(Happened::Moved { from, to })));
-    let hands = Hands {
+    let moves = Box::new(move |from, to| drop(tell.send(Input::Moved { from, to })));
+    let outbound = Outbound {
         sessions: parts.sessions,
         outbox: Outbox::start_within(parts.limits, parts.api.clone(), moves),
         api: parts.api,
         template: parts.template,
         back,
     };
-    Ok(Desk {
-        hands,
+    Ok(ChatState {
+        outbound,
         access: parts.access,
         owner: parts.owner,
         users: parts.users,
         remind: parts.remind,
         now: parts.now,
         notices: parts.notices,
-        filing,
+        writer,
         notes,
         folder: parts.folder,
-        held: HashMap::new(),
+        sessions: HashMap::new(),
         rooms: HashMap::new(),
         tags: HashMap::new(),
         messages: HashMap::new(),
@@ -60,13 +60,13 @@ pub(super) fn desk(parts: Parts, back: mpsc::UnboundedSender<Happened>) -> Resul
     })
 }
 
-impl Desk {
+impl ChatState {
     /// Takes up what there is: shows what is not shown yet, and lets go on what should.
     pub(super) async fn take_up(&mut self) -> Result<(), RunError> {
         self.offer_code();
         let (mut going, mut logs) = (Vec::new(), Vec::new());
-        for id in self.hands.sessions.list().await? {
-            let entries = match self.hands.sessions.entries(&id, 0).await {
+        for id in self.outbound.sessions.list().await? {
+            let entries = match self.outbound.sessions.entries(&id, 0).await {
                 Ok(entries) => entries,
                 Err(DoorError::Store(StoreError::NotOurs { id, seal })) => {
                     let notice = Notice::NotOurs { session: id.to_string(), why: seal.to_string() };
@@ -97,7 +97,7 @@ impl Desk {
         }
         for id in going {
             // Where another process runs it, that one carries on with it.
-            let _ = self.hands.sessions.resume(&id).await;
+            let _ = self.outbound.sessions.resume(&id).await;
         }
         Ok(())
     }

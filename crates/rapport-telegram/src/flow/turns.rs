@@ -13,10 +13,10 @@ use rapport_door::{Content, DoorError, Sessions};
 
 use super::announce::reply;
 use super::button::{self, Button};
-use super::came::finished;
-use super::desk::{CardKey, Desk, person};
-use super::hands::Deed;
-use super::press::Tap;
+use super::callbacks::Tap;
+use super::chat_state::{CardKey, ChatState, person};
+use super::messages::finished;
+use super::outbound::SessionOp;
 use crate::CHANNEL;
 use crate::outgoing::Outgoing;
 
@@ -43,7 +43,7 @@ fn selection(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Selection {
     checks.selection(&Dependencies::of(plan))
 }
 
-impl Desk {
+impl ChatState {
     /// A button of a card about a turn.
     pub(super) fn press_turn(&mut self, tap: Tap, key: &CardKey, button: Button, card: &TurnCard) {
         let Some(turn) = self.turn(&key.session, &card.folder) else { return finished(tap.done) };
@@ -106,24 +106,24 @@ impl Desk {
         };
         let Tap { room, by, query, done, .. } = tap;
         self.toast(query, "");
-        self.hands.carry_out(room, person(by), vec![Deed::Act(key.session.clone(), act)], None, done);
+        self.outbound.carry_out(room, person(by), vec![SessionOp::Act(key.session.clone(), act)], None, done);
     }
 
     fn turn(&self, id: &SessionId, folder: &str) -> Option<FileTurn> {
-        self.held.get(id)?.mirror.session().file_turn(folder).cloned()
+        self.sessions.get(id)?.presenter.session().file_turn(folder).cloned()
     }
 
     /// Shows the list with these items chosen, or the summary again.
     fn choose_items(&mut self, tap: Tap, key: &CardKey, chosen: Option<BTreeSet<usize>>) {
-        if let Some(held) = self.held.get_mut(&key.session) {
+        if let Some(shown) = self.sessions.get_mut(&key.session) {
             match chosen {
-                Some(chosen) => drop(held.chosen.insert(key.clone(), chosen)),
-                None => drop(held.chosen.remove(key)),
+                Some(chosen) => drop(shown.chosen.insert(key.clone(), chosen)),
+                None => drop(shown.chosen.remove(key)),
             }
         }
         if let (Some((_, card)), Some(message)) = (self.card(key), tap.message) {
             let buttons = Outgoing::Buttons { message, keyboard: card.keyboard() };
-            drop(self.hands.outbox.send(tap.room.chat, buttons));
+            drop(self.outbound.outbox.send(tap.room.chat, buttons));
         }
         self.only_toast(tap, "");
     }
@@ -135,7 +135,7 @@ impl Desk {
         plan: &ActionPlan,
         seen: Option<&InlineKeyboardMarkup>,
     ) -> BTreeSet<usize> {
-        let known = self.held.get(&key.session).and_then(|held| held.chosen.get(key));
+        let known = self.sessions.get(&key.session).and_then(|shown| shown.chosen.get(key));
         if let Some(chosen) = known {
             return chosen.clone();
         }
@@ -155,9 +155,9 @@ impl Desk {
         let Tap { room, query, done, .. } = tap;
         let Some(content) = content else { return finished(done) };
         self.toast(query, "");
-        let (hands, id, title) = (self.hands.clone(), id.clone(), title.to_owned());
+        let (outbound, id, title) = (self.outbound.clone(), id.clone(), title.to_owned());
         tokio::spawn(async move {
-            let shown = match read(&*hands.sessions, &id, content.clone()).await {
+            let shown = match read(&*outbound.sessions, &id, content.clone()).await {
                 Ok(text) => text,
                 Err(error) => format!("It cannot be shown now: {error}"),
             };
@@ -166,7 +166,7 @@ impl Desk {
                 Content::Log | Content::Attachment(_) => shown,
             };
             for message in reply(room, &markdown) {
-                drop(hands.outbox.send(room.chat, message));
+                drop(outbound.outbox.send(room.chat, message));
             }
             finished(done);
         });
@@ -174,10 +174,10 @@ impl Desk {
 
     /// A session of files that rests is nobody's: whoever sits at a terminal may go on with it.
     pub(super) fn release_at_rest(&self, id: &SessionId) {
-        let Some(held) = self.held.get(id) else { return };
-        let view = held.mirror.session().view(id);
+        let Some(shown) = self.sessions.get(id) else { return };
+        let view = shown.presenter.session().view(id);
         if view.aim == Aim::Files && view.is_settled() && view.questions.is_empty() {
-            let (sessions, id) = (self.hands.sessions.clone(), id.clone());
+            let (sessions, id) = (self.outbound.sessions.clone(), id.clone());
             tokio::spawn(async move { sessions.release(&id).await });
         }
     }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::action_plan::ActionPlan;
-use crate::event::Event;
-use crate::id::{ConversationId, TurnId};
+use crate::event::{Asker, Event};
+use crate::id::{ConversationId, QuestionId, TurnId};
 use crate::report::{Overall, Report};
 use crate::session::{Phase, Process, Session};
 use crate::turn::{FileBatch, FileTurn, FoundTurn, TurnOrigin, TurnPlan, TurnStage, UndoState};
@@ -175,8 +175,13 @@ impl Session {
             turn.plan = Some(TurnPlan { text, revision: 1, is_checked: false });
             turn.differs = None;
             turn.problems = Vec::new();
+            turn.stage = TurnStage::Planned;
         });
-        self.check(&folder, false);
+        // A log of an older version says neither where the turn comes from nor what became of the plan: the directory does.
+        match self.file_turn(&folder).and_then(|turn| turn.origin.as_ref()) {
+            Some(_) => self.check(&folder, false),
+            None => self.phase = Phase::Resting,
+        }
     }
 
     fn check(&mut self, folder: &str, restore: bool) {
@@ -262,6 +267,7 @@ impl Session {
         if self.file_turn(&found.folder).is_none() {
             self.file_turns.push(FileTurn::new(&found.folder));
         }
+        let asked = self.asked_by_header();
         self.with_file_turn(&found.folder, |turn| {
             turn.origin = Some(found.origin.clone());
             if let TurnStage::Unplanned { .. } = turn.stage {
@@ -279,7 +285,10 @@ impl Session {
             if turn.batches.is_empty() {
                 for batch in &found.batches {
                     let name = turn.next_batch();
-                    turn.batches.push(FileBatch::found(&name, batch));
+                    let mut batch = FileBatch::found(&name, batch);
+                    batch.asked =
+                        asked.iter().filter_map(|(header, id)| asked_by(&name, header, id)).collect();
+                    turn.batches.push(batch);
                 }
             }
             let was_running = turn.stage == TurnStage::Planned && turn.batch().is_some_and(FileBatch::stands);
@@ -292,6 +301,14 @@ impl Session {
         self.rest_if(|phase| {
             is_over && matches!(phase, Phase::Checking { folder, .. } if *folder == found.folder)
         });
+    }
+
+    /// What Rapport itself asked and nobody withdrew, by its header.
+    fn asked_by_header(&self) -> Vec<(String, QuestionId)> {
+        let rounds =
+            self.rounds.iter().filter(|round| round.asker == Asker::Rapport && round.closed.is_none());
+        let items = rounds.flat_map(|round| &round.items);
+        items.filter_map(|item| Some((item.question.header.clone()?, item.question.id.clone()))).collect()
     }
 
     fn rest_if(&mut self, is_over: impl FnOnce(&Phase) -> bool) {
@@ -313,4 +330,10 @@ impl Session {
             }
         }
     }
+}
+
+/// The action of a batch that asked a question. Logs of older versions say so only in the question's header.
+fn asked_by(batch: &str, header: &str, question: &QuestionId) -> Option<(usize, QuestionId)> {
+    let number: usize = header.strip_prefix(batch)?.strip_prefix(" action ")?.parse().ok()?;
+    Some((number.checked_sub(1)?, question.clone()))
 }

@@ -5,7 +5,7 @@ use rapport_core::{Changes, FileChange, Presenter, QuestionId, SessionId, View};
 
 use super::{Card, DIVIDER, TITLE, cut, named, short};
 use crate::flow::button::{Button, Tag};
-use crate::flow::desk::FAILED;
+use crate::flow::chat_state::FAILED;
 use crate::text::Text;
 
 /// How many files are named.
@@ -26,8 +26,8 @@ pub fn failed_start(id: &SessionId, seq: u64, reason: &str) -> Card {
 }
 
 /// What is said when it cannot go on by itself.
-pub fn failed(id: &SessionId, seq: u64, mirror: &Presenter, reason: &str) -> Card {
-    let task = short(&mirror.session().created().task, TITLE);
+pub fn failed(id: &SessionId, seq: u64, presenter: &Presenter, reason: &str) -> Card {
+    let task = short(&presenter.session().created().task, TITLE);
     let text = Text::new().plain("❌ ").bold("Cannot go on").plain("\n").italic(&task);
     let text = text.plain(&format!("\n{DIVIDER}\n{}", cut(reason, LONGEST_REASON)));
     Card { text, rows: again(id, seq) }

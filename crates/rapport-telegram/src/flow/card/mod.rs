@@ -84,47 +84,47 @@ pub enum Reading {
 /// The card of a question in front of the person. `chosen` are the options chosen so far, where there can be several.
 pub fn open(
     id: &SessionId,
-    mirror: &Presenter,
+    presenter: &Presenter,
     focus: &Focus,
     chosen: &BTreeSet<usize>,
     reading: Reading,
 ) -> Option<Card> {
     let tag = Tag::of(id, &focus.question, focus.since);
-    let round = mirror.session().rounds().find(|round| round.id == focus.round)?;
+    let round = presenter.session().rounds().find(|round| round.id == focus.round)?;
     let place = round.items.iter().position(|item| item.question.id == focus.question)?;
     Some(match &round.items[place].question.purpose {
-        Purpose::Confirm => summary::open(mirror, &tag),
+        Purpose::Confirm => summary::open(presenter, &tag),
         Purpose::Clarify
         | Purpose::Elicit(_)
         | Purpose::Permission { .. }
-        | Purpose::LeavePlanMode { .. } => question::open(mirror, &round, place, &tag, (chosen, reading)),
+        | Purpose::LeavePlanMode { .. } => question::open(presenter, &round, place, &tag, (chosen, reading)),
     })
 }
 
 /// What the card of a question becomes that is no longer in front of the person.
-pub fn closed(mirror: &Presenter, question: &QuestionId) -> Option<Text> {
+pub fn closed(presenter: &Presenter, question: &QuestionId) -> Option<Text> {
     if let Some(card) = TurnCard::read(question) {
-        return turn::closed(mirror.session(), &card);
+        return turn::closed(presenter.session(), &card);
     }
-    let (round, place) = find(mirror, question)?;
+    let (round, place) = find(presenter, question)?;
     Some(match round.items[place].question.purpose {
-        Purpose::Confirm => summary::closed(mirror, &round, place),
+        Purpose::Confirm => summary::closed(presenter, &round, place),
         Purpose::Clarify
         | Purpose::Elicit(_)
         | Purpose::Permission { .. }
-        | Purpose::LeavePlanMode { .. } => question::closed(mirror, &round, place),
+        | Purpose::LeavePlanMode { .. } => question::closed(presenter, &round, place),
     })
 }
 
 /// The answer to a question in words, if it has one.
-pub fn answer(mirror: &Presenter, question: &QuestionId) -> Option<String> {
-    let (round, place) = find(mirror, question)?;
+pub fn answer(presenter: &Presenter, question: &QuestionId) -> Option<String> {
+    let (round, place) = find(presenter, question)?;
     let item = &round.items[place];
     item.given.map(|(answer, _)| item.question.words(answer))
 }
 
-fn find<'a>(mirror: &'a Presenter, question: &QuestionId) -> Option<(RoundLook<'a>, usize)> {
-    mirror.session().rounds().find_map(|round| {
+fn find<'a>(presenter: &'a Presenter, question: &QuestionId) -> Option<(RoundLook<'a>, usize)> {
+    presenter.session().rounds().find_map(|round| {
         let place = round.items.iter().position(|item| item.question.id == *question)?;
         Some((round, place))
     })

@@ -27,7 +27,7 @@ const LONGEST_ANSWER: usize = 600;
 const CELLS: usize = 10;
 
 pub(super) fn open(
-    mirror: &Presenter,
+    presenter: &Presenter,
     round: &RoundLook<'_>,
     place: usize,
     tag: &Tag,
@@ -35,11 +35,11 @@ pub(super) fn open(
 ) -> Card {
     let item = &round.items[place];
     let question = item.question;
-    let mut text = head(mirror, round, place).text(&body(question));
+    let mut text = head(presenter, round, place).text(&body(question));
     if let Some(previous) = item.previous {
         text = text.plain("\n\nSo far: ").bold(&short(&question.words(previous), LONGEST_ANSWER));
     }
-    let number = number(mirror, round, place).0;
+    let number = number(presenter, round, place).0;
     let unread = reading == Reading::Part && is_long(question);
     let mut buttons = options(question, number, tag, chosen, |option| !unread || is_no(question, option));
     if unread {
@@ -54,13 +54,13 @@ pub(super) fn open(
     if is_all_recommended(round) {
         buttons.push(vec![named("⭐ All as recommended", Button::Recommended, tag)]);
     }
-    buttons.push(steps(mirror, round, place, tag));
+    buttons.push(steps(presenter, round, place, tag));
     Card { text, rows: buttons.into_iter().filter(|row| !row.is_empty()).collect() }
 }
 
-pub(super) fn closed(mirror: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
+pub(super) fn closed(presenter: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
     let item = &round.items[place];
-    let text = head(mirror, round, place).text(&body(item.question)).plain("\n\n");
+    let text = head(presenter, round, place).text(&body(item.question)).plain("\n\n");
     match (item.given, round.closed) {
         (Some((answer, by)), _) => {
             let words = cut(&item.question.words(answer), LONGEST_ANSWER);
@@ -68,7 +68,7 @@ pub(super) fn closed(mirror: &Presenter, round: &RoundLook<'_>, place: usize) ->
             text.plain(mark).bold(&words).plain(&elsewhere(by))
         }
         (None, Some(how)) => text.italic(&format!("No longer asked: {how}.")),
-        (None, None) if mirror.session().is_over() => text.italic("No longer asked."),
+        (None, None) if presenter.session().is_over() => text.italic("No longer asked."),
         (None, None) => text.italic("Asked again below."),
     }
 }
@@ -81,10 +81,10 @@ pub(super) fn elsewhere(by: &By) -> String {
     }
 }
 
-fn head(mirror: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
-    let session = mirror.session();
+fn head(presenter: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
+    let session = presenter.session();
     let task = short(&session.created().task, TITLE);
-    let (number, of) = number(mirror, round, place);
+    let (number, of) = number(presenter, round, place);
     if *round.asker == Asker::Planner {
         let title = Text::new().plain("📋 ").bold(&format!("Planning: {task}"));
         return title.plain(&format!("\n{DIVIDER}\n{}\n\n", progress(number, of)));
@@ -115,9 +115,9 @@ fn progress(number: usize, of: usize) -> String {
 }
 
 /// A planner's questions are counted through all its rounds, others within their round.
-fn number(mirror: &Presenter, round: &RoundLook<'_>, place: usize) -> (usize, usize) {
-    match (round.asker, mirror.number(&round.items[place].question.id)) {
-        (Asker::Planner, Some(number)) => (number, mirror.clarifying().count()),
+fn number(presenter: &Presenter, round: &RoundLook<'_>, place: usize) -> (usize, usize) {
+    match (round.asker, presenter.number(&round.items[place].question.id)) {
+        (Asker::Planner, Some(number)) => (number, presenter.clarifying().count()),
         _ => (place, round.items.len()),
     }
 }
@@ -125,7 +125,7 @@ fn number(mirror: &Presenter, round: &RoundLook<'_>, place: usize) -> (usize, us
 fn body(question: &Question) -> Text {
     match &question.purpose {
         Purpose::Permission(asked) => {
-            let text = deed(question, &asked.text());
+            let text = op(question, &asked.text());
             explained(&question.options).into_iter().fold(text, |text, line| text.text(&line))
         }
         Purpose::LeavePlanMode { plan } => markdown::text(plan).trimmed(LONGEST_DEED),
@@ -138,7 +138,7 @@ fn body(question: &Question) -> Text {
 }
 
 /// What an agent wants to do: at once where it is short, folded where it fits, else its beginning.
-fn deed(question: &Question, what: &str) -> Text {
+fn op(question: &Question, what: &str) -> Text {
     let lines = what.lines().count();
     match is_long(question) {
         false if lines <= SHORT_DEED => Text::new().pre(None, what.trim_end()),
@@ -228,8 +228,9 @@ fn options(
 }
 
 /// Back, cancel, and leaving an answer as it is.
-fn steps(mirror: &Presenter, round: &RoundLook<'_>, place: usize, tag: &Tag) -> Vec<(String, String)> {
-    let changing = round.items[place].previous.is_some() && mirror.session().phase() == PhaseView::Confirming;
+fn steps(presenter: &Presenter, round: &RoundLook<'_>, place: usize, tag: &Tag) -> Vec<(String, String)> {
+    let changing =
+        round.items[place].previous.is_some() && presenter.session().phase() == PhaseView::Confirming;
     let back = (place > 0 && !changing).then(|| named("← Back", Button::Back, tag));
     let keep = changing.then(|| named("↩️ Keep it", Button::EditCancel, tag));
     let cancel = (*round.asker == Asker::Planner).then(|| named("✖ Cancel", Button::Cancel, tag));

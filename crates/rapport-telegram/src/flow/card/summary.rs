@@ -16,18 +16,18 @@ const LONGEST_PLAN: usize = 1500;
 /// How much of a question fits on a button.
 const ON_A_BUTTON: usize = 30;
 
-pub(super) fn open(mirror: &Presenter, tag: &Tag) -> Card {
+pub(super) fn open(presenter: &Presenter, tag: &Tag) -> Card {
     let confirm =
         vec![named("✅ Confirm & Start", Button::Confirm, tag), named("✏️ Edit Answers", Button::Edit, tag)];
-    let has_answers = mirror.clarifying().next().is_some();
+    let has_answers = presenter.clarifying().next().is_some();
     let confirm = confirm.into_iter().take(if has_answers { 2 } else { 1 }).collect();
     let cancel = vec![named("✖ Cancel", Button::Cancel, tag)];
-    Card { text: text(mirror), rows: vec![confirm, cancel] }
+    Card { text: text(presenter), rows: vec![confirm, cancel] }
 }
 
-pub(super) fn closed(mirror: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
+pub(super) fn closed(presenter: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
     let item = &round.items[place];
-    let text = text(mirror).plain("\n\n");
+    let text = text(presenter).plain("\n\n");
     match (item.given, round.closed) {
         (Some((answer, by)), _) if answer.text.is_none() && answer.values.iter().any(|v| v == "confirm") => {
             text.plain("✅ ").bold("Confirmed").plain(&elsewhere(by))
@@ -35,22 +35,22 @@ pub(super) fn closed(mirror: &Presenter, round: &RoundLook<'_>, place: usize) ->
         (Some((answer, by)), _) => {
             text.bold(&short(&item.question.words(answer), LONGEST_TASK)).plain(&elsewhere(by))
         }
-        (None, _) if mirror.session().phase() == PhaseView::Ended => text.italic("Cancelled."),
+        (None, _) if presenter.session().phase() == PhaseView::Ended => text.italic("Cancelled."),
         (None, Some(how)) => text.italic(&format!("No longer asked: {how}.")),
         (None, None) => text.italic("Being changed, see below."),
     }
 }
 
-fn text(mirror: &Presenter) -> Text {
-    let session = mirror.session();
+fn text(presenter: &Presenter) -> Text {
+    let session = presenter.session();
     let task = cut(session.created().task.trim(), LONGEST_TASK);
     let mut text = Text::new().plain("✅ ").bold("Plan Ready").plain(&format!("\n{DIVIDER}\n"));
     text = text.bold("Task:").plain(&format!(" {task}\n"));
-    for (number, (question, answer)) in answers(mirror).into_iter().enumerate() {
+    for (number, (question, answer)) in answers(presenter).into_iter().enumerate() {
         let words = format!(" {} → {}", short(&question, LONGEST_QUESTION), short(&answer, LONGEST_ANSWER));
         text = text.plain("\n").bold(&format!("Q{}:", number + 1)).plain(&words);
     }
-    if let Some(plan) = plan(mirror) {
+    if let Some(plan) = plan(presenter) {
         text = text.plain("\n\n").text(&markdown::text(&plan).trimmed(LONGEST_PLAN));
     }
     match session.plan_path() {
@@ -60,12 +60,12 @@ fn text(mirror: &Presenter) -> Text {
 }
 
 /// The agent's own words about its plan, where it made one.
-fn plan(mirror: &Presenter) -> Option<String> {
-    mirror.session().plan_text().filter(|text| !text.trim().is_empty()).map(str::to_owned)
+fn plan(presenter: &Presenter) -> Option<String> {
+    presenter.session().plan_text().filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
 /// The list of answers: one button each, and back to the plan.
-pub fn edit_menu(mirror: &Presenter, tag: &Tag) -> Card {
+pub fn edit_menu(presenter: &Presenter, tag: &Tag) -> Card {
     let text = Text::new()
         .plain("✏️ ")
         .bold("Edit Answers")
@@ -79,14 +79,14 @@ pub fn edit_menu(mirror: &Presenter, tag: &Tag) -> Card {
         );
         vec![named(&label, Button::EditQuestion(number), tag)]
     };
-    let mut rows: Vec<_> = answers(mirror).into_iter().enumerate().map(row).collect();
+    let mut rows: Vec<_> = answers(presenter).into_iter().enumerate().map(row).collect();
     rows.push(vec![named("↩️ Back to the plan", Button::EditCancel, tag)]);
     Card { text, rows }
 }
 
 /// What was asked before the plan, with its answers in words.
-fn answers(mirror: &Presenter) -> Vec<(String, String)> {
-    let rounds = mirror.session().rounds().filter(|round| !matches!(round.asker, Asker::Rapport));
+fn answers(presenter: &Presenter) -> Vec<(String, String)> {
+    let rounds = presenter.session().rounds().filter(|round| !matches!(round.asker, Asker::Rapport));
     let items = rounds.flat_map(|round| round.items);
     let items = items.filter(|item| item.question.purpose == Purpose::Clarify);
     let words = items.map(|item| {

@@ -7,11 +7,11 @@ use frankenstein::types::InlineKeyboardMarkup;
 use rapport_core::{Act, Question, Reply, RoundLook, TurnCard};
 
 use super::button::{self, Button, Press};
-use super::came::finished;
 use super::card::{self, Card};
 use super::cards::{posted, tag};
-use super::desk::{CardKey, Desk, FAILED, Happened, person};
-use super::hands::{Deed, Done, prompt};
+use super::chat_state::{CardKey, ChatState, FAILED, Input, person};
+use super::messages::finished;
+use super::outbound::{Done, SessionOp, prompt};
 use crate::api_error::ApiError;
 use crate::outgoing::{Outgoing, Sent};
 
@@ -40,7 +40,7 @@ pub(super) struct Tap {
 }
 
 /// What a press comes to.
-enum Effect {
+enum TapOutcome {
     /// A word at once, and then these acts.
     Acts(String, Vec<Act>),
     /// The same, and the message with the button loses its buttons.
@@ -57,7 +57,7 @@ enum Effect {
     Whole,
 }
 
-impl Desk {
+impl ChatState {
     pub(super) fn press(&mut self, tap: Tap) {
         let Some(press) = button::read(&tap.data) else { return self.only_toast(tap, NOT_OURS) };
         let Some(key) = self.pressed(tap.room, &press) else {
@@ -67,8 +67,8 @@ impl Desk {
             let words = self.about_old(tap.room, &press);
             return self.too_late(tap, &words);
         };
-        let Some(held) = self.held.get(&key.session) else { return self.too_late(tap, EXPIRED) };
-        if !self.may(tap.by, held) {
+        let Some(shown) = self.sessions.get(&key.session) else { return self.too_late(tap, EXPIRED) };
+        if !self.may(tap.by, shown) {
             return self.only_toast(tap, NOT_YOURS);
         }
         if key.question.as_str() == FAILED {
@@ -77,14 +77,14 @@ impl Desk {
                 _ => Act::Cancel { reason: None },
             };
             self.tags.remove(&(tap.room.chat, tag(&key)));
-            return self.carry(tap, &key, Effect::StripAnd(String::new(), vec![act]));
+            return self.carry(tap, &key, TapOutcome::StripAnd(String::new(), vec![act]));
         }
         if !self.is_in_front(&key) {
-            let answer = card::answer(&held.mirror, &key.question);
+            let answer = card::answer(&shown.presenter, &key.question);
             return self.too_late(tap, &about(answer.as_deref()));
         }
         match TurnCard::read(&key.question) {
-            Some(_) if press.button == Button::Jump => self.carry(tap, &key, Effect::Again),
+            Some(_) if press.button == Button::Jump => self.carry(tap, &key, TapOutcome::Again),
             Some(card) => self.press_turn(tap, &key, press.button, &card),
             None => {
                 let effect = self.effect(&tap, press.button, &key);
@@ -101,7 +101,7 @@ impl Desk {
     /// A card that is over, and may have been left behind with its buttons.
     fn too_late(&mut self, tap: Tap, words: &str) {
         if let Some(message) = tap.message {
-            self.hands.strip(tap.room, message);
+            self.outbound.strip(tap.room, message);
         }
         self.only_toast(tap, words);
     }
@@ -114,10 +114,10 @@ impl Desk {
             let anywhere = || self.tags.iter().find(|((_, known), _)| known == tag).map(|(_, key)| key);
             return here.or_else(|| anywhere().filter(|_| room.chat > 0)).cloned();
         }
-        let (id, held) = self.planning(room)?;
+        let (id, shown) = self.planning(room)?;
         match press.button {
             Button::Answer(question, _) | Button::Toggle(question, _) => {
-                let (number, focus) = held.mirror.collecting()?;
+                let (number, focus) = shown.presenter.collecting()?;
                 (number == question).then(|| Self::key(id, focus))
             }
             Button::Done
@@ -143,7 +143,7 @@ impl Desk {
             | Button::UndoRest
             | Button::Report
             | Button::Accept
-            | Button::Restore => held.mirror.focus().first().map(|focus| Self::key(id, focus)),
+            | Button::Restore => shown.presenter.focus().first().map(|focus| Self::key(id, focus)),
         }
     }
 
@@ -153,9 +153,9 @@ impl Desk {
             return self.notes.old(room.chat, tag).map_or_else(|| EXPIRED.to_owned(), about);
         }
         match (press.button, self.planning(room)) {
-            (Button::Answer(question, _) | Button::Toggle(question, _), Some((_, held))) => {
-                let id = held.mirror.clarifying().nth(question);
-                about(id.and_then(|id| card::answer(&held.mirror, id)).as_deref())
+            (Button::Answer(question, _) | Button::Toggle(question, _), Some((_, shown))) => {
+                let id = shown.presenter.clarifying().nth(question);
+                about(id.and_then(|id| card::answer(&shown.presenter, id)).as_deref())
             }
             (_, Some(_)) => NOT_ASKED.to_owned(),
             (_, None) => EXPIRED.to_owned(),
@@ -163,10 +163,10 @@ impl Desk {
     }
 
     /// What a button of a card in front of the person comes to.
-    fn effect(&self, tap: &Tap, button: Button, key: &CardKey) -> Effect {
-        let nothing = |words: &str| Effect::Acts(words.to_owned(), Vec::new());
-        let Some(held) = self.held.get(&key.session) else { return nothing(EXPIRED) };
-        let Some((round, item)) = held.mirror.session().rounds().find_map(|round| {
+    fn effect(&self, tap: &Tap, button: Button, key: &CardKey) -> TapOutcome {
+        let nothing = |words: &str| TapOutcome::Acts(words.to_owned(), Vec::new());
+        let Some(shown) = self.sessions.get(&key.session) else { return nothing(EXPIRED) };
+        let Some((round, item)) = shown.presenter.session().rounds().find_map(|round| {
             let item = round.items.iter().find(|item| item.question.id == key.question).cloned()?;
             Some((round, item))
         }) else {
@@ -181,37 +181,39 @@ impl Desk {
                 }
                 Some(choice) if card::is_no(question, choice) => {
                     let words = format!("⛔ {}", card::short(&choice.label, 100));
-                    Effect::Acts(words, answer(Reply::Choices(vec![option])))
+                    TapOutcome::Acts(words, answer(Reply::Choices(vec![option])))
                 }
                 Some(choice) => {
-                    Effect::Acts(toast_for(&round, &choice.label), answer(Reply::Choices(vec![option])))
+                    TapOutcome::Acts(toast_for(&round, &choice.label), answer(Reply::Choices(vec![option])))
                 }
                 None => nothing("There is no such option."),
             },
-            Button::Toggle(_, option) => Effect::Toggle(option),
+            Button::Toggle(_, option) => TapOutcome::Toggle(option),
             Button::Done => match self.chosen(key, tap.seen.as_ref(), question) {
                 chosen if chosen.is_empty() => nothing("Choose at least one option first."),
-                chosen => Effect::Acts(String::new(), answer(Reply::Choices(chosen.into_iter().collect()))),
+                chosen => {
+                    TapOutcome::Acts(String::new(), answer(Reply::Choices(chosen.into_iter().collect())))
+                }
             },
-            Button::Type if question.free_text => Effect::Words,
+            Button::Type if question.free_text => TapOutcome::Words,
             Button::Type => nothing("Please use the buttons."),
-            Button::Recommended => Effect::Acts("⭐ As recommended".to_owned(), recommended(&round)),
-            Button::Back => Effect::Acts(String::new(), vec![Act::Back]),
-            Button::Confirm => Effect::Acts("🚀 Starting...".to_owned(), vec![Act::Confirm]),
-            Button::Edit => Effect::Menu(Box::new(card::edit_menu(&held.mirror, &tag(key)))),
-            Button::EditQuestion(number) => match held.mirror.clarifying().nth(number) {
+            Button::Recommended => TapOutcome::Acts("⭐ As recommended".to_owned(), recommended(&round)),
+            Button::Back => TapOutcome::Acts(String::new(), vec![Act::Back]),
+            Button::Confirm => TapOutcome::Acts("🚀 Starting...".to_owned(), vec![Act::Confirm]),
+            Button::Edit => TapOutcome::Menu(Box::new(card::edit_menu(&shown.presenter, &tag(key)))),
+            Button::EditQuestion(number) => match shown.presenter.clarifying().nth(number) {
                 Some(question) => {
-                    Effect::StripAnd(String::new(), vec![Act::Reopen { question: question.clone() }])
+                    TapOutcome::StripAnd(String::new(), vec![Act::Reopen { question: question.clone() }])
                 }
                 None => nothing("There is no such question."),
             },
             Button::EditCancel if item.previous.is_some() => {
-                Effect::Acts(String::new(), vec![Act::Keep { question: key.question.clone() }])
+                TapOutcome::Acts(String::new(), vec![Act::Keep { question: key.question.clone() }])
             }
-            Button::EditCancel => Effect::StripAnd("Nothing is changed.".to_owned(), Vec::new()),
-            Button::Cancel => Effect::Acts(String::new(), vec![Act::Cancel { reason: None }]),
-            Button::Whole => Effect::Whole,
-            Button::Jump => Effect::Again,
+            Button::EditCancel => TapOutcome::StripAnd("Nothing is changed.".to_owned(), Vec::new()),
+            Button::Cancel => TapOutcome::Acts(String::new(), vec![Act::Cancel { reason: None }]),
+            Button::Whole => TapOutcome::Whole,
+            Button::Jump => TapOutcome::Again,
             Button::Again
             | Button::Approve
             | Button::Choose
@@ -229,45 +231,45 @@ impl Desk {
     }
 
     /// Answers the tap, and has done what it comes to.
-    fn carry(&mut self, tap: Tap, key: &CardKey, effect: Effect) {
+    fn carry(&mut self, tap: Tap, key: &CardKey, effect: TapOutcome) {
         let Tap { room, by, query, message, seen, done, .. } = tap;
         let (words, acts) = match effect {
-            Effect::Acts(words, acts) => (words, acts),
-            Effect::StripAnd(words, acts) => {
+            TapOutcome::Acts(words, acts) => (words, acts),
+            TapOutcome::StripAnd(words, acts) => {
                 if let Some(message) = message {
-                    self.hands.strip(room, message);
+                    self.outbound.strip(room, message);
                 }
                 (words, acts)
             }
-            Effect::Toggle(option) => {
+            TapOutcome::Toggle(option) => {
                 self.toggle(room, key, option, message, seen.as_ref());
                 (String::new(), Vec::new())
             }
-            Effect::Words => {
+            TapOutcome::Words => {
                 self.ask_for_words(room, key.clone(), message);
                 (String::new(), Vec::new())
             }
-            Effect::Menu(menu) => {
-                self.hands.send(room, &menu);
+            TapOutcome::Menu(menu) => {
+                self.outbound.send(room, &menu);
                 (String::new(), Vec::new())
             }
-            Effect::Again => {
+            TapOutcome::Again => {
                 self.show_again(room, key);
                 (String::new(), Vec::new())
             }
-            Effect::Whole => {
+            TapOutcome::Whole => {
                 self.send_whole(room, key, message);
                 (String::new(), Vec::new())
             }
         };
-        let deeds: Vec<_> = acts.into_iter().map(|act| Deed::Act(key.session.clone(), act)).collect();
+        let ops: Vec<_> = acts.into_iter().map(|act| SessionOp::Act(key.session.clone(), act)).collect();
         // Nobody is thanked for what is not on disk yet.
-        let thanks = (!deeds.is_empty() && self.answered.insert(query.clone()))
-            .then(|| (query.clone(), words.clone()));
+        let thanks =
+            (!ops.is_empty() && self.answered.insert(query.clone())).then(|| (query.clone(), words.clone()));
         if thanks.is_none() {
             self.toast(query, &words);
         }
-        self.hands.carry_out(room, person(by), deeds, thanks, done);
+        self.outbound.carry_out(room, person(by), ops, thanks, done);
     }
 
     /// Chooses an option among others, or no longer; the buttons show it.
@@ -279,8 +281,8 @@ impl Desk {
         message: Option<i32>,
         seen: Option<&InlineKeyboardMarkup>,
     ) {
-        let question = self.held.get(&key.session).and_then(|held| {
-            let mut items = held.mirror.session().rounds().flat_map(|round| round.items);
+        let question = self.sessions.get(&key.session).and_then(|shown| {
+            let mut items = shown.presenter.session().rounds().flat_map(|round| round.items);
             items.find(|item| item.question.id == key.question).map(|item| item.question.clone())
         });
         let Some(question) = question.filter(|question| option < question.options.len()) else { return };
@@ -288,12 +290,12 @@ impl Desk {
         if !chosen.remove(&option) {
             chosen.insert(option);
         }
-        if let Some(held) = self.held.get_mut(&key.session) {
-            held.chosen.insert(key.clone(), chosen);
+        if let Some(shown) = self.sessions.get_mut(&key.session) {
+            shown.chosen.insert(key.clone(), chosen);
         }
         if let (Some((_, card)), Some(message)) = (self.card(key), message) {
             let buttons = Outgoing::Buttons { message, keyboard: card.keyboard() };
-            drop(self.hands.outbox.send(room.chat, buttons));
+            drop(self.outbound.outbox.send(room.chat, buttons));
         }
     }
 
@@ -304,7 +306,7 @@ impl Desk {
         seen: Option<&InlineKeyboardMarkup>,
         question: &Question,
     ) -> BTreeSet<usize> {
-        let known = self.held.get(&key.session).and_then(|held| held.chosen.get(key));
+        let known = self.sessions.get(&key.session).and_then(|shown| shown.chosen.get(key));
         if let Some(chosen) = known {
             return chosen.clone();
         }
@@ -320,18 +322,18 @@ impl Desk {
 
     /// Whether some of what a card would allow was not shown yet.
     pub(super) fn is_unread(&self, key: &CardKey, question: &Question) -> bool {
-        let is_read = self.held.get(&key.session).is_some_and(|held| held.read.contains(key));
+        let is_read = self.sessions.get(&key.session).is_some_and(|shown| shown.read.contains(key));
         card::is_long(question) && !is_read
     }
 
     fn send_whole(&mut self, room: Room, key: &CardKey, message: Option<i32>) {
-        let Some(held) = self.held.get(&key.session) else { return };
-        let mut items = held.mirror.session().rounds().flat_map(|round| round.items);
+        let Some(shown) = self.sessions.get(&key.session) else { return };
+        let mut items = shown.presenter.session().rounds().flat_map(|round| round.items);
         let question = items.find(|item| item.question.id == key.question).map(|item| item.question);
         let document = question.and_then(|question| card::whole(question, card::thread(room)));
         let Some(document) = document else { return };
         let card = key.clone();
-        self.hands.send_then(room, Outgoing::Document(document), move |sent| Happened::Whole {
+        self.outbound.send_then(room, Outgoing::Document(document), move |sent| Input::Whole {
             card,
             message,
             sent,
@@ -340,21 +342,21 @@ impl Desk {
 
     /// All of it was shown, so that it can be allowed.
     pub(super) fn read_whole(&mut self, key: &CardKey, message: Option<i32>, sent: Result<Sent, ApiError>) {
-        let Some(held) = self.held.get_mut(&key.session).filter(|_| sent.is_ok()) else { return };
-        held.read.insert(key.clone());
-        let room = held.room;
+        let Some(shown) = self.sessions.get_mut(&key.session).filter(|_| sent.is_ok()) else { return };
+        shown.read.insert(key.clone());
+        let room = shown.room;
         if let (Some((_, card)), Some(message)) = (self.card(key), message) {
             let buttons = Outgoing::Buttons { message, keyboard: card.keyboard() };
-            drop(self.hands.outbox.send(room.chat, buttons));
+            drop(self.outbound.outbox.send(room.chat, buttons));
         }
     }
 
     fn ask_for_words(&self, room: Room, key: CardKey, on: Option<i32>) {
         let message = Outgoing::Message(prompt(room, on));
-        let (sending, back) = (self.hands.outbox.send(room.chat, message), self.hands.back.clone());
+        let (sending, back) = (self.outbound.outbox.send(room.chat, message), self.outbound.back.clone());
         tokio::spawn(async move {
             if let Some(message) = sending.await.ok().and_then(posted) {
-                let _ = back.send(Happened::Prompted { card: key, message });
+                let _ = back.send(Input::Prompted { card: key, message });
             }
         });
     }
@@ -363,13 +365,13 @@ impl Desk {
     pub(super) fn show_again(&mut self, room: Room, key: &CardKey) {
         let Some((home, card)) = self.card(key) else { return };
         if home.chat != room.chat {
-            self.hands.say(room, "I have shown it again in its own chat.");
+            self.outbound.say(room, "I have shown it again in its own chat.");
         }
         let cards = self.notes.of(&key.session).map(|noted| noted.cards.clone()).unwrap_or_default();
         for message in
             cards.iter().filter(|card| card.is(&key.question, key.since)).flat_map(|card| &card.shown)
         {
-            self.hands.strip(home, *message);
+            self.outbound.strip(home, *message);
         }
         self.post(home, &card, key.clone());
     }

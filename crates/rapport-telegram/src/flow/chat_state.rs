@@ -13,12 +13,12 @@ use rapport_core::{
 };
 
 use super::button::Tag;
-use super::came::Early;
-use super::filing::Filing;
-use super::hands::{Done, Hands};
 use super::incoming::Incoming;
+use super::messages::Early;
 use super::notes::Notes;
+use super::outbound::{Done, Outbound};
 use super::progress::Busy;
+use super::writer::Writer;
 use crate::access::Access;
 use crate::api_error::ApiError;
 use crate::notice::{Notice, Notices};
@@ -34,8 +34,8 @@ pub(super) const FAILED: &str = "failed";
 /// What a session of this chat starts from: its task and what it is for.
 pub type Template = Arc<dyn Fn(String, Aim) -> Created + Send + Sync>;
 
-/// Something that happened.
-pub(super) enum Happened {
+/// Something that inputs.
+pub(super) enum Input {
     /// Somebody did something.
     Came(Box<Incoming>, Done),
     /// A session went on, here or in another process.
@@ -71,8 +71,8 @@ pub(super) struct CardKey {
 }
 
 /// A session as the desk has it.
-pub(super) struct Held {
-    pub(super) mirror: Presenter,
+pub(super) struct ShownSession {
+    pub(super) presenter: Presenter,
     pub(super) room: Room,
     pub(super) owner: u64,
     /// When it began.
@@ -111,8 +111,8 @@ impl RoomState {
 }
 
 /// The state.
-pub(super) struct Desk {
-    pub(super) hands: Hands,
+pub(super) struct ChatState {
+    pub(super) outbound: Outbound,
     pub(super) access: Access,
     /// Whose the sessions are that began elsewhere.
     pub(super) owner: Option<u64>,
@@ -120,11 +120,11 @@ pub(super) struct Desk {
     pub(super) remind: SignedDuration,
     pub(super) now: Now,
     pub(super) notices: Notices,
-    pub(super) filing: Filing,
+    pub(super) writer: Writer,
     pub(super) notes: Notes,
     /// Where the files of sessions are, for people and tools.
     pub(super) folder: PathBuf,
-    pub(super) held: HashMap<SessionId, Held>,
+    pub(super) sessions: HashMap<SessionId, ShownSession>,
     pub(super) rooms: HashMap<Room, RoomState>,
     pub(super) tags: HashMap<(i64, Tag), CardKey>,
     pub(super) messages: HashMap<(i64, i32), CardKey>,
@@ -153,36 +153,36 @@ pub(super) struct Desk {
     pub(super) answered: HashSet<String>,
 }
 
-impl Desk {
+impl ChatState {
     /// Takes one thing in.
-    pub(super) fn take(&mut self, happened: Happened) {
-        match happened {
-            Happened::Came(incoming, done) => self.came(*incoming, done),
-            Happened::Seen(seen) => self.seen(seen),
-            Happened::Read(session, entries) => self.entries(&session, &entries),
-            Happened::Posted { card, sent } => {
+    pub(super) fn take(&mut self, inputs: Input) {
+        match inputs {
+            Input::Came(incoming, done) => self.came(*incoming, done),
+            Input::Seen(seen) => self.seen(seen),
+            Input::Read(session, entries) => self.entries(&session, &entries),
+            Input::Posted { card, sent } => {
                 self.posted(card.clone(), sent);
                 self.look_at_early(&card);
             }
-            Happened::Prompted { card, message } => {
-                if let Some(held) = self.held.get(&card.session) {
-                    self.messages.insert((held.room.chat, message), card.clone());
+            Input::Prompted { card, message } => {
+                if let Some(shown) = self.sessions.get(&card.session) {
+                    self.messages.insert((shown.room.chat, message), card.clone());
                     self.notes.prompted(&card.session, &card.question, card.since, message);
                 }
             }
-            Happened::Whole { card, message, sent } => self.read_whole(&card, message, sent),
-            Happened::Stripped(card) => {
+            Input::Whole { card, message, sent } => self.read_whole(&card, message, sent),
+            Input::Stripped(card) => {
                 self.closing.remove(&card);
-                if self.held.contains_key(&card.session) {
+                if self.sessions.contains_key(&card.session) {
                     self.notes.closed(&card.session, &card.question, card.since);
                     self.finish_if_over(&card.session);
                 }
             }
-            Happened::Told { session, seq, untold } => self.told(&session, seq, untold),
-            Happened::Working(session, message) => self.working(&session, message),
-            Happened::Opened(chat) => self.show_refused(chat),
-            Happened::Moved { from, to } => self.moved(from, to),
-            Happened::Paired { user, name, room, outcome, done } => {
+            Input::Told { session, seq, untold } => self.told(&session, seq, untold),
+            Input::Working(session, message) => self.working(&session, message),
+            Input::Opened(chat) => self.show_refused(chat),
+            Input::Moved { from, to } => self.moved(from, to),
+            Input::Paired { user, name, room, outcome, done } => {
                 self.paired((user, name), room, outcome, done);
             }
         }
@@ -202,7 +202,7 @@ impl Desk {
 
     /// Takes entries of one session in, and shows what follows from them.
     pub(super) fn entries(&mut self, id: &SessionId, entries: &[Entry]) {
-        if !self.held.contains_key(id) && !self.is_news(id, entries) {
+        if !self.sessions.contains_key(id) && !self.is_news(id, entries) {
             return;
         }
         let mut changed = false;
@@ -218,7 +218,7 @@ impl Desk {
         }
     }
 
-    /// Whether anything of a session is to be shown that is not held here. What was never shown of one that has been going
+    /// Whether anything of a session is to be shown that is not shown here. What was never shown of one that has been going
     /// on is not told afterwards; its open questions are.
     fn is_news(&mut self, id: &SessionId, entries: &[Entry]) -> bool {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return false };
@@ -243,21 +243,21 @@ impl Desk {
 
     /// Reads what is not known yet of a session.
     fn read(&self, id: &SessionId) {
-        let after = self.held.get(id).map_or(0, |held| held.mirror.session().seq());
-        let (hands, id) = (self.hands.clone(), id.clone());
+        let after = self.sessions.get(id).map_or(0, |shown| shown.presenter.session().seq());
+        let (outbound, id) = (self.outbound.clone(), id.clone());
         tokio::spawn(async move {
             // A directory that is no session, or a log that is damaged: there is nothing to show of it.
-            if let Ok(entries) = hands.sessions.entries(&id, after).await
+            if let Ok(entries) = outbound.sessions.entries(&id, after).await
                 && !entries.is_empty()
             {
-                let _ = hands.back.send(Happened::Read(id, entries));
+                let _ = outbound.back.send(Input::Read(id, entries));
             }
         });
     }
 
     fn entry(&mut self, id: &SessionId, entry: &Entry) -> Followed {
-        let step = match self.held.get_mut(id) {
-            Some(held) => held.mirror.apply(entry),
+        let step = match self.sessions.get_mut(id) {
+            Some(shown) => shown.presenter.apply(entry),
             None if entry.seq > 1 => Followed::Gap,
             None => self.begin(id, entry),
         };
@@ -273,11 +273,11 @@ impl Desk {
 
     /// A session that is new here.
     fn begin(&mut self, id: &SessionId, entry: &Entry) -> Followed {
-        let Some(mirror) = Presenter::open(entry) else { return Followed::Old };
-        let Some((room, owner)) = self.place(mirror.session().created()) else { return Followed::Old };
-        let at_home = mirror.session().created().origin.as_ref().and_then(Room::of).is_some();
-        let held = Held {
-            mirror,
+        let Some(presenter) = Presenter::open(entry) else { return Followed::Old };
+        let Some((room, owner)) = self.place(presenter.session().created()) else { return Followed::Old };
+        let at_home = presenter.session().created().origin.as_ref().and_then(Room::of).is_some();
+        let shown = ShownSession {
+            presenter,
             room,
             owner,
             began: entry.at,
@@ -287,7 +287,7 @@ impl Desk {
             chosen: HashMap::new(),
             read: HashSet::new(),
         };
-        self.held.insert(id.clone(), held);
+        self.sessions.insert(id.clone(), shown);
         Followed::Next
     }
 
@@ -298,7 +298,7 @@ impl Desk {
     }
 
     fn remember(&mut self, id: &SessionId, entry: &Entry) {
-        let Some(held) = self.held.get_mut(id) else { return };
+        let Some(shown) = self.sessions.get_mut(id) else { return };
         for fact in &entry.facts {
             match fact {
                 Event::Created(created) => {
@@ -306,16 +306,16 @@ impl Desk {
                         self.grown.insert((seed.session.clone(), seed.turn));
                     }
                     self.requests.extend(created.request.clone());
-                    let room = self.rooms.entry(held.room).or_default();
+                    let room = self.rooms.entry(shown.room).or_default();
                     let began = (entry.at, id.clone());
-                    if held.at_home && held.mirror.is_planned() {
+                    if shown.at_home && shown.presenter.is_planned() {
                         room.plan = room.plan.take().max(Some(began));
-                    } else if held.at_home && held.mirror.is_chat() {
+                    } else if shown.at_home && shown.presenter.is_chat() {
                         room.chat = room.chat.take().max(Some(began));
                     }
                 }
-                Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => held.said = prompt.clone(),
-                Event::Failed { .. } => held.failed_at = entry.seq,
+                Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => shown.said = prompt.clone(),
+                Event::Failed { .. } => shown.failed_at = entry.seq,
                 _ => {}
             }
         }
@@ -323,10 +323,10 @@ impl Desk {
 
     /// Shows a session as it stands: its cards, its file, what it does.
     pub(super) fn refresh(&mut self, id: &SessionId) {
-        if let Some(held) = self.held.get(id).filter(|held| held.mirror.session().is_failed()) {
+        if let Some(shown) = self.sessions.get(id).filter(|shown| shown.presenter.session().is_failed()) {
             let key =
-                CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: held.failed_at };
-            self.tags.insert((held.room.chat, Tag::of(id, &key.question, key.since)), key);
+                CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: shown.failed_at };
+            self.tags.insert((shown.room.chat, Tag::of(id, &key.question, key.since)), key);
         }
         self.show_cards(id);
         self.file(id);
@@ -342,8 +342,8 @@ impl Desk {
 
     /// Lets go of a session that is over, once everything about it is told.
     pub(super) fn finish_if_over(&mut self, id: &SessionId) {
-        let Some(held) = self.held.get(id) else { return };
-        let session = held.mirror.session();
+        let Some(shown) = self.sessions.get(id) else { return };
+        let session = shown.presenter.session();
         if !session.is_over() {
             return;
         }
@@ -357,11 +357,11 @@ impl Desk {
         let cards = noted.map(|noted| noted.cards.clone()).unwrap_or_default();
         let answers = cards.iter().map(|card| {
             let tag = Tag::of(id, &card.question, card.since);
-            (tag, super::card::answer(&held.mirror, &card.question))
+            (tag, super::card::answer(&shown.presenter, &card.question))
         });
-        let (answers, room): (Vec<_>, _) = (answers.collect(), held.room);
+        let (answers, room): (Vec<_>, _) = (answers.collect(), shown.room);
         self.notes.over(id, room.chat, answers);
-        self.held.remove(id);
+        self.sessions.remove(id);
         self.busy.remove(id);
         self.telling.remove(id);
         self.untold.remove(id);
@@ -372,13 +372,13 @@ impl Desk {
             state.plan.take_if(|(_, plan)| plan == id);
             state.chat.take_if(|(_, chat)| chat == id);
         }
-        let (sessions, id) = (self.hands.sessions.clone(), id.clone());
+        let (sessions, id) = (self.outbound.sessions.clone(), id.clone());
         tokio::spawn(async move { sessions.release(&id).await });
     }
 
     /// Whether somebody may answer and steer a session.
-    pub(super) fn may(&self, user: u64, held: &Held) -> bool {
-        held.owner == user || self.notes.is_guest(held.room, held.owner, user)
+    pub(super) fn may(&self, user: u64, shown: &ShownSession) -> bool {
+        shown.owner == user || self.notes.is_guest(shown.room, shown.owner, user)
     }
 
     /// Has the host show a code, where nobody may use the bot yet and no code is open.

@@ -18,9 +18,9 @@ enum Job {
 
 /// Who writes. Clones share it.
 #[derive(Clone, Debug)]
-pub(super) struct Filing(mpsc::UnboundedSender<Job>);
+pub(super) struct Writer(mpsc::UnboundedSender<Job>);
 
-impl Filing {
+impl Writer {
     /// Starts writing; what cannot be written is told.
     pub(super) fn start(notices: Notices) -> Self {
         let (jobs, taken) = mpsc::unbounded_channel();

@@ -3,10 +3,10 @@
 use crate::room::Room;
 use rapport_core::{Act, Aim, QuestionId, Reply, SessionId, TurnCard, TurnCardKind};
 
-use super::desk::{CardKey, Desk, Happened, Held, person};
-use super::hands::{Deed, Done, USE_BUTTONS, Wish};
+use super::callbacks::Tap;
+use super::chat_state::{CardKey, ChatState, Input, ShownSession, person};
 use super::incoming::{Incoming, Sender, What};
-use super::press::Tap;
+use super::outbound::{Done, NewSession, SessionOp, USE_BUTTONS};
 use crate::access::{REFUSAL, Verdict};
 use crate::intake::Handled;
 use crate::notice::Notice;
@@ -37,7 +37,7 @@ pub(super) struct Early {
     message: i32,
 }
 
-impl Desk {
+impl ChatState {
     pub(super) fn came(&mut self, incoming: Incoming, done: Done) {
         let Incoming { id, room, private, sender, what } = self.in_new_chat(incoming);
         let words = match &what {
@@ -64,7 +64,7 @@ impl Desk {
             }
             (Verdict::Refuse, What::Words { .. } | What::Command { .. } | What::Other { .. }) => {
                 if private {
-                    self.hands.say(room, REFUSAL);
+                    self.outbound.say(room, REFUSAL);
                 }
                 finished(done);
             }
@@ -88,13 +88,13 @@ impl Desk {
 
     /// Says something, and that is all that comes of it.
     pub(super) fn only_say(&self, visit: Visit, words: &str) {
-        self.hands.say(visit.room, words);
+        self.outbound.say(visit.room, words);
         finished(visit.done);
     }
 
     /// Does in the sessions what somebody wants.
-    pub(super) fn carry_out(&self, visit: Visit, deeds: Vec<Deed>) {
-        self.hands.carry_out(visit.room, person(visit.sender.id), deeds, None, visit.done);
+    pub(super) fn carry_out(&self, visit: Visit, ops: Vec<SessionOp>) {
+        self.outbound.carry_out(visit.room, person(visit.sender.id), ops, None, visit.done);
     }
 
     /// Answers a tap, once.
@@ -103,7 +103,7 @@ impl Desk {
             self.answered.clear();
         }
         if self.answered.insert(query.clone()) {
-            self.hands.toast(query, words);
+            self.outbound.toast(query, words);
         }
     }
 
@@ -114,10 +114,10 @@ impl Desk {
         if let Some(card) = replied {
             return self.answer_words(visit, &card, text);
         }
-        if let Some((id, held)) = self.planning(room)
-            && self.may(visit.sender.id, held)
+        if let Some((id, shown)) = self.planning(room)
+            && self.may(visit.sender.id, shown)
         {
-            if let Some((_, focus)) = held.mirror.collecting() {
+            if let Some((_, focus)) = shown.presenter.collecting() {
                 let card = Self::key(id, focus);
                 // Nobody answers what they were never shown.
                 if self.is_shown_before(&card, message) {
@@ -133,7 +133,7 @@ impl Desk {
                 }
                 return self.only_say(visit, TOO_EARLY);
             }
-            if held.mirror.is_thinking() {
+            if shown.presenter.is_thinking() {
                 let words = "One moment, the next questions are being made. /cancel ends the planning.";
                 return self.only_say(visit, words);
             }
@@ -158,14 +158,14 @@ impl Desk {
 
     /// Words as the answer to a question.
     fn answer_words(&mut self, visit: Visit, card: &CardKey, text: String) {
-        let Some(held) = self.held.get(&card.session) else {
+        let Some(shown) = self.sessions.get(&card.session) else {
             return self.only_say(visit, NOT_ASKED);
         };
-        if !self.may(visit.sender.id, held) {
+        if !self.may(visit.sender.id, shown) {
             return self.only_say(visit, "Only whoever asked for this task can answer.");
         }
         if !self.is_in_front(card) {
-            let answer = super::card::answer(&held.mirror, &card.question);
+            let answer = super::card::answer(&shown.presenter, &card.question);
             let words = answer.map_or_else(
                 || NOT_ASKED.to_owned(),
                 |answer| format!("Already answered: {}", super::card::short(&answer, 200)),
@@ -175,12 +175,12 @@ impl Desk {
         // Words about a plan are what to do instead of it.
         if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Review) {
             let act = Act::Skip { folder: turn.folder, message: Some(text) };
-            return self.carry_out(visit, vec![Deed::Act(card.session.clone(), act)]);
+            return self.carry_out(visit, vec![SessionOp::Act(card.session.clone(), act)]);
         }
-        if !takes_words(held, &card.question) {
+        if !takes_words(shown, &card.question) {
             return self.only_say(visit, USE_BUTTONS);
         }
-        let mut items = held.mirror.session().rounds().flat_map(|round| round.items);
+        let mut items = shown.presenter.session().rounds().flat_map(|round| round.items);
         let question = items.find(|item| item.question.id == card.question).map(|item| item.question);
         // A plain yes or no is one, also where it is typed.
         let reply = match question.and_then(|question| Some((question, question.meant(&text)?))) {
@@ -191,15 +191,15 @@ impl Desk {
             None => Reply::Text(text),
         };
         let act = Act::Answer { question: Some(card.question.clone()), reply };
-        self.carry_out(visit, vec![Deed::Act(card.session.clone(), act)]);
+        self.carry_out(visit, vec![SessionOp::Act(card.session.clone(), act)]);
     }
 
     /// Something that is no text of one's own: never an answer.
     fn other(&mut self, visit: Visit, kind: &str) {
-        let collecting = self.planning(visit.room).filter(|(_, held)| self.may(visit.sender.id, held));
-        let question = collecting.and_then(|(_, held)| {
-            let (_, focus) = held.mirror.collecting()?;
-            Some(takes_words(held, &focus.question))
+        let collecting = self.planning(visit.room).filter(|(_, shown)| self.may(visit.sender.id, shown));
+        let question = collecting.and_then(|(_, shown)| {
+            let (_, focus) = shown.presenter.collecting()?;
+            Some(takes_words(shown, &focus.question))
         });
         let words = match question {
             Some(true) => format!("I cannot take {kind} as an answer. Please tap a button or type it ☝️"),
@@ -216,35 +216,36 @@ impl Desk {
             return finished(visit.done);
         }
         let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
-        let chat = chat.and_then(|id| Some((self.held.get(&id)?, id)));
-        let Some((held, id)) = chat.filter(|(held, _)| !held.mirror.session().is_over()) else {
-            let wish = Wish::new(&visit, text, Aim::Chat);
-            return self.carry_out(visit, vec![Deed::Create(wish, None)]);
+        let chat = chat.and_then(|id| Some((self.sessions.get(&id)?, id)));
+        let Some((shown, id)) = chat.filter(|(shown, _)| !shown.presenter.session().is_over()) else {
+            let new = NewSession::new(&visit, text, Aim::Chat);
+            return self.carry_out(visit, vec![SessionOp::Create(new, None)]);
         };
-        if !self.may(visit.sender.id, held) {
+        if !self.may(visit.sender.id, shown) {
             return self.only_say(visit, SOMEBODY_ELSES);
         }
-        if !held.mirror.focus().is_empty() {
+        if !shown.presenter.focus().is_empty() {
             let words = "The agent waits for an answer ☝️ Tap a button, or reply to its question.";
             return self.only_say(visit, words);
         }
-        if held.mirror.session().queued() >= MOST_QUEUED {
+        if shown.presenter.session().queued() >= MOST_QUEUED {
             return self.only_say(visit, TOO_MANY);
         }
         let say = Act::Say { text, id: Some(visit.update.clone()) };
-        self.carry_out(visit, vec![Deed::Act(id, say)]);
+        self.carry_out(visit, vec![SessionOp::Act(id, say)]);
     }
 
     /// The plan of a room whose answers are being gathered or confirmed.
-    pub(super) fn planning(&self, room: Room) -> Option<(&SessionId, &Held)> {
+    pub(super) fn planning(&self, room: Room) -> Option<(&SessionId, &ShownSession)> {
         let id = self.rooms.get(&room)?.plan()?;
-        self.held.get_key_value(id).filter(|(_, held)| held.mirror.is_interactive())
+        self.sessions.get_key_value(id).filter(|(_, shown)| shown.presenter.is_interactive())
     }
 
     /// The planned tasks of a room that are not over, whether or not work on them has begun.
-    pub(super) fn tasks(&self, room: Room) -> impl Iterator<Item = (&SessionId, &Held)> {
-        let is_here = move |held: &Held| held.room == room && held.at_home && held.mirror.is_planned();
-        self.held.iter().filter(move |(_, held)| is_here(held) && !held.mirror.session().is_over())
+    pub(super) fn tasks(&self, room: Room) -> impl Iterator<Item = (&SessionId, &ShownSession)> {
+        let is_here =
+            move |shown: &ShownSession| shown.room == room && shown.at_home && shown.presenter.is_planned();
+        self.sessions.iter().filter(move |(_, shown)| is_here(shown) && !shown.presenter.session().is_over())
     }
 
     /// What ends the plan of a room that another takes the place of.
@@ -254,23 +255,23 @@ impl Desk {
     }
 
     fn pair(&mut self, room: Room, sender: Sender, done: Done) {
-        let (users, back, since) = (self.users.clone(), self.hands.back.clone(), self.time());
+        let (users, back, since) = (self.users.clone(), self.outbound.back.clone(), self.time());
         tokio::task::spawn_blocking(move || {
             let paired = Paired { id: sender.id, name: sender.name, since };
             let name = paired.name.clone();
             let outcome = users.add(paired).map_err(|error| error.to_string());
-            let _ = back.send(Happened::Paired { user: sender.id, name, room, outcome, done });
+            let _ = back.send(Input::Paired { user: sender.id, name, room, outcome, done });
         });
     }
 
     /// Reads every session: what waited while there was nobody to show it to is theirs now.
     fn look_at_all(&self) {
-        let hands = self.hands.clone();
+        let outbound = self.outbound.clone();
         tokio::spawn(async move {
             // Where they cannot be listed now, they are at the next start.
-            for id in hands.sessions.list().await.unwrap_or_default() {
-                if let Ok(entries) = hands.sessions.entries(&id, 0).await {
-                    let _ = hands.back.send(Happened::Read(id, entries));
+            for id in outbound.sessions.list().await.unwrap_or_default() {
+                if let Ok(entries) = outbound.sessions.entries(&id, 0).await {
+                    let _ = outbound.back.send(Input::Read(id, entries));
                 }
             }
         });
@@ -292,14 +293,14 @@ impl Desk {
                 self.greet(room, "You are in: this bot is yours now.");
                 self.look_at_all();
             }
-            Err(why) => self.hands.say(room, &format!("❌ You could not be let in: {why}")),
+            Err(why) => self.outbound.say(room, &format!("❌ You could not be let in: {why}")),
         }
         finished(done);
     }
 }
 
-fn takes_words(held: &Held, question: &QuestionId) -> bool {
-    let mut items = held.mirror.session().rounds().flat_map(|round| round.items);
+fn takes_words(shown: &ShownSession, question: &QuestionId) -> bool {
+    let mut items = shown.presenter.session().rounds().flat_map(|round| round.items);
     items.any(|item| item.question.id == *question && item.question.free_text)
 }
 

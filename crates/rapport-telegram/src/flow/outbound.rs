@@ -1,5 +1,5 @@
 //! What the flow does outside: acts in sessions, sends messages, answers taps. Each thing is done in a task of its own, and
-//! what the flow has to know of it comes back as something that happened.
+//! what the flow has to know of it comes back as something that inputs.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use rapport_core::{Act, Aim, Batch, By, Created, Refusal, Seed, SessionId};
 use rapport_door::{DoorError, Sessions};
 use tokio::sync::{mpsc, oneshot};
 
-use super::came::Visit;
 use super::card::{Card, thread};
-use super::desk::{Happened, Template, person};
+use super::chat_state::{Input, Template, person};
+use super::messages::Visit;
 use crate::api::Api;
 use crate::api_error::ApiError;
 use crate::intake::Handled;
@@ -27,7 +27,7 @@ pub(super) type Done = oneshot::Sender<Handled>;
 
 /// The ways out.
 #[derive(Clone)]
-pub(super) struct Hands {
+pub(super) struct Outbound {
     /// All sessions of the project.
     pub(super) sessions: Arc<dyn Sessions>,
     /// The way to chats.
@@ -37,19 +37,19 @@ pub(super) struct Hands {
     /// What sessions start from.
     pub(super) template: Template,
     /// The way back to the flow.
-    pub(super) back: mpsc::UnboundedSender<Happened>,
+    pub(super) back: mpsc::UnboundedSender<Input>,
 }
 
 /// Something to be done in the sessions.
-pub(super) enum Deed {
+pub(super) enum SessionOp {
     /// In one that is there.
     Act(SessionId, Act),
     /// In one that is not, perhaps with its first questions.
-    Create(Wish, Option<Batch>),
+    Create(NewSession, Option<Batch>),
 }
 
 /// What somebody wants a session for.
-pub(super) struct Wish {
+pub(super) struct NewSession {
     /// What is to be done, or what is said first.
     pub(super) task: String,
     /// Whether it is to be done or talked about.
@@ -58,13 +58,13 @@ pub(super) struct Wish {
     pub(super) room: Room,
     /// By whom.
     pub(super) owner: u64,
-    /// What the wish is known by.
+    /// What the new is known by.
     pub(super) request: Option<String>,
     /// The turn of a conversation it came from.
     pub(super) grown_from: Option<Seed>,
 }
 
-impl Wish {
+impl NewSession {
     /// What somebody wants who is here.
     pub(super) fn new(visit: &Visit, task: String, aim: Aim) -> Self {
         let (room, owner, request) = (visit.room, visit.sender.id, Some(visit.update.clone()));
@@ -75,7 +75,7 @@ impl Wish {
 /// The tap to answer when something is done, and what is said then.
 pub(super) type Thanks = (String, String);
 
-impl Hands {
+impl Outbound {
     /// Answers a tap, at once.
     pub(super) fn toast(&self, query: String, words: &str) {
         let (api, words) = (self.api.clone(), (!words.is_empty()).then(|| words.to_owned()));
@@ -107,7 +107,7 @@ impl Hands {
         &self,
         room: Room,
         what: Outgoing,
-        then: impl FnOnce(Result<Sent, ApiError>) -> Happened + Send + 'static,
+        then: impl FnOnce(Result<Sent, ApiError>) -> Input + Send + 'static,
     ) {
         let (sending, back) = (self.outbox.send(room.chat, what), self.back.clone());
         tokio::spawn(async move {
@@ -117,23 +117,32 @@ impl Hands {
 
     /// Does one thing after the other, and then answers the tap it came from, if it did. What is not taken is told in the
     /// room, and ends it.
-    pub(super) fn carry_out(&self, room: Room, by: By, deeds: Vec<Deed>, thanks: Option<Thanks>, done: Done) {
-        let hands = self.clone();
+    pub(super) fn carry_out(
+        &self,
+        room: Room,
+        by: By,
+        ops: Vec<SessionOp>,
+        thanks: Option<Thanks>,
+        done: Done,
+    ) {
+        let outbound = self.clone();
         tokio::spawn(async move {
             let mut is_done = true;
-            for deed in deeds {
-                let outcome = match deed {
-                    Deed::Act(session, act) => hands.sessions.act(&session, &by, &act).await.map(drop),
-                    Deed::Create(wish, first) => hands.create(wish, first).await,
+            for op in ops {
+                let outcome = match op {
+                    SessionOp::Act(session, act) => {
+                        outbound.sessions.act(&session, &by, &act).await.map(drop)
+                    }
+                    SessionOp::Create(new, first) => outbound.create(new, first).await,
                 };
                 if let Err(error) = outcome {
-                    hands.refused(room, &error);
+                    outbound.refused(room, &error);
                     is_done = false;
                     break;
                 }
             }
             if let Some((query, words)) = thanks {
-                hands.toast(query, if is_done { &words } else { "" });
+                outbound.toast(query, if is_done { &words } else { "" });
             }
             // Nobody waits any more where the program ends.
             let _ = done.send(Handled::Durable);
@@ -141,11 +150,11 @@ impl Hands {
     }
 
     /// Begins a session.
-    pub(super) async fn create(&self, wish: Wish, first: Option<Batch>) -> Result<(), DoorError> {
+    pub(super) async fn create(&self, new: NewSession, first: Option<Batch>) -> Result<(), DoorError> {
         let template = self.template.clone();
         // It looks at the project first.
         let created = tokio::task::spawn_blocking(move || {
-            let Wish { task, aim, room, owner, request, grown_from } = wish;
+            let NewSession { task, aim, room, owner, request, grown_from } = new;
             Created {
                 origin: Some(room.into()),
                 by: person(owner),
