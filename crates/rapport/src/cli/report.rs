@@ -136,7 +136,7 @@ fn free(path: &Path) -> String {
     // The home may not be there yet.
     let found = path.ancestors().find_map(|path| statvfs(path).ok());
     found.map_or("unknown".into(), |disk| {
-        let megabytes = u64::from(disk.blocks_available()) * disk.fragment_size() / 1_000_000;
+        let megabytes = disk.blocks_available() as u64 * disk.fragment_size() as u64 / 1_000_000;
         format!("{megabytes} MB, {} files", disk.files_available())
     })
 }
