@@ -136,8 +136,8 @@ fn free(path: &Path) -> String {
     // The home may not be there yet.
     let found = path.ancestors().find_map(|path| statvfs(path).ok());
     found.map_or("unknown".into(), |disk| {
-        let megabytes = disk.blocks_available() as u64 * disk.fragment_size() as u64 / 1_000_000;
-        format!("{megabytes} MB, {} files", disk.files_available())
+        let megabytes = disk.blocks_available() as f64 * disk.fragment_size() as f64 / 1e6;
+        format!("{megabytes:.0} MB, {} files", disk.files_available())
     })
 }
 
