@@ -67,7 +67,7 @@ pub enum Sign {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     /// What it does.
-    pub deed: Deed,
+    pub kind: ActionKind,
     /// What for.
     pub description: Option<String>,
     /// The line of its heading in the plan, from 1.
@@ -76,7 +76,7 @@ pub struct Action {
 
 /// What an action does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum ActionKind {
     /// A file comes to be.
     Create {
         /// Where, from the project's root.
@@ -165,42 +165,42 @@ pub fn first_heading(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim)
 }
 
-impl Deed {
+impl ActionKind {
     /// The action's name, as it is in a plan.
     pub fn name(&self) -> &'static str {
         match self {
-            Deed::Create { .. } => "CREATE",
-            Deed::Read { .. } => "READ",
-            Deed::Edit { .. } => "EDIT",
-            Deed::Execute { .. } => "EXECUTE",
-            Deed::Research { .. } => "RESEARCH",
-            Deed::ChatWithUser { .. } => "CHAT_WITH_USER",
-            Deed::Invoke { .. } => "INVOKE",
+            ActionKind::Create { .. } => "CREATE",
+            ActionKind::Read { .. } => "READ",
+            ActionKind::Edit { .. } => "EDIT",
+            ActionKind::Execute { .. } => "EXECUTE",
+            ActionKind::Research { .. } => "RESEARCH",
+            ActionKind::ChatWithUser { .. } => "CHAT_WITH_USER",
+            ActionKind::Invoke { .. } => "INVOKE",
         }
     }
 
     /// Whether the plan goes on when it fails.
     pub fn may_fail(&self) -> bool {
         match self {
-            Deed::Execute { allow_failure, .. } => *allow_failure,
-            Deed::Create { .. }
-            | Deed::Read { .. }
-            | Deed::Edit { .. }
-            | Deed::Research { .. }
-            | Deed::ChatWithUser { .. }
-            | Deed::Invoke { .. } => false,
+            ActionKind::Execute { allow_failure, .. } => *allow_failure,
+            ActionKind::Create { .. }
+            | ActionKind::Read { .. }
+            | ActionKind::Edit { .. }
+            | ActionKind::Research { .. }
+            | ActionKind::ChatWithUser { .. }
+            | ActionKind::Invoke { .. } => false,
         }
     }
 
     /// The action in a few words, such as `EXECUTE cargo test`.
     pub fn in_brief(&self) -> String {
         let about = match self {
-            Deed::Create { path, .. } | Deed::Edit { path, .. } => path.clone(),
-            Deed::Read { resource: Resource::File(what) | Resource::Url(what) } => what.clone(),
-            Deed::Execute { command, .. } => beginning(command),
-            Deed::Research { queries } => beginning(&queries.join("; ")),
-            Deed::ChatWithUser { message } => beginning(message),
-            Deed::Invoke { agent, .. } => agent.clone(),
+            ActionKind::Create { path, .. } | ActionKind::Edit { path, .. } => path.clone(),
+            ActionKind::Read { resource: Resource::File(what) | Resource::Url(what) } => what.clone(),
+            ActionKind::Execute { command, .. } => beginning(command),
+            ActionKind::Research { queries } => beginning(&queries.join("; ")),
+            ActionKind::ChatWithUser { message } => beginning(message),
+            ActionKind::Invoke { agent, .. } => agent.clone(),
         };
         format!("{} {about}", self.name())
     }

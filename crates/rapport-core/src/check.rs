@@ -9,7 +9,7 @@ mod paths;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::action_plan::{Action, ActionPlan, Deed, Replacement, Resource};
+use crate::action_plan::{Action, ActionKind, ActionPlan, Replacement, Resource};
 use crate::edit::{Mismatch, apply_edit, contains};
 use closest::{Budget, Closest, closest};
 pub use paths::{PathFault, project_path, steers_agents};
@@ -144,24 +144,24 @@ impl Checked<'_, '_> {
     }
 
     fn action(&mut self, action: &Action) {
-        match &action.deed {
-            Deed::Create { path, content, overwrite } => self.create(path, content, *overwrite),
-            Deed::Read { resource: Resource::File(path) } => self.read(path),
-            Deed::Read { resource: Resource::Url(url) } => {
+        match &action.kind {
+            ActionKind::Create { path, content, overwrite } => self.create(path, content, *overwrite),
+            ActionKind::Read { resource: Resource::File(path) } => self.read(path),
+            ActionKind::Read { resource: Resource::Url(url) } => {
                 let host = url.split_once("://").map_or("", |(_, rest)| rest);
                 if host.is_empty() || host.starts_with('/') || url.contains(char::is_whitespace) {
                     self.wrong(format!("{url:?} is no address"), "Write it as https://host/path.");
                 }
             }
-            Deed::Edit { path, edits } => self.edit(path, edits),
-            Deed::Execute { command, cwd, .. } => self.execute(command, cwd.as_deref()),
-            Deed::Research { queries } => {
+            ActionKind::Edit { path, edits } => self.edit(path, edits),
+            ActionKind::Execute { command, cwd, .. } => self.execute(command, cwd.as_deref()),
+            ActionKind::Research { queries } => {
                 if queries.is_empty() || queries.iter().any(|query| query.trim().is_empty()) {
                     self.wrong("RESEARCH has an empty query", "Say what is searched for.");
                 }
             }
-            Deed::ChatWithUser { message } => self.message("CHAT_WITH_USER", message),
-            Deed::Invoke { agent, message } => {
+            ActionKind::ChatWithUser { message } => self.message("CHAT_WITH_USER", message),
+            ActionKind::Invoke { agent, message } => {
                 if agent.trim().is_empty() {
                     self.wrong("INVOKE names no agent", "Add a line `- **Agent:** name`.");
                 }

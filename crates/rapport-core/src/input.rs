@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::aim::Asking;
 use crate::answer::By;
-use crate::batch::Batch;
 use crate::elicitation::Field;
 use crate::event::{Beside, Changes, FileChange, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::permission::{Permission, Rule};
 use crate::question::{Choice, Reply};
+use crate::question_round::QuestionRound;
 use crate::report::Overall;
 use crate::turn::{
     ActionEnd, Chosen, FoundTurns, Interrupted, LaterChanges, TurnOrigin, UndoProblem, UndoneFiles,
@@ -342,11 +342,11 @@ pub enum World {
         left: Option<String>,
     },
     /// A planner made a round of questions, or could not.
-    Batch {
+    QuestionRound {
         /// Which round it was to make, from 1.
         round: u32,
         /// What it made; or why there is none, in words for a person.
-        outcome: Result<Batch, String>,
+        outcome: Result<QuestionRound, String>,
     },
     /// What was allowed for the project is kept.
     Granted {

@@ -9,7 +9,7 @@ use crate::event::{Asker, Created, Entry, Event};
 use crate::id::{QuestionId, RoundId};
 use crate::question::{Choice, Purpose, Question};
 use crate::refusal::Refusal;
-use crate::session::{ItemLook, Session};
+use crate::session::{QuestionView, Session};
 use crate::view::PhaseView;
 
 /// A session as it is in its file. What an older relay did not know has a default.
@@ -126,7 +126,7 @@ impl InteractiveFile {
         let is_in_hand = is_open && session.phase() == PhaseView::Clarifying;
         let complete = if is_in_hand { batch_start } else { items.len() };
         let pairs = items.iter().zip(&answers).take(complete);
-        let pair = |(item, answer): (&&ItemLook<'_>, &Option<String>)| {
+        let pair = |(item, answer): (&&QuestionView<'_>, &Option<String>)| {
             let answer = answer.clone()?;
             Some(AnsweredPair { question: item.question.text.clone(), answer })
         };
@@ -216,7 +216,7 @@ fn state(phase: PhaseView) -> InteractiveState {
 }
 
 /// The answer that stands: values of options, else the words typed.
-fn stored(item: &ItemLook<'_>) -> Option<String> {
+fn stored(item: &QuestionView<'_>) -> Option<String> {
     let answer = item.given.map(|(answer, _)| answer).or(item.previous)?;
     let words = answer.values.iter().map(String::as_str).chain(answer.text.as_deref());
     Some(words.collect::<Vec<_>>().join(", "))

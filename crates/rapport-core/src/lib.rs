@@ -13,7 +13,6 @@ pub mod visible;
 mod action_plan;
 mod aim;
 mod answer;
-mod batch;
 mod branch;
 mod edit;
 mod elicitation;
@@ -27,6 +26,7 @@ mod presenter;
 mod progress;
 pub mod prompt;
 mod question;
+mod question_round;
 mod refusal;
 mod session;
 mod turn;
@@ -35,11 +35,11 @@ mod view;
 mod want;
 
 pub use action_plan::{
-    Action, ActionPlan, Change, Deed, Fenced, PlanError, Replacement, Resource, Sign, fenced, first_heading,
+    Action, ActionKind, ActionPlan, Change, Fenced, PlanError, Replacement, Resource, Sign, fenced,
+    first_heading,
 };
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
-pub use batch::{Batch, Brief, signal};
 pub use branch::{Branch, Destination, StateWanted};
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
@@ -57,11 +57,12 @@ pub use plan::PlanFile;
 pub use presenter::{Focus, Followed, Presenter};
 pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
 pub use prompt::action_plan::ACTION_PLAN;
-pub use prompt::batch::INTERACTIVE;
 pub use prompt::progress::plan_prompt;
+pub use prompt::question_round::INTERACTIVE;
 pub use question::{Choice, Purpose, Question, Reply};
+pub use question_round::{Brief, QuestionRound, signal};
 pub use refusal::Refusal;
-pub use session::{ItemLook, MAX_TASK, RoundLook, Session, ruled_by_project};
+pub use session::{MAX_TASK, QuestionView, RoundView, Session, ruled_by_project};
 pub use turn::{
     ActionEnd, ActionResult, Chosen, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, Interrupted,
     LaterChanges, TurnOrigin, TurnPlan, TurnStage, UndoProblem, UndoState, UndoneFiles,

@@ -8,7 +8,7 @@ use crate::aim::Aim;
 use crate::event::{Asker, Clarifier, Entry, Event};
 use crate::id::{QuestionId, RoundId};
 use crate::question::Purpose;
-use crate::session::{RoundLook, Session};
+use crate::session::{RoundView, Session};
 use crate::turn_card::TurnCard;
 use crate::view::PhaseView;
 
@@ -95,7 +95,7 @@ impl Presenter {
 
     /// The planner's question in hand, as its number among all it asked, from 0.
     pub fn collecting(&self) -> Option<(usize, &Focus)> {
-        let planner = |round: &RoundLook<'_>| *round.asker == Asker::Planner;
+        let planner = |round: &RoundView<'_>| *round.asker == Asker::Planner;
         let focus = self
             .focus
             .iter()
@@ -110,7 +110,7 @@ impl Presenter {
 
     /// The questions that clarify, in order.
     pub fn clarifying(&self) -> impl Iterator<Item = &QuestionId> {
-        let clarifies = |round: &RoundLook<'_>| !matches!(round.asker, Asker::Rapport);
+        let clarifies = |round: &RoundView<'_>| !matches!(round.asker, Asker::Rapport);
         let items = self.session.rounds().filter(clarifies).flat_map(|round| round.items);
         items.filter(|item| item.question.purpose == Purpose::Clarify).map(|item| &item.question.id)
     }
@@ -125,7 +125,7 @@ impl Presenter {
         let before = std::mem::take(&mut self.focus);
         let is_saved = self.session.plan_path().is_some();
         let changing = self.session.rounds().any(|round| round.is_open() && !confirms(&round));
-        let shown = |round: &RoundLook<'_>| round.is_open() && (!confirms(round) || is_saved && !changing);
+        let shown = |round: &RoundView<'_>| round.is_open() && (!confirms(round) || is_saved && !changing);
         let now = self.session.rounds().filter(shown).filter_map(|round| {
             let open = round.items.iter().find(|item| item.given.is_none())?;
             let (round, question) = (round.id, open.question.id.clone());
@@ -141,7 +141,7 @@ impl Presenter {
     }
 }
 
-fn confirms(round: &RoundLook<'_>) -> bool {
+fn confirms(round: &RoundView<'_>) -> bool {
     round.items.iter().any(|item| item.question.purpose == Purpose::Confirm)
 }
 

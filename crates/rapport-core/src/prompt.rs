@@ -1,8 +1,8 @@
 //! What agents are told, word for word.
 
 pub(crate) mod action_plan;
-pub(crate) mod batch;
 pub(crate) mod progress;
+pub(crate) mod question_round;
 
 use crate::aim::Aim;
 use crate::event::Created;

@@ -7,7 +7,7 @@ mod read;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::action_plan::{Action, ActionPlan, Change, Deed, Resource};
+use crate::action_plan::{Action, ActionKind, ActionPlan, Change, Resource};
 pub use read::Applied;
 
 /// What became of a plan.
@@ -197,10 +197,10 @@ impl Report {
 impl Entry {
     /// An action of which nothing came, or not yet.
     pub fn not_begun(action: &Action, verdict: Verdict) -> Self {
-        let mut parameters = parameters(&action.deed);
+        let mut parameters = parameters(&action.kind);
         parameters.extend(action.description.iter().map(|words| ("Description".to_owned(), words.clone())));
         Self {
-            action: action.deed.name().to_owned(),
+            action: action.kind.name().to_owned(),
             verdict,
             execution: None,
             parameters,
@@ -210,17 +210,19 @@ impl Entry {
 }
 
 /// What an action is done with, without the contents of files, which are in the plan.
-fn parameters(deed: &Deed) -> Vec<(String, String)> {
+fn parameters(kind: &ActionKind) -> Vec<(String, String)> {
     let one = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    match deed {
-        Deed::Create { path, overwrite, .. } => {
+    match kind {
+        ActionKind::Create { path, overwrite, .. } => {
             let overwrite = overwrite.then(|| one("Overwrite", "true"));
             [one("File Path", path)].into_iter().chain(overwrite).collect()
         }
-        Deed::Edit { path, edits } => vec![one("File Path", path), one("Edits", &edits.len().to_string())],
-        Deed::Read { resource: Resource::File(path) } => vec![one("File Path", path)],
-        Deed::Read { resource: Resource::Url(url) } => vec![one("Resource", url)],
-        Deed::Execute { command, cwd, env, expected, allow_failure, timeout } => {
+        ActionKind::Edit { path, edits } => {
+            vec![one("File Path", path), one("Edits", &edits.len().to_string())]
+        }
+        ActionKind::Read { resource: Resource::File(path) } => vec![one("File Path", path)],
+        ActionKind::Read { resource: Resource::Url(url) } => vec![one("Resource", url)],
+        ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } => {
             let mut named = vec![one("Command", command)];
             named.extend(cwd.iter().map(|cwd| one("cwd", cwd)));
             named.extend(env.iter().map(|(name, value)| one(&format!("env {name}"), value)));
@@ -229,8 +231,8 @@ fn parameters(deed: &Deed) -> Vec<(String, String)> {
             named.extend(timeout.iter().map(|time| one("Timeout", &format!("{time:#}"))));
             named
         }
-        Deed::Research { queries } => queries.iter().map(|query| one("Query", query)).collect(),
-        Deed::ChatWithUser { message } => vec![one("Message", message)],
-        Deed::Invoke { agent, message } => vec![one("Agent", agent), one("Message", message)],
+        ActionKind::Research { queries } => queries.iter().map(|query| one("Query", query)).collect(),
+        ActionKind::ChatWithUser { message } => vec![one("Message", message)],
+        ActionKind::Invoke { agent, message } => vec![one("Agent", agent), one("Message", message)],
     }
 }

@@ -10,10 +10,10 @@ mod apply;
 mod asked;
 mod chat;
 mod handover;
-mod looks;
 mod people;
 mod planner;
 mod progress;
+mod read;
 mod turns;
 mod wants;
 mod world;
@@ -36,7 +36,7 @@ use crate::turn::FileTurn;
 use crate::{prompt, slug};
 
 pub use agent::ruled_by_project;
-pub use looks::{ItemLook, RoundLook};
+pub use read::{QuestionView, RoundView};
 
 /// The longest task that is taken, in bytes.
 pub const MAX_TASK: usize = 256 * 1024;

@@ -451,7 +451,7 @@ fn review(turn: &FileTurn) -> ReviewView {
         turn: turn.folder.clone(),
         revision: turn.plan.as_ref().map_or(0, |plan| plan.revision),
         title: plan.title,
-        actions: plan.actions.iter().map(|action| action.deed.in_brief()).collect(),
+        actions: plan.actions.iter().map(|action| action.kind.in_brief()).collect(),
         differs: turn.differs.is_some(),
         batch: batch.map(|batch| batch.name.clone()),
         paused: batch.and_then(|batch| batch.paused.clone()),

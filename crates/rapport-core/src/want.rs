@@ -5,13 +5,13 @@ use serde_json::{Map, Value};
 
 use crate::action_plan::Change;
 use crate::answer::By;
-use crate::batch::Brief;
 use crate::elicitation::Consent;
 use crate::event::TurnKind;
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::Merged;
 use crate::permission::Rule;
 use crate::plan::PlanFile;
+use crate::question_round::Brief;
 use crate::turn::{Chosen, Interrupted, LaterChanges};
 
 /// Something that should be true.
@@ -51,7 +51,7 @@ pub enum Want {
     /// The plan is in its file.
     PlanSaved(PlanFile),
     /// The next round of questions is made.
-    Batch(Brief),
+    QuestionRound(Brief),
     /// The work that was done apart and the project are merged. Changes nothing.
     Merged {
         /// Whether conflicts are merged as well, with marks.

@@ -9,7 +9,7 @@ mod seal;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use rapport_core::review::Group;
-use rapport_core::{Act, ActionEnd, Batch, By, Created, Entry, Progress, SessionId, View};
+use rapport_core::{Act, ActionEnd, By, Created, Entry, Progress, QuestionRound, SessionId, View};
 
 pub use error::{DoorError, Holder, StoreError};
 pub use seal::Seal;
@@ -49,7 +49,7 @@ pub trait Sessions: Send + Sync {
     fn act<'a>(&'a self, id: &'a SessionId, by: &'a By, act: &'a Act) -> Reply<'a, Reached>;
 
     /// Begins a session, perhaps with its first round of questions, and runs it in this process.
-    fn create(&self, created: Created, first: Option<Batch>) -> Reply<'_, SessionId>;
+    fn create(&self, created: Created, first: Option<QuestionRound>) -> Reply<'_, SessionId>;
 
     /// Runs a session in this process. One that another process runs is left to it, as [`StoreError::Busy`] says.
     fn resume<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()>;

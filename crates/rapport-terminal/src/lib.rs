@@ -5,9 +5,9 @@
 //! writes. History scrolls by in the normal screen, and only the few rows below it are ever drawn again.
 
 pub mod ask;
+pub mod cards;
 pub mod compose;
 pub mod confirm;
-pub mod deck;
 pub mod editor;
 pub mod keys;
 pub mod plain;
@@ -225,8 +225,9 @@ pub async fn run_with(
 
 /// What is typed, line by line. Where no more can come, that is the same as leaving.
 fn lines() -> impl Stream<Item = Happening> + Send {
-    let typed =
-        stream::unfold((), |()| async { Some((Happening::Line(review::typed::line().await.ok()??), ())) });
+    let typed = stream::unfold((), |()| async {
+        Some((Happening::Line(review::line_input::line().await.ok()??), ()))
+    });
     typed.chain(stream::once(std::future::ready(Happening::Stopped)))
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rapport_core::{Act, By, Entry, Event, OpenQuestion, Progress, Purpose, QuestionId, Reply, SessionId};
 
-use super::deck::LONG_GUARD;
+use super::cards::LONG_GUARD;
 use super::render::{prose, summary};
 use super::safe;
 use super::story::Story;

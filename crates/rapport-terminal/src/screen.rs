@@ -8,7 +8,7 @@ use rapport_core::{
     Act, Aim, By, Entry, Event, OpenQuestion, Purpose, QuestionId, Reply, RoundId, SessionId,
 };
 
-use super::deck::{Card, Deck, News, TextAt};
+use super::cards::{Card, Cards, News, TextAt};
 use super::keys::{Intent, plain_char};
 use super::render::{block::Block, frame, prose, summary};
 use super::story::Story;
@@ -21,7 +21,7 @@ use rapport_door::Update;
 #[derive(Debug)]
 pub struct Screen {
     pub(super) story: Story,
-    pub(super) deck: Deck,
+    pub(super) cards: Cards,
     pub(super) work: Work,
     pub(super) auto: Option<AutoAnswer>,
     pub(super) over: Over,
@@ -64,7 +64,7 @@ impl Screen {
         let auto_by = config.auto.as_ref().map(|auto| auto.by.clone());
         Self {
             story: Story::new(session, config.by.clone(), auto_by, past),
-            deck: Deck::default(),
+            cards: Cards::default(),
             work: Work::default(),
             auto: config.auto,
             over: Over::Nothing,
@@ -101,7 +101,7 @@ impl Screen {
             Happening::TimePassed => self.answer_by_itself(now).into_iter().collect(),
             Happening::Stopped => self.detach(),
             Happening::Resumed => {
-                if let Some(shown) = self.deck.shown_mut() {
+                if let Some(shown) = self.cards.shown_mut() {
                     shown.guard(now);
                 }
                 Vec::new()
@@ -126,7 +126,7 @@ impl Screen {
         if self.left {
             return None;
         }
-        let Some(shown) = self.deck.shown() else { return Some(self.work.next_frame(now)) };
+        let Some(shown) = self.cards.shown() else { return Some(self.work.next_frame(now)) };
         let armed = Some(shown.armed_at()).filter(|at| *at > now);
         let auto = self.auto_due().map(|due| due.max(now));
         armed.into_iter().chain(auto).min()
@@ -134,7 +134,7 @@ impl Screen {
 
     /// When the card in hand is answered by itself, if ever.
     pub(super) fn auto_due(&self) -> Option<Duration> {
-        let (auto, shown) = (self.auto.as_ref()?, self.deck.shown()?);
+        let (auto, shown) = (self.auto.as_ref()?, self.cards.shown()?);
         let waits = !self.sending && !self.tried.contains(&shown.card.question().id);
         waits.then(|| shown.since + auto.pause)
     }
@@ -156,7 +156,7 @@ impl Screen {
     fn settle(&mut self, entry: &Entry, now: Duration) -> Vec<Line> {
         let Some(view) = self.story.view().filter(|_| self.story.is_present()) else { return Vec::new() };
         let news = News { in_front: self.story.in_front(), ..news(entry, &self.me) };
-        if !self.deck.settle(view, news, now) {
+        if !self.cards.settle(view, news, now) {
             return Vec::new();
         }
         self.notice = None;
@@ -166,7 +166,7 @@ impl Screen {
 
     /// What has to be read before the card that has just come up.
     fn preface(&mut self) -> Vec<Line> {
-        let Some((view, shown)) = self.story.view().zip(self.deck.shown_mut()) else { return Vec::new() };
+        let Some((view, shown)) = self.story.view().zip(self.cards.shown_mut()) else { return Vec::new() };
         if let Card::Confirm(_) = shown.card {
             let path = view.plan.as_ref().filter(|plan| plan.saved).and_then(|plan| plan.path.clone());
             let saved = path.iter().flat_map(|path| summary::saved(path));
@@ -198,7 +198,7 @@ impl Screen {
     }
 
     fn plan_saved(&mut self) -> Option<[Line; 2]> {
-        let waits = matches!(self.deck.shown()?.card, Card::Confirm(_));
+        let waits = matches!(self.cards.shown()?.card, Card::Confirm(_));
         let path = self.story.view()?.plan.as_ref().filter(|plan| plan.saved && waits)?.path.clone()?;
         if self.path_told.as_ref() == Some(&path) {
             return None;
@@ -224,7 +224,7 @@ impl Screen {
             Over::Cancel => return self.key_cancelling(key),
             Over::Nothing => {}
         }
-        let intent = match self.deck.shown_mut() {
+        let intent = match self.cards.shown_mut() {
             Some(shown) if shown.armed_at() > now => {
                 shown.pressed_ahead(now);
                 Intent::Nothing
@@ -240,7 +240,7 @@ impl Screen {
 
     /// Pages through all of what the card is about. What was in sight to its end can be allowed.
     fn key_reading(&mut self, key: KeyEvent, top: usize) -> Vec<Effect> {
-        let Some(shown) = self.deck.shown_mut() else { return Vec::new() };
+        let Some(shown) = self.cards.shown_mut() else { return Vec::new() };
         let (rows, page) = (frame::whole(shown.card.question(), self.size).len(), frame::page(self.size));
         let last = rows.saturating_sub(page);
         let to = match (key.code, plain_char(key)) {
@@ -263,7 +263,7 @@ impl Screen {
     }
 
     fn read_whole(&mut self) {
-        let Some(shown) = self.deck.shown_mut() else { return };
+        let Some(shown) = self.cards.shown_mut() else { return };
         let rows = frame::whole(shown.card.question(), self.size).len();
         if rows == 0 {
             self.notice = Some("there is nothing more to show".into());
@@ -277,7 +277,7 @@ impl Screen {
     fn allows_unread(&self, question: &OpenQuestion, reply: &Reply) -> bool {
         let asked = question.question();
         let allows = asked.resolve(reply).is_ok_and(|answer| !asked.is_denied_by(&answer));
-        allows && self.deck.shown().is_some_and(|shown| shown.unread)
+        allows && self.cards.shown().is_some_and(|shown| shown.unread)
     }
 
     fn key_cancelling(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -295,7 +295,7 @@ impl Screen {
     }
 
     fn paste(&mut self, text: &str, now: Duration) -> Vec<Effect> {
-        match self.deck.shown_mut() {
+        match self.cards.shown_mut() {
             Some(shown) if self.over == Over::Nothing && shown.armed_at() <= now => {
                 let intent = shown.card.paste(text);
                 self.intend(intent)
@@ -305,7 +305,7 @@ impl Screen {
     }
 
     fn intend(&mut self, intent: Intent) -> Vec<Effect> {
-        let question = self.deck.shown().map(|shown| shown.card.question().clone());
+        let question = self.cards.shown().map(|shown| shown.card.question().clone());
         match (intent, question) {
             (Intent::Nothing, _) => {}
             (Intent::Help, _) => self.over = Over::Help,
@@ -338,7 +338,7 @@ impl Screen {
     }
 
     fn submit(&mut self, act: Act) -> Vec<Effect> {
-        let from = self.deck.shown().map(|shown| shown.card.question().id.clone());
+        let from = self.cards.shown().map(|shown| shown.card.question().id.clone());
         if self.sending {
             // The next card may come up before the last act is known to be done; a key pressed twice is another matter.
             if from != self.sent_from || matches!(act, Act::Cancel { .. }) {
@@ -357,7 +357,7 @@ impl Screen {
         }
         match result {
             Ok(()) => Vec::new(),
-            Err(why) if self.deck.shown().is_some() => {
+            Err(why) if self.cards.shown().is_some() => {
                 self.notice = Some(why);
                 Vec::new()
             }
@@ -367,7 +367,7 @@ impl Screen {
 
     fn answer_by_itself(&mut self, now: Duration) -> Option<Effect> {
         self.auto_due().filter(|due| *due <= now)?;
-        let (auto, shown) = (self.auto.as_ref()?, self.deck.shown()?);
+        let (auto, shown) = (self.auto.as_ref()?, self.cards.shown()?);
         let question = shown.card.question();
         self.tried.push(question.id.clone());
         self.sending = true;

@@ -93,7 +93,7 @@ fn words(plan: &ActionPlan, verdict: &Verdict) -> String {
 fn taken(plan: &ActionPlan, selection: &Selection) -> String {
     let count = |picks: &[Pick]| picks.iter().filter(|pick| pick.is_taken()).count();
     let actions = plan.actions.iter().zip(&selection.actions).filter(|(_, pick)| pick.is_taken());
-    let names: Vec<&str> = actions.map(|(action, _)| action.deed.name()).collect();
+    let names: Vec<&str> = actions.map(|(action, _)| action.kind.name()).collect();
     assert_eq!(selection.actions.len(), plan.actions.len(), "every action has its mark");
     let notes: Vec<&str> = selection.notes.iter().map(|note| note.text.as_str()).collect();
     let (context, memos) = (count(&selection.context), count(&selection.memos));

@@ -7,7 +7,7 @@ use super::inline::{self, Marker};
 use super::lines::{Kind, indent, is_lost_action};
 use super::parse::{Reader, Until};
 use super::values::{Parameter, duration, flag, path, resource, variables};
-use super::{Action, Deed, Replacement};
+use super::{Action, ActionKind, Replacement};
 
 /// The parameters of each action, first as they are written, then what else they are called.
 const PARAMETERS: [(&str, &[&[&str]]); 7] = [
@@ -44,16 +44,16 @@ struct Body<'t> {
 pub(super) fn action(reader: &mut Reader<'_>, at: usize, name: &'static str) -> Option<Action> {
     let before = reader.errors.len();
     let mut body = Body { name, at, parameters: Vec::new(), blocks: Vec::new(), is_broken: false };
-    let deed = match name {
+    let kind = match name {
         "CHAT_WITH_USER" | "INVOKE" => message(reader, &mut body),
         _ => {
             read(reader, &mut body);
-            deed(reader, &mut body)
+            kind(reader, &mut body)
         }
     };
     let description =
         body.take("Description").map(|parameter| parameter.value).filter(|text| !text.is_empty());
-    (reader.errors.len() == before).then_some(Action { deed: deed?, description, line: at + 1 })
+    (reader.errors.len() == before).then_some(Action { kind: kind?, description, line: at + 1 })
 }
 
 fn known(name: &str) -> &'static [&'static [&'static str]] {
@@ -214,7 +214,7 @@ fn unknown_parameter(reader: &mut Reader<'_>, name: &str, at: usize, written: &s
     );
 }
 
-fn deed(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
+fn kind(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
     if body.is_broken {
         return None;
     }
@@ -223,30 +223,30 @@ fn deed(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
         "READ" => {
             no_block(reader, body);
             let value = required(reader, body, "Resource")?;
-            resource(reader, &value).map(|resource| Deed::Read { resource })
+            resource(reader, &value).map(|resource| ActionKind::Read { resource })
         }
         "EDIT" => {
             let value = required(reader, body, "File Path");
             let path = value.and_then(|value| path(reader, &value));
             let edits = edits(reader, body);
-            Some(Deed::Edit { path: path?, edits })
+            Some(ActionKind::Edit { path: path?, edits })
         }
         "EXECUTE" => execute(reader, body),
         _ => research(reader, body),
     }
 }
 
-fn create(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
+fn create(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
     let value = required(reader, body, "File Path");
     let path = value.and_then(|value| path(reader, &value));
     let overwrite = body.take("Overwrite").and_then(|value| flag(reader, &value)).unwrap_or(false);
     let ends = body.take("Final Newline").and_then(|value| flag(reader, &value)).unwrap_or(true);
     let block = only_block(reader, body, "the file's content")?;
     let content = if ends { block.content } else { block.text().to_owned() };
-    Some(Deed::Create { path: path?, content, overwrite })
+    Some(ActionKind::Create { path: path?, content, overwrite })
 }
 
-fn execute(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
+fn execute(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
     let expected =
         body.take("Expected Outcome").map(|parameter| parameter.value).filter(|text| !text.is_empty());
     let cwd = match body.take("cwd") {
@@ -257,21 +257,21 @@ fn execute(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
     let allow_failure = body.take("Allow Failure").and_then(|value| flag(reader, &value)).unwrap_or(false);
     let timeout = body.take("Timeout").and_then(|parameter| duration(reader, &parameter));
     let command = only_block(reader, body, "the command")?.text().to_owned();
-    Some(Deed::Execute { command, cwd, env, expected, allow_failure, timeout })
+    Some(ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout })
 }
 
-fn research(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
+fn research(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
     if body.blocks.is_empty() {
         reader.wrong(body.at, "RESEARCH has no query", "Put each query into a fence.");
         return None;
     }
     let lines = body.blocks.iter().flat_map(|(_, block)| block.content.lines());
     let queries = lines.map(str::trim).filter(|query| !query.is_empty()).map(str::to_owned).collect();
-    Some(Deed::Research { queries })
+    Some(ActionKind::Research { queries })
 }
 
 /// A message is everything up to the next action, so only what is known is taken for a parameter, and only before it.
-fn message(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
+fn message(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
     while reader.at < reader.lines.len() {
         let line = reader.lines.line(reader.at);
         let found =
@@ -298,7 +298,7 @@ fn message(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
         return None;
     }
     match agent {
-        None => Some(Deed::ChatWithUser { message }),
+        None => Some(ActionKind::ChatWithUser { message }),
         Some(agent) => {
             let Parameter { value: agent, at, .. } = agent?;
             let code = inline::code(&agent).filter(|(_, rest)| rest.is_empty()).map(|(name, _)| name);
@@ -307,7 +307,7 @@ fn message(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<Deed> {
                 reader.wrong(at, "Agent names nobody", "Name an agent.");
                 return None;
             }
-            Some(Deed::Invoke { agent, message })
+            Some(ActionKind::Invoke { agent, message })
         }
     }
 }

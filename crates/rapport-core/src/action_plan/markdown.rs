@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 
 use super::inline::{as_code, as_path, bullet, longest_run, one_line};
 use super::lines::{Kind, Lines};
-use super::{Action, ActionPlan, Change, Deed, Replacement, Resource, Sign};
+use super::{Action, ActionKind, ActionPlan, Change, Replacement, Resource, Sign};
 
 impl fmt::Display for ActionPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,10 +35,10 @@ impl fmt::Display for ActionPlan {
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "### `{}`\n\n", self.deed.name())?;
+        write!(f, "### `{}`\n\n", self.kind.name())?;
         let description = self.description.as_deref().map(one_line);
-        match &self.deed {
-            Deed::Create { path, content, overwrite } => {
+        match &self.kind {
+            ActionKind::Create { path, content, overwrite } => {
                 parameter(f, "File Path", Some(as_path(&one_line(path))))?;
                 parameter(f, "Description", description)?;
                 parameter(f, "Overwrite", overwrite.then(|| "true".to_owned()))?;
@@ -50,7 +50,7 @@ impl fmt::Display for Action {
                 );
                 write!(f, "\n{content}")
             }
-            Deed::Read { resource } => {
+            ActionKind::Read { resource } => {
                 let resource = match resource {
                     Resource::File(path) => as_path(&one_line(path)),
                     Resource::Url(url) if url.contains("](") => as_code(&one_line(url)),
@@ -59,12 +59,12 @@ impl fmt::Display for Action {
                 parameter(f, "Resource", Some(resource))?;
                 parameter(f, "Description", description)
             }
-            Deed::Edit { path, edits } => {
+            ActionKind::Edit { path, edits } => {
                 parameter(f, "File Path", Some(as_path(&one_line(path))))?;
                 parameter(f, "Description", description)?;
                 edits.iter().try_for_each(|edit| write!(f, "\n{}", replacement(edit, language(path))))
             }
-            Deed::Execute { command, cwd, env, expected, allow_failure, timeout } => {
+            ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } => {
                 parameter(f, "Description", description)?;
                 parameter(f, "Expected Outcome", expected.as_deref().map(one_line))?;
                 parameter(f, "cwd", cwd.as_deref().map(|cwd| as_path(&one_line(cwd))))?;
@@ -73,7 +73,7 @@ impl fmt::Display for Action {
                 parameter(f, "Timeout", timeout.map(duration))?;
                 write!(f, "\n{}", fenced(command, "shell"))
             }
-            Deed::Research { queries } => {
+            ActionKind::Research { queries } => {
                 parameter(f, "Description", description)?;
                 if queries.is_empty() {
                     // A fence with nothing in it says that there is nothing, and no fence would say nothing at all.
@@ -81,12 +81,12 @@ impl fmt::Display for Action {
                 }
                 queries.iter().try_for_each(|query| write!(f, "\n{}", fenced(&one_line(query), "text")))
             }
-            Deed::ChatWithUser { message } => {
+            ActionKind::ChatWithUser { message } => {
                 parameter(f, "Description", description)?;
                 let gap = if self.description.is_some() { "\n" } else { "" };
                 write!(f, "{gap}{}", free(message))
             }
-            Deed::Invoke { agent, message } => {
+            ActionKind::Invoke { agent, message } => {
                 parameter(f, "Agent", Some(as_code(&one_line(agent))))?;
                 parameter(f, "Description", description)?;
                 write!(f, "\n{}", free(message))

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::selection::{Checks, Group};
-use crate::action_plan::{ActionPlan, Deed, Replacement, Resource};
+use crate::action_plan::{ActionKind, ActionPlan, Replacement, Resource};
 
 /// How many letters and digits make a line tell something about where it comes from.
 const TELLING: usize = 3;
@@ -46,16 +46,16 @@ impl Dependencies {
         let mut actions = Vec::with_capacity(plan.actions.len());
         for (place, action) in plan.actions.iter().enumerate() {
             let mut needs = Needs::default();
-            match &action.deed {
-                Deed::Create { path, .. } => {
+            match &action.kind {
+                ActionKind::Create { path, .. } => {
                     created.insert(path, place);
                     edited.remove(path.as_str());
                     needs.part = Part::Changes(format!("CREATE {path}"));
                 }
-                Deed::Read { resource: Resource::File(path) } => {
+                ActionKind::Read { resource: Resource::File(path) } => {
                     needs.create = created.get(path.as_str()).copied();
                 }
-                Deed::Edit { path, edits } => {
+                ActionKind::Edit { path, edits } => {
                     needs.create = created.get(path.as_str()).copied();
                     let before = edited.entry(path).or_default();
                     let brings = before.iter().filter(|(_, earlier)| brings_in(earlier, edits));
@@ -63,11 +63,11 @@ impl Dependencies {
                     before.push((place, edits));
                     needs.part = Part::Changes(format!("EDIT {path}"));
                 }
-                Deed::Execute { .. } => needs.part = Part::Runs,
-                Deed::Read { resource: Resource::Url(_) }
-                | Deed::Research { .. }
-                | Deed::ChatWithUser { .. }
-                | Deed::Invoke { .. } => {}
+                ActionKind::Execute { .. } => needs.part = Part::Runs,
+                ActionKind::Read { resource: Resource::Url(_) }
+                | ActionKind::Research { .. }
+                | ActionKind::ChatWithUser { .. }
+                | ActionKind::Invoke { .. } => {}
             }
             actions.push(needs);
         }

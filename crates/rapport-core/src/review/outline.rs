@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::selection::Group;
-use crate::action_plan::{Action, ActionPlan, Change, Deed, Resource, Sign};
+use crate::action_plan::{Action, ActionKind, ActionPlan, Change, Resource, Sign};
 use crate::check::steers_agents;
 
 /// What is said of a file that tells agents what to run.
@@ -11,8 +11,8 @@ const STEERS: &str = "changes what agents run here";
 
 /// The files that the actions change and that tell agents what to run, with that.
 pub fn warnings(actions: &[Action]) -> Vec<String> {
-    let paths = actions.iter().filter_map(|action| match &action.deed {
-        Deed::Create { path, .. } | Deed::Edit { path, .. } if steers_agents(path) => Some(path),
+    let paths = actions.iter().filter_map(|action| match &action.kind {
+        ActionKind::Create { path, .. } | ActionKind::Edit { path, .. } if steers_agents(path) => Some(path),
         _ => None,
     });
     paths.map(|path| format!("{path} {STEERS}: hooks, servers, permissions")).collect()
@@ -43,15 +43,15 @@ pub fn items(plan: &ActionPlan, group: Group) -> Vec<Item> {
 /// How many actions there are of each kind, as `CREATE: 1 file`.
 pub fn counts(actions: &[Action]) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
-    for name in actions.iter().map(|action| action.deed.name()) {
+    for name in actions.iter().map(|action| action.kind.name()) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
     let amounts = names.into_iter().map(|name| {
-        let deeds: Vec<&Deed> =
-            actions.iter().map(|action| &action.deed).filter(|deed| deed.name() == name).collect();
-        format!("{} {}", padded(name), amount(&deeds))
+        let kinds: Vec<&ActionKind> =
+            actions.iter().map(|action| &action.kind).filter(|kind| kind.name() == name).collect();
+        format!("{} {}", padded(name), amount(&kinds))
     });
     amounts.collect()
 }
@@ -75,21 +75,27 @@ fn changed(change: &Change) -> Item {
 
 fn acted(action: &Action, of: usize) -> Item {
     let among_others = |remark: String| Some(remark).filter(|_| of > 1);
-    let (what, remark) = match &action.deed {
-        Deed::Create { path, .. } | Deed::Edit { path, .. } if steers_agents(path) => {
+    let (what, remark) = match &action.kind {
+        ActionKind::Create { path, .. } | ActionKind::Edit { path, .. } if steers_agents(path) => {
             (path.clone(), Some(STEERS.into()))
         }
-        Deed::Create { path, overwrite: true, .. } => {
+        ActionKind::Create { path, overwrite: true, .. } => {
             (path.clone(), Some("replaces one that is there".into()))
         }
-        Deed::Create { path, overwrite: false, .. } | Deed::Edit { path, .. } => (path.clone(), None),
-        Deed::Read { resource: Resource::File(path) | Resource::Url(path) } => (path.clone(), None),
-        Deed::Execute { command, .. } => (first_line(command), None),
-        Deed::Research { queries } => (several(queries), None),
-        Deed::ChatWithUser { message } => (first_line(message), among_others("waits for your reply".into())),
-        Deed::Invoke { agent, .. } => (agent.clone(), among_others("hands over to another agent".into())),
+        ActionKind::Create { path, overwrite: false, .. } | ActionKind::Edit { path, .. } => {
+            (path.clone(), None)
+        }
+        ActionKind::Read { resource: Resource::File(path) | Resource::Url(path) } => (path.clone(), None),
+        ActionKind::Execute { command, .. } => (first_line(command), None),
+        ActionKind::Research { queries } => (several(queries), None),
+        ActionKind::ChatWithUser { message } => {
+            (first_line(message), among_others("waits for your reply".into()))
+        }
+        ActionKind::Invoke { agent, .. } => {
+            (agent.clone(), among_others("hands over to another agent".into()))
+        }
     };
-    Item { label: padded(action.deed.name()), what, about: action.description.clone(), remark }
+    Item { label: padded(action.kind.name()), what, about: action.description.clone(), remark }
 }
 
 /// A name with its colon, as wide as `CREATE:` at least.
@@ -114,35 +120,35 @@ fn several(queries: &[String]) -> String {
     }
 }
 
-fn amount(deeds: &[&Deed]) -> String {
+fn amount(kinds: &[&ActionKind]) -> String {
     let mut files = BTreeSet::new();
     let (mut pages, mut queries) = (0, 0);
-    for deed in deeds {
-        match deed {
-            Deed::Create { path, .. }
-            | Deed::Edit { path, .. }
-            | Deed::Read { resource: Resource::File(path) } => drop(files.insert(path.as_str())),
-            Deed::Read { resource: Resource::Url(_) } => pages += 1,
-            Deed::Research { queries: more } => queries += more.len(),
-            Deed::Execute { .. } | Deed::ChatWithUser { .. } | Deed::Invoke { .. } => {}
+    for kind in kinds {
+        match kind {
+            ActionKind::Create { path, .. }
+            | ActionKind::Edit { path, .. }
+            | ActionKind::Read { resource: Resource::File(path) } => drop(files.insert(path.as_str())),
+            ActionKind::Read { resource: Resource::Url(_) } => pages += 1,
+            ActionKind::Research { queries: more } => queries += more.len(),
+            ActionKind::Execute { .. } | ActionKind::ChatWithUser { .. } | ActionKind::Invoke { .. } => {}
         }
     }
-    match deeds.first() {
+    match kinds.first() {
         None => String::new(),
-        Some(Deed::Edit { .. }) if deeds.len() > files.len() => {
-            format!("{} ({})", count(files.len(), "file"), count(deeds.len(), "edit"))
+        Some(ActionKind::Edit { .. }) if kinds.len() > files.len() => {
+            format!("{} ({})", count(files.len(), "file"), count(kinds.len(), "edit"))
         }
-        Some(Deed::Create { .. } | Deed::Edit { .. }) => count(files.len(), "file"),
-        Some(Deed::Read { .. }) => match (files.len(), pages) {
+        Some(ActionKind::Create { .. } | ActionKind::Edit { .. }) => count(files.len(), "file"),
+        Some(ActionKind::Read { .. }) => match (files.len(), pages) {
             (0, pages) => count(pages, "page"),
             (files, 0) => count(files, "file"),
             (files, pages) => format!("{}, {}", count(files, "file"), count(pages, "page")),
         },
-        Some(Deed::Execute { .. }) => count(deeds.len(), "command"),
-        Some(Deed::Research { .. }) if queries == 1 => "1 query".into(),
-        Some(Deed::Research { .. }) => format!("{queries} queries"),
-        Some(Deed::ChatWithUser { .. }) => count(deeds.len(), "message"),
-        Some(Deed::Invoke { .. }) => count(deeds.len(), "agent"),
+        Some(ActionKind::Execute { .. }) => count(kinds.len(), "command"),
+        Some(ActionKind::Research { .. }) if queries == 1 => "1 query".into(),
+        Some(ActionKind::Research { .. }) => format!("{queries} queries"),
+        Some(ActionKind::ChatWithUser { .. }) => count(kinds.len(), "message"),
+        Some(ActionKind::Invoke { .. }) => count(kinds.len(), "agent"),
     }
 }
 

@@ -5,7 +5,7 @@ use similar::TextDiff;
 
 use super::outline::{self, change_label};
 use super::selection::{Checks, Group};
-use crate::action_plan::{Action, ActionPlan, Change, Deed, Replacement, Resource};
+use crate::action_plan::{Action, ActionKind, ActionPlan, Change, Replacement, Resource};
 use crate::edit::apply_edits;
 use crate::slug;
 
@@ -56,9 +56,9 @@ pub fn needed(plan: &ActionPlan, checks: &Checks, group: Group, item: Option<usi
     let (resource, first) = match group {
         Group::Context => (named(&plan.context.iter().flatten().nth(item)?.what), plan.actions.len()),
         Group::Memos => return None,
-        Group::Actions => match &plan.actions.get(item)?.deed {
-            Deed::Read { resource } => (resource.clone(), item),
-            Deed::Edit { path, .. } => (Resource::File(path.clone()), item),
+        Group::Actions => match &plan.actions.get(item)?.kind {
+            ActionKind::Read { resource } => (resource.clone(), item),
+            ActionKind::Edit { path, .. } => (Resource::File(path.clone()), item),
             _ => return None,
         },
     };
@@ -109,42 +109,44 @@ fn visible(path: &str) -> String {
 }
 
 /// The first so many actions, as far as they are checked.
-fn checked<'a>(plan: &'a ActionPlan, checks: &Checks, first: usize) -> Vec<&'a Deed> {
+fn checked<'a>(plan: &'a ActionPlan, checks: &Checks, first: usize) -> Vec<&'a ActionKind> {
     let actions = plan.actions.iter().zip(checks.of(Group::Actions)).take(first);
-    actions.filter_map(|(action, checked)| checked.then_some(&action.deed)).collect()
+    actions.filter_map(|(action, checked)| checked.then_some(&action.kind)).collect()
 }
 
-fn of_action(action: &Action, before: &[&Deed], read: Option<Result<String, String>>) -> Preview {
-    let name = action.deed.name();
-    match &action.deed {
-        Deed::Create { path, content, .. } => Preview::file(format!("{name} {path}"), path, content.clone()),
-        Deed::Read { resource: resource @ (Resource::File(path) | Resource::Url(path)) } => {
+fn of_action(action: &Action, before: &[&ActionKind], read: Option<Result<String, String>>) -> Preview {
+    let name = action.kind.name();
+    match &action.kind {
+        ActionKind::Create { path, content, .. } => {
+            Preview::file(format!("{name} {path}"), path, content.clone())
+        }
+        ActionKind::Read { resource: resource @ (Resource::File(path) | Resource::Url(path)) } => {
             let title = format!("{name} {path}");
             match as_will_be(resource, before, read) {
                 Ok(text) => Preview::file(title, path, text),
                 Err(why) => Preview::text(title, path, "txt", format!("It cannot be read now: {why}")),
             }
         }
-        Deed::Edit { path, edits } => of_edit(path, edits, before, read),
-        Deed::Execute { command, .. } => {
-            Preview::text(format!("{name} {}", first(command)), "command", "sh", execution(&action.deed))
+        ActionKind::Edit { path, edits } => of_edit(path, edits, before, read),
+        ActionKind::Execute { command, .. } => {
+            Preview::text(format!("{name} {}", first(command)), "command", "sh", execution(&action.kind))
         }
-        Deed::Research { queries } => {
+        ActionKind::Research { queries } => {
             let queries = queries.iter().map(|query| format!("- {}", query.trim()));
             Preview::text(name.into(), "queries", "md", queries.collect::<Vec<_>>().join("\n"))
         }
-        Deed::ChatWithUser { message } => Preview::text(name.into(), "message", "md", message.clone()),
-        Deed::Invoke { agent, message } => {
+        ActionKind::ChatWithUser { message } => Preview::text(name.into(), "message", "md", message.clone()),
+        ActionKind::Invoke { agent, message } => {
             let text = format!("Agent: {agent}\n\n{message}");
             Preview::text(format!("{name} {agent}"), agent, "md", text)
         }
     }
 }
 
-fn created<'a>(path: &str, before: &[&'a Deed]) -> Option<(usize, &'a str)> {
+fn created<'a>(path: &str, before: &[&'a ActionKind]) -> Option<(usize, &'a str)> {
     let places = before.iter().enumerate().rev();
-    places.into_iter().find_map(|(place, deed)| match deed {
-        Deed::Create { path: other, content, .. } if other == path => Some((place, content.as_str())),
+    places.into_iter().find_map(|(place, kind)| match kind {
+        ActionKind::Create { path: other, content, .. } if other == path => Some((place, content.as_str())),
         _ => None,
     })
 }
@@ -152,7 +154,7 @@ fn created<'a>(path: &str, before: &[&'a Deed]) -> Option<(usize, &'a str)> {
 /// A file as it will be when the checked actions before were run; anything else as it is now.
 fn as_will_be(
     resource: &Resource,
-    before: &[&Deed],
+    before: &[&ActionKind],
     read: Option<Result<String, String>>,
 ) -> Result<String, String> {
     let unread = || Err("it was not read".to_owned());
@@ -161,8 +163,8 @@ fn as_will_be(
         Some((place, content)) => (content.to_owned(), place + 1),
         None => (read.unwrap_or_else(unread)?, 0),
     };
-    before.get(later..).unwrap_or_default().iter().try_fold(text, |text, deed| match deed {
-        Deed::Edit { path: other, edits } if other == path => apply_edits(&text, edits)
+    before.get(later..).unwrap_or_default().iter().try_fold(text, |text, kind| match kind {
+        ActionKind::Edit { path: other, edits } if other == path => apply_edits(&text, edits)
             .map_err(|why| format!("an EDIT of it that comes before cannot be made: {why}")),
         _ => Ok(text),
     })
@@ -171,7 +173,7 @@ fn as_will_be(
 fn of_edit(
     path: &str,
     edits: &[Replacement],
-    before: &[&Deed],
+    before: &[&ActionKind],
     read: Option<Result<String, String>>,
 ) -> Preview {
     let old = as_will_be(&Resource::File(path.to_owned()), before, read);
@@ -192,7 +194,7 @@ fn of_edit(
 }
 
 /// A path as the next turn will be shown it.
-fn of_context(change: &Change, before: &[&Deed], read: Option<Result<String, String>>) -> Preview {
+fn of_context(change: &Change, before: &[&ActionKind], read: Option<Result<String, String>>) -> Preview {
     let head = match as_will_be(&named(&change.what), before, read) {
         Ok(text) => {
             let more = text.lines().count().saturating_sub(HEAD);
@@ -226,8 +228,8 @@ fn change_text(change: &Change) -> String {
 }
 
 /// A command with all that belongs to it, in comments around it.
-fn execution(deed: &Deed) -> String {
-    let Deed::Execute { command, cwd, env, expected, allow_failure, timeout } = deed else {
+fn execution(kind: &ActionKind) -> String {
+    let ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } = kind else {
         return String::new();
     };
     let mut about = vec![format!("# cwd: {}", one_line(cwd.as_deref().unwrap_or(".")))];

@@ -60,7 +60,7 @@ impl Session {
             conversation: self.conversation.clone(),
             prompt: turn.prompt.clone(),
             told_before: self.told_before(turn),
-            system: (turn.kind == TurnKind::Chat).then(|| prompt::batch::INTERACTIVE.to_owned()),
+            system: (turn.kind == TurnKind::Chat).then(|| prompt::question_round::INTERACTIVE.to_owned()),
             folder: turn.folder.clone(),
             linger: (turn.kind == TurnKind::Chat).then_some(self.created.terms.hot),
             replies: self.doubtful_answers(turn).chain(replies.iter().cloned()).collect(),

@@ -6,7 +6,7 @@ mod fuzz;
 mod round_trip;
 mod tolerant;
 
-use rapport_core::{Action, ActionPlan, Deed};
+use rapport_core::{Action, ActionKind, ActionPlan};
 
 /// A plan with these actions.
 pub(crate) fn plan(actions: &str) -> String {
@@ -20,17 +20,17 @@ pub(crate) fn parse(text: &str) -> ActionPlan {
 
 /// What the only action does.
 #[track_caller]
-pub(crate) fn only(actions: &str) -> Deed {
+pub(crate) fn only(actions: &str) -> ActionKind {
     let parsed = parse(&plan(actions));
-    let [Action { deed, .. }] = parsed.actions.as_slice() else { panic!("{:#?}", parsed.actions) };
-    deed.clone()
+    let [Action { kind, .. }] = parsed.actions.as_slice() else { panic!("{:#?}", parsed.actions) };
+    kind.clone()
 }
 
 /// The content of the only action, which creates a file.
 #[track_caller]
 pub(crate) fn content(actions: &str) -> String {
     match only(actions) {
-        Deed::Create { content, .. } => content,
+        ActionKind::Create { content, .. } => content,
         other => panic!("{other:?}"),
     }
 }
@@ -42,7 +42,7 @@ pub(crate) fn placeless(mut plan: ActionPlan) -> ActionPlan {
     }
     for action in &mut plan.actions {
         action.line = 0;
-        if let Deed::Edit { edits, .. } = &mut action.deed {
+        if let ActionKind::Edit { edits, .. } = &mut action.kind {
             edits.iter_mut().for_each(|edit| edit.line = 0);
         }
     }

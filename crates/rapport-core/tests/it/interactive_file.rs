@@ -1,8 +1,8 @@
 //! The file of a planned task, in the format of older relays: written from the log, and read where one was left.
 
 use rapport_core::{
-    Act, Batch, Clarifier, Created, Draft, Entry, Input, InteractiveFile, InteractiveState, Reply, Session,
-    Terms, World,
+    Act, Clarifier, Created, Draft, Entry, Input, InteractiveFile, InteractiveState, QuestionRound, Reply,
+    Session, Terms, World,
 };
 use serde_json::{Value, json};
 
@@ -16,8 +16,14 @@ fn planned() -> Created {
 fn made(round: u32, texts: &[&str]) -> Input {
     let questions: Vec<Draft> = texts.iter().map(|text| draft(text, &["Yes", "No"])).collect();
     let (goal, description) = (Some("Dark mode".into()), Some("Add dark mode".into()));
-    let batch = Batch { goal, description, done: questions.is_empty(), questions, ..Batch::default() };
-    Input::World(World::Batch { round, outcome: Ok(batch) })
+    let batch = QuestionRound {
+        goal,
+        description,
+        done: questions.is_empty(),
+        questions,
+        ..QuestionRound::default()
+    };
+    Input::World(World::QuestionRound { round, outcome: Ok(batch) })
 }
 
 fn answered(question: &str, option: usize) -> Input {

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
 mod action_plan;
-mod batch;
 mod branch;
 mod context;
 mod interactive_file;
@@ -12,6 +11,7 @@ mod plan_check;
 mod plan_file;
 mod progress_file;
 mod property;
+mod question_round;
 mod questions;
 mod report;
 mod story;

@@ -412,7 +412,7 @@ fn want_in_words(want: &Want) -> String {
         Want::AgentParked { call, .. } => format!("parked at {call}"),
         Want::Granted { question, rule, by } => format!("{rule} granted by {by} in {question}"),
         Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),
-        Want::Batch(brief) => format!("round {} of {} made", brief.round, brief.max_rounds),
+        Want::QuestionRound(brief) => format!("round {} of {} made", brief.round, brief.max_rounds),
         Want::Filed { path, .. } => format!("filed at {path}"),
         Want::PlanChecked { folder, revision, restore, .. } => {
             format!("{folder} checked at {revision}{}", if *restore { ", written anew" } else { "" })

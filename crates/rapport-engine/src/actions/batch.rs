@@ -28,7 +28,7 @@ pub enum Choice {
 
 /// A plan and what it takes to carry it out.
 #[derive(Clone, Debug)]
-pub struct Batch<'a> {
+pub struct ActionBatch<'a> {
     /// The plan.
     pub plan: &'a ActionPlan,
     /// Where.
@@ -55,7 +55,7 @@ enum Course {
     Paused(String),
 }
 
-impl Batch<'_> {
+impl ActionBatch<'_> {
     /// Carries out what is chosen: one choice per action of the plan, and what there is no choice for is not done. Fails
     /// only where nothing was done; what goes wrong later is in what it gives.
     pub async fn run(

@@ -32,7 +32,7 @@ use thiserror::Error;
 use crate::seals::Seals;
 
 pub use batch::kinds::is_for_good;
-pub use batch::{Batch, Choice};
+pub use batch::{ActionBatch, Choice};
 pub use journal::JournalError;
 pub use outcome::{Details, FileChange, Outcome, Output, Ran, Settled};
 pub use project::{OnDisk, PathError};

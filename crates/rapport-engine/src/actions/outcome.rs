@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Ran {
     /// One per action of the plan.
     pub actions: Vec<Settled>,
-    /// Whether there is more to be done: it was stopped, or cannot go on before a person decides. [`super::Batch::resume`]
+    /// Whether there is more to be done: it was stopped, or cannot go on before a person decides. [`super::ActionBatch::resume`]
     /// goes on.
     pub unfinished: bool,
 }

@@ -13,7 +13,7 @@ use rapport_door::Doing;
 use tokio::sync::{mpsc, watch};
 
 use super::run::Done;
-use crate::actions::{Batch, Choice, Hands, Live, Pending, Place, Ran, Stop, Stopper};
+use crate::actions::{ActionBatch, Choice, Hands, Live, Pending, Place, Ran, Stop, Stopper};
 use crate::clock::Clock;
 use crate::config;
 use crate::stores::Store;
@@ -166,7 +166,7 @@ impl Job {
         let BatchPlace { project, workshop, .. } = &self.place;
         let seals = workshop.seals.clone();
         let place = Place { project: project.clone(), journal: ready.directory.clone(), seals };
-        let batch = Batch { plan: &ready.plan, place: &place, means: &workshop.means };
+        let batch = ActionBatch { plan: &ready.plan, place: &place, means: &workshop.means };
         let hands = SessionHands { job: self, replied };
         let waiting = Arc::new(());
         let mut observer = |live: Live<'_>| self.tell(&live, &waiting);

@@ -25,7 +25,7 @@ pub(super) enum Errand {
     /// Whatever its revision: of two written at once, the older could come last.
     Plan,
     Report(TurnId),
-    Batch(u32),
+    QuestionRound(u32),
     File(TurnId),
     CheckPlan(String),
     FileReport(String),
@@ -46,7 +46,7 @@ impl Errand {
             Want::Snapshot(round) => Some(Errand::Snapshot(*round)),
             Want::PlanSaved(_) => Some(Errand::Plan),
             Want::Report { turn, .. } => Some(Errand::Report(*turn)),
-            Want::Batch(brief) => Some(Errand::Batch(brief.round)),
+            Want::QuestionRound(brief) => Some(Errand::QuestionRound(brief.round)),
             Want::Filed { turn, .. } => Some(Errand::File(*turn)),
             Want::PlanChecked { folder, .. } => Some(Errand::CheckPlan(folder.clone())),
             Want::ReportFiled { folder, .. } => Some(Errand::FileReport(folder.clone())),
@@ -74,7 +74,7 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
         | Want::AgentRunning(_)
         | Want::Merged { .. }
         | Want::Applied { .. } => true,
-        Want::Batch(_)
+        Want::QuestionRound(_)
         | Want::Filed { .. }
         | Want::Granted { .. }
         | Want::Cleared
@@ -129,7 +129,7 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
         Want::AgentRunning(_)
         | Want::Replied { .. }
         | Want::AgentParked { .. }
-        | Want::Batch(_)
+        | Want::QuestionRound(_)
         | Want::BatchRunning(_)
         | Want::ActionReplied { .. } => Err("the engine took somebody else's want for its own".to_owned()),
     }

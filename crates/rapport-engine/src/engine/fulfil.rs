@@ -55,7 +55,7 @@ impl Loop {
                         run.reply(action, reply);
                     }
                 }
-                Want::Batch(_)
+                Want::QuestionRound(_)
                 | Want::PlanChecked { .. }
                 | Want::ReportFiled { .. }
                 | Want::Undone { .. }
@@ -148,11 +148,11 @@ impl Loop {
         debug!(parent: &hosted.span, errand = variant(&errand), "errand begun");
         let (done, id) = (self.done_to.clone(), id.clone());
         let tell = move |world| drop(done.send(Done::Errand { id, errand, world }));
-        if let Want::Batch(brief) = want {
+        if let Want::QuestionRound(brief) = want {
             let (round, next) = (brief.round, self.parts.planner.next(brief));
             tokio::spawn(async move {
                 let outcome = next.await.map_err(|error| error.to_string());
-                tell(World::Batch { round, outcome });
+                tell(World::QuestionRound { round, outcome });
             });
         } else {
             tokio::task::spawn_blocking(move || tell(errands::run(&want, &around)));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rapport_core::{Act, Batch, By, Created, Entry, Refusal, SessionId, View};
+use rapport_core::{Act, By, Created, Entry, QuestionRound, Refusal, SessionId, View};
 use rapport_door::{DoorError, Seen, Update};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
@@ -85,7 +85,7 @@ impl From<GatewayError> for DoorError {
 pub(super) type Answer<T> = oneshot::Sender<Result<T, GatewayError>>;
 
 pub(super) enum Request {
-    Create { created: Box<Created>, first: Option<Batch>, answer: Answer<SessionId> },
+    Create { created: Box<Created>, first: Option<QuestionRound>, answer: Answer<SessionId> },
     Adopt { session: SessionId, answer: Answer<()> },
     Submit { session: SessionId, by: By, act: Act, answer: Answer<()> },
     Follow { session: SessionId, after: u64, answer: Answer<Follower> },
@@ -105,7 +105,11 @@ impl Gateway {
     }
 
     /// Begins a session whose first round of questions is there already.
-    pub async fn create_with(&self, created: Created, first: Batch) -> Result<SessionId, GatewayError> {
+    pub async fn create_with(
+        &self,
+        created: Created,
+        first: QuestionRound,
+    ) -> Result<SessionId, GatewayError> {
         self.ask(|answer| Request::Create { created: Box::new(created), first: Some(first), answer }).await
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rapport_core::{
-    AgentDid, Aim, Batch, Created, Entry, Event, FoundTurns, Input, Purpose, Refusal, Rule, Session,
+    AgentDid, Aim, Created, Entry, Event, FoundTurns, Input, Purpose, QuestionRound, Refusal, Rule, Session,
     SessionId, World, ruled_by_project,
 };
 use tokio::sync::{mpsc, oneshot};
@@ -159,7 +159,7 @@ impl Loop {
         }
     }
 
-    fn create(&self, created: Created, first: Option<Batch>, answer: Answer<SessionId>) {
+    fn create(&self, created: Created, first: Option<QuestionRound>, answer: Answer<SessionId>) {
         let (store, holder, now, done) = (
             self.parts.store.clone(),
             self.parts.holder.clone(),

@@ -9,7 +9,9 @@ use std::time::Duration;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
 use rapport_core::review::{self, Checks, Group};
-use rapport_core::{Act, ActionPlan, Batch, By, Created, Entry, Input, Session, SessionId, View, World};
+use rapport_core::{
+    Act, ActionPlan, By, Created, Entry, Input, QuestionRound, Session, SessionId, View, World,
+};
 use rapport_door::{Content, DoorError, Pieces, Reached, Reply, Seen, Sessions, Update};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -259,7 +261,7 @@ impl Sessions for ProjectSessions {
         self.submit(id, by, act).boxed()
     }
 
-    fn create(&self, created: Created, first: Option<Batch>) -> Reply<'_, SessionId> {
+    fn create(&self, created: Created, first: Option<QuestionRound>) -> Reply<'_, SessionId> {
         async move {
             let gateway = self.gateway()?;
             let id = match first {

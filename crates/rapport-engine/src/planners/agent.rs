@@ -7,7 +7,7 @@ use std::time::Duration;
 use rapport_core::Brief;
 
 use super::sense::{self, Reply};
-use super::{NextBatch, Planner, PlannerError};
+use super::{NextRound, Planner, PlannerError};
 use crate::agents::{Agent, Structured, StructuredCall};
 
 /// The model that is asked where nothing is said: the CLI's name for a small one.
@@ -32,7 +32,7 @@ impl AgentPlanner {
 }
 
 impl Planner for AgentPlanner {
-    fn next(&self, brief: Brief) -> NextBatch {
+    fn next(&self, brief: Brief) -> NextRound {
         let inner = self.0.clone();
         let schema = brief.schema().to_string();
         Box::pin(async move { sense::round(brief, |prompt| inner.ask(prompt, &schema)).await })

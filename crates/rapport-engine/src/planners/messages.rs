@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::sense::{self, Reply};
-use super::{NextBatch, Planner, PlannerError, retry};
+use super::{NextRound, Planner, PlannerError, retry};
 use trouble::{Again, Trouble};
 
 /// Where the API usually is.
@@ -99,7 +99,7 @@ impl Messages {
 }
 
 impl Planner for Messages {
-    fn next(&self, brief: Brief) -> NextBatch {
+    fn next(&self, brief: Brief) -> NextRound {
         let inner = self.0.clone();
         let schema = brief.schema();
         Box::pin(async move { sense::round(brief, |prompt| inner.ask(prompt, &schema)).await })

@@ -14,7 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rapport_core::{Batch, Brief};
+use rapport_core::{Brief, QuestionRound};
 use thiserror::Error;
 
 use crate::agents::Agent;
@@ -24,18 +24,18 @@ use messages::{Credential, Messages, MessagesConfig};
 /// Makes rounds of questions.
 pub trait Planner: Send + Sync {
     /// The next round, or that nothing more has to be known. One call makes a whole round, never a single question.
-    fn next(&self, brief: Brief) -> NextBatch;
+    fn next(&self, brief: Brief) -> NextRound;
 }
 
 /// A round in the making.
-pub type NextBatch = Pin<Box<dyn Future<Output = Result<Batch, PlannerError>> + Send>>;
+pub type NextRound = Pin<Box<dyn Future<Output = Result<QuestionRound, PlannerError>> + Send>>;
 
 /// Nobody: where no session has its rounds made by a planner.
 #[derive(Clone, Copy, Debug)]
 pub struct Nobody;
 
 impl Planner for Nobody {
-    fn next(&self, _: Brief) -> NextBatch {
+    fn next(&self, _: Brief) -> NextRound {
         let reason = "nobody here makes rounds of questions".to_owned();
         Box::pin(std::future::ready(Err(PlannerError::Unreachable(reason))))
     }

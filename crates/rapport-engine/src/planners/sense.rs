@@ -1,6 +1,6 @@
 //! From a reply to a round. A reply that makes no sense is asked for once more, with what was wrong.
 
-use rapport_core::{Batch, Brief, Usage};
+use rapport_core::{Brief, QuestionRound, Usage};
 
 use super::PlannerError;
 
@@ -16,13 +16,13 @@ pub(super) struct Reply {
 }
 
 /// Asks for a round until it makes sense, but not for ever. Beyond the last round nothing is asked (CHAT-8).
-pub(super) async fn round<F, Asked>(brief: Brief, ask: F) -> Result<Batch, PlannerError>
+pub(super) async fn round<F, Asked>(brief: Brief, ask: F) -> Result<QuestionRound, PlannerError>
 where
     F: Fn(String) -> Asked,
     Asked: Future<Output = Result<Reply, PlannerError>>,
 {
     if brief.round > brief.max_rounds {
-        return Ok(Batch::done());
+        return Ok(QuestionRound::done());
     }
     let mut usage = Usage::default();
     let mut prompt = brief.prompt();
@@ -30,8 +30,8 @@ where
     for _ in 0..TRIES {
         let reply = ask(prompt).await?;
         usage += reply.usage;
-        match reply.said.and_then(|text| Batch::parse(&text, &brief)) {
-            Ok(batch) => return Ok(Batch { usage, ..batch }),
+        match reply.said.and_then(|text| QuestionRound::parse(&text, &brief)) {
+            Ok(batch) => return Ok(QuestionRound { usage, ..batch }),
             Err(wrong) => problem = wrong,
         }
         prompt = brief.prompt_again(&problem);

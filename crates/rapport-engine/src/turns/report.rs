@@ -40,7 +40,7 @@ pub fn report(carried: &Carried<'_>) -> Report {
         plan.actions.iter().zip(&ran.actions).map(|(action, settled)| entry(action, settled)).collect();
     let counted = context.iter().flatten().filter(|_| !carried.is_alone).chain(&memos);
     let verdicts: Vec<_> = counted.map(|judged| &judged.verdict).collect();
-    let may_fail = |n: usize| plan.actions.get(n).is_some_and(|action| action.deed.may_fail());
+    let may_fail = |n: usize| plan.actions.get(n).is_some_and(|action| action.kind.may_fail());
     // What may have run was left so by a person.
     let is_left = |n: usize| ran.actions.get(n).is_some_and(|settled| settled.outcome.may_have_run());
     let status = Report::overall(&verdicts, &entries, |n| may_fail(n) || is_left(n));

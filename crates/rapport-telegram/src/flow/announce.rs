@@ -107,7 +107,7 @@ impl ChatState {
     }
 
     /// A reply that is nothing but questions becomes a planned task, exactly once: the task names the turn it came from.
-    fn grow(&mut self, id: &SessionId, turn: TurnId, batch: rapport_core::Batch, seq: u64) {
+    fn grow(&mut self, id: &SessionId, turn: TurnId, batch: rapport_core::QuestionRound, seq: u64) {
         if self.grown.contains(&(id.clone(), turn)) {
             return self.notes.told(id, seq);
         }

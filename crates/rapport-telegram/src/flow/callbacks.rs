@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::room::Room;
 use frankenstein::types::InlineKeyboardMarkup;
-use rapport_core::{Act, Question, Reply, RoundLook, TurnCard};
+use rapport_core::{Act, Question, Reply, RoundView, TurnCard};
 
 use super::button::{self, Button, Press};
 use super::card::{self, Card};
@@ -385,7 +385,7 @@ fn about(answer: Option<&str>) -> String {
 }
 
 /// What is said at once about a choice: after the last of a round it takes a moment to go on.
-fn toast_for(round: &RoundLook<'_>, label: &str) -> String {
+fn toast_for(round: &RoundView<'_>, label: &str) -> String {
     let open = round.items.iter().filter(|item| item.given.is_none()).count();
     match (open, round.asker) {
         (1, rapport_core::Asker::Planner) => "✓ Reviewing your answers…".to_owned(),
@@ -394,7 +394,7 @@ fn toast_for(round: &RoundLook<'_>, label: &str) -> String {
 }
 
 /// An answer for every open question of a round, as it is recommended.
-fn recommended(round: &RoundLook<'_>) -> Vec<Act> {
+fn recommended(round: &RoundView<'_>) -> Vec<Act> {
     let open = round.items.iter().filter(|item| item.given.is_none());
     let answer = |question: &Question| {
         let option = question.options.iter().position(|option| option.recommended)?;

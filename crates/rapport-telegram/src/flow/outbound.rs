@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::room::Room;
 use frankenstein::methods::AnswerCallbackQueryParams;
-use rapport_core::{Act, Aim, Batch, By, Created, Refusal, Seed, SessionId};
+use rapport_core::{Act, Aim, By, Created, QuestionRound, Refusal, Seed, SessionId};
 use rapport_door::{DoorError, Sessions};
 use tokio::sync::{mpsc, oneshot};
 
@@ -45,7 +45,7 @@ pub(super) enum SessionOp {
     /// In one that is there.
     Act(SessionId, Act),
     /// In one that is not, perhaps with its first questions.
-    Create(NewSession, Option<Batch>),
+    Create(NewSession, Option<QuestionRound>),
 }
 
 /// What somebody wants a session for.
@@ -150,7 +150,11 @@ impl Outbound {
     }
 
     /// Begins a session.
-    pub(super) async fn create(&self, new: NewSession, first: Option<Batch>) -> Result<(), DoorError> {
+    pub(super) async fn create(
+        &self,
+        new: NewSession,
+        first: Option<QuestionRound>,
+    ) -> Result<(), DoorError> {
         let template = self.template.clone();
         // It looks at the project first.
         let created = tokio::task::spawn_blocking(move || {

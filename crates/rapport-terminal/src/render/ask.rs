@@ -3,7 +3,7 @@
 use rapport_core::{OpenQuestion, Purpose};
 
 use super::super::ask::AskCard;
-use super::super::deck::TextAt;
+use super::super::cards::TextAt;
 use super::super::editor::Editor;
 use super::super::safe;
 use super::super::text::{Line, Tone, width};

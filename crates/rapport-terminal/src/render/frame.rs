@@ -6,7 +6,7 @@ use rapport_core::{By, OpenQuestion, Purpose, View};
 
 use super::super::Size;
 use super::super::ask::AskCard;
-use super::super::deck::{Card, Shown, TextAt};
+use super::super::cards::{Card, Shown, TextAt};
 use super::super::safe;
 use super::super::screen::{Over, Screen};
 use super::super::text::{Line, MEASURE, Tone, width};
@@ -122,13 +122,13 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
         help(columns, &mut block);
         return block;
     }
-    if let (Over::Whole { top }, Some(shown)) = (screen.over, screen.deck.shown()) {
+    if let (Over::Whole { top }, Some(shown)) = (screen.over, screen.cards.shown()) {
         let rows = whole(shown.card.question(), screen.size);
         block.rows.extend(rows.into_iter().skip(top).take(page(screen.size)));
         return block;
     }
     let view = screen.story.view();
-    match (screen.deck.shown(), view) {
+    match (screen.cards.shown(), view) {
         (Some(Shown { card: Card::Ask(card), text, .. }), Some(view))
             if ask::has_previews(&card.question) =>
         {
@@ -157,7 +157,7 @@ fn waiting(view: &View) -> usize {
 
 fn foot(screen: &Screen, columns: usize, now: Duration) -> Block {
     let mut block = Block::default();
-    let shown = screen.deck.shown();
+    let shown = screen.cards.shown();
     if shown.is_some() || screen.over == Over::Cancel {
         block.push(&Line::empty(), columns);
     }

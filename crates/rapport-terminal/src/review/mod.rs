@@ -1,6 +1,6 @@
 //! Reviewing a plan of actions: a summary with one question, and where that is not enough a checklist with previews.
 //!
-//! [`summary()`], [`checklist::Checklist`], [`pager::Pager`] and what a preview contains are functions of the plan; `sitting`
+//! [`summary()`], [`checklist::Checklist`], [`pager::Pager`] and what a preview contains are functions of the plan; `review_session`
 //! drives them on a real terminal, which is always given back as it was. Nothing but a key or a line typed at it approves
 //! anything: when it closes, when a signal comes, when nothing more can be read, the review is left.
 
@@ -9,14 +9,14 @@ pub mod look;
 pub mod pager;
 pub mod preview;
 
-mod by_lines;
 mod canvas;
-mod desk;
+mod checklist_session;
 mod diff;
-mod lending;
-mod sitting;
+mod external_viewer;
+pub(crate) mod line_input;
+mod numbered_lines;
+mod review_session;
 mod summary;
-pub(crate) mod typed;
 mod viewer;
 
 use std::io;
@@ -28,7 +28,7 @@ use tokio::sync::watch;
 
 use super::style::{ColourChoice, Theme};
 use super::text::{Line, Tone};
-use lending::Signals;
+use external_viewer::Signals;
 pub use preview::{Fetch, Preview, Previewer};
 pub use rapport_core::review::{Group, Note, Pick, Selection};
 pub use summary::{PROMPT, summary};
@@ -75,7 +75,7 @@ pub async fn review(plan: &ActionPlan, problems: &[String], config: &Review) -> 
     let (plan, problems, config) = (plan.clone(), problems.to_vec(), config.clone());
     let (_stay, gone) = watch::channel(());
     let runtime = Handle::current();
-    let task = move || runtime.block_on(sit(&plan, &problems, &config, gone));
+    let task = move || runtime.block_on(decide(&plan, &problems, &config, gone));
     match tokio::task::spawn_blocking(task).await {
         Ok(verdict) => verdict,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
@@ -84,14 +84,14 @@ pub async fn review(plan: &ActionPlan, problems: &[String], config: &Review) -> 
     }
 }
 
-async fn sit(
+async fn decide(
     plan: &ActionPlan,
     problems: &[String],
     config: &Review,
     gone: watch::Receiver<()>,
 ) -> Result<Verdict, ReviewError> {
     match config.interactive {
-        true => sitting::run(plan, problems, config, Signals::new(gone)).await,
+        true => review_session::run(plan, problems, config, Signals::new(gone)).await,
         false => Err(ReviewError::NoTerminal),
     }
 }

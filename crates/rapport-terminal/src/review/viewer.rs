@@ -18,12 +18,12 @@ const WINDOWS: [&str; 8] = ["code", "code-insiders", "codium", "cursor", "subl",
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Viewer {
     words: Vec<String>,
-    pub(super) place: Place,
+    pub(super) place: ViewerPlace,
 }
 
 /// Where a program shows things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ViewerPlace {
     /// In the terminal, which it needs for itself.
     Terminal,
     /// In a window of its own.
@@ -39,14 +39,14 @@ impl Viewer {
         };
         let name = Path::new(&words[0]).file_name().map(|name| name.to_string_lossy().into_owned());
         let is_window = name.is_some_and(|name| WINDOWS.contains(&name.as_str()));
-        Some(Self { place: if is_window { Place::Window } else { Place::Terminal }, words })
+        Some(Self { place: if is_window { ViewerPlace::Window } else { ViewerPlace::Terminal }, words })
     }
 
     /// What it is called.
     pub(super) fn name(&self) -> String {
         match self.place {
-            Place::Terminal => self.words.join(" "),
-            Place::Window => {
+            ViewerPlace::Terminal => self.words.join(" "),
+            ViewerPlace::Window => {
                 let name = Path::new(&self.words[0]).file_name().unwrap_or_default();
                 name.to_string_lossy().into_owned()
             }
@@ -88,9 +88,9 @@ impl Viewer {
 
 /// Where the files of previews are, until this is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Shelf(Option<TempDir>);
+pub(super) struct TempFiles(Option<TempDir>);
 
-impl Shelf {
+impl TempFiles {
     /// Puts a preview into a file that only its owner can read.
     pub(super) fn put(&mut self, preview: &Preview) -> io::Result<PathBuf> {
         let folder = match &self.0 {
@@ -128,9 +128,9 @@ mod tests {
         assert_eq!(Viewer::choose(None, path), None, "a file that cannot be run is no program");
         std::fs::set_permissions(folder.path().join("code"), std::fs::Permissions::from_mode(0o755)).unwrap();
         let code = Viewer::choose(None, path).unwrap();
-        assert_eq!((code.name().as_str(), code.place), ("code", Place::Window));
+        assert_eq!((code.name().as_str(), code.place), ("code", ViewerPlace::Window));
         let nvim = Viewer::choose(Some(&words("nvim -R")), path).unwrap();
-        assert_eq!((nvim.name().as_str(), nvim.place), ("nvim -R", Place::Terminal));
+        assert_eq!((nvim.name().as_str(), nvim.place), ("nvim -R", ViewerPlace::Terminal));
         assert_eq!(Viewer::choose(None, Some(OsStr::new("relative"))), None);
     }
 
@@ -143,17 +143,18 @@ mod tests {
 
     #[test]
     fn files_are_kept_until_the_review_ends() {
-        let mut shelf = Shelf::default();
+        let mut temp_files = TempFiles::default();
         let preview = |name: &str| Preview {
             title: "x".into(),
             file_name: name.into(),
             text: "hello".into(),
             lines: Vec::new(),
         };
-        let (one, two) = (shelf.put(&preview("a.rs")).unwrap(), shelf.put(&preview("b.diff")).unwrap());
+        let (one, two) =
+            (temp_files.put(&preview("a.rs")).unwrap(), temp_files.put(&preview("b.diff")).unwrap());
         assert_eq!(std::fs::read_to_string(&one).unwrap(), "hello");
         assert!(two.ends_with("b.diff"));
-        drop(shelf);
+        drop(temp_files);
         assert!(!one.exists() && !two.exists());
     }
 }

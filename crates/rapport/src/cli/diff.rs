@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rapport_core::report::Report;
-use rapport_core::{ActionPlan, Deed, Entry, Event};
+use rapport_core::{ActionKind, ActionPlan, Entry, Event};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
@@ -160,33 +160,34 @@ fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
             format!("{where_to}: {sign} {}\n", change.what)
         })
     });
-    let deeds = || plan.iter().flat_map(|plan| &plan.actions).map(|action| &action.deed);
+    let kinds = || plan.iter().flat_map(|plan| &plan.actions).map(|action| &action.kind);
     Ok(Side {
         name: turn.name.to_string(),
         status: drawn.status,
         title: drawn.title.unwrap_or_default(),
         context: text(&turn.file(TURN_CONTEXT))?.unwrap_or_default(),
-        actions: deeds().map(|deed| format!("{}\n", deed.in_brief())).collect(),
-        changes: deeds().map(content).collect(),
+        actions: kinds().map(|kind| format!("{}\n", kind.in_brief())).collect(),
+        changes: kinds().map(content).collect(),
         state: state.collect(),
         results: report.as_deref().map(results).unwrap_or_default(),
     })
 }
 
 /// What an action makes of a file, and what it runs, whole.
-fn content(deed: &Deed) -> String {
+fn content(kind: &ActionKind) -> String {
     let lines =
         |sign: &str, text: &str| text.lines().map(|line| format!("  {sign} {line}\n")).collect::<String>();
-    match deed {
-        Deed::Create { path, content, .. } => format!("{path}\n{}", lines("+", content)),
-        Deed::Edit { path, edits } => {
+    match kind {
+        ActionKind::Create { path, content, .. } => format!("{path}\n{}", lines("+", content)),
+        ActionKind::Edit { path, edits } => {
             let edits = edits.iter().map(|edit| lines("-", &edit.find) + &lines("+", &edit.replace));
             format!("{path}\n{}", edits.collect::<String>())
         }
-        Deed::Execute { command, .. } => lines("$", command),
-        Deed::Read { .. } | Deed::Research { .. } | Deed::ChatWithUser { .. } | Deed::Invoke { .. } => {
-            String::new()
-        }
+        ActionKind::Execute { command, .. } => lines("$", command),
+        ActionKind::Read { .. }
+        | ActionKind::Research { .. }
+        | ActionKind::ChatWithUser { .. }
+        | ActionKind::Invoke { .. } => String::new(),
     }
 }
 

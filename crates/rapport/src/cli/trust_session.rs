@@ -291,7 +291,7 @@ fn words(want: Want) -> Vec<String> {
         Want::ActionReplied { .. } => Vec::new(),
         Want::ReportFiled { folder, .. } => vec![format!("writes the report of turn {folder}")],
         Want::Undone { batch, .. } => vec![format!("undoes batch {batch}")],
-        Want::Batch(_) => vec!["asks a model for questions".to_owned()],
+        Want::QuestionRound(_) => vec!["asks a model for questions".to_owned()],
         Want::Baseline(_) | Want::Snapshot(_) | Want::AgentParked { .. } | Want::Report { .. } => Vec::new(),
     }
 }
@@ -336,7 +336,7 @@ fn planned(folder: &Folder) -> Result<Vec<String>, Failure> {
         let source = text(&turn.file(PLAN))?.unwrap_or_default();
         let plan = ActionPlan::parse(&source);
         let actions = plan.iter().flat_map(|plan| &plan.actions);
-        planned.extend(actions.map(|action| format!("{}: {}", turn.name, action.deed.in_brief())));
+        planned.extend(actions.map(|action| format!("{}: {}", turn.name, action.kind.in_brief())));
     }
     Ok(planned)
 }

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use rapport_core::{ActionPlan, Deed};
+use rapport_core::{ActionKind, ActionPlan};
 
 use super::placeless;
 use super::round_trip::{plans, text};
@@ -164,7 +164,7 @@ fn file_9_ten_megabytes_are_a_plan() {
     let content = "some words of code\n".repeat(500_000);
     let plan = super::parse(&super::plan(&format!("### CREATE\n- **File Path:** a\n\n```\n{content}```\n")));
     assert_eq!(plan.actions.len(), 1);
-    assert!(matches!(&plan.actions[0].deed, Deed::Create { content: is, .. } if *is == content));
+    assert!(matches!(&plan.actions[0].kind, ActionKind::Create { content: is, .. } if *is == content));
 }
 
 proptest! {

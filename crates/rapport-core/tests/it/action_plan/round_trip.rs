@@ -7,7 +7,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
-use rapport_core::{Action, ActionPlan, Change, Deed, Replacement, Resource, Sign};
+use rapport_core::{Action, ActionKind, ActionPlan, Change, Replacement, Resource, Sign};
 
 use super::{parse, placeless};
 
@@ -76,20 +76,21 @@ fn change() -> impl Strategy<Value = Change> {
     })
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn kind() -> impl Strategy<Value = ActionKind> {
     let replacement = || (text(), text()).prop_map(|(find, replace)| Replacement { find, replace, line: 0 });
     let seconds = (1_i64..100_000, 0..2).prop_map(|(ms, whole)| {
         if whole == 0 { SignedDuration::from_secs(ms) } else { SignedDuration::from_millis(ms) }
     });
     prop_oneof![
-        (line(), text(), any::<bool>()).prop_map(|(path, content, overwrite)| Deed::Create {
+        (line(), text(), any::<bool>()).prop_map(|(path, content, overwrite)| ActionKind::Create {
             path,
             content,
             overwrite
         }),
-        line().prop_map(|path| Deed::Read { resource: Resource::File(path) }),
-        "https://[a-z]{1,9}/[a-z#?=&)(]{0,9}".prop_map(|url| Deed::Read { resource: Resource::Url(url) }),
-        (line(), vec(replacement(), 1..4)).prop_map(|(path, edits)| Deed::Edit { path, edits }),
+        line().prop_map(|path| ActionKind::Read { resource: Resource::File(path) }),
+        "https://[a-z]{1,9}/[a-z#?=&)(]{0,9}"
+            .prop_map(|url| ActionKind::Read { resource: Resource::Url(url) }),
+        (line(), vec(replacement(), 1..4)).prop_map(|(path, edits)| ActionKind::Edit { path, edits }),
         (
             text(),
             option::of(line()),
@@ -100,18 +101,18 @@ fn deed() -> impl Strategy<Value = Deed> {
         )
             .prop_map(
                 |(command, cwd, env, expected, allow_failure, timeout): (_, _, BTreeMap<_, _>, _, _, _)| {
-                    Deed::Execute { command, cwd, env, expected, allow_failure, timeout }
+                    ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout }
                 }
             ),
-        vec(line(), 1..4).prop_map(|queries| Deed::Research { queries }),
-        text().prop_map(|message| Deed::ChatWithUser { message }),
-        (line(), text()).prop_map(|(agent, message)| Deed::Invoke { agent, message }),
+        vec(line(), 1..4).prop_map(|queries| ActionKind::Research { queries }),
+        text().prop_map(|message| ActionKind::ChatWithUser { message }),
+        (line(), text()).prop_map(|(agent, message)| ActionKind::Invoke { agent, message }),
     ]
 }
 
 pub(super) fn plans() -> impl Strategy<Value = ActionPlan> {
     let action =
-        (deed(), option::of(line())).prop_map(|(deed, description)| Action { deed, description, line: 0 });
+        (kind(), option::of(line())).prop_map(|(kind, description)| Action { kind, description, line: 0 });
     (
         line(),
         vec(("[A-Za-z]{1,9}( [A-Z]{1,3})?", line()), 0..4),
@@ -162,21 +163,21 @@ fn to_see(plan: &ActionPlan) -> Vec<String> {
     };
     let mut expected = vec!["Rationale".to_owned(), block(&plan.rationale), "Action Plan".to_owned()];
     for action in &plan.actions {
-        expected.push(action.deed.name().to_owned());
-        match &action.deed {
-            Deed::Create { content, .. } => {
+        expected.push(action.kind.name().to_owned());
+        match &action.kind {
+            ActionKind::Create { content, .. } => {
                 expected.push(block(content.strip_suffix('\n').unwrap_or(content)));
                 if content == "\n" {
                     expected.pop();
                     expected.push("\n".to_owned());
                 }
             }
-            Deed::Edit { edits, .. } => {
+            ActionKind::Edit { edits, .. } => {
                 expected.extend(edits.iter().flat_map(|edit| [block(&edit.find), block(&edit.replace)]));
             }
-            Deed::Execute { command, .. } => expected.push(block(command)),
-            Deed::Research { queries } => expected.extend(queries.iter().map(|query| block(query))),
-            Deed::Read { .. } | Deed::ChatWithUser { .. } | Deed::Invoke { .. } => {}
+            ActionKind::Execute { command, .. } => expected.push(block(command)),
+            ActionKind::Research { queries } => expected.extend(queries.iter().map(|query| block(query))),
+            ActionKind::Read { .. } | ActionKind::ChatWithUser { .. } | ActionKind::Invoke { .. } => {}
         }
     }
     expected
@@ -198,14 +199,14 @@ proptest! {
         plan.context = None;
         plan.memos.clear();
         plan.metadata.clear();
-        plan.actions.retain(|action| !matches!(action.deed, Deed::ChatWithUser { .. } | Deed::Invoke { .. }));
+        plan.actions.retain(|action| !matches!(action.kind, ActionKind::ChatWithUser { .. } | ActionKind::Invoke { .. }));
         for action in &mut plan.actions {
             action.description = None;
-            if let Deed::Execute { expected, cwd, env, .. } = &mut action.deed {
+            if let ActionKind::Execute { expected, cwd, env, .. } = &mut action.kind {
                 (*expected, *cwd) = (None, None);
                 env.clear();
             }
-            if let Deed::Create { path, .. } | Deed::Edit { path, .. } | Deed::Read { resource: Resource::File(path) } = &mut action.deed {
+            if let ActionKind::Create { path, .. } | ActionKind::Edit { path, .. } | ActionKind::Read { resource: Resource::File(path) } = &mut action.kind {
                 *path = "a".to_owned();
             }
         }

@@ -1,7 +1,7 @@
 //! What models do to Markdown, and what is meant by it all the same.
 
 use jiff::SignedDuration;
-use rapport_core::{Action, ActionPlan, Change, Deed, Replacement, Resource, Sign};
+use rapport_core::{Action, ActionKind, ActionPlan, Change, Replacement, Resource, Sign};
 
 use super::{content, only, parse, plan};
 
@@ -124,8 +124,8 @@ fn whole() -> ActionPlan {
         comment: comment.map(Into::into),
         line,
     };
-    let action = |deed, description: Option<&str>, line| Action {
-        deed,
+    let action = |kind, description: Option<&str>, line| Action {
+        kind,
         description: description.map(Into::into),
         line,
     };
@@ -151,14 +151,18 @@ fn whole() -> ActionPlan {
         ],
         actions: vec![
             action(
-                Deed::Create { path: "src/core.py".into(), content: "print(1)\n".into(), overwrite: true },
+                ActionKind::Create {
+                    path: "src/core.py".into(),
+                    content: "print(1)\n".into(),
+                    overwrite: true,
+                },
                 Some("The core of it."),
                 33,
             ),
-            action(Deed::Read { resource: Resource::File("README.md".into()) }, None, 44),
-            action(Deed::Read { resource: Resource::Url("https://example.com/page".into()) }, None, 48),
+            action(ActionKind::Read { resource: Resource::File("README.md".into()) }, None, 44),
+            action(ActionKind::Read { resource: Resource::Url("https://example.com/page".into()) }, None, 48),
             action(
-                Deed::Edit {
+                ActionKind::Edit {
                     path: "pyproject.toml".into(),
                     edits: vec![Replacement {
                         find: "name = \"a\"".into(),
@@ -170,7 +174,7 @@ fn whole() -> ActionPlan {
                 52,
             ),
             action(
-                Deed::Execute {
+                ActionKind::Execute {
                     command: "poetry lock".into(),
                     cwd: Some("sub/dir".into()),
                     env: [("A", "1"), ("B", "two words")].map(|(k, v)| (k.into(), v.into())).into(),
@@ -182,17 +186,22 @@ fn whole() -> ActionPlan {
                 69,
             ),
             action(
-                Deed::Research { queries: ["rust tui", "python tui", "third"].map(Into::into).to_vec() },
+                ActionKind::Research {
+                    queries: ["rust tui", "python tui", "third"].map(Into::into).to_vec(),
+                },
                 Some("Find out"),
                 84,
             ),
             action(
-                Deed::ChatWithUser { message: "Which **one**?\n\n- **Option A:** this\n- that".into() },
+                ActionKind::ChatWithUser { message: "Which **one**?\n\n- **Option A:** this\n- that".into() },
                 None,
                 97,
             ),
             action(
-                Deed::Invoke { agent: "architect".into(), message: "Go on with [it](/src/core.py).".into() },
+                ActionKind::Invoke {
+                    agent: "architect".into(),
+                    message: "Go on with [it](/src/core.py).".into(),
+                },
                 None,
                 104,
             ),
@@ -212,7 +221,7 @@ fn file_9_the_same_plan_whatever_is_around_it() {
         plan.context.iter_mut().flatten().chain(&mut plan.memos).for_each(|change| change.line += lines);
         for action in &mut plan.actions {
             action.line += lines;
-            if let Deed::Edit { edits, .. } = &mut action.deed {
+            if let ActionKind::Edit { edits, .. } = &mut action.kind {
                 edits.iter_mut().for_each(|edit| edit.line += lines);
             }
         }
@@ -238,11 +247,11 @@ fn file_9_the_end_of_a_fence_around_everything_ends_no_file() {
     let inner = plan("### `CREATE`\n- **File Path:** a\n\n```\nx\n```\n");
     let after = "\nTell me what you think!\n\n- Next: the tests\n\n### Notes\n";
     for text in [format!("```markdown\n{inner}```\n"), format!("```\n{inner}```\n{after}")] {
-        let deed = &parse(&text).actions[0].deed;
-        assert!(matches!(deed, Deed::Create { content, .. } if content == "x\n"), "{text}\n{deed:?}");
+        let kind = &parse(&text).actions[0].kind;
+        assert!(matches!(kind, ActionKind::Create { content, .. } if content == "x\n"), "{text}\n{kind:?}");
     }
     let text = format!("```markdown\n{}```\n{after}", plan("### `CHAT_WITH_USER`\n\nWhich?\n"));
-    assert_eq!(parse(&text).actions[0].deed, Deed::ChatWithUser { message: "Which?".into() });
+    assert_eq!(parse(&text).actions[0].kind, ActionKind::ChatWithUser { message: "Which?".into() });
 }
 
 #[test]
@@ -275,24 +284,28 @@ fn file_40_names_and_keys_however_they_are_dressed() {
             "- **Resource:** a b.md\nThat is the file.",
             "- **Resource:**\n  a b.md",
         ] {
-            let deed = only(&format!("{heading}\n{line}\n"));
-            assert_eq!(deed, Deed::Read { resource: Resource::File("a b.md".into()) }, "{heading} {line}");
+            let kind = only(&format!("{heading}\n{line}\n"));
+            assert_eq!(
+                kind,
+                ActionKind::Read { resource: Resource::File("a b.md".into()) },
+                "{heading} {line}"
+            );
         }
     }
     for line in ["<https://x.y/z>", "[page](https://x.y/z)", "`https://x.y/z`", "https://x.y/z"] {
-        let deed = only(&format!("### READ\n- **Resource:** {line}\n"));
-        assert_eq!(deed, Deed::Read { resource: Resource::Url("https://x.y/z".into()) }, "{line}");
+        let kind = only(&format!("### READ\n- **Resource:** {line}\n"));
+        assert_eq!(kind, ActionKind::Read { resource: Resource::Url("https://x.y/z".into()) }, "{line}");
     }
     for path in ["app/(auth)/page.tsx", "app/[id]/page.tsx", "ä/🟢.md", "a(b).c"] {
-        let deed = only(&format!("### READ\n- **Resource:** [{path}](/{path})\n"));
-        assert_eq!(deed, Deed::Read { resource: Resource::File(path.into()) });
+        let kind = only(&format!("### READ\n- **Resource:** [{path}](/{path})\n"));
+        assert_eq!(kind, ActionKind::Read { resource: Resource::File(path.into()) });
     }
     let described = parse(&plan("### READ\n- Resource: a\n- **Description:** b\n- \n  c\n"));
     assert_eq!(described.actions[0].description.as_deref(), Some("b c"));
-    let deed = only("### READ\n- **Resource:** [page](https://x.y/z_(w))\n");
-    assert_eq!(deed, Deed::Read { resource: Resource::Url("https://x.y/z_(w)".into()) });
-    let deed = only("### READ\n- **Resource:** [src/\\_\\_init\\_\\_.py](/src/__init__.py)");
-    assert_eq!(deed, Deed::Read { resource: Resource::File("src/__init__.py".into()) });
+    let kind = only("### READ\n- **Resource:** [page](https://x.y/z_(w))\n");
+    assert_eq!(kind, ActionKind::Read { resource: Resource::Url("https://x.y/z_(w)".into()) });
+    let kind = only("### READ\n- **Resource:** [src/\\_\\_init\\_\\_.py](/src/__init__.py)");
+    assert_eq!(kind, ActionKind::Read { resource: Resource::File("src/__init__.py".into()) });
 }
 
 #[test]
@@ -308,12 +321,12 @@ fn file_40_find_and_replace_however_they_are_marked() {
         ("#### FIND (line 7):", "#### REPLACE WITH:"),
     ] {
         let edit = |a: &str, b: &str| format!("{find}\n```\n{a}\n```\n\n{replace}\n```\n{b}\n```\n");
-        let deed = only(&format!(
+        let kind = only(&format!(
             "### EDIT\n- **File Path:** a\n\n{}{}---\n",
             edit("x\ny", ""),
             edit(".*[a-z]+$", " z ")
         ));
-        let Deed::Edit { edits, .. } = deed else { panic!("{deed:?}") };
+        let ActionKind::Edit { edits, .. } = kind else { panic!("{kind:?}") };
         let pairs: Vec<_> = edits.iter().map(|edit| (edit.find.as_str(), edit.replace.as_str())).collect();
         assert_eq!(pairs, [("x\ny", ""), (".*[a-z]+$", " z ")], "{find}");
     }
@@ -363,7 +376,7 @@ fn file_9_fences_in_fences_of_the_same_length() {
     ] {
         for after in ["", "\n\n### READ\n\n- Resource: b\n", "\n\n---\n\n### `CHAT_WITH_USER`\n\nDone.\n"] {
             let parsed = parse(&plan(&format!("### CREATE\n- **File Path:** a\n\n{fence}\n{after}")));
-            let Deed::Create { content, .. } = &parsed.actions[0].deed else { panic!("{parsed:?}") };
+            let ActionKind::Create { content, .. } = &parsed.actions[0].kind else { panic!("{parsed:?}") };
             assert_eq!(content, expected, "{fence}{after}");
             assert_eq!(parsed.actions.len(), 1 + usize::from(!after.is_empty()));
         }
@@ -381,7 +394,7 @@ fn file_40_a_message_is_all_that_follows() {
     ] {
         for after in ["", "\n### READ\n- Resource: b\n"] {
             let parsed = parse(&plan(&format!("### `CHAT_WITH_USER`\n\n{text}{after}")));
-            let Deed::ChatWithUser { message } = &parsed.actions[0].deed else { panic!("{parsed:?}") };
+            let ActionKind::ChatWithUser { message } = &parsed.actions[0].kind else { panic!("{parsed:?}") };
             assert_eq!(message, expected);
         }
     }
@@ -390,7 +403,7 @@ fn file_40_a_message_is_all_that_follows() {
 #[test]
 fn file_40_commands_and_their_parameters() {
     let timeout = |value: &str| match only(&format!("### EXECUTE\n- **Timeout:** {value}\n```\nls\n```")) {
-        Deed::Execute { timeout, .. } => timeout,
+        ActionKind::Execute { timeout, .. } => timeout,
         other => panic!("{other:?}"),
     };
     for (value, seconds) in
@@ -408,7 +421,7 @@ fn file_40_commands_and_their_parameters() {
         ("- **env:** A=1\n- **cwd:** [.](/)", vec![("A", "1")]),
         ("  - **env:**\n    - A=1\n  - **cwd:** src", vec![("A", "1")]),
     ] {
-        let Deed::Execute { env: is, .. } =
+        let ActionKind::Execute { env: is, .. } =
             only(&format!("### EXECUTE\n{env}\n\n**Command:**\n```\nls\n```"))
         else {
             panic!("no command")

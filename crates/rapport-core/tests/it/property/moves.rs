@@ -89,8 +89,8 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
                 Input::World(World::PlanSaved { revision: file.revision, path: file.path.clone() })
             }
             Want::Report { .. } => Input::World(World::Report { changes: None }),
-            Want::Batch(brief) => {
-                Input::World(World::Batch { round: brief.round, outcome: Err("no".into()) })
+            Want::QuestionRound(brief) => {
+                Input::World(World::QuestionRound { round: brief.round, outcome: Err("no".into()) })
             }
             Want::Granted { question, .. } => Input::World(World::Granted { question: question.clone() }),
             Want::Filed { turn, path, .. } => Input::World(World::Filed { turn: *turn, path: path.clone() }),

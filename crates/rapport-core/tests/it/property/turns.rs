@@ -6,9 +6,9 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 use rapport_core::report::Overall;
 use rapport_core::{
-    Act, ActionEnd, ActionResult, AgentDid, Aim, Ask, Asking, Batch, Chosen, Clarifier, ConversationId,
-    Created, Entry, Event, FoundTurn, FoundTurns, Input, Interrupted, LaterChanges, Leave, Reply, Session,
-    Status, Terms, TurnKind, TurnOrigin, UndoProblem, UndoneFiles, Want, World,
+    Act, ActionEnd, ActionResult, AgentDid, Aim, Ask, Asking, Chosen, Clarifier, ConversationId, Created,
+    Entry, Event, FoundTurn, FoundTurns, Input, Interrupted, LaterChanges, Leave, QuestionRound, Reply,
+    Session, Status, Terms, TurnKind, TurnOrigin, UndoProblem, UndoneFiles, Want, World,
 };
 
 use crate::story::turns::PLAN;
@@ -22,9 +22,9 @@ fn begin(which: u8) -> Created {
     Created { aim, ..created("Add login", terms) }
 }
 
-fn batch(how: u8) -> Batch {
+fn batch(how: u8) -> QuestionRound {
     let questions = (0..how % 4).map(|n| draft(&format!("Question {how} {n}?"), &["Yes", "No"])).collect();
-    Batch { goal: Some("login".into()), questions, done: how % 16 == 9, ..Batch::default() }
+    QuestionRound { goal: Some("login".into()), questions, done: how % 16 == 9, ..QuestionRound::default() }
 }
 
 fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
@@ -36,9 +36,9 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
     let did = match what % 32 {
         // What is wanted comes true, sooner or later.
         0..=9 => match play.session.wants().first() {
-            Some(Want::Batch(brief)) => {
+            Some(Want::QuestionRound(brief)) => {
                 let outcome = if how % 7 == 0 { Err("away".into()) } else { Ok(batch(how)) };
-                return Input::World(World::Batch { round: brief.round, outcome });
+                return Input::World(World::QuestionRound { round: brief.round, outcome });
             }
             Some(Want::Filed { turn, path, .. }) => {
                 return Input::World(World::Filed { turn: *turn, path: path.clone() });
@@ -95,7 +95,9 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
         20..=22 => return act(Act::Restart),
         23 => return act(Act::Restart),
         24 if how == 0 => return act(Act::Cancel { reason: None }),
-        24 => return Input::World(World::Batch { round: u32::from(how % 4), outcome: Ok(batch(how)) }),
+        24 => {
+            return Input::World(World::QuestionRound { round: u32::from(how % 4), outcome: Ok(batch(how)) });
+        }
         25 => return Input::World(World::Failed { reason: "no space".into() }),
         26 => AgentDid::Finish { result: "Done.".into() },
         27 => AgentDid::Leave(Leave::Finished { result: PLAN.into() }),

@@ -551,7 +551,7 @@ impl Watch {
                 }
                 Want::Report { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be reported"),
                 Want::Granted { .. } => hold!(false, "nothing was allowed for the project"),
-                Want::Batch(_)
+                Want::QuestionRound(_)
                 | Want::Filed { .. }
                 | Want::PlanChecked { .. }
                 | Want::BatchRunning(_)

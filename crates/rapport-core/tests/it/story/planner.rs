@@ -1,6 +1,6 @@
 //! Rounds made by a planner: no agent runs before the plan is confirmed.
 
-use rapport_core::{Act, Batch, Clarifier, Draft, Event, Session, Terms, World};
+use rapport_core::{Act, Clarifier, Draft, Event, QuestionRound, Session, Terms, World};
 
 use crate::support::{Story, ann, created, draft, person, question};
 
@@ -8,14 +8,14 @@ fn terms(max_rounds: u32) -> Terms {
     Terms { max_rounds, clarifier: Clarifier::Planner, ..Terms::default() }
 }
 
-fn batch(texts: &[&str]) -> Batch {
+fn batch(texts: &[&str]) -> QuestionRound {
     let questions: Vec<Draft> = texts.iter().map(|text| draft(text, &["Yes", "No"])).collect();
     let (goal, description) = (Some("Dark mode".into()), Some("Add dark mode".into()));
-    Batch { goal, description, done: questions.is_empty(), questions, ..Batch::default() }
+    QuestionRound { goal, description, done: questions.is_empty(), questions, ..QuestionRound::default() }
 }
 
 fn made(round: u32, texts: &[&str]) -> World {
-    World::Batch { round, outcome: Ok(batch(texts)) }
+    World::QuestionRound { round, outcome: Ok(batch(texts)) }
 }
 
 /// CHAT-1, CHAT-5, CHAT-10, CHAT-11: rounds are made one after the other, each knows the answers before it, and one
@@ -58,7 +58,7 @@ fn chat_7_a_round_knows_all_earlier_answers() {
         .world(made(1, &["Everywhere?"]), "outlined: dark-mode/add-dark-mode; planner asked round 1: q1")
         .answer("q1", "No", "q1 answered no by ann (terminal)");
     let wants = story.play.session.wants();
-    let [rapport_core::Want::Batch(brief)] = wants.as_slice() else { panic!("{wants:?}") };
+    let [rapport_core::Want::QuestionRound(brief)] = wants.as_slice() else { panic!("{wants:?}") };
     assert_eq!(brief.answered, [("Everywhere?".to_owned(), "No".to_owned())]);
     assert_eq!((brief.task.as_str(), brief.round, brief.max_rounds), ("dark mode please", 2, 3));
 }
@@ -122,7 +122,7 @@ fn chat_29_an_edit_makes_no_new_round() {
 #[test]
 fn a_planner_that_fails_loses_no_answer() {
     let mut story = Story::with("dark mode please", terms(3));
-    let failed = |round| World::Batch { round, outcome: Err("the model is away".into()) };
+    let failed = |round| World::QuestionRound { round, outcome: Err("the model is away".into()) };
     story
         .world(failed(1), "failed: the model is away")
         .wants(&[])

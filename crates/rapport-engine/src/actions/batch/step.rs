@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use rapport_core::{Action, Deed, Interrupted};
+use rapport_core::{Action, ActionKind, Interrupted};
 
 use super::changes::note_changes;
 use super::kinds::{may_be_repeated, path_of};
-use super::{Batch, Course, Known};
+use super::{ActionBatch, Course, Known};
 use crate::actions::files::{Desk, State, made, state, temporary};
 use crate::actions::journal::{Fact, Intent};
 use crate::actions::outcome::{Outcome, Settled};
@@ -23,7 +23,7 @@ enum Came {
 
 /// One action that is to be done now.
 pub(super) struct Step<'a> {
-    pub(super) batch: &'a Batch<'a>,
+    pub(super) batch: &'a ActionBatch<'a>,
     pub(super) n: usize,
     pub(super) action: &'a Action,
     pub(super) interrupted: Interrupted,
@@ -41,12 +41,12 @@ impl Step<'_> {
     ) -> (Desk, Settled, Course) {
         let began = Instant::now();
         let (desk, came) = match known {
-            Known::Begun(None) if !may_be_repeated(&self.action.deed) => match self.interrupted {
+            Known::Begun(None) if !may_be_repeated(&self.action.kind) => match self.interrupted {
                 Interrupted::Again => self.perform(desk, observer).await,
                 Interrupted::GoOn => (desk, Came::Settled(Outcome::unsure())),
                 Interrupted::Halt => {
                     let reason =
-                        format!("after {} was interrupted; it may have run", self.action.deed.in_brief());
+                        format!("after {} was interrupted; it may have run", self.action.kind.in_brief());
                     return (desk, Outcome::unsure().into(), Course::Paused(reason));
                 }
             },
@@ -71,7 +71,7 @@ impl Step<'_> {
     /// Finds out whether a change that was begun was made. Nothing where it is still to be made.
     async fn look(&self, desk: Desk, intent: Intent) -> (Desk, Option<Outcome>) {
         let n = self.n;
-        let path = path_of(&self.action.deed).unwrap_or(&intent.file).to_owned();
+        let path = path_of(&self.action.kind).unwrap_or(&intent.file).to_owned();
         blocking(move || {
             let real = desk.root.join(&intent.file);
             let _ = std::fs::remove_file(temporary(&desk.id, n, &real));
@@ -90,19 +90,19 @@ impl Step<'_> {
 
     /// Does it.
     async fn perform(&self, desk: Desk, observer: &mut Observer<'_>) -> (Desk, Came) {
-        let Self { batch: Batch { means, .. }, n, action, hands, stop, .. } = *self;
+        let Self { batch: ActionBatch { means, .. }, n, action, hands, stop, .. } = *self;
         let root = desk.root.clone();
-        match action.deed.clone() {
-            Deed::Create { path, content, overwrite } => {
+        match action.kind.clone() {
+            ActionKind::Create { path, content, overwrite } => {
                 let create = move |desk: &mut Desk, what| {
                     create::run(desk, n, what, &path, &content, overwrite.into())
                 };
                 self.change(desk, create).await
             }
-            Deed::Edit { path, edits } => {
+            ActionKind::Edit { path, edits } => {
                 self.change(desk, move |desk, what| edit::run(desk, n, what, &path, &edits)).await
             }
-            Deed::Execute { command, cwd, env, timeout, expected: _, allow_failure: _ } => {
+            ActionKind::Execute { command, cwd, env, timeout, expected: _, allow_failure: _ } => {
                 let order = execute::Order { command: &command, cwd: cwd.as_deref(), env: &env, timeout };
                 let running = ended_early(stop, execute::run(means, &root, n, order, observer, stop));
                 let (mut desk, came) = self.begin(desk, running).await;
@@ -112,7 +112,7 @@ impl Step<'_> {
                 };
                 (blocking(look).await, came)
             }
-            Deed::Research { queries } => match means.research_command.split_first() {
+            ActionKind::Research { queries } => match means.research_command.split_first() {
                 Some((program, args)) => {
                     let order = research::Order { program, args, queries: &queries };
                     let running = research::run(means, &root, n, order, observer, stop);
@@ -121,12 +121,14 @@ impl Step<'_> {
                 None => self.begin(desk, stoppable(stop, research::ask(hands, n, &queries))).await,
             },
             // A session that was begun cannot be taken back by not waiting for its name.
-            Deed::Invoke { agent, message } => {
+            ActionKind::Invoke { agent, message } => {
                 let invoking = async { Came::Settled(invoke::run(hands, n, &agent, &message).await) };
                 self.begin(desk, invoking).await
             }
-            Deed::Read { resource } => self.begin(desk, stoppable(stop, read::run(&root, &resource))).await,
-            Deed::ChatWithUser { message } => {
+            ActionKind::Read { resource } => {
+                self.begin(desk, stoppable(stop, read::run(&root, &resource))).await
+            }
+            ActionKind::ChatWithUser { message } => {
                 self.begin(desk, stoppable(stop, chat::run(hands, n, &message))).await
             }
         }
@@ -138,7 +140,7 @@ impl Step<'_> {
         mut desk: Desk,
         change: impl FnOnce(&mut Desk, String) -> Outcome + Send + 'static,
     ) -> (Desk, Came) {
-        let what = self.action.deed.in_brief();
+        let what = self.action.kind.in_brief();
         blocking(move || {
             let outcome = change(&mut desk, what);
             (desk, Came::Settled(outcome))
@@ -148,7 +150,7 @@ impl Step<'_> {
 
     /// Notes that it begins, and only then does it.
     async fn begin(&self, mut desk: Desk, work: impl Future<Output = Came>) -> (Desk, Came) {
-        let fact = Fact::Began { n: self.n, what: self.action.deed.in_brief(), intent: None };
+        let fact = Fact::Began { n: self.n, what: self.action.kind.in_brief(), intent: None };
         let note = move || {
             let noted = desk.journal.note(fact);
             (desk, noted)
@@ -198,8 +200,8 @@ async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
 /// How it goes on after this.
 pub(super) fn after(action: &Action, outcome: &Outcome) -> Course {
     match outcome {
-        Outcome::Failed { .. } if !action.deed.may_fail() && !outcome.may_have_run() => {
-            Course::Halted(format!("after {} failed", action.deed.in_brief()))
+        Outcome::Failed { .. } if !action.kind.may_fail() && !outcome.may_have_run() => {
+            Course::Halted(format!("after {} failed", action.kind.in_brief()))
         }
         // What may have run ends like this only where a person said to go on.
         Outcome::Failed { .. } | Outcome::Done { .. } | Outcome::Skipped { .. } => Course::On,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use crate::room::Room;
 use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
-use rapport_core::{Focus, Presenter, Purpose, QuestionId, RoundLook, SessionId, TurnCard};
+use rapport_core::{Focus, Presenter, Purpose, QuestionId, RoundView, SessionId, TurnCard};
 
 use super::button::{Button, Tag};
 use crate::outgoing::{Edit, Message};
@@ -123,7 +123,7 @@ pub fn answer(presenter: &Presenter, question: &QuestionId) -> Option<String> {
     item.given.map(|(answer, _)| item.question.words(answer))
 }
 
-fn find<'a>(presenter: &'a Presenter, question: &QuestionId) -> Option<(RoundLook<'a>, usize)> {
+fn find<'a>(presenter: &'a Presenter, question: &QuestionId) -> Option<(RoundView<'a>, usize)> {
     presenter.session().rounds().find_map(|round| {
         let place = round.items.iter().position(|item| item.question.id == *question)?;
         Some((round, place))

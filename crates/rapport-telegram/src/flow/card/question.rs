@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rapport_core::{Answer, Asker, By, Choice, PhaseView, Presenter, Purpose, Question, RoundLook, visible};
+use rapport_core::{Answer, Asker, By, Choice, PhaseView, Presenter, Purpose, Question, RoundView, visible};
 
 use super::{Card, DIVIDER, LONGEST_LABEL, Reading, TITLE, cut, named, rows, short};
 use crate::CHANNEL;
@@ -28,7 +28,7 @@ const CELLS: usize = 10;
 
 pub(super) fn open(
     presenter: &Presenter,
-    round: &RoundLook<'_>,
+    round: &RoundView<'_>,
     place: usize,
     tag: &Tag,
     (chosen, reading): (&BTreeSet<usize>, Reading),
@@ -58,7 +58,7 @@ pub(super) fn open(
     Card { text, rows: buttons.into_iter().filter(|row| !row.is_empty()).collect() }
 }
 
-pub(super) fn closed(presenter: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
+pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
     let item = &round.items[place];
     let text = head(presenter, round, place).text(&body(item.question)).plain("\n\n");
     match (item.given, round.closed) {
@@ -81,7 +81,7 @@ pub(super) fn elsewhere(by: &By) -> String {
     }
 }
 
-fn head(presenter: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
+fn head(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
     let session = presenter.session();
     let task = short(&session.created().task, TITLE);
     let (number, of) = number(presenter, round, place);
@@ -115,7 +115,7 @@ fn progress(number: usize, of: usize) -> String {
 }
 
 /// A planner's questions are counted through all its rounds, others within their round.
-fn number(presenter: &Presenter, round: &RoundLook<'_>, place: usize) -> (usize, usize) {
+fn number(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> (usize, usize) {
     match (round.asker, presenter.number(&round.items[place].question.id)) {
         (Asker::Planner, Some(number)) => (number, presenter.clarifying().count()),
         _ => (place, round.items.len()),
@@ -228,7 +228,7 @@ fn options(
 }
 
 /// Back, cancel, and leaving an answer as it is.
-fn steps(presenter: &Presenter, round: &RoundLook<'_>, place: usize, tag: &Tag) -> Vec<(String, String)> {
+fn steps(presenter: &Presenter, round: &RoundView<'_>, place: usize, tag: &Tag) -> Vec<(String, String)> {
     let changing =
         round.items[place].previous.is_some() && presenter.session().phase() == PhaseView::Confirming;
     let back = (place > 0 && !changing).then(|| named("← Back", Button::Back, tag));
@@ -238,7 +238,7 @@ fn steps(presenter: &Presenter, round: &RoundLook<'_>, place: usize, tag: &Tag) 
 }
 
 /// Whether every open question of a round has exactly one option that is recommended, and there is more than one.
-pub(super) fn is_all_recommended(round: &RoundLook<'_>) -> bool {
+pub(super) fn is_all_recommended(round: &RoundView<'_>) -> bool {
     let mut open = round.items.iter().filter(|item| item.given.is_none()).peekable();
     let clear =
         |question: &Question| question.options.iter().filter(|option| option.recommended).count() == 1;

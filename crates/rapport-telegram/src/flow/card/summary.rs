@@ -1,6 +1,6 @@
 //! The card of a plan that waits for confirmation, and the list of answers that can be changed.
 
-use rapport_core::{Asker, PhaseView, Presenter, Purpose, RoundLook};
+use rapport_core::{Asker, PhaseView, Presenter, Purpose, RoundView};
 
 use super::question::elsewhere;
 use super::{Card, DIVIDER, cut, named, short};
@@ -25,7 +25,7 @@ pub(super) fn open(presenter: &Presenter, tag: &Tag) -> Card {
     Card { text: text(presenter), rows: vec![confirm, cancel] }
 }
 
-pub(super) fn closed(presenter: &Presenter, round: &RoundLook<'_>, place: usize) -> Text {
+pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
     let item = &round.items[place];
     let text = text(presenter).plain("\n\n");
     match (item.given, round.closed) {

@@ -209,7 +209,7 @@ fn actions(plan: &ActionPlan, batch: Option<&FileBatch>) -> Text {
             None if is_unsure => "❓",
             None => "·",
         };
-        text = text.plain(&format!("\n{sign} {}", short(&action.deed.in_brief(), LONGEST_ITEM)));
+        text = text.plain(&format!("\n{sign} {}", short(&action.kind.in_brief(), LONGEST_ITEM)));
     }
     text
 }

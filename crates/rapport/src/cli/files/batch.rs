@@ -66,7 +66,7 @@ impl Screen {
     fn new(is_quiet: bool, plan: &ActionPlan) -> Self {
         // Commands of agents are long, and were seen when they were approved.
         let names =
-            plan.actions.iter().map(|action| clip(&safe::line(&action.deed.in_brief()), NAME)).collect();
+            plan.actions.iter().map(|action| clip(&safe::line(&action.kind.in_brief()), NAME)).collect();
         Self { is_quiet, names }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::SignedDuration;
 use rapport::actions::{Details, Interrupted, Output, Ran, Stop};
-use rapport_core::{ActionPlan, Deed};
+use rapport_core::{ActionKind, ActionPlan};
 use tokio::sync::mpsc;
 
 use super::{Nobody, Seen, Stage, details, execute, execute_within, plan, told};
@@ -60,7 +60,7 @@ async fn commands_are_not_in_the_session_of_a_terminal() {
 #[tokio::test]
 async fn commands_run_where_and_with_what_the_plan_says() {
     let stage = Stage::new().with("sub/file", "").with("../outside/file", "");
-    let deed = |cwd: &str| Deed::Execute {
+    let kind = |cwd: &str| ActionKind::Execute {
         command: "pwd; echo \"$COLOUR $HOME\"".into(),
         cwd: Some(cwd.into()),
         env: [("COLOUR".to_owned(), "blue $x; `y`".to_owned())].into(),
@@ -68,7 +68,7 @@ async fn commands_run_where_and_with_what_the_plan_says() {
         allow_failure: true,
         timeout: None,
     };
-    let ran = stage.run(&plan([deed("sub/"), deed("../outside"), deed("none"), deed("sub/file")])).await;
+    let ran = stage.run(&plan([kind("sub/"), kind("../outside"), kind("none"), kind("sub/file")])).await;
     let said = told(&ran);
     let root = stage.place.project.canonicalize().unwrap();
     let home = std::env::var("HOME").unwrap();

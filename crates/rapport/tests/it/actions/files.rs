@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use rapport::actions::{Details, FileChange, OnDisk};
-use rapport_core::Deed;
+use rapport_core::ActionKind;
 use rapport_core::check::{Contents, Kind, Lead, Project as _};
 
 use super::{Stage, create, details, edit, overwrite, plan, told};
 
 /// Carries out one action in a project with a few files, and checks what is said and what the file is then.
-async fn check(deed: Deed, said: &str, file: &str, content: Option<&str>) {
+async fn check(kind: ActionKind, said: &str, file: &str, content: Option<&str>) {
     let stage = Stage::new()
         .with("a.txt", "one\ntwo\nthree\n")
         .with("regex.txt", "a.*b [x] (y) $1 \\d+ ^\n")
@@ -27,16 +27,16 @@ async fn check(deed: Deed, said: &str, file: &str, content: Option<&str>) {
     symlink("a.txt", stage.path("link.txt")).unwrap();
     symlink("nowhere", stage.path("dangling")).unwrap();
     let before = stage.everything();
-    let ran = stage.run(&plan([deed.clone()])).await;
-    assert_eq!(told(&ran), [said], "{deed:?}");
-    assert_eq!(stage.text(file).as_deref(), content, "{deed:?}");
+    let ran = stage.run(&plan([kind.clone()])).await;
+    assert_eq!(told(&ran), [said], "{kind:?}");
+    assert_eq!(stage.text(file).as_deref(), content, "{kind:?}");
     assert_eq!(stage.text("../outside/secret.txt").unwrap(), "secret");
-    assert_eq!(fs::read_dir(stage.path("../outside")).unwrap().count(), 1, "{deed:?}");
+    assert_eq!(fs::read_dir(stage.path("../outside")).unwrap().count(), 1, "{kind:?}");
     if said != "done" {
-        assert_eq!(stage.everything(), before, "a failure changes nothing: {deed:?}");
+        assert_eq!(stage.everything(), before, "a failure changes nothing: {kind:?}");
     }
     stage.undo();
-    assert_eq!(stage.everything(), before, "undone: {deed:?}");
+    assert_eq!(stage.everything(), before, "undone: {kind:?}");
 }
 
 #[tokio::test]

@@ -15,10 +15,10 @@ use std::sync::Mutex;
 
 use jiff::SignedDuration;
 use rapport::actions::{
-    Batch, Choice, Details, Hands, Interrupted, LaterChanges, Live, Means, Outcome, Pending, Place, Ran,
-    Stop, Undone, undo,
+    ActionBatch, Choice, Details, Hands, Interrupted, LaterChanges, Live, Means, Outcome, Pending, Place,
+    Ran, Stop, Undone, undo,
 };
-use rapport_core::{Action, ActionPlan, Deed, Replacement, Resource};
+use rapport_core::{Action, ActionKind, ActionPlan, Replacement, Resource};
 use tempfile::TempDir;
 
 const KEEPER: &str = env!("CARGO_BIN_EXE_rapport");
@@ -73,8 +73,8 @@ impl Stage {
         found
     }
 
-    fn batch<'a>(&'a self, plan: &'a ActionPlan) -> Batch<'a> {
-        Batch { plan, place: &self.place, means: &self.means }
+    fn batch<'a>(&'a self, plan: &'a ActionPlan) -> ActionBatch<'a> {
+        ActionBatch { plan, place: &self.place, means: &self.means }
     }
 
     /// Runs all of it.
@@ -129,7 +129,7 @@ struct Seen(Mutex<Vec<String>>);
 impl Seen {
     fn see(&self, live: Live<'_>) {
         let words = match live {
-            Live::Started { n, action } => format!("{n} {}", action.deed.name()),
+            Live::Started { n, action } => format!("{n} {}", action.kind.name()),
             Live::Output { n, line } => format!("{n} > {line}"),
             Live::Ended { n, settled, .. } => format!("{n} {}", short(&settled.outcome)),
         };
@@ -162,30 +162,30 @@ fn details(ran: &Ran, n: usize) -> &Details {
     }
 }
 
-fn plan(deeds: impl IntoIterator<Item = Deed>) -> ActionPlan {
-    let actions = deeds.into_iter().map(|deed| Action { deed, description: None, line: 1 }).collect();
+fn plan(kinds: impl IntoIterator<Item = ActionKind>) -> ActionPlan {
+    let actions = kinds.into_iter().map(|kind| Action { kind, description: None, line: 1 }).collect();
     ActionPlan { title: "A plan".into(), actions, ..ActionPlan::default() }
 }
 
-fn create(path: &str, content: &str) -> Deed {
-    Deed::Create { path: path.into(), content: content.into(), overwrite: false }
+fn create(path: &str, content: &str) -> ActionKind {
+    ActionKind::Create { path: path.into(), content: content.into(), overwrite: false }
 }
 
-fn overwrite(path: &str, content: &str) -> Deed {
-    Deed::Create { path: path.into(), content: content.into(), overwrite: true }
+fn overwrite(path: &str, content: &str) -> ActionKind {
+    ActionKind::Create { path: path.into(), content: content.into(), overwrite: true }
 }
 
-fn edit(path: &str, edits: &[(&str, &str)]) -> Deed {
+fn edit(path: &str, edits: &[(&str, &str)]) -> ActionKind {
     let replacement = |(find, replace): &(&str, &str)| Replacement {
         find: (*find).into(),
         replace: (*replace).into(),
         line: 7,
     };
-    Deed::Edit { path: path.into(), edits: edits.iter().map(replacement).collect() }
+    ActionKind::Edit { path: path.into(), edits: edits.iter().map(replacement).collect() }
 }
 
-fn execute(command: &str) -> Deed {
-    Deed::Execute {
+fn execute(command: &str) -> ActionKind {
+    ActionKind::Execute {
         command: command.into(),
         cwd: None,
         env: BTreeMap::new(),
@@ -195,28 +195,28 @@ fn execute(command: &str) -> Deed {
     }
 }
 
-fn allowed_to_fail(command: &str) -> Deed {
+fn allowed_to_fail(command: &str) -> ActionKind {
     match execute(command) {
-        Deed::Execute { command, cwd, env, expected, timeout, .. } => {
-            Deed::Execute { command, cwd, env, expected, timeout, allow_failure: true }
+        ActionKind::Execute { command, cwd, env, expected, timeout, .. } => {
+            ActionKind::Execute { command, cwd, env, expected, timeout, allow_failure: true }
         }
         _ => unreachable!(),
     }
 }
 
-fn execute_within(command: &str, limit: SignedDuration) -> Deed {
+fn execute_within(command: &str, limit: SignedDuration) -> ActionKind {
     match execute(command) {
-        Deed::Execute { command, cwd, env, expected, allow_failure, .. } => {
-            Deed::Execute { command, cwd, env, expected, allow_failure, timeout: Some(limit) }
+        ActionKind::Execute { command, cwd, env, expected, allow_failure, .. } => {
+            ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout: Some(limit) }
         }
         _ => unreachable!(),
     }
 }
 
-fn read(path: &str) -> Deed {
-    Deed::Read { resource: Resource::File(path.into()) }
+fn read(path: &str) -> ActionKind {
+    ActionKind::Read { resource: Resource::File(path.into()) }
 }
 
-fn chat(message: &str) -> Deed {
-    Deed::ChatWithUser { message: message.into() }
+fn chat(message: &str) -> ActionKind {
+    ActionKind::ChatWithUser { message: message.into() }
 }

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use rapport::actions::{ActionError, Choice, Details, Hands, Interrupted, Pending, Stop};
-use rapport_core::Deed;
+use rapport_core::ActionKind;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Nobody, Seen, Stage, allowed_to_fail, chat, create, details, edit, execute, plan, read, told};
@@ -130,8 +130,8 @@ async fn file_40_others_are_asked_searched_and_invoked() {
     let stage = Stage::new();
     let plan = plan([
         chat("Which colour?"),
-        Deed::Research { queries: vec!["paint".into(), "colour of paint".into()] },
-        Deed::Invoke { agent: "painter".into(), message: "Paint it.".into() },
+        ActionKind::Research { queries: vec!["paint".into(), "colour of paint".into()] },
+        ActionKind::Invoke { agent: "painter".into(), message: "Paint it.".into() },
     ]);
     let (hands, mut heard, answers) = somebody(3);
     for (answer, words) in answers.into_iter().zip(["Blue", "Paint is wet.", "20260124-paint"]) {

@@ -5,7 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::Redirect;
 use axum::routing::get;
 use rapport::actions::{Details, Outcome};
-use rapport_core::{Deed, Resource};
+use rapport_core::{ActionKind, Resource};
 
 use super::{Stage, details, plan, read, told};
 
@@ -80,14 +80,14 @@ async fn file_40_research_runs_the_program_of_the_settings() {
     let mut stage = Stage::new();
     let script = "for query; do echo \"[$query]\"; done";
     stage.means.research_command = ["sh", "-c", script, "search"].map(Into::into).into();
-    let research = |queries: [&str; 2]| Deed::Research { queries: queries.map(Into::into).into() };
+    let research = |queries: [&str; 2]| ActionKind::Research { queries: queries.map(Into::into).into() };
     let ran = stage.run(&plan([research(["paint that dries", "$(rm -rf x); -n"])])).await;
     let text = "[paint that dries]\n[$(rm -rf x); -n]".to_owned();
     assert_eq!(details(&ran, 0), &Details::Research { text });
 
     let mut stage = Stage::new();
     stage.means.research_command = ["seq", "1"].map(Into::into).into();
-    let ran = stage.run(&plan([Deed::Research { queries: vec!["300".into()] }])).await;
+    let ran = stage.run(&plan([ActionKind::Research { queries: vec!["300".into()] }])).await;
     let Details::Research { text } = details(&ran, 0) else { panic!() };
     assert!(text.starts_with("(The first 200 of 300 lines are left out.)\n\n201\n"), "{text}");
 
@@ -99,7 +99,7 @@ async fn file_40_research_runs_the_program_of_the_settings() {
 
 async fn look(url: &str) -> Outcome {
     let stage = Stage::new();
-    let ran = stage.run(&plan([Deed::Read { resource: Resource::Url(url.into()) }])).await;
+    let ran = stage.run(&plan([ActionKind::Read { resource: Resource::Url(url.into()) }])).await;
     ran.actions.into_iter().next().unwrap().outcome
 }
 

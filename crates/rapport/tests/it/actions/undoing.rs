@@ -8,7 +8,7 @@ use rapport::actions::{Choice, Interrupted, LaterChanges, Stop, Undone, undo};
 use super::{Nobody, Stage, chat, create, edit, execute, overwrite, plan, told};
 
 /// A batch of everything that can be undone, and one thing that cannot.
-fn deeds() -> [rapport_core::Deed; 6] {
+fn kinds() -> [rapport_core::ActionKind; 6] {
     [
         edit("a.txt", &[("one", "1")]),
         create("new/deep/file.txt", "new"),
@@ -27,7 +27,7 @@ fn stage() -> Stage {
 async fn everything_comes_back_and_what_does_not_is_told() {
     let stage = stage();
     let before = stage.everything();
-    assert!(told(&stage.run(&plan(deeds())).await).iter().all(|said| said == "done"));
+    assert!(told(&stage.run(&plan(kinds())).await).iter().all(|said| said == "done"));
     let undone = stage.undo();
     let expected = Undone {
         restored: vec!["a.txt".into(), "b.txt".into()],
@@ -45,7 +45,7 @@ async fn everything_comes_back_and_what_does_not_is_told() {
 #[tokio::test]
 async fn twice_is_once() {
     let stage = stage();
-    stage.run(&plan(deeds())).await;
+    stage.run(&plan(kinds())).await;
     stage.undo();
     stage.write("a.txt", "changed afterwards");
     stage.write("new/deep/file.txt", "new");
@@ -71,7 +71,7 @@ async fn after_a_failure_too() {
 #[tokio::test]
 async fn files_changed_after_the_batch_are_named_and_kept() {
     let stage = stage();
-    stage.run(&plan(deeds())).await;
+    stage.run(&plan(kinds())).await;
     stage.write("a.txt", "mine");
     fs::remove_file(stage.path("new/other.txt")).unwrap();
     stage.write("new/deep/mine.txt", "mine");
@@ -164,7 +164,7 @@ async fn a_file_that_became_a_link_is_not_followed() {
 #[tokio::test]
 async fn a_damaged_journal_undoes_nothing() {
     let stage = stage();
-    stage.run(&plan(deeds())).await;
+    stage.run(&plan(kinds())).await;
     let journal = stage.place.journal.join("journal.jsonl");
     let good = fs::read_to_string(&journal).unwrap();
     let before = stage.everything();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rapport::planners::messages::{Messages, MessagesConfig};
 use rapport::planners::{Planner, PlannerError};
-use rapport_core::{Batch, Usage};
+use rapport_core::{QuestionRound, Usage};
 use serde_json::{Value, json};
 
 use super::server::{AT_ONCE, Answer, Server};
@@ -12,7 +12,7 @@ use super::{KEY, api, brief, config, good, question, texts};
 use crate::support::model::Model;
 
 /// Asks for this round of a server that gives these answers; tells what came of it and how often it was asked.
-async fn ask(round: u32, answers: &[Answer]) -> (Result<Batch, PlannerError>, Server) {
+async fn ask(round: u32, answers: &[Answer]) -> (Result<QuestionRound, PlannerError>, Server) {
     let server = Server::giving(answers).await;
     let answered: &[_] = if round == 1 { &[] } else { &[("Which library?", "B")] };
     (api(&server.url).next(brief(round, answered)).await, server)

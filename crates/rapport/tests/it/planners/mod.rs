@@ -10,7 +10,7 @@ mod settings;
 use std::time::Duration;
 
 use rapport::planners::messages::{Credential, Messages, MessagesConfig};
-use rapport_core::{Batch, Brief};
+use rapport_core::{Brief, QuestionRound};
 use serde_json::{Value, json};
 
 /// A key that nobody may ever read.
@@ -34,7 +34,7 @@ fn question(text: &str) -> Value {
 }
 
 /// What is asked.
-fn texts(batch: &Batch) -> Vec<&str> {
+fn texts(batch: &QuestionRound) -> Vec<&str> {
     batch.questions.iter().map(|question| question.text.as_str()).collect()
 }
 

@@ -1,7 +1,7 @@
 //! What is done without something it builds on says so.
 
 use rapport::channels::terminal::review::Group;
-use rapport_core::{Action, ActionPlan, Deed, Resource};
+use rapport_core::{Action, ActionKind, ActionPlan, Resource};
 
 use super::plans::{action, create, edit, execute};
 use super::{checklist, press};
@@ -25,7 +25,7 @@ fn check(actions: &[Action], unchecked: &[usize], expected: &[(usize, &str)]) {
 }
 
 fn read(path: &str) -> Action {
-    action(Deed::Read { resource: Resource::File(path.into()) })
+    action(ActionKind::Read { resource: Resource::File(path.into()) })
 }
 
 const NO_CREATE: &str = "its CREATE is not checked";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rapport_core::{Action, ActionPlan, Change, Deed, Replacement, Resource, Sign};
+use rapport_core::{Action, ActionKind, ActionPlan, Change, Replacement, Resource, Sign};
 
 /// The plan of the document that describes the review.
 pub(crate) fn bootstrap() -> ActionPlan {
@@ -27,7 +27,7 @@ pub(crate) fn every_kind() -> ActionPlan {
     let mut variables = BTreeMap::new();
     variables.insert("RUST_LOG".to_owned(), "debug".to_owned());
     variables.insert("TRICKY".to_owned(), "two\nlines".to_owned());
-    let command = Deed::Execute {
+    let command = ActionKind::Execute {
         command: "cargo test\ncargo doc".into(),
         cwd: Some("crates/core".into()),
         env: variables,
@@ -43,12 +43,12 @@ pub(crate) fn every_kind() -> ActionPlan {
             create("src/greet.rs", "pub fn greet() {}\n"),
             edit("src/greet.rs", &[("pub fn greet() {}", "pub fn greet() {\n    println!(\"hello\");\n}")]),
             edit("src/greet.rs", &[("println!(\"hello\");", "println!(\"hello, you\");")]),
-            action(Deed::Read { resource: Resource::File("src/lib.rs".into()) }),
-            action(Deed::Read { resource: Resource::Url("https://example.com/spec".into()) }),
+            action(ActionKind::Read { resource: Resource::File("src/lib.rs".into()) }),
+            action(ActionKind::Read { resource: Resource::Url("https://example.com/spec".into()) }),
             action(command),
-            action(Deed::Research { queries: vec!["rust tui".into(), "ratatui tree".into()] }),
-            action(Deed::ChatWithUser { message: "Which one?\n\n- this\n- that".into() }),
-            action(Deed::Invoke { agent: "reviewer".into(), message: "Please look at it.".into() }),
+            action(ActionKind::Research { queries: vec!["rust tui".into(), "ratatui tree".into()] }),
+            action(ActionKind::ChatWithUser { message: "Which one?\n\n- this\n- that".into() }),
+            action(ActionKind::Invoke { agent: "reviewer".into(), message: "Please look at it.".into() }),
         ],
         ..ActionPlan::default()
     }
@@ -93,7 +93,7 @@ pub(crate) fn remove(what: &str, comment: Option<&str>) -> Change {
 }
 
 pub(crate) fn create(path: &str, content: &str) -> Action {
-    action(Deed::Create { path: path.into(), content: content.into(), overwrite: false })
+    action(ActionKind::Create { path: path.into(), content: content.into(), overwrite: false })
 }
 
 pub(crate) fn edit(path: &str, pairs: &[(&str, &str)]) -> Action {
@@ -102,11 +102,11 @@ pub(crate) fn edit(path: &str, pairs: &[(&str, &str)]) -> Action {
         replace: (*replace).into(),
         line: 40,
     };
-    action(Deed::Edit { path: path.into(), edits: pairs.iter().map(edit).collect() })
+    action(ActionKind::Edit { path: path.into(), edits: pairs.iter().map(edit).collect() })
 }
 
 pub(crate) fn execute(command: &str) -> Action {
-    action(Deed::Execute {
+    action(ActionKind::Execute {
         command: command.into(),
         cwd: None,
         env: BTreeMap::new(),
@@ -116,6 +116,6 @@ pub(crate) fn execute(command: &str) -> Action {
     })
 }
 
-pub(crate) fn action(deed: Deed) -> Action {
-    Action { deed, description: None, line: 1 }
+pub(crate) fn action(kind: ActionKind) -> Action {
+    Action { kind, description: None, line: 1 }
 }

@@ -2,7 +2,7 @@
 //! (CHAT-32 to CHAT-35).
 
 use super::wire::{self, Wire};
-use super::{Batch, clean, named};
+use super::{QuestionRound, clean, named};
 use crate::event::Usage;
 
 /// How many questions such a round may have.
@@ -10,7 +10,7 @@ const MAX_QUESTIONS: usize = 7;
 
 /// The round in a reply that is nothing but the signal. Anything else is an ordinary reply (CHAT-34): prose around it,
 /// broken JSON, JSON about something else, a signal without a question.
-pub fn detect(reply: &str) -> Option<Batch> {
+pub fn detect(reply: &str) -> Option<QuestionRound> {
     let reply = reply.trim();
     let is_fenced = reply.starts_with("```") && reply.ends_with("```");
     let object = if is_fenced { wire::fenced(reply)? } else { reply };
@@ -19,7 +19,7 @@ pub fn detect(reply: &str) -> Option<Batch> {
     if questions.is_empty() {
         return None;
     }
-    Some(Batch {
+    Some(QuestionRound {
         goal: wire.goal.as_deref().and_then(named),
         description: wire.description.as_deref().and_then(named),
         questions,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::batch::Brief;
+use crate::question_round::Brief;
 
 /// How the line before the answers reads.
 pub(crate) const ANSWERS_SO_FAR: &str = "Answers gathered so far:";

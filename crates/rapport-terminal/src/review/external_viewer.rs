@@ -34,7 +34,7 @@ pub(super) struct Signals {
 }
 
 /// How a program had the terminal.
-pub(super) enum Lent {
+pub(super) enum HandedOver {
     /// It is back; and what the program's end means.
     Returned(Result<(), String>),
     /// The review is to end.
@@ -79,12 +79,12 @@ pub(super) fn fresh_keys() -> Keys {
 }
 
 /// Gives the terminal to a program, and takes it back as it was when that has ended.
-pub(super) async fn lend(viewer: &Viewer, file: &Path, signals: &mut Signals) -> io::Result<Lent> {
+pub(super) async fn hand_over(viewer: &Viewer, file: &Path, signals: &mut Signals) -> io::Result<HandedOver> {
     let before = tcgetattr(io::stdin()).ok();
     let start = Instant::now();
     let mut child = match viewer.command(file).kill_on_drop(true).spawn() {
         Ok(child) => child,
-        Err(error) => return Ok(Lent::Returned(viewer.judge(Err(error), None))),
+        Err(error) => return Ok(HandedOver::Returned(viewer.judge(Err(error), None))),
     };
     let ended = tokio::select! {
         ended = child.wait() => Some(ended),
@@ -99,12 +99,12 @@ pub(super) async fn lend(viewer: &Viewer, file: &Path, signals: &mut Signals) ->
         let _ = tcsetattr(io::stdin(), SetArg::TCSADRAIN, &before);
     }
     signals.ignore_interrupts();
-    let Some(ended) = ended else { return Ok(Lent::Stopped) };
+    let Some(ended) = ended else { return Ok(HandedOver::Stopped) };
     let result = viewer.judge(ended, None);
     if result.is_ok() && start.elapsed() < GLANCE {
         return wait_for_key(signals).await;
     }
-    Ok(Lent::Returned(result))
+    Ok(HandedOver::Returned(result))
 }
 
 async fn end(child: &mut Child) {
@@ -118,7 +118,7 @@ async fn end(child: &mut Child) {
 }
 
 /// Leaves what was printed in sight until a key is pressed.
-async fn wait_for_key(signals: &mut Signals) -> io::Result<Lent> {
+async fn wait_for_key(signals: &mut Signals) -> io::Result<HandedOver> {
     let _raw = Raw::enter()?;
     let mut keys: Keys = fresh_keys();
     io::stdout().write_all("\r\n[any key: back to the checklist] ".as_bytes())?;
@@ -130,7 +130,7 @@ async fn wait_for_key(signals: &mut Signals) -> io::Result<Lent> {
         };
         match happening {
             Happening::Key(_) => break,
-            Happening::Stopped => return Ok(Lent::Stopped),
+            Happening::Stopped => return Ok(HandedOver::Stopped),
             Happening::Update(_)
             | Happening::Paste(_)
             | Happening::Resized(_)
@@ -141,5 +141,5 @@ async fn wait_for_key(signals: &mut Signals) -> io::Result<Lent> {
         }
     }
     io::stdout().write_all(b"\r\n")?;
-    Ok(Lent::Returned(Ok(())))
+    Ok(HandedOver::Returned(Ok(())))
 }

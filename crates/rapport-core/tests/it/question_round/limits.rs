@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use rapport_core::{Batch, signal};
+use rapport_core::{QuestionRound, signal};
 use serde_json::{Value, json};
 
 use super::brief;
 
 #[track_caller]
-fn check(batch: &Batch, most: usize) {
+fn check(batch: &QuestionRound, most: usize) {
     assert_eq!(batch.done, batch.questions.is_empty());
     assert!(batch.questions.len() <= most);
     for name in batch.goal.iter().chain(&batch.description) {
@@ -33,7 +33,7 @@ fn check(batch: &Batch, most: usize) {
 /// Read in every way there is.
 fn read(text: &str) {
     for round in [0, 1, 2] {
-        if let Ok(batch) = Batch::parse(text, &brief(round, &[("Which?", "x")])) {
+        if let Ok(batch) = QuestionRound::parse(text, &brief(round, &[("Which?", "x")])) {
             check(&batch, 4);
             assert!(batch.questions.iter().all(|question| question.text != "Which?"));
         }

@@ -77,5 +77,5 @@ fn chat_36_an_agent_that_may_ask_is_told_how() {
     assert!(rapport_core::signal::detect(shape).is_some(), "what it is shown is what is detected");
     let shape = &Brief::INSTRUCTIONS
         [Brief::INSTRUCTIONS.find('{').unwrap()..=Brief::INSTRUCTIONS.rfind('}').unwrap()];
-    assert!(rapport_core::Batch::parse(shape, &brief(1, &[])).is_ok(), "and here as well");
+    assert!(rapport_core::QuestionRound::parse(shape, &brief(1, &[])).is_ok(), "and here as well");
 }

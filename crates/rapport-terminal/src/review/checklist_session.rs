@@ -14,11 +14,11 @@ use super::super::{Happening, maybe};
 use super::Verdict;
 use super::canvas::{Canvas, given_back};
 use super::checklist::{Checklist, Node, Wish};
-use super::lending::{Keys, Lent, Signals, fresh_keys, lend};
+use super::external_viewer::{HandedOver, Keys, Signals, fresh_keys, hand_over};
 use super::look::Look;
 use super::pager::{Pager, Turned};
 use super::preview::{Preview, Previewer, preview};
-use super::viewer::{Place, Shelf, Viewer};
+use super::viewer::{TempFiles, Viewer, ViewerPlace};
 
 /// How the checklist was left.
 pub(super) enum Left {
@@ -45,18 +45,18 @@ enum Next {
     GivenBack,
 }
 
-struct Desk<'a> {
+struct ChecklistSession<'a> {
     plan: &'a ActionPlan,
     previewer: &'a Previewer,
     look: Look,
     checklist: &'a mut Checklist,
-    shelf: &'a mut Shelf,
+    temp_files: &'a mut TempFiles,
     pager: Option<Pager>,
     work: Option<Work<'a>>,
 }
 
 /// The terminal while it is ours.
-struct Held {
+struct OwnedTerminal {
     // Dropped first: what is typed is for whoever has the terminal next.
     keys: Keys,
     canvas: Canvas,
@@ -68,20 +68,21 @@ pub(super) async fn run(
     previewer: &Previewer,
     look: Look,
     checklist: &mut Checklist,
-    shelf: &mut Shelf,
+    temp_files: &mut TempFiles,
     signals: &mut Signals,
 ) -> io::Result<Left> {
-    let mut desk = Desk { plan, previewer, look, checklist, shelf, pager: None, work: None };
-    let mut held = desk.take()?;
+    let mut session =
+        ChecklistSession { plan, previewer, look, checklist, temp_files, pager: None, work: None };
+    let mut held = session.take()?;
     loop {
-        held.canvas.draw(|frame| match &desk.pager {
+        held.canvas.draw(|frame| match &session.pager {
             Some(pager) => pager.draw(frame),
-            None => desk.checklist.draw(frame),
+            None => session.checklist.draw(frame),
         })?;
         let next = tokio::select! {
             key = held.keys.next() => Next::Happening(key.unwrap_or(Happening::Stopped)),
             () = signals.any() => Next::Happening(Happening::Stopped),
-            done = maybe(desk.work.as_mut()) => Next::Done(done),
+            done = maybe(session.work.as_mut()) => Next::Done(done),
             () = given_back() => Next::GivenBack,
         };
         let wish = match next {
@@ -89,39 +90,39 @@ pub(super) async fn run(
                 held.canvas.begin_anew()?;
                 Wish::Nothing
             }
-            Next::Happening(happening) => desk.wish(happening),
+            Next::Happening(happening) => session.wish(happening),
             Next::Done(done) => {
-                if let Some((viewer, file, preview)) = desk.done(done) {
+                if let Some((viewer, file, preview)) = session.done(done) {
                     drop(held);
-                    match lend(&viewer, &file, signals).await? {
-                        Lent::Stopped => return Ok(Left::With(Verdict::Quit)),
-                        Lent::Returned(result) => desk.shown(preview, &viewer, result),
+                    match hand_over(&viewer, &file, signals).await? {
+                        HandedOver::Stopped => return Ok(Left::With(Verdict::Quit)),
+                        HandedOver::Returned(result) => session.shown(preview, &viewer, result),
                     }
-                    held = desk.take()?;
+                    held = session.take()?;
                 }
                 Wish::Nothing
             }
         };
         match wish {
             Wish::Nothing => {}
-            Wish::Preview(node) => desk.prepare(node),
-            Wish::Run => return Ok(Left::With(Verdict::Run(desk.checklist.selection()))),
+            Wish::Preview(node) => session.prepare(node),
+            Wish::Run => return Ok(Left::With(Verdict::Run(session.checklist.selection()))),
             Wish::Back => return Ok(Left::ToSummary),
             Wish::Quit => return Ok(Left::With(Verdict::Quit)),
             Wish::Suspend => {
                 drop(held);
                 live::suspend()?;
-                held = desk.take()?;
+                held = session.take()?;
             }
         }
     }
 }
 
-impl<'a> Desk<'a> {
+impl<'a> ChecklistSession<'a> {
     /// Takes the terminal, whatever size it has by now.
-    fn take(&mut self) -> io::Result<Held> {
+    fn take(&mut self) -> io::Result<OwnedTerminal> {
         self.resize();
-        Ok(Held { canvas: Canvas::enter()?, keys: fresh_keys() })
+        Ok(OwnedTerminal { canvas: Canvas::enter()?, keys: fresh_keys() })
     }
 
     fn resize(&mut self) {
@@ -190,7 +191,7 @@ impl<'a> Desk<'a> {
             self.page(preview, None);
             return None;
         };
-        let file = match self.shelf.put(&preview) {
+        let file = match self.temp_files.put(&preview) {
             Ok(file) => file,
             Err(error) => {
                 self.page(preview, Some(format!("no file for {}: {error}", viewer.name())));
@@ -198,8 +199,8 @@ impl<'a> Desk<'a> {
             }
         };
         match viewer.place {
-            Place::Terminal => return Some((viewer, file, preview)),
-            Place::Window => {
+            ViewerPlace::Terminal => return Some((viewer, file, preview)),
+            ViewerPlace::Window => {
                 self.checklist.say(format!("Opening it in {}.", viewer.name()));
                 self.work = Some(Box::pin(async move {
                     let result = viewer.clone().open_window(file).await;
@@ -213,8 +214,8 @@ impl<'a> Desk<'a> {
     /// Takes note of how a program showed a preview. Where it could not, this terminal does.
     fn shown(&mut self, preview: Preview, viewer: &Viewer, result: Result<(), String>) {
         match (result, viewer.place) {
-            (Ok(()), Place::Terminal) => {}
-            (Ok(()), Place::Window) => self.checklist.say(format!("Opened in {}.", viewer.name())),
+            (Ok(()), ViewerPlace::Terminal) => {}
+            (Ok(()), ViewerPlace::Window) => self.checklist.say(format!("Opened in {}.", viewer.name())),
             (Err(why), _) => {
                 self.checklist.say(why.clone());
                 self.page(preview, Some(why));

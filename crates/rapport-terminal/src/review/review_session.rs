@@ -12,15 +12,15 @@ use super::super::live::{self, Raw};
 use super::super::style::Theme;
 use super::super::text::{Line, Tone};
 use super::super::words::count;
-use super::by_lines::{self, Request};
 use super::canvas::{given_back, tidy_up, watch_panics};
 use super::checklist::Checklist;
-use super::desk::{self, Left};
-use super::lending::{self, Signals};
+use super::checklist_session::{self, Left};
+use super::external_viewer::{self, Signals};
 use super::look::Look;
+use super::numbered_lines::{self, Request};
 use super::preview::preview;
-use super::viewer::Shelf;
-use super::{Review, ReviewError, Verdict, summary, typed};
+use super::viewer::TempFiles;
+use super::{Review, ReviewError, Verdict, line_input, summary};
 use rapport_core::review::Selection;
 
 /// What is said where a key or a line is none of the answers.
@@ -44,13 +44,13 @@ enum Manner {
     Lines,
 }
 
-struct Sitting<'a> {
+struct ReviewSession<'a> {
     plan: &'a ActionPlan,
     config: &'a Review,
     look: Look,
     manner: Manner,
     signals: Signals,
-    shelf: Shelf,
+    temp_files: TempFiles,
 }
 
 /// Reviews a plan.
@@ -67,11 +67,11 @@ pub(super) async fn run(
         Manner::Keys => tidy_up()?,
         Manner::Lines => look.theme = Theme::Bare,
     }
-    let sitting = Sitting { plan, config, look, manner, signals, shelf: Shelf::default() };
-    sitting.decide(problems).await
+    let session = ReviewSession { plan, config, look, manner, signals, temp_files: TempFiles::default() };
+    session.decide(problems).await
 }
 
-impl Sitting<'_> {
+impl ReviewSession<'_> {
     async fn decide(mut self, problems: &[String]) -> Result<Verdict, ReviewError> {
         self.print(&summary(self.plan, problems, live::size().columns))?;
         self.discard()?;
@@ -89,9 +89,16 @@ impl Sitting<'_> {
             }
             let left = match self.manner {
                 Manner::Keys => {
-                    let (previewer, shelf) = (&self.config.previewer, &mut self.shelf);
-                    desk::run(self.plan, previewer, self.look, &mut checklist, shelf, &mut self.signals)
-                        .await?
+                    let (previewer, temp_files) = (&self.config.previewer, &mut self.temp_files);
+                    checklist_session::run(
+                        self.plan,
+                        previewer,
+                        self.look,
+                        &mut checklist,
+                        temp_files,
+                        &mut self.signals,
+                    )
+                    .await?
                 }
                 Manner::Lines => self.modify_by_lines(&mut checklist).await?,
             };
@@ -105,7 +112,7 @@ impl Sitting<'_> {
     /// What was typed before anything was asked is no answer.
     fn discard(&self) -> io::Result<()> {
         match self.manner {
-            Manner::Lines => typed::discard(),
+            Manner::Lines => line_input::discard(),
             Manner::Keys => {
                 let _raw = Raw::enter()?;
                 watch_panics();
@@ -131,7 +138,7 @@ impl Sitting<'_> {
 
     async fn ask_by_key(&mut self) -> io::Result<Answer> {
         let mut raw = Raw::enter()?;
-        let mut keys = lending::fresh_keys();
+        let mut keys = external_viewer::fresh_keys();
         self.write("", &summary::prompt(), " ")?;
         loop {
             let happening = tokio::select! {
@@ -148,7 +155,7 @@ impl Sitting<'_> {
                     self.write("", &Line::empty(), "\r\n")?;
                     drop((keys, raw));
                     live::suspend()?;
-                    (raw, keys) = (Raw::enter()?, lending::fresh_keys());
+                    (raw, keys) = (Raw::enter()?, external_viewer::fresh_keys());
                     self.write("\r", &summary::prompt(), " ")?;
                 }
                 Happening::Key(key) => match answer(key) {
@@ -195,9 +202,9 @@ impl Sitting<'_> {
     async fn modify_by_lines(&mut self, checklist: &mut Checklist) -> io::Result<Left> {
         self.print(&checklist.numbered())?;
         loop {
-            self.write("", &Line::new(Tone::Strong, by_lines::PROMPT), " ")?;
+            self.write("", &Line::new(Tone::Strong, numbered_lines::PROMPT), " ")?;
             let Some(line) = self.next_line().await? else { return Ok(Left::With(Verdict::Quit)) };
-            match by_lines::request(&line, checklist) {
+            match numbered_lines::request(&line, checklist) {
                 Request::Toggle(nodes) => {
                     nodes.into_iter().for_each(|node| checklist.toggle_node(node));
                     self.print(&checklist.numbered())?;
@@ -222,7 +229,7 @@ impl Sitting<'_> {
     /// The next line; `None` when there is none to come, or a signal came.
     async fn next_line(&mut self) -> io::Result<Option<String>> {
         let line = tokio::select! {
-            line = typed::line() => line?,
+            line = line_input::line() => line?,
             () = self.signals.any() => None,
         };
         if line.is_none() {

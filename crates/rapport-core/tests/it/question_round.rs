@@ -5,7 +5,7 @@ mod reading;
 mod signal;
 mod wording;
 
-use rapport_core::{Batch, Brief};
+use rapport_core::{Brief, QuestionRound};
 
 /// A brief for this round, with these questions answered.
 fn brief(round: u32, answered: &[(&str, &str)]) -> Brief {
@@ -14,7 +14,7 @@ fn brief(round: u32, answered: &[(&str, &str)]) -> Brief {
 }
 
 /// A batch in a line: its questions, each with its options and what else may be said; `done` where there are none.
-fn outline(batch: &Batch) -> String {
+fn outline(batch: &QuestionRound) -> String {
     let question = |draft: &rapport_core::Draft| {
         let options: Vec<_> = draft
             .options

@@ -11,7 +11,7 @@ use crate::view::{self, PhaseView};
 
 /// A round as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RoundLook<'a> {
+pub struct RoundView<'a> {
     /// Which one.
     pub id: RoundId,
     /// Who wants to know.
@@ -21,12 +21,12 @@ pub struct RoundLook<'a> {
     /// How it ended, if it did without all its answers.
     pub closed: Option<&'a Ending>,
     /// Its questions.
-    pub items: Vec<ItemLook<'a>>,
+    pub items: Vec<QuestionView<'a>>,
 }
 
 /// A question as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ItemLook<'a> {
+pub struct QuestionView<'a> {
     /// The question.
     pub question: &'a Question,
     /// Its answer, and who gave it.
@@ -35,7 +35,7 @@ pub struct ItemLook<'a> {
     pub previous: Option<&'a Answer>,
 }
 
-impl RoundLook<'_> {
+impl RoundView<'_> {
     /// Whether somebody still has to answer something in it.
     pub fn is_open(&self) -> bool {
         self.closed.is_none() && self.items.iter().any(|item| item.given.is_none())
@@ -44,8 +44,8 @@ impl RoundLook<'_> {
 
 impl Session {
     /// Every round there was, oldest first.
-    pub fn rounds(&self) -> impl Iterator<Item = RoundLook<'_>> {
-        self.rounds.iter().map(|round| RoundLook {
+    pub fn rounds(&self) -> impl Iterator<Item = RoundView<'_>> {
+        self.rounds.iter().map(|round| RoundView {
             id: round.id,
             asker: &round.asker,
             asked_at: round.asked_at,
@@ -123,13 +123,13 @@ impl Session {
     }
 }
 
-fn look<'a>(question: &'a Question, state: &'a State) -> ItemLook<'a> {
+fn look<'a>(question: &'a Question, state: &'a State) -> QuestionView<'a> {
     match state {
         State::Answered(given) => {
-            ItemLook { question, given: Some((&given.answer, &given.by)), previous: None }
+            QuestionView { question, given: Some((&given.answer, &given.by)), previous: None }
         }
         State::Open { previous } => {
-            ItemLook { question, given: None, previous: previous.as_ref().map(|given| &given.answer) }
+            QuestionView { question, given: None, previous: previous.as_ref().map(|given| &given.answer) }
         }
     }
 }

@@ -63,7 +63,7 @@ pub struct News<'a> {
 
 /// The cards.
 #[derive(Debug, Default)]
-pub struct Deck {
+pub struct Cards {
     shown: Option<Shown>,
     aside: Vec<Card>,
 }
@@ -134,7 +134,7 @@ impl Shown {
     }
 }
 
-impl Deck {
+impl Cards {
     /// The card on top.
     pub fn shown(&self) -> Option<&Shown> {
         self.shown.as_ref()

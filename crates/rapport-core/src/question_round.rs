@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::event::Usage;
 use crate::input::Draft;
-use crate::prompt::batch as prompt;
+use crate::prompt::question_round as prompt;
 use crate::slug;
 use wire::Wire;
 
@@ -32,7 +32,7 @@ pub struct Brief {
 
 /// What a planner gives back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Batch {
+pub struct QuestionRound {
     /// A name for the plan's folder, with the first round.
     pub goal: Option<String>,
     /// A name for the plan's file, with the first round.
@@ -69,7 +69,7 @@ impl Brief {
     }
 }
 
-impl Batch {
+impl QuestionRound {
     /// That nothing more has to be known.
     pub fn done() -> Self {
         Self { done: true, ..Self::default() }

@@ -1,6 +1,6 @@
 //! What is made of what a model says: tables.
 
-use rapport_core::Batch;
+use rapport_core::QuestionRound;
 use serde_json::{Value, json};
 
 use super::{brief, outline};
@@ -8,7 +8,7 @@ use super::{brief, outline};
 #[track_caller]
 fn check(round: u32, reply: &str, expected: &str) {
     let brief = brief(round, if round == 1 { &[] } else { &[("What type of auth?", "JWT")] });
-    let found = match Batch::parse(reply, &brief) {
+    let found = match QuestionRound::parse(reply, &brief) {
         Ok(batch) => outline(&batch),
         Err(problem) => format!("error: {problem}"),
     };
@@ -37,7 +37,7 @@ fn chat_43_a_reply_is_found_in_three_tries() {
     ] {
         check(1, &reply, "Which? [A, B]");
     }
-    let batch = Batch::parse(&object, &brief(1, &[])).unwrap();
+    let batch = QuestionRound::parse(&object, &brief(1, &[])).unwrap();
     assert_eq!(
         (batch.goal.as_deref(), batch.description.as_deref()),
         (Some("jwt-auth"), Some("add-jwt-auth"))
@@ -158,10 +158,10 @@ fn chat_40_names_come_with_the_first_round_and_are_safe() {
         (json!(long), Some("very")),
     ] {
         let reply = json!({"goal": goal, "questions": [{"question": "Q?"}]}).to_string();
-        let found = Batch::parse(&reply, &brief(1, &[])).unwrap().goal;
+        let found = QuestionRound::parse(&reply, &brief(1, &[])).unwrap().goal;
         assert_eq!(found.is_some(), expected.is_some(), "{goal}");
         assert!(found.unwrap_or_default().starts_with(expected.unwrap_or_default()), "{goal}");
-        assert_eq!(Batch::parse(&reply, &brief(2, &[])).unwrap().goal, None, "only with the first");
+        assert_eq!(QuestionRound::parse(&reply, &brief(2, &[])).unwrap().goal, None, "only with the first");
     }
 }
 
