@@ -3,6 +3,7 @@
 mod asking;
 mod between;
 mod files;
+mod growth;
 mod stage;
 mod telegram;
 mod waiting;
@@ -68,9 +69,10 @@ fn main() -> ExitCode {
 
 /// Measures what is named, or everything.
 fn everything(wanted: &[&str]) -> Outcome {
-    let parts: [(&str, Measure); 8] = [
+    let parts: [(&str, Measure); 9] = [
         ("start-up", start_up),
         ("replay", replay),
+        ("growth", growth::measure),
         ("answers", answers),
         ("parsing", parsing),
         ("asking", || with_cli(asking::measure)),
