@@ -29,6 +29,7 @@ mod durable;
 mod entities;
 mod format;
 mod lane;
+mod web_server;
 
 use std::path::PathBuf;
 use std::sync::Arc;

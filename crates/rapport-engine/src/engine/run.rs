@@ -371,7 +371,10 @@ impl Loop {
                 debug!(parent: &hosted.span, seq = entry.seq, facts = kinds(&entry.facts), "stored");
                 self.tell(id, Update::Entry(entry));
                 self.settled(id, incoming, Ok(()));
-                self.fulfil(id);
+                // What waits may be stored before the wants are looked at again; where nothing does, `pump` looks.
+                if self.sessions.get(id).is_some_and(|hosted| !hosted.inbox.is_empty()) {
+                    self.fulfil(id);
+                }
             }
             Err(error) => self.not_stored(id, error, incoming),
         }

@@ -167,6 +167,10 @@ impl Cli {
     /// Reads the command line and does what it says.
     pub fn run() -> ExitCode {
         let args: Vec<_> = std::env::args_os().collect();
+        // A keeper is there as long as its agent is, so it does without all that a command line takes in memory.
+        if args.get(1).is_some_and(|arg| arg == "keep") {
+            return keeper::run(args.into_iter().skip(2));
+        }
         match Self::try_parse_from(&args) {
             Ok(cli) => cli.execute(),
             Err(error) => not_understood(&error, &args),

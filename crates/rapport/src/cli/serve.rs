@@ -21,7 +21,7 @@ use crate::channels::telegram::lease::{Lease, LeaseError};
 use crate::channels::telegram::notice::{Notice, Notices};
 use crate::channels::telegram::rates::Limits;
 use crate::channels::telegram::users::Users;
-use crate::channels::telegram::webhook::WebhookConfig;
+use crate::channels::telegram::webhook::{HEADERS_WITHIN, WebhookConfig};
 use crate::channels::telegram::{BotFiles, Now};
 use crate::clock::Clock;
 use crate::config::{Settings, TelegramSettings};
@@ -144,6 +144,7 @@ async fn host(
             url: webhook.url,
             listen: webhook.listen,
             secret: webhook.secret.map(|secret| secret.into_inner()),
+            headers_within: HEADERS_WITHIN,
         }),
         limits: Limits::faster(settings.telegram.faster),
         now,
