@@ -188,6 +188,11 @@ pub enum AgentDid {
         /// On what.
         what: String,
     },
+    /// The model's API did not answer as it should, and it tries again.
+    Delay {
+        /// What happened, and when it is tried again.
+        why: String,
+    },
     /// It printed what is not its protocol.
     Babble {
         /// The beginning of it.

@@ -1,10 +1,39 @@
-//! Files that survive a kill at any instant: whole or not there, and there after a power cut.
+//! Everything that Rapport writes to disk and counts on later. Nothing else in the workspace writes files
+//! (`tests/it/tidy` holds that), so a crash test that kills a process at every [`point`] kills it around every write.
+//!
+//! | to | use |
+//! |---|---|
+//! | replace a file as a whole | [`replace`], [`replace_private`] |
+//! | add lines that count once they are durable | [`AppendLog`] |
+//! | add lines to a file that may lose its end | [`append`], [`append_line`] |
+//! | write the beginning of a small file in place | [`overwrite`] |
+//! | give a prepared file its name | [`write_beside`], [`put`], [`put_new`] |
+//! | make, sync and remove directories | [`private_folder`], [`folder`], [`sync_folder`], [`remove_folder`] |
+//! | let one process at a time do something | [`Lock`] |
 
+mod append_log;
 pub mod checked_line;
+mod digest;
+mod folders;
+pub mod hex;
+mod lines;
+mod lock;
+mod place;
 mod read;
 mod replace;
-#[cfg(debug_assertions)]
-pub mod trial;
+mod reserve;
+mod trial;
 
+pub use append_log::{AppendError, AppendLog};
+pub use digest::{digest, sha256, sha256_of};
+pub use folders::{
+    folder, make_folder, new_folder, new_private_folder, private_folder, remove_folder, remove_if_empty,
+    sync_above, sync_folder,
+};
+pub use lines::{Flush, append, append_line, overwrite};
+pub use lock::{Lock, Taken};
+pub use place::{copy, put, put_new, remove, sync_file, write_beside};
 pub use read::{open_file, open_own, read_file, read_own};
-pub use replace::{private_folder, replace, replace_private, replace_private_in_pieces};
+pub use replace::{replace, replace_private, replace_private_in_pieces};
+pub use reserve::Reserve;
+pub use trial::point;

@@ -13,9 +13,13 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     check(File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?)
 }
 
-/// Opens a file that is Rapport's own, with these options. It is never a link: one that is there was put there to lead
-/// elsewhere.
-pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+/// Opens a file to read that is Rapport's own. It is never a link: one that is there was put there to lead elsewhere.
+pub fn open_own(path: &Path) -> io::Result<File> {
+    open_own_with(path, File::options().read(true))
+}
+
+/// The same, with these options.
+pub(crate) fn open_own_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let opened = options.custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW).bits()).open(path);
     check(opened.map_err(|error| match error.raw_os_error() {
         Some(code) if code == Errno::ELOOP as i32 => {
@@ -28,7 +32,7 @@ pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 /// The content of a file of ours.
 pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    open_own(path, File::options().read(true))?.read_to_end(&mut content)?;
+    open_own(path)?.read_to_end(&mut content)?;
     Ok(content)
 }
 

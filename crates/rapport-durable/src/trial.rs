@@ -1,29 +1,56 @@
-//! Dying on purpose, for the crash tests. Debug builds only: a variable says at which of the points that a part of the
-//! program passes, before and after each of its writes, this process is killed.
+//! Dying on purpose, for the crash tests. Debug builds only: `RAPPORT_TRIAL_WRITES=3` kills this process at the third
+//! point that it passes, `RAPPORT_TRIAL_WRITES=report.md:3` at the third whose path contains `report.md`. There is a
+//! point before and after every write.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io;
+use std::path::Path;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
-/// The points of one part of the program: `RAPPORT_TRIAL_TURNS=3` kills at the third.
-pub struct Trial {
-    variable: &'static str,
-    due: OnceLock<Option<u64>>,
-    passed: AtomicU64,
+/// A point at which a crash test may kill this process, in what is done to this path. Nothing in release builds. Public for
+/// what another program writes for us, such as git.
+#[inline]
+pub fn point(path: &Path) {
+    #[cfg(debug_assertions)]
+    armed::point(path);
+    #[cfg(not(debug_assertions))]
+    let _ = path;
 }
 
-impl Trial {
-    /// The points that this variable counts.
-    pub const fn new(variable: &'static str) -> Self {
-        Self { variable, due: OnceLock::new(), passed: AtomicU64::new(0) }
+/// A write, with a point before and after it.
+pub(crate) fn counted<T>(path: &Path, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    point(path);
+    let written = write();
+    point(path);
+    written
+}
+
+#[cfg(debug_assertions)]
+mod armed {
+    use std::path::Path;
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+
+    struct Orders {
+        /// What the path has to contain.
+        within: String,
+        due: u64,
+        passed: AtomicU64,
     }
 
-    /// Passes a point, unless it is the one.
-    pub fn point(&self) {
-        let due = self.due.get_or_init(|| std::env::var(self.variable).ok()?.parse().ok());
-        if due.is_some() && *due == Some(self.passed.fetch_add(1, Ordering::SeqCst) + 1) {
+    static ORDERS: LazyLock<Option<Orders>> = LazyLock::new(|| {
+        let orders = std::env::var("RAPPORT_TRIAL_WRITES").ok()?;
+        let (within, due) = orders.rsplit_once(':').unwrap_or(("", &orders));
+        Some(Orders { within: within.to_owned(), due: due.parse().ok()?, passed: AtomicU64::new(0) })
+    });
+
+    pub(super) fn point(path: &Path) {
+        let Some(orders) = ORDERS.as_ref() else { return };
+        if !path.to_string_lossy().contains(&orders.within) {
+            return;
+        }
+        if orders.passed.fetch_add(1, Ordering::SeqCst) + 1 == orders.due {
             let _ = kill(Pid::this(), Signal::SIGKILL);
         }
     }

@@ -1,36 +1,23 @@
-//! The bot's files: replaced as a whole or grown line by line, durably, in a folder that is made where it is missing.
+//! The bot's files are in a folder that is made where it is missing.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::Path;
 
-/// Replaces a file as a whole. Its folder is made where it is missing.
+use rapport_durable as durable;
+
+/// Replaces a file as a whole.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     make_folder(path)?;
-    rapport_durable::replace_private(path, bytes)
+    durable::replace_private(path, bytes)
 }
 
-/// Adds a line to a file. One that would grow past `most` bytes is put aside first (`.old`), in place of what was
-/// put aside before.
+/// Adds a line to a file. One that would grow past `most` bytes is put aside first.
 pub(super) fn append_line(path: &Path, line: &str, most: u64) -> io::Result<()> {
     make_folder(path)?;
-    let grown = fs::metadata(path).map_or(0, |file| file.len()) + line.len() as u64 + 1;
-    if grown > most && path.exists() {
-        fs::rename(path, path.with_added_extension("old"))?;
-    }
-    let mut file = File::options().append(true).create(true).mode(0o600).open(path)?;
-    file.write_all(format!("{line}\n").as_bytes())?;
-    file.sync_data()?;
-    sync_folder(path)
+    durable::append_line(path, line, most)
 }
 
 /// Makes the folder of a file, where it is missing.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
-    let Some(folder) = path.parent() else { return Ok(()) };
-    rapport_durable::private_folder(folder)
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    path.parent().map_or(Ok(()), durable::private_folder)
 }

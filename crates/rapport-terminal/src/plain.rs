@@ -87,6 +87,7 @@ impl<W: Write> Plain<W> {
             }
             Event::Kept { question, .. } => self.printed.retain(|(id, _)| id != question),
             Event::Said { text, .. } => self.told(text.trim()),
+            Event::Delayed { why, .. } => self.told(why),
             Event::Used { tool, what, .. } => self.told(&format!("{tool}: {what}")),
             Event::Asked { .. } | Event::AskedAgain { .. } => self.told("asks"),
             Event::TurnEnded { .. } | Event::Parked { .. } | Event::CutOff { .. } => self.progress = None,

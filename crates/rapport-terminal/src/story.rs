@@ -143,6 +143,7 @@ impl Story {
                 let used = Line::new(Tone::Dim, "· ").and(Tone::Text, tool);
                 vec![used.and_giving(Tone::Dim, &format!(" {what}"))]
             }
+            Event::Delayed { why, .. } => vec![passing(why)],
             Event::Heard { text, by, .. } if *by != self.me => {
                 vec![passing(&format!("{}: {text}", words::somebody(by)))]
             }

@@ -31,6 +31,7 @@ impl Session {
             AgentDid::Use { tool, what } => {
                 vec![Event::Used { turn, tool: tool.clone(), what: what.clone() }]
             }
+            AgentDid::Delay { why } => vec![Event::Delayed { turn, why: why.clone() }],
             AgentDid::Babble { line } => vec![Event::Unreadable { turn, line: line.clone() }],
             AgentDid::Note { line } => vec![Event::Noted { turn, line: line.clone() }],
             AgentDid::Ask { call, ask, parkable } => self.ask(current, call, ask, *parkable),
@@ -281,6 +282,7 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         AgentDid::Connect { .. }
         | AgentDid::Say { .. }
         | AgentDid::Use { .. }
+        | AgentDid::Delay { .. }
         | AgentDid::Babble { .. }
         | AgentDid::Finish { .. }
         | AgentDid::Note { .. } => Err(stray()),

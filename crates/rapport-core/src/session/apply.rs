@@ -23,7 +23,10 @@ impl Session {
             | Event::Unreadable { .. }
             | Event::Noted { .. }
             | Event::Unknown(_) => {}
-            Event::TurnStarted { turn, kind, prompt } => self.start_turn(*turn, *kind, prompt),
+            Event::TurnStarted { turn, kind, prompt, mends } => {
+                self.start_turn(*turn, *kind, prompt);
+                self.with_turn(*turn, |turn| turn.mends = *mends);
+            }
             Event::DraftStarted { turn, folder, conversation, asking, origin } => {
                 self.start_turn(*turn, TurnKind::Draft, "");
                 self.with_turn(*turn, |turn| turn.asking = *asking);
@@ -80,6 +83,7 @@ impl Session {
                     self.with_turn(*turn, |turn| turn.said.push(text.clone()));
                 }
             }
+            Event::Delayed { turn, why } => self.doing(*turn, why.clone()),
             Event::Used { turn, tool, what } => self.doing(*turn, format!("{tool} {}", first_line(what))),
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
             Event::Snapshotted { round, .. } => {
@@ -182,6 +186,7 @@ impl Session {
             refused: 0,
             said: Vec::new(),
             proposed: false,
+            mends: false,
             doing: None,
             kept_by: None,
             result: None,
@@ -218,6 +223,8 @@ impl Session {
     fn open_round(&mut self, id: RoundId, asker: &Asker, questions: &[Question], at: Timestamp) {
         if let Asker::Agent { turn, .. } = asker {
             self.alive(*turn);
+            // It does nothing but wait.
+            self.with_turn(*turn, |turn| turn.doing = None);
         }
         let item = |question: &Question| Item { question: question.clone(), state: State::open() };
         self.rounds.push(Round {
@@ -349,12 +356,13 @@ impl Session {
 
     fn gone(&mut self, turn: TurnId, process: Process) {
         let cut_off = process == Process::CutOff;
+        let put_away = if let Process::Parked(call) = &process { Some(call.clone()) } else { None };
         self.process(turn, process);
         self.with_turn(turn, |turn| {
             turn.doing = None;
             turn.kept_by = None;
         });
-        self.rounds.lose_process(turn, cut_off);
+        self.rounds.lose_process(turn, cut_off, put_away.as_ref());
     }
 
     fn process(&mut self, turn: TurnId, process: Process) {

@@ -78,16 +78,17 @@ impl AskedRounds {
         }
     }
 
-    /// The process of this turn is gone.
-    pub(super) fn lose_process(&mut self, turn: TurnId, cut_off: bool) {
+    /// The process of this turn is gone, after it put a call away or not.
+    pub(super) fn lose_process(&mut self, turn: TurnId, cut_off: bool, put_away: Option<&CallId>) {
         // What a process that was cut off had taken is in doubt, however long ago.
         let from = if cut_off { 0 } else { self.orphaned_before };
         self.orphaned_before = self.all.len();
         for index in from..self.all.len() {
             self.change(index, |round| {
                 if round.is_of(turn) {
-                    // Its reply was written as soon as it was known.
-                    round.spent |= !round.orphaned && !round.taken && round.allows_a_call();
+                    // A reply is written as soon as it is known, but never to a call that was put away.
+                    let was_told = !round.orphaned && (put_away.is_none() || round.call() != put_away);
+                    round.spent |= was_told && !round.taken && round.allows_a_call();
                     round.orphaned = true;
                     round.doubtful |= cut_off && round.taken;
                 }

@@ -26,7 +26,9 @@ impl Session {
             && self.created.aim.is_work()
             && let Some(turn) = self.turns.last()
         {
-            wants.push(Want::Report { turn: turn.id, baseline: turn.baseline.clone().flatten() });
+            // The earliest: something may have been written while it was planned.
+            let baseline = self.turns.iter().find_map(|turn| turn.baseline.clone());
+            wants.push(Want::Report { turn: turn.id, baseline: baseline.flatten() });
         }
         wants.extend(self.round_wanted());
         wants.extend(self.turn_files_wanted());
@@ -49,6 +51,9 @@ impl Session {
             }
             let unnoted = self.waited_for(turn).filter(|round| !round.snapshotted);
             wants.extend(unnoted.map(|round| Want::Snapshot(round.id)));
+        }
+        if self.needs_baseline(turn) {
+            wants.push(Want::Baseline(turn.id));
         }
         if !self.should_run(turn) {
             return;
@@ -97,9 +102,18 @@ impl Session {
     fn should_run(&self, turn: &Turn) -> bool {
         match turn.process {
             Process::Running | Process::Cooling(_) => true,
-            Process::Parked(_) | Process::CutOff => self.open_rounds_of(turn.id).next().is_none(),
+            Process::Parked(_) | Process::CutOff => {
+                let is_answered = self.open_rounds_of(turn.id).next().is_none();
+                is_answered && self.grants_wanted().next().is_none() && !self.needs_baseline(turn)
+            }
             Process::Over => false,
         }
+    }
+
+    /// Whether the state of the project is to be noted before something that was allowed while planning is done.
+    fn needs_baseline(&self, turn: &Turn) -> bool {
+        let is_planning = turn.kind == TurnKind::Plan && turn.baseline.is_none();
+        is_planning && self.pending_rounds_of(turn.id).any(Round::allows_a_call)
     }
 
     /// Answers that a process had when it was cut off. Whether its conversation holds them, the driver finds out.
@@ -115,7 +129,10 @@ impl Session {
                 if declined.asked.is_empty() { "your question".to_owned() } else { declined.asked.join(" ") };
             (declined.call.clone(), CallReply::Deny { asked, message: declined.reason.clone() })
         });
-        let rounds = self.pending_rounds_of(turn.id).filter(|round| !round.is_open() && self.is_kept(round));
+        let may_be_told =
+            |round: &&Round| self.is_kept(round) && !(round.allows_a_call() && self.needs_baseline(turn));
+        let answered = self.pending_rounds_of(turn.id).filter(|round| !round.is_open());
+        let rounds = answered.filter(may_be_told);
         let replied = rounds.filter_map(|round| Some((round.call()?.clone(), reply(round)?)));
         declined.chain(replied).collect()
     }

@@ -144,9 +144,11 @@ impl Session {
     }
 
     /// The open round that is all a turn waits for. With another call beside it the process must stay: of two calls
-    /// put away, an agent asks only the last again.
+    /// put away, an agent asks only the last again. A decision that was told by message waits for nobody: it is for a call
+    /// that the agent may make again.
     pub(crate) fn only_waiting(&self, turn: &Turn) -> Option<&Round> {
-        let mut pending = self.pending_rounds_of(turn.id);
+        let is_waited_for = |round: &&Round| round.is_open() || !round.orphaned;
+        let mut pending = self.pending_rounds_of(turn.id).filter(is_waited_for);
         let only = pending.next().filter(|round| round.is_open())?;
         (pending.next().is_none() && turn.declined.is_empty()).then_some(only)
     }

@@ -367,6 +367,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::Taken { call } => format!("{call} taken"),
         Event::Closed { round, how } => format!("round {round} closed: {how}"),
         Event::Cooled { call, .. } => format!("{call} cooled"),
+        Event::Delayed { why, .. } => format!("delayed: {why}"),
         Event::StayedHot { call, beside, .. } => format!("{call} stayed hot: {beside}"),
         Event::Parked { call, .. } => format!("parked at {call}"),
         Event::CutOff { reason, .. } => format!("cut off: {reason}"),

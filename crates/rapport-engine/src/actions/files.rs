@@ -1,15 +1,16 @@
 //! Changing a file at once or not at all, after the journal has it as it was. What is written lies beside the file under
 //! a name that follows from the batch, so that a kill leaves nothing that cannot be found and removed.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rapport_durable::{digest, make_folder, put, put_new, remove, remove_if_empty, write_beside};
+
 use super::diff::unified;
-use super::journal::{Fact, Image, Intent, Journal, digest};
+use super::journal::{Fact, Image, Intent, Journal};
 use super::outcome::{Details, FileChange, Outcome};
-use super::point;
 use super::project::{PathError, Resolved, content, resolve};
 
 /// What changing files takes.
@@ -59,8 +60,10 @@ pub(super) fn change(
         Ok(prepared) => prepared,
         Err(why) => return Outcome::failed(why),
     };
-    let noted = intent(desk, &prepared)
-        .and_then(|intent| Ok(desk.journal.note(Fact::Began { n, what, intent: Some(intent) })?));
+    let noted = intent(desk, &prepared).and_then(|intent| {
+        let fact = Fact::Began { n, what, intent: Some(intent), irreversible: Some(false) };
+        Ok(desk.journal.note(fact)?)
+    });
     if let Err(why) = noted {
         return Outcome::failed(why);
     }
@@ -115,23 +118,19 @@ fn make_it_so(desk: &Desk, n: usize, path: &str, change: &Prepared) -> Result<()
     let temporary = temporary(&desk.id, n, real);
     let written = (|| {
         for directory in &change.place.missing {
-            make_directory(directory).map_err(|error| cannot("create the directory", directory, error))?;
-            point();
+            make_folder(directory).map_err(|error| cannot("create the directory", directory, error))?;
         }
         write_beside(&temporary, &change.after, change.mode.map(|mode| (mode, real.as_path())))
             .map_err(|error| cannot("write", real, error))?;
-        point();
         check_untouched(&desk.root, path, change)?;
         let placed = match change.before {
-            Some(_) => fs::rename(&temporary, real),
-            None => place_new(&temporary, real),
+            Some(_) => put(&temporary, real),
+            None => put_new(&temporary, real),
         };
-        placed.map_err(|error| cannot("write", real, error))?;
-        point();
-        sync_above(real).map_err(|error| cannot("sync the directory of", real, error))
+        placed.map_err(|error| cannot("write", real, error))
     })();
     if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+        let _ = remove(&temporary);
         remove_empty(change.place.missing.iter().rev());
     }
     written
@@ -145,36 +144,6 @@ fn check_untouched(root: &Path, path: &str, change: &Prepared) -> Result<(), Str
         return Err(format!("{path} was changed by somebody else at this very moment"));
     }
     Ok(())
-}
-
-/// Writes a file beside the one that it will be, as that one is owned and may be used.
-pub(super) fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, &Path)>) -> io::Result<()> {
-    match fs::remove_file(temporary) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    // Until it may be used as the other one, nobody else may.
-    let mode = if like.is_some() { 0o600 } else { 0o666 };
-    let mut file = File::options().write(true).create_new(true).mode(mode).open(temporary)?;
-    file.write_all(content)?;
-    if let Some((mode, owned_like)) = like {
-        if let Ok(about) = fs::metadata(owned_like) {
-            // Only root can give a file away; for anybody else it stays theirs, as with any editor.
-            let _ = fchown(&file, Some(about.uid()), Some(about.gid()));
-        }
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-    }
-    file.sync_all()
-}
-
-/// Gives a file its name where nothing may be replaced.
-fn place_new(temporary: &Path, real: &Path) -> io::Result<()> {
-    match fs::hard_link(temporary, real) {
-        Ok(()) => fs::remove_file(temporary),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // There are file systems without hard links.
-        Err(_) => fs::rename(temporary, real),
-    }
 }
 
 /// The name under which something is written before it takes its place.
@@ -218,41 +187,9 @@ pub(super) fn content_of(root: &Path, file: &str) -> Result<Option<Vec<u8>>, Pat
     content(file, &place)
 }
 
-/// Makes a directory and all above it, durably, where they are missing.
-pub(super) fn make_directories(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
-        make_directories(above)?;
-    }
-    make_directory(path)
-}
-
-fn make_directory(path: &Path) -> io::Result<()> {
-    match fs::create_dir(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !path.is_dir() => Err(error),
-        Ok(()) | Err(_) => sync_above(path),
-    }
-}
-
 /// Removes directories that are empty, and stops at the first that is not.
 pub(super) fn remove_empty<'a>(directories: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a PathBuf> {
-    directories.take_while(|directory| fs::remove_dir(directory).is_ok()).collect()
-}
-
-/// Makes what was created, replaced or removed in a directory durable.
-pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-/// The same for the directory that this is in.
-pub(super) fn sync_above(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(above) if !above.as_os_str().is_empty() => sync_directory(above),
-        Some(_) => sync_directory(Path::new(".")),
-        None => Ok(()),
-    }
+    directories.take_while(|directory| remove_if_empty(directory)).collect()
 }
 
 fn cannot(what: &str, path: &Path, error: io::Error) -> String {

@@ -8,24 +8,20 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::fs::{self, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use atomic_write_file::AtomicWriteFile;
-use atomic_write_file::unix::OpenOptionsExt as _;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-use super::files::{make_directories, sync_directory};
 use super::outcome::Settled;
-use super::point;
 use crate::seals::{self, Seal, Sealing, Seals, Verifier};
-use rapport_durable::{checked_line, open_own, read_own};
+use rapport_durable::{
+    AppendLog, Flush, Reserve, checked_line, digest, private_folder, read_own, replace_private,
+};
 
 /// The format of the lines.
 const FORMAT: u32 = 1;
@@ -53,6 +49,10 @@ pub enum Fact {
         what: String,
         /// What it will change.
         intent: Option<Intent>,
+        /// Whether it does more than is noted here ([`rapport_core::ActionKind::is_irreversible`]): the plan may be gone when
+        /// somebody asks. Journals of older versions do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        irreversible: Option<bool>,
     },
     /// An action was done, or failed.
     Ended {
@@ -75,6 +75,25 @@ pub enum Fact {
     },
     /// It was undone.
     Undone,
+}
+
+impl Fact {
+    /// Whether an action began that can neither be undone nor, where it was cut off, be known to have happened.
+    pub fn is_irreversible(&self) -> bool {
+        match self {
+            Fact::Began { irreversible: Some(irreversible), .. } => *irreversible,
+            // An older version wrote it: then only its words tell what it was, which began with the name of its kind.
+            Fact::Began { what, irreversible: None, .. } => {
+                what.split(' ').next().is_some_and(|name| ["EXECUTE", "INVOKE"].contains(&name))
+            }
+            Fact::Started { .. }
+            | Fact::Ended { .. }
+            | Fact::Changed { .. }
+            | Fact::Finished
+            | Fact::UndoBegan { .. }
+            | Fact::Undone => false,
+        }
+    }
 }
 
 /// What an action is about to do to a file.
@@ -151,11 +170,9 @@ pub enum JournalError {
 pub struct Journal {
     directory: PathBuf,
     path: PathBuf,
-    file: File,
+    log: AppendLog,
     facts: Vec<Fact>,
-    /// Up to here the file is what was acknowledged.
-    good: u64,
-    reserved: u64,
+    reserve: Reserve,
     sealing: Sealing,
 }
 
@@ -163,19 +180,17 @@ impl Journal {
     /// Opens the journal in this directory, and makes both where they are missing. What a writer before left unfinished is
     /// cut off. With the seals of a person, one that is somebody else's word is refused, and left as it is.
     pub fn open(directory: &Path, seals: Option<Arc<Seals>>) -> Result<Self, JournalError> {
-        make_directories(directory).map_err(io_error("create the directory", directory))?;
+        private_folder(directory).map_err(io_error("create the directory", directory))?;
         let path = directory.join("journal.jsonl");
-        let opened = open_own(&path, File::options().read(true).append(true).create(true).mode(0o600));
-        let mut file = opened.map_err(io_error("open", &path))?;
-        match file.try_lock() {
+        let mut log = AppendLog::open_or_create(&path).map_err(io_error("open", &path))?;
+        match log.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(JournalError::Busy { path: directory.to_owned() }),
             Err(TryLockError::Error(error)) => return Err(io_error("lock", &path)(error)),
         }
         let mut sealing = Sealing::new(seals, scope(directory));
         let mut verifier = sealing.verifier().map_err(io_error("check the seals of", &path))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(io_error("read", &path))?;
+        let bytes = log.read().map_err(io_error("read", &path))?;
         let (facts, good) =
             scan(&path, &bytes, |line| verifier.iter_mut().for_each(|verifier| verifier.take(line)))?;
         let seal = seals::verdict(verifier.as_ref());
@@ -185,14 +200,13 @@ impl Journal {
             false if !seal.counts() => {
                 return Err(JournalError::NotOurs { path: directory.to_owned(), seal });
             }
-            false => sealing.take_up(verifier.as_ref()).map_err(io_error("check the seals of", &path))?,
+            false => sealing
+                .take_up(verifier.as_ref(), || log.sync())
+                .map_err(io_error("check the seals of", &path))?,
         }
-        let reserved = fs::metadata(directory.join("reserve")).map_or(0, |reserve| reserve.len());
-        let journal = Self { directory: directory.to_owned(), path, file, facts, good, reserved, sealing };
-        if bytes.len() as u64 > good {
-            journal.cut_excess().map_err(io_error("cut off the unfinished end of", &journal.path))?;
-        }
-        Ok(journal)
+        log.accept(good).map_err(io_error("cut off the unfinished end of", &path))?;
+        let reserve = Reserve::at(directory.join("reserve"));
+        Ok(Self { directory: directory.to_owned(), path, log, facts, reserve, sealing })
     }
 
     /// What was noted in this directory so far, for who only looks. Somebody may be writing on.
@@ -229,40 +243,14 @@ impl Journal {
 
     /// Notes a fact. When this returns, it is durable; when it fails, nothing was noted.
     pub fn note(&mut self, fact: Fact) -> Result<(), JournalError> {
-        point();
         let object = object(self.facts.len() as u64 + 1, &fact)
             .map_err(|error| io_error("write to", &self.path)(error.into()))?;
         let line = self.sealing.line(object).map_err(io_error("seal a fact of", &self.path))?;
-        if let Err(error) = self.write(&line) {
-            // Where this fails too, it is cut off when the journal is opened again.
-            let _ = self.cut_excess();
-            return Err(io_error("write to", &self.path)(error));
-        }
-        self.good += line.len() as u64;
+        self.log.append(&line).map_err(|error| io_error("write to", &self.path)(io::Error::other(error)))?;
         self.facts.push(fact);
         self.sealing.advance(&line);
-        self.sealing.remember(false);
-        point();
+        self.sealing.remember(Flush::Later);
         Ok(())
-    }
-
-    fn write(&mut self, line: &[u8]) -> io::Result<()> {
-        // A command may have cleaned up more than it should: what is written to a file without a name is lost.
-        let (named, held) = (fs::metadata(&self.path)?, self.file.metadata()?);
-        if (named.dev(), named.ino()) != (held.dev(), held.ino()) {
-            return Err(io::Error::other("it was replaced by another file"));
-        }
-        self.file.write_all(line)?;
-        self.file.sync_data()?;
-        if self.facts.is_empty() {
-            sync_directory(&self.directory)?;
-        }
-        Ok(())
-    }
-
-    fn cut_excess(&self) -> io::Result<()> {
-        self.file.set_len(self.good)?;
-        self.file.sync_all()
     }
 
     /// Keeps a file as it is before it is changed, and sets aside the space that restoring it will take.
@@ -274,15 +262,9 @@ impl Journal {
         if fs::metadata(&kept).is_ok_and(|kept| kept.len() == content.len() as u64) {
             return Ok(sha256);
         }
-        make_directories(&folder).map_err(io_error("create the directory", &folder))?;
-        let write = || {
-            // It may be a file that only its owner may read.
-            let mut file = AtomicWriteFile::options().preserve_mode(false).mode(0o600).open(&kept)?;
-            file.write_all(content)?;
-            file.commit()
-        };
-        write().map_err(io_error("keep what was there before in", &kept))?;
-        point();
+        private_folder(&folder).map_err(io_error("create the directory", &folder))?;
+        // It may be a file that only its owner may read.
+        replace_private(&kept, content).map_err(io_error("keep what was there before in", &kept))?;
         Ok(sha256)
     }
 
@@ -304,35 +286,13 @@ impl Journal {
 
     /// Sets this much space aside, if not so much is already.
     pub(super) fn reserve(&mut self, size: u64) -> Result<(), JournalError> {
-        if size <= self.reserved {
-            return Ok(());
-        }
-        let path = self.directory.join("reserve");
-        let grow = || {
-            let mut file = File::options().append(true).create(true).open(&path)?;
-            io::copy(&mut io::repeat(b'.').take(size - self.reserved), &mut file)?;
-            file.sync_all()
-        };
-        if let Err(error) = grow() {
-            // Half of it would only fill the disk.
-            let _ = File::options().write(true).open(&path).and_then(|file| file.set_len(self.reserved));
-            return Err(io_error("set space aside in", &path)(error));
-        }
-        self.reserved = size;
-        Ok(())
+        self.reserve.grow(size).map_err(|error| io_error("set space aside in", self.reserve.path())(error))
     }
 
     /// Gives back the space that was set aside.
     pub(super) fn release(&mut self) {
-        // What stays behind is only space; it is given back the next time.
-        let _ = fs::remove_file(self.directory.join("reserve"));
-        self.reserved = 0;
+        self.reserve.release();
     }
-}
-
-/// The digest of some content, by which it is named.
-pub(super) fn digest(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn object(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
@@ -406,4 +366,31 @@ fn scope(directory: &Path) -> String {
 
 fn io_error(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> JournalError {
     move |error| JournalError::Io { doing, path: path.to_owned(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn began(what: &str, irreversible: Option<bool>) -> Fact {
+        Fact::Began { n: 0, what: what.into(), intent: None, irreversible }
+    }
+
+    #[test]
+    fn what_cannot_be_undone_is_a_field_and_not_the_first_word() {
+        assert!(began("RUN make", Some(true)).is_irreversible());
+        assert!(!began("EXECUTE", Some(false)).is_irreversible());
+        assert!(!Fact::Finished.is_irreversible());
+    }
+
+    #[test]
+    fn a_journal_of_an_older_version_tells_it_by_the_name_of_the_kind() {
+        for (what, expected) in [("EXECUTE make", true), ("INVOKE Tester", true), ("READ EXECUTE.md", false)]
+        {
+            let old = serde_json::json!({ "fact": "began", "n": 0, "what": what, "intent": null });
+            let fact: Fact = serde_json::from_value(old).unwrap();
+            assert_eq!(fact, began(what, None));
+            assert_eq!(fact.is_irreversible(), expected, "{what}");
+        }
+    }
 }

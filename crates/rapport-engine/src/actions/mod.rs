@@ -31,7 +31,6 @@ use thiserror::Error;
 
 use crate::seals::Seals;
 
-pub use batch::kinds::is_for_good;
 pub use batch::{ActionBatch, Choice};
 pub use journal::JournalError;
 pub use outcome::{Details, FileChange, Outcome, Output, Ran, Settled};
@@ -176,15 +175,5 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
             // The runtime is going away, and this task with it.
             Err(_) => std::future::pending().await,
         },
-    }
-}
-
-/// A point at which the crash test may kill this process. Nothing in release builds.
-fn point() {
-    #[cfg(debug_assertions)]
-    {
-        static TRIAL: rapport_durable::trial::Trial =
-            rapport_durable::trial::Trial::new("RAPPORT_TRIAL_ACTIONS");
-        TRIAL.point();
     }
 }

@@ -2,18 +2,17 @@
 //! changed since is not touched. An undo that was cut off is finished by the next one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rapport_core::LaterChanges;
+use rapport_durable::{folder, put, remove, sync_above, write_beside};
 use thiserror::Error;
 
-use super::batch::kinds::is_for_good;
-use super::files::{digest_of, make_directories, remove_empty, sync_above, temporary, write_beside};
+use super::files::{digest_of, remove_empty, temporary};
 use super::journal::{Fact, Image, Intent, Journal, JournalError};
 use super::outcome::Outcome;
-use super::{ActionError, Place, point};
+use super::{ActionError, Place};
 
 /// What was undone. Paths are from the project's root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,7 +81,7 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     begin(&mut journal, &past, &work)?;
     work.remove(&root)?;
     work.restore(&root, &journal, &past.id)?;
-    remove_directories(&root, &past.directories);
+    remove_emptied(&root, &past.directories);
     journal.note(Fact::Undone)?;
     Ok(work.told(&past, &journal))
 }
@@ -136,7 +135,7 @@ impl Past {
                     past.began_file(&mut files, *n, intent, &facts[at + 1..]);
                 }
                 Fact::Began { what, intent: None, .. } => {
-                    past.remaining.extend(is_for_good(what).then(|| what.clone()));
+                    past.remaining.extend(fact.is_irreversible().then(|| what.clone()));
                 }
                 Fact::Changed { files: changed } => {
                     for (name, digest) in changed {
@@ -194,10 +193,10 @@ impl Past {
     /// Removes what a kill left beside files.
     fn sweep(&self, root: &Path) {
         for (n, file) in &self.half_written {
-            let _ = fs::remove_file(temporary(&self.id, *n, &root.join(file)));
+            let _ = remove(&temporary(&self.id, *n, &root.join(file)));
         }
         for file in &self.files {
-            let _ = fs::remove_file(restoring(&self.id, &root.join(&file.name)));
+            let _ = remove(&restoring(&self.id, &root.join(&file.name)));
         }
     }
 }
@@ -264,11 +263,8 @@ impl<'a> Work<'a> {
     /// First what was made, because that gives space for the rest.
     fn remove(&self, root: &Path) -> Result<(), UndoError> {
         for file in &self.remove {
-            let real = root.join(&file.name);
             check_ours(root, file)?;
-            point();
-            fs::remove_file(&real).and_then(|()| sync_above(&real)).map_err(stuck(file))?;
-            point();
+            remove(&root.join(&file.name)).map_err(stuck(file))?;
         }
         Ok(())
     }
@@ -285,16 +281,13 @@ impl<'a> Work<'a> {
 fn put_back(root: &Path, id: &str, file: &File, mode: u32, content: &[u8]) -> Result<(), UndoError> {
     let real = root.join(&file.name);
     let temporary = restoring(id, &real);
-    make_directories(real.parent().unwrap_or(root)).map_err(stuck(file))?;
+    folder(real.parent().unwrap_or(root)).map_err(stuck(file))?;
     if let Err(error) = write_beside(&temporary, content, Some((mode, &real))) {
-        let _ = fs::remove_file(&temporary);
+        let _ = remove(&temporary);
         return Err(stuck(file)(error));
     }
-    point();
     check_ours(root, file)?;
-    fs::rename(&temporary, &real).and_then(|()| sync_above(&real)).map_err(stuck(file))?;
-    point();
-    Ok(())
+    put(&temporary, &real).map_err(stuck(file))
 }
 
 /// Right before it is touched: nobody else changed it since it was looked at.
@@ -310,7 +303,7 @@ fn check_ours(root: &Path, file: &File) -> Result<(), UndoError> {
 }
 
 /// Innermost first; what somebody put something into stays.
-fn remove_directories(root: &Path, directories: &[String]) {
+fn remove_emptied(root: &Path, directories: &[String]) {
     let mut directories: Vec<_> = directories.iter().map(|name| root.join(name)).collect();
     directories.sort_by_key(|directory| std::cmp::Reverse(directory.components().count()));
     for directory in &directories {

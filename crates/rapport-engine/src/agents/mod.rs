@@ -176,6 +176,13 @@ pub trait Diagnosis: Send + Sync {
 pub enum Diagnosed {
     /// It works; its version, and how it asks.
     Usable(String),
+    /// It works, but not with everything: what is missing, and how to get that.
+    Limited {
+        /// Its version, and what it cannot do.
+        found: String,
+        /// What helps.
+        advice: String,
+    },
     /// It runs, and does not work.
     Broken(String),
     /// It cannot be run.

@@ -2,13 +2,12 @@
 //! terminal, unless it descends from an agent. For the people of a channel only the process may speak that runs the
 //! channel: it holds a lease that names it. A claim that a caller may not make is refused, never changed into another.
 
-use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::Uid;
 use rapport_core::By;
+use rapport_durable::{Lock, Taken, private_folder};
 
 use super::socket::person;
 use crate::workers::keeper::descent;
@@ -20,26 +19,25 @@ pub const AGENTS_ANSWER_NOTHING: &str =
 /// The right to speak for the people of a channel, as long as it is kept. The system takes it away when the process dies.
 #[derive(Debug)]
 pub struct ChannelLease {
-    file: File,
-    path: PathBuf,
+    /// There until it is dropped.
+    lock: Option<Lock>,
 }
 
 impl ChannelLease {
     /// Takes the lease for this channel, in the folder where processes of this home find one another.
     pub fn take(folder: &Path, channel: &str) -> io::Result<Self> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let path = lease(folder, channel, std::process::id());
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
-        file.try_lock()?;
-        Ok(Self { file, path })
+        private_folder(folder)?;
+        match Lock::take(&lease(folder, channel, std::process::id()), channel.as_bytes())? {
+            Taken::Ours(lock) => Ok(Self { lock: Some(lock) }),
+            Taken::Theirs(_) => Err(io::ErrorKind::WouldBlock.into()),
+        }
     }
 }
 
 impl Drop for ChannelLease {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-        // Unlocked by name: a child that is just being started has a copy of the handle until it runs.
-        let _ = self.file.unlock();
+        // No other process takes this lease: it is named after this one.
+        self.lock.take().into_iter().for_each(Lock::remove);
     }
 }
 
@@ -98,5 +96,5 @@ fn lease(folder: &Path, channel: &str, pid: u32) -> PathBuf {
 }
 
 fn is_held(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    Lock::holder(path).is_ok_and(|holder| holder.is_some())
 }

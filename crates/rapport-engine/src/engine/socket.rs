@@ -3,7 +3,7 @@
 //! whether it may is looked up in [`claims`](super::claims).
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ impl Socket {
             path = std::env::temp_dir().join(format!("rapport-{}", Uid::effective())).join(&name);
         }
         let folder = path.parent().unwrap_or(folder);
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        rapport_durable::private_folder(folder)?;
         if std::fs::metadata(folder)?.uid() != Uid::effective().as_raw() {
             return Err(io::Error::other(format!("{} belongs to somebody else", folder.display())));
         }

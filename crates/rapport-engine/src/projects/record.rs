@@ -4,13 +4,12 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rapport_core::slug;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use rapport_durable as durable;
 
@@ -73,8 +72,7 @@ impl Record {
     {
         let folder = self.path.parent().unwrap_or(&self.path);
         durable::private_folder(folder)?;
-        let lock = File::options().create(true).append(true).mode(0o600).open(folder.join("lock"))?;
-        lock.lock()?;
+        let _lock = durable::Lock::wait(&folder.join("lock"))?;
         let mut content: T = self.read()?.unwrap_or_default();
         let result = change(&mut content);
         let project = self.project.display().to_string();
@@ -93,10 +91,6 @@ impl Record {
 /// A name for people to find it by, and a digest that tells it from all others of that name.
 fn folder_name(project: &Path) -> String {
     let name = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let digest: String = Sha256::digest(project.as_os_str().as_bytes())
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = durable::hex::encode(&durable::sha256(project.as_os_str().as_bytes())[..8]);
     format!("{}-{digest}", slug::part(&name))
 }

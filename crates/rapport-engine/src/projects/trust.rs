@@ -5,8 +5,8 @@
 use std::io;
 use std::path::Path;
 
+use rapport_durable as durable;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::record::Record;
 
@@ -24,8 +24,7 @@ pub struct Brought {
 impl Brought {
     /// Something with this content, which says this.
     pub fn new(name: impl Into<String>, content: &[u8], says: Vec<String>) -> Self {
-        let digest = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { name: name.into(), digest: Some(digest), says }
+        Self { name: name.into(), digest: Some(durable::digest(content)), says }
     }
 
     /// Something that cannot be looked at, and why.

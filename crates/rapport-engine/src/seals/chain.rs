@@ -1,6 +1,6 @@
 //! How far a log has come: the number of its last line, and a digest of all lines up to there.
 
-use ring::digest::{Context, SHA256, digest};
+use rapport_durable::sha256_of;
 
 /// A place in a log. The digest of a line covers the digest before it, so it stands for everything up to there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,21 +26,7 @@ impl Chain {
 
     /// One line further; given without its newline.
     pub(crate) fn push(&mut self, line: &[u8]) {
-        let mut context = Context::new(&SHA256);
-        context.update(&self.hash);
-        context.update(line);
         self.seq += 1;
-        self.hash = array(context.finish().as_ref());
+        self.hash = sha256_of(&[&self.hash, line]);
     }
-}
-
-/// SHA-256.
-pub(crate) fn sha256(content: &[u8]) -> [u8; 32] {
-    array(digest(&SHA256, content).as_ref())
-}
-
-fn array(digest: &[u8]) -> [u8; 32] {
-    let mut array = [0; 32];
-    array.copy_from_slice(digest);
-    array
 }

@@ -9,11 +9,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rapport_durable::private_folder;
+use rapport_durable::{hex, private_folder};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Serialize};
 
-use super::hex;
 use super::key::{ID, about, is_absent, lock, write_private};
 
 /// One checkout of this person.

@@ -6,13 +6,13 @@
 //! open is to bring back an older copy of the log right after a power cut; so it is synced when an agent is there to use
 //! what the log allows, and when a session is taken up.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::chain::{Chain, sha256};
-use super::hex;
+use rapport_durable::{Flush, hex, overwrite, remove, sha256};
+
+use super::chain::Chain;
 use super::key::is_absent;
 
 /// How many digits the number of a line has, so that every head has the same length.
@@ -45,21 +45,13 @@ impl HeadFile {
     }
 
     pub(super) fn remove(&self) -> io::Result<()> {
-        match fs::remove_file(&self.0) {
-            Err(error) if is_absent(&error) => Ok(()),
-            removed => removed,
-        }
+        remove(&self.0)
     }
 
-    pub(super) fn write(&self, scope: &str, chain: &Chain, durable: bool) -> io::Result<()> {
-        let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(&self.0)?;
+    pub(super) fn write(&self, scope: &str, chain: &Chain, flush: Flush) -> io::Result<()> {
         // After the head, what it is of, for who looks.
         let line = format!("{:0SEQ$} {} {scope}\n", chain.seq, hex::encode(&chain.hash));
-        file.write_all_at(line.as_bytes(), 0)?;
-        if durable {
-            file.sync_all()?;
-        }
-        Ok(())
+        overwrite(&self.0, line.as_bytes(), flush)
     }
 }
 

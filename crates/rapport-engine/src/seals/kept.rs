@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::chain::{Chain, sha256};
+use super::chain::Chain;
 use super::head::HeadFile;
 use super::key::{is_absent, write_private};
-use super::{Seal, Seals, hex, stamp};
-use rapport_durable::checked_line;
+use super::{Seal, Seals, stamp};
+use rapport_durable::{checked_line, hex, sha256};
 
 /// The last line: to which head of the log this belongs, and what it is.
 #[derive(Serialize, Deserialize)]

@@ -1,17 +1,13 @@
 //! Keys: the person's own, and those of team mates.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use rapport_durable::{private_folder, replace_private};
+use rapport_durable::{Lock, hex, private_folder, replace_private, sha256};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
-
-use super::chain::sha256;
-use super::hex;
 
 /// How many characters the id of a key has, and of a checkout.
 pub(super) const ID: usize = 16;
@@ -145,17 +141,9 @@ fn parse(text: &str) -> Option<PublicKey> {
     hex::decode(digits.as_bytes()).map(PublicKey::new)
 }
 
-/// Holds a lock as long as the file lives.
-pub(super) fn lock(path: &Path) -> io::Result<File> {
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(about("open", path))?;
-    file.lock().map_err(about("lock", path))?;
-    Ok(file)
+/// Waits for a lock.
+pub(super) fn lock(path: &Path) -> io::Result<Lock> {
+    Lock::wait(path).map_err(about("lock", path))
 }
 
 /// Replaces a file that is for nobody else, durably.

@@ -15,7 +15,6 @@
 mod chain;
 mod checkout;
 mod head;
-mod hex;
 mod kept;
 mod key;
 mod sealing;
@@ -26,7 +25,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use rapport_durable::private_folder;
+use rapport_durable::{Flush, private_folder};
 
 pub use self::chain::Chain;
 use self::checkout::{Checkout, Checkouts};
@@ -72,12 +71,12 @@ impl Seals {
         Ok(stamp::line(key, &checkout.id, scope, chain, object))
     }
 
-    /// Remembers how far a log has come. Without `durable` a power cut may take it back to a head before, never to one that
+    /// Remembers how far a log has come. Flushed later, a power cut may take it back to a head before, never to one that
     /// the log has not reached.
-    pub(crate) fn remember(&self, scope: &str, chain: &Chain, durable: bool) -> io::Result<()> {
+    pub(crate) fn remember(&self, scope: &str, chain: &Chain, flush: Flush) -> io::Result<()> {
         let folder = self.folder(&self.signer()?.checkout);
         private_folder(&folder)?;
-        HeadFile::of(&folder, scope).write(scope, chain, durable)
+        HeadFile::of(&folder, scope).write(scope, chain, flush)
     }
 
     /// Forgets a log that is gone, before there is another one of its name.
@@ -107,7 +106,7 @@ impl Seals {
         if let Some((key, theirs)) = verified.offered() {
             Checkouts::at(&self.home).accept(&checkout.id, key, theirs)?;
         }
-        HeadFile::of(&folder, verified.scope()).write(verified.scope(), verified.chain(), true)
+        HeadFile::of(&folder, verified.scope()).write(verified.scope(), verified.chain(), Flush::Now)
     }
 
     fn signer(&self) -> io::Result<&Signer> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use rapport_durable::checked_line;
+use rapport_durable::{Flush, checked_line};
 
 use super::{Chain, Opened, Seal, Seals, Verifier};
 
@@ -32,10 +32,20 @@ impl Sealing {
     }
 
     /// Goes on after what was verified. The home remembers it from now on.
-    pub(crate) fn take_up(&mut self, verified: Option<&Verifier>) -> io::Result<()> {
-        let (Some(seals), Some(verified)) = (&self.seals, verified) else { return Ok(()) };
+    /// What the home does not remember yet is made durable first: its writer may have been killed before it did so, and a head
+    /// must never be ahead of its log.
+    pub(crate) fn take_up(
+        &mut self,
+        verified: Option<&Verifier>,
+        sync: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (Some(seals), Some(verified)) = (&self.seals, verified) else { return sync() };
         self.chain = verified.chain().clone();
-        if verified.is_remembered() { Ok(()) } else { seals.remember(&self.scope, &self.chain, true) }
+        if verified.is_remembered() {
+            return Ok(());
+        }
+        sync()?;
+        seals.remember(&self.scope, &self.chain, Flush::Now)
     }
 
     /// The line for a JSON object, with its newline: what one write takes to the file.
@@ -52,9 +62,9 @@ impl Sealing {
     }
 
     /// The log is durable up to here; the home is told. Where it cannot be, the entries are still known by their signatures.
-    pub(crate) fn remember(&self, durable: bool) {
+    pub(crate) fn remember(&self, flush: Flush) {
         if let Some(seals) = &self.seals {
-            let _ = seals.remember(&self.scope, &self.chain, durable);
+            let _ = seals.remember(&self.scope, &self.chain, flush);
         }
     }
 

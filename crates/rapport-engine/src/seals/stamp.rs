@@ -4,10 +4,9 @@
 //! {"v":1,"seq":2,...,"seal":{"key":"KEY","in":"CHECKOUT","sig":"SIGNATURE"},"crc":"03b47612"}
 //! ```
 
-use super::chain::{Chain, sha256};
-use super::hex;
+use super::chain::Chain;
 use super::key::{ID, OwnKey, PublicKey};
-use rapport_durable::checked_line;
+use rapport_durable::{checked_line, hex, sha256};
 
 const SEAL: &[u8] = br#","seal":{"key":""#;
 const IN: &[u8] = br#"","in":""#;

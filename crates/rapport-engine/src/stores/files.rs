@@ -18,7 +18,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId, slug};
 
-use self::lock::Lock;
 use self::log::FileLog;
 use self::reserved::ReservedDir;
 use super::{Changes, Holder, Log, Reserved, Store, StoreError};
@@ -130,7 +129,7 @@ impl Files {
         if !slug::is_name(id.as_str()) || !dir.is_dir() {
             return Err(StoreError::NotFound(id.clone()));
         }
-        let lock = Lock::take(id, &dir.join(LOCK), &Holder { pid: std::process::id(), address: None })?;
+        let lock = lock::take(id, &dir.join(LOCK), &Holder { pid: std::process::id(), address: None })?;
         let path = dir.join(LOG);
         if scan::has_entry(&path).map_err(io_error("read", &path))? {
             return Ok(());
@@ -186,7 +185,7 @@ impl Files {
         facts: Vec<Event>,
         holder: &Holder,
     ) -> Result<(Entry, FileLog), StoreError> {
-        let lock = Lock::take(id, &dir.join(LOCK), holder)?;
+        let lock = lock::take(id, &dir.join(LOCK), holder)?;
         let mut log = FileLog::create(dir.join(LOG), self.sealing(id), lock)?;
         let entry = log.append(at, facts)?;
         dirs::sync(dir)?;
@@ -210,7 +209,7 @@ impl Store for Files {
             Ok((entry, log)) => Ok((id, entry, Box::new(log))),
             Err(error) => {
                 // What cannot be removed is ignored by every reader.
-                let _ = fs::remove_dir_all(&dir);
+                let _ = durable::remove_folder(&dir);
                 Err(error)
             }
         }
@@ -226,7 +225,7 @@ impl Store for Files {
 
     fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
         let dir = self.find(id)?;
-        let lock = Lock::take(id, &dir.join(LOCK), holder)?;
+        let lock = lock::take(id, &dir.join(LOCK), holder)?;
         let (entries, log) = FileLog::open(id, dir.join(LOG), self.sealing(id), lock)?;
         if entries.is_empty() {
             // Whoever was just creating it has failed to.

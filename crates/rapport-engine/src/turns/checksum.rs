@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use sha2::{Digest as _, Sha256};
+use rapport_durable as durable;
 
 use super::{CONTEXT_LOG, META, PLAN, REPORT, TURN_CONTEXT, TurnError, io_error};
 
@@ -18,7 +18,7 @@ pub fn sums(turn: &Path) -> Result<BTreeMap<String, String>, TurnError> {
     for name in SEALED {
         let path = turn.join(name);
         match fs::read(&path) {
-            Ok(content) => drop(sums.insert(name.to_owned(), sum(&content))),
+            Ok(content) => drop(sums.insert(name.to_owned(), durable::digest(&content))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(io_error("read", &path)(error)),
         }
@@ -43,11 +43,6 @@ pub fn broken(turn: &Path, sealed: &BTreeMap<String, String>) -> Result<Vec<Stri
         }
     });
     Ok(differs.collect())
-}
-
-/// SHA-256 in hex.
-pub fn sum(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

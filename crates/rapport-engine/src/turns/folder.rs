@@ -1,13 +1,13 @@
 //! A session's directory, the turns in it, and which of them comes next.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 use rapport_core::{SessionId, slug};
+use rapport_durable as durable;
 
 use super::{
     CONTEXT_LOG, Meta, PLAN, REPORT, SESSION_CONTEXT, TURN_CONTEXT, TurnError, TurnName, io_error, name, sync,
@@ -146,7 +146,7 @@ impl Folder {
         let (name, path) = loop {
             let name = names.next().ok_or_else(|| TurnError::Full { session: self.id.to_string() })?;
             let path = self.path.join(name.to_string());
-            match DirBuilder::new().mode(0o700).create(&path) {
+            match durable::new_private_folder(&path) {
                 Ok(()) => break (name, path),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(io_error("create the directory", &path)(error)),
@@ -156,7 +156,7 @@ impl Folder {
         let made = meta.write(&path).and_then(|()| sync(&self.path));
         if made.is_err() {
             // Nothing is in it yet. What cannot be removed is a turn without a plan, which the next plan fills.
-            let _ = fs::remove_dir_all(&path);
+            let _ = durable::remove_folder(&path);
         }
         made?;
         Ok(Turn { name, path, meta, created: now })

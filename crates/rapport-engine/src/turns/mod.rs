@@ -100,20 +100,7 @@ pub fn replace_in_pieces<B: AsRef<[u8]>>(
     path: &Path,
     pieces: impl IntoIterator<Item = B>,
 ) -> Result<(), TurnError> {
-    point();
-    durable::replace_private_in_pieces(path, pieces).map_err(io_error("write", path))?;
-    point();
-    Ok(())
-}
-
-/// A point at which the crash test may kill this process. Nothing in release builds.
-fn point() {
-    #[cfg(debug_assertions)]
-    {
-        static TRIAL: rapport_durable::trial::Trial =
-            rapport_durable::trial::Trial::new("RAPPORT_TRIAL_TURNS");
-        TRIAL.point();
-    }
+    durable::replace_private_in_pieces(path, pieces).map_err(io_error("write", path))
 }
 
 /// A file of ours, which is not behind a link that leads out of the project.
@@ -150,6 +137,5 @@ pub fn text(path: &Path) -> Result<Option<String>, TurnError> {
 
 /// Makes the new names in a directory durable.
 fn sync(directory: &Path) -> Result<(), TurnError> {
-    let synced = std::fs::File::open(directory).and_then(|directory| directory.sync_all());
-    synced.map_err(io_error("sync the directory", directory))
+    durable::sync_folder(directory).map_err(io_error("sync the directory", directory))
 }

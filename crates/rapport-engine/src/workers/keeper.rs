@@ -3,8 +3,9 @@
 //!
 //! `rapport keep -- PROGRAM ARGS...` runs the program with its own stdin, stdout and stderr, which it then lets go of.
 //! On descriptor 3 it has the reading end of a pipe whose other end only the host holds: bytes in it ask for something,
-//! its closing ends everything at once. On descriptor 4 it holds the program's input open beside the host: the program
-//! must not see its input closed just because the host died, or it would go on without answers before it is ended.
+//! its closing ends everything at once. On descriptor 4 it gets the program's input, to hold it open beside the host: the
+//! program must not see its input closed just because the host died, or even the keeper with it (`input`), or it would go on
+//! without answers before it is ended.
 //! When the program ends, whatever it left behind is ended too; the exit code is the program's.
 //!
 //! A keeper can be killed as well. So the program is started through a `stage` that has the system kill it with its keeper,
@@ -14,6 +15,7 @@
 //! ask a person there fails at once, and what it left behind is told on descriptor 4, a name per line.
 
 pub mod descent;
+mod input;
 mod kin;
 pub mod mark;
 mod stage;
@@ -36,10 +38,12 @@ use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use tracing::{debug, info, warn};
 
+use input::HeldInput;
+
 /// The descriptor on which the keeper notices that its host is gone.
 pub const LIFELINE: i32 = 3;
-/// The descriptor beside that: by it the keeper of an agent holds the agent's input open, and the keeper of a command, which
-/// has no input, tells what was left behind.
+/// The descriptor beside that: on it the keeper of an agent gets the agent's input, to hold it open, and the keeper of a
+/// command, which has no input, tells what was left behind.
 pub const BESIDE: i32 = 4;
 /// The first argument where a command is kept.
 pub const COMMAND: &str = "--command";
@@ -66,7 +70,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let kept = match keeper {
         Some(keeper) => Err(stage::take_over(&keeper.to_string_lossy(), command)),
         None if is_command => keep_command(command),
-        None => keep(command).map(|(code, _)| code),
+        None => keep_agent(command),
     };
     match kept {
         Ok(code) => ExitCode::from(code),
@@ -74,11 +78,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Keeps it with its input held open. A program may have none to hold.
+fn keep_agent(command: Command) -> io::Result<u8> {
+    keep(command, HeldInput::from_descriptor(BESIDE)?).map(|(code, _)| code)
+}
+
 /// Keeps it in a session of its own, which has no terminal, and tells what it left behind.
 fn keep_command(command: Command) -> io::Result<u8> {
     nix::unistd::setsid()?;
     let mut told = File::options().write(true).open(format!("/dev/fd/{BESIDE}"))?;
-    let (code, left) = keep(command)?;
+    let (code, left) = keep(command, None)?;
     for name in left {
         // Where nobody listens, there is nobody to be told.
         let _ = writeln!(told, "{name}");
@@ -87,20 +96,23 @@ fn keep_command(command: Command) -> io::Result<u8> {
 }
 
 /// The program's exit code, and the names of what it left behind.
-fn keep(mut command: Command) -> io::Result<(u8, Vec<String>)> {
+fn keep(mut command: Command, input: Option<HeldInput>) -> io::Result<(u8, Vec<String>)> {
     adopt_orphans()?;
     survive_signals()?;
     let lifeline = File::open(format!("/dev/fd/{LIFELINE}"))?;
     let null = || File::options().read(true).write(true).open("/dev/null");
     // The program gets no hold of the pipes.
-    let [lifeline_instead, input_instead] =
-        [LIFELINE, BESIDE].map(|child_fd| null().map(|null| FdMapping { parent_fd: null.into(), child_fd }));
-    command.fd_mappings(vec![lifeline_instead?, input_instead?]).map_err(io::Error::other)?;
+    let beside = input.as_ref().map_or_else(|| null().map(Into::into), HeldInput::for_agent)?;
+    let mappings = vec![
+        FdMapping { parent_fd: null()?.into(), child_fd: LIFELINE },
+        FdMapping { parent_fd: beside, child_fd: BESIDE },
+    ];
+    command.fd_mappings(mappings).map_err(io::Error::other)?;
     let agent = pid_of(&command.spawn()?);
     info!(pid = agent.as_raw(), "kept process started");
     drop(command);
     let_go_of_stdio(&null()?)?;
-    thread::Builder::new().name("lifeline".into()).spawn(move || watch(lifeline, agent))?;
+    thread::Builder::new().name("lifeline".into()).spawn(move || watch(lifeline, agent, input))?;
     let code = wait_for(agent)?;
     let left = end_the_rest();
     info!(pid = agent.as_raw(), code, ended_too = left.len(), "kept process ended");
@@ -108,17 +120,11 @@ fn keep(mut command: Command) -> io::Result<(u8, Vec<String>)> {
 }
 
 /// Waits on the pipe. A closed pipe, or one that cannot be read, is a host that is gone.
-fn watch(mut lifeline: File, agent: Pid) {
+fn watch(mut lifeline: File, agent: Pid, mut input: Option<HeldInput>) {
     let mut byte = [0];
-    let mut holds_input = true;
     loop {
         match lifeline.read(&mut byte) {
-            Ok(1..) if byte == CLOSE_INPUT => {
-                // Once: after that, the descriptor may be something else.
-                if std::mem::take(&mut holds_input) {
-                    let _ = nix::unistd::close(BESIDE);
-                }
-            }
+            Ok(1..) if byte == CLOSE_INPUT => input.take().into_iter().for_each(HeldInput::close),
             Ok(1..) => {
                 debug!("the host asks it to end");
                 let _ = kill(agent, Signal::SIGTERM);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_durable::{self as durable, Lock};
 
 use super::git::{git, git_as_far_as_it_goes, line};
 use super::process::{self, Kept, Launch};
@@ -86,9 +87,9 @@ impl Workplace for Directory {
         let folder = path.parent().unwrap_or(&path);
         // Before anything is made there, and after.
         leads_inside(&root, folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder))?;
-        fs::create_dir_all(folder)?;
+        durable::folder(folder)?;
         leads_inside(&root, folder)?;
-        rapport_durable::replace(&path, content)
+        durable::replace(&path, content)
     }
 
     fn list(&self) -> Result<Vec<String>, WorkerError> {
@@ -210,7 +211,7 @@ fn add_all(directory: &Path, index: Option<&Path>) -> Result<(), WorkerError> {
 /// leaves that is killed is cleared away by the next.
 pub(super) struct Scratch {
     index: PathBuf,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Scratch {
@@ -220,9 +221,8 @@ impl Scratch {
         let in_git =
             |name| line(directory, &["rev-parse", "--git-path", name]).map(|path| directory.join(path));
         let (real, folder) = (in_git("index")?, in_git("rapport")?);
-        fs::create_dir_all(&folder)?;
-        let lock = File::create(folder.join("lock"))?;
-        lock.lock()?;
+        durable::folder(&folder)?;
+        let lock = Lock::wait(&folder.join("lock"))?;
         let scratch = Self { index: folder.join("index"), _lock: lock };
         scratch.clear();
         if real.exists() {

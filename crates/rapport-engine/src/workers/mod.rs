@@ -188,13 +188,3 @@ pub enum WorkerError {
         state: String,
     },
 }
-
-/// A point at which the crash tests may kill this process. Nothing in release builds.
-fn point() {
-    #[cfg(debug_assertions)]
-    {
-        static TRIAL: rapport_durable::trial::Trial =
-            rapport_durable::trial::Trial::new("RAPPORT_TRIAL_WORKERS");
-        TRIAL.point();
-    }
-}

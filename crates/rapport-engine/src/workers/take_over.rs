@@ -4,15 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rapport_core::{FileChange, Merged};
+use rapport_durable as durable;
 
 use super::git::{git, line};
-use super::{WorkerError, local, point};
+use super::{WorkerError, local};
 
 /// How many paths git is given at once.
 const AT_ONCE: usize = 500;
@@ -102,16 +102,13 @@ fn carry_out(top: &Path, state: &str, steps: &[Step], done: &mut Vec<Step>) -> R
     let (removed, written): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.new.is_absent());
     let staging = Staging::make(top, state, &written)?;
     for step in removed {
-        point();
         remove(top, &step.path).map_err(failed("remove", &step.path))?;
         done.push(step.clone());
     }
     for step in written {
-        point();
         put(top, &staging.file(&step.path), &step.path).map_err(failed("write", &step.path))?;
         done.push(step.clone());
     }
-    point();
     Ok(())
 }
 
@@ -122,13 +119,10 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WorkerEr
 fn remove(top: &Path, path: &Path) -> io::Result<()> {
     let target = top.join(path);
     leads_inside(top, target.parent())?;
-    match fs::remove_file(&target) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    durable::remove(&target)?;
     // Git knows no empty directories.
     for folder in target.ancestors().skip(1).take_while(|folder| *folder != top) {
-        if fs::remove_dir(folder).is_err() {
+        if !durable::remove_if_empty(folder) {
             break;
         }
     }
@@ -139,10 +133,9 @@ fn put(top: &Path, staged: &Path, path: &Path) -> io::Result<()> {
     let target = top.join(path);
     let Some(folder) = target.parent() else { return Ok(()) };
     leads_inside(top, folder.ancestors().find(|folder| folder.exists()))?;
-    fs::create_dir_all(folder)?;
+    durable::folder(folder)?;
     leads_inside(top, Some(folder))?;
-    fs::rename(staged, &target)?;
-    File::open(folder)?.sync_all()
+    durable::put(staged, &target)
 }
 
 /// A folder on the way may be a link that leads out of the project.
@@ -166,7 +159,7 @@ impl Staging {
         let folder = top.join(line(top, &["rev-parse", "--git-path", &name])?);
         let staging = Self { folder };
         staging.clear();
-        fs::create_dir_all(staging.folder.join("files"))?;
+        durable::folder(&staging.folder.join("files"))?;
         let index = staging.folder.join("index");
         git(top, Some(&index), &["read-tree", state])?;
         let mut prefix = OsString::from("--prefix=");
@@ -178,7 +171,7 @@ impl Staging {
             git(top, Some(&index), &[&checkout[..], &paths].concat())?;
         }
         for step in steps {
-            staging.sync(&step.path)?;
+            durable::sync_file(&staging.file(&step.path))?;
         }
         Ok(staging)
     }
@@ -187,13 +180,8 @@ impl Staging {
         self.folder.join("files").join(path)
     }
 
-    fn sync(&self, path: &Path) -> io::Result<()> {
-        let file = self.file(path);
-        if file.symlink_metadata()?.is_file() { File::open(file)?.sync_all() } else { Ok(()) }
-    }
-
     fn clear(&self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = durable::remove_folder(&self.folder);
     }
 }
 

@@ -1,7 +1,8 @@
 //! A second working tree of the project's repository, in a state of choice: where a branch of a session is worked on.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use rapport_durable as durable;
 
 use super::git::{git, line};
 use super::{OURS, WorkerError};
@@ -28,7 +29,8 @@ impl Worktree {
             make_folder(folder)?;
         }
         // What is there already is not ours to fill, or to remove if the rest fails.
-        fs::create_dir(&root).map_err(|error| WorkerError::Directory { directory: root.clone(), error })?;
+        durable::new_folder(&root)
+            .map_err(|error| WorkerError::Directory { directory: root.clone(), error })?;
         let directory =
             if inside.is_empty() { root.clone() } else { root.join(inside.trim_end_matches('/')) };
         let made = Self { project: project.to_owned(), root, directory, kept: false };
@@ -42,7 +44,7 @@ impl Worktree {
                 git(&made.root, None, &["checkout", "--quiet", "--", ours])?;
             }
         }
-        let project_there = fs::create_dir_all(&made.directory);
+        let project_there = durable::folder(&made.directory);
         project_there.map_err(|error| WorkerError::Directory { directory: made.directory.clone(), error })?;
         Ok(made)
     }
@@ -61,13 +63,13 @@ impl Drop for Worktree {
         let remove = ["worktree", "remove", "--force"].map(AsRef::as_ref);
         // What is left of it is a directory that git ignores.
         let _ = git(&self.project, None, &[&remove[..], &[self.root.as_os_str()]].concat());
-        let _ = fs::remove_dir_all(&self.root);
+        let _ = durable::remove_folder(&self.root);
     }
 }
 
 /// Makes the folder that worktrees are in. It is nobody's work: git is not to show it, and nobody is to commit it.
 pub(super) fn make_folder(folder: &Path) -> Result<(), WorkerError> {
-    let made = fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(".gitignore"), "*\n"));
+    let made = durable::folder(folder).and_then(|()| durable::replace(&folder.join(".gitignore"), b"*\n"));
     made.map_err(|error| WorkerError::Directory { directory: folder.to_owned(), error })
 }
 

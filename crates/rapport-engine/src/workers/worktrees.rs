@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_durable::{self as durable, point};
 
 use super::git::{git, git_saying, line};
 use super::local::{self, Directory, Scratch};
 use super::process::{Kept, Launch};
 use super::worktree::{make_folder, prefix};
-use super::{OURS, Worker, WorkerError, Workplace, point, take_over};
+use super::{OURS, Worker, WorkerError, Workplace, take_over};
 
 /// The file of a project that names what a worktree gets although git ignores it, in the syntax of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
@@ -126,18 +127,18 @@ impl Tree {
         let state = local::snapshot(&self.project)?;
         let start = self.start(&state)?;
         make_folder(&self.folder)?;
-        point();
+        point(&self.root);
         let add = ["worktree", "add", "--quiet", "-b", &self.branch].map(OsStr::new);
         git(&self.project, None, &[&add[..], &[self.root.as_os_str(), start.as_ref()]].concat())?;
-        point();
+        point(&self.root);
         let directory = self.there.directory();
-        fs::create_dir_all(directory)
+        durable::folder(directory)
             .map_err(|error| WorkerError::Directory { directory: directory.to_owned(), error })?;
         self.include()?;
-        point();
+        point(&self.root);
         let base = self.commit(&state)?;
         git(&self.project, None, &["update-ref", &self.base, &base])?;
-        point();
+        point(&self.root);
         Ok(())
     }
 
@@ -185,7 +186,11 @@ impl Tree {
         let ours = |path: &Path| OURS.iter().any(|ours| path.starts_with(ours));
         for path in ignored.intersection(&wanted).filter(|path| !ours(path)) {
             let (from, to) = (self.project.join(path), self.there.directory().join(path));
-            copy(&from, &to).map_err(|error| WorkerError::File { what: "copy", path: from, error })?;
+            durable::copy(&from, &to).map_err(|error| WorkerError::File {
+                what: "copy",
+                path: from,
+                error,
+            })?;
         }
         Ok(())
     }
@@ -199,29 +204,29 @@ impl Tree {
 
     /// Removes it, the ref that says that it is there last.
     fn clear(&self) -> Result<(), WorkerError> {
-        point();
-        remove(&self.root).map_err(|error| WorkerError::File {
+        point(&self.root);
+        durable::remove_folder(&self.root).map_err(|error| WorkerError::File {
             what: "remove",
             path: self.root.clone(),
             error,
         })?;
-        point();
+        point(&self.root);
         if prefix(&self.project).is_ok() {
             let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
             let removed = git(&self.project, None, &[&remove[..], &[self.root.as_os_str()]].concat());
             if self.is_known()? {
                 removed?;
             }
-            point();
+            point(&self.root);
             if self.has(&format!("refs/heads/{}", self.branch)) {
                 git(&self.project, None, &["branch", "--quiet", "-D", &self.branch])?;
             }
-            point();
+            point(&self.root);
             if self.is_made() {
                 git(&self.project, None, &["update-ref", "-d", &self.base])?;
             }
         }
-        point();
+        point(&self.root);
         self.remove_folder();
         Ok(())
     }
@@ -238,8 +243,8 @@ impl Tree {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         if entries.flatten().all(|entry| entry.file_name() == ".gitignore") {
             // Where somebody else makes one just now, it is not empty.
-            let _ = fs::remove_file(self.folder.join(".gitignore"));
-            let _ = fs::remove_dir(&self.folder);
+            let _ = durable::remove(&self.folder.join(".gitignore"));
+            durable::remove_if_empty(&self.folder);
         }
     }
 
@@ -304,24 +309,5 @@ impl Workplace for Tree {
     fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
         let _lock = self.lock()?;
         take_over::take_over(&self.project, merged)
-    }
-}
-
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let kind = fs::symlink_metadata(from)?.file_type();
-    if kind.is_symlink() {
-        return std::os::unix::fs::symlink(fs::read_link(from)?, to);
-    }
-    if kind.is_file() { fs::copy(from, to).map(drop) } else { Ok(()) }
-}
-
-/// Removes a directory with everything in it, where there is one.
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        outcome => outcome,
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use rapport_durable::Flush;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
@@ -69,10 +70,7 @@ fn write(mut jobs: mpsc::UnboundedReceiver<Job>, notices: &Notices) {
         for (path, content) in files {
             let written = match content {
                 Some(content) => durable::replace(&path, &content),
-                None => match std::fs::remove_file(&path) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-                    _ => Ok(()),
-                },
+                None => rapport_durable::remove(&path),
             };
             tell(written, &path, notices);
         }
@@ -95,9 +93,8 @@ fn append_all(lines: Vec<(PathBuf, String)>, notices: &Notices) {
 }
 
 fn append(path: &std::path::Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write as _;
     durable::make_folder(path)?;
-    std::fs::File::options().create(true).append(true).open(path)?.write_all(text.as_bytes())
+    rapport_durable::append(path, text.as_bytes(), Flush::Later)
 }
 
 fn tell(written: std::io::Result<()>, path: &std::path::Path, notices: &Notices) {

@@ -187,9 +187,9 @@ fn command(scenario: Option<&Path>) -> Result<String, Failure> {
 
 /// A small repository with one commit, made without anything of the user's own settings.
 fn repository(project: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(project)?;
-    std::fs::write(project.join("README.md"), "# A small app\n\nIt does nothing yet.\n")?;
-    std::fs::write(project.join(".gitignore"), ".rapport/\n")?;
+    rapport_durable::folder(project)?;
+    rapport_durable::replace(&project.join("README.md"), b"# A small app\n\nIt does nothing yet.\n")?;
+    rapport_durable::replace(&project.join(".gitignore"), b".rapport/\n")?;
     let identity = ["-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
     let steps: [&[&str]; 3] = [
         &["init", "--quiet", "--initial-branch=main"],

@@ -121,6 +121,9 @@ fn agent(place: &Place) -> Check {
     match agent.diagnosis().map(|diagnosis| diagnosis.diagnose()) {
         None => good("agent", settings.agent_command.join(" ")),
         Some(Diagnosed::Usable(found)) => good("agent", found),
+        Some(Diagnosed::Limited { found, advice }) => {
+            Check { name: "agent", state: State::Missing, found, advice: Some(advice) }
+        }
         Some(Diagnosed::Broken(found)) => bad("agent", found, "Look at its own message."),
         Some(Diagnosed::Missing(found)) => {
             Check { name: "agent", state: State::Missing, found, advice: Some(GET_AN_AGENT.into()) }
@@ -202,7 +205,7 @@ fn telegram(place: &Place) -> Check {
             "no bot is set up; docs/telegram.md tells how to answer from a phone".into(),
         );
     }
-    let api = match serve::api(&settings) {
+    let api = match serve::telegram::api(&settings) {
         Ok(api) => api,
         Err(failure) => return bad("telegram", failure.message, &failure.hints.join(" ")),
     };
@@ -212,7 +215,7 @@ fn telegram(place: &Place) -> Check {
     let me = match runtime.block_on(api.get_me()) {
         Ok(me) => me,
         Err(error) => {
-            let failure = serve::refused(error);
+            let failure = serve::telegram::refused(error);
             return bad("telegram", failure.message, &failure.hints.join(" "));
         }
     };

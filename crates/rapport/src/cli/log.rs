@@ -161,6 +161,7 @@ fn words(fact: &Event) -> String {
         Event::Kept { question, by } => format!("{question} is left as it was by {by}"),
         Event::Taken { .. } => "the agent has the answer".into(),
         Event::Closed { round, how } => format!("round {round} is closed: {how}"),
+        Event::Delayed { why, .. } => why.clone(),
         Event::StayedHot { beside, .. } => format!("the agent is kept running: {beside}"),
         Event::Cooled { .. } => "the agent has waited long enough to be put away".into(),
         Event::Parked { .. } => "the agent is parked; waiting costs nothing".into(),

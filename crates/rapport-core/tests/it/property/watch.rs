@@ -290,12 +290,12 @@ impl Watch {
                 let seen = self.rounds.iter_mut().find(|seen| seen.id == *round).unwrap();
                 seen.closed = Some(how.clone());
             }
-            Event::Parked { turn, .. } => {
-                self.use_up(turn.0);
+            Event::Parked { turn, call } => {
+                self.use_up(turn.0, Some(call));
                 self.gone(Agent::Parked);
             }
             Event::CutOff { turn, .. } => {
-                self.use_up(turn.0);
+                self.use_up(turn.0, None);
                 for seen in self.rounds.iter_mut().filter(|seen| seen.turn == Some(turn.0)) {
                     seen.doubtful |= seen.taken;
                 }
@@ -350,18 +350,20 @@ impl Watch {
             | Event::Noted { .. }
             | Event::Cooled { .. }
             | Event::StayedHot { .. }
+            | Event::Delayed { .. }
             | Event::Spent { .. } => {}
             Event::Snapshotted { .. } | Event::PlanProposed { .. } | Event::Unknown(_) => {}
         }
     }
 
-    /// What was allowed to a process counts no more when that is gone.
-    fn use_up(&mut self, turn: u32) {
+    /// What was allowed to a process counts no more when that is gone, but for the call that it put away.
+    fn use_up(&mut self, turn: u32, put_away: Option<&CallId>) {
         for seen in self.rounds.iter_mut().filter(|seen| seen.turn == Some(turn)) {
             let is_permission = matches!(seen.questions[0].purpose, Purpose::Permission { .. });
             let given = self.given.get(&seen.questions[0].id);
             let allowed = is_permission && given.is_some_and(|(answer, _)| answer.values == ["allow"]);
-            seen.spent |= allowed && !seen.taken && !seen.orphaned;
+            let was_told = put_away.is_none() || seen.call.as_ref() != put_away;
+            seen.spent |= allowed && was_told && !seen.taken && !seen.orphaned;
             seen.orphaned = true;
         }
     }
@@ -528,8 +530,10 @@ impl Watch {
                     hold!(ordered, "{call} gets another reply than was ordered");
                 }
                 Want::AgentParked { call, .. } => {
-                    let untaken =
-                        |seen: &&Seen| seen.turn == Some(self.turn) && !seen.taken && has_reply(seen);
+                    let untaken = |seen: &&Seen| {
+                        let is_waited_for = self.is_open(seen) || !seen.orphaned;
+                        seen.turn == Some(self.turn) && !seen.taken && has_reply(seen) && is_waited_for
+                    };
                     let untaken: Vec<_> = self.rounds.iter().filter(untaken).collect();
                     let only = untaken.len() == 1 && self.declined.is_empty();
                     hold!(only, "to be parked at {call} with other calls beside it");
@@ -601,13 +605,29 @@ impl Watch {
             self.rounds.iter().filter(|seen| seen.turn == Some(self.turn) && !seen.taken && has_reply(seen))
         {
             let replied = calls.contains(seen.call.as_ref().unwrap());
+            if !replied && self.waits_for_baseline(seen, wants) {
+                continue;
+            }
             hold!(replied != self.is_open(seen), "round {} is open and replied, or neither", seen.id);
         }
         for call in &self.waiting {
             let open = self.open().any(|(round, _)| round.call.as_ref() == Some(call));
-            hold!(open || calls.contains(call), "{call} waits, nobody is asked, and it gets no reply");
+            let held_back = self.called(call).is_some_and(|seen| self.waits_for_baseline(seen, wants));
+            hold!(
+                open || held_back || calls.contains(call),
+                "{call} waits, nobody is asked, and it gets no reply"
+            );
         }
         Ok(())
+    }
+
+    /// Whether something was allowed while planning that is not told before the state of the project is noted.
+    fn waits_for_baseline(&self, seen: &Seen, wants: &[Want]) -> bool {
+        let is_wanted = wants.iter().any(|want| matches!(want, Want::Baseline(_)));
+        let is_permission = matches!(seen.questions[0].purpose, Purpose::Permission { .. });
+        let given = self.given.get(&seen.questions[0].id);
+        let allowed = is_permission && given.is_some_and(|(answer, _)| answer.values == ["allow"]);
+        allowed && is_wanted && self.kind == TurnKind::Plan
     }
 
     /// The reply a call must get, from what was asked and answered.

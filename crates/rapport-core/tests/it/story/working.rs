@@ -201,6 +201,50 @@ fn a_permission_holds_for_one_call_with_that_very_input() {
         .did(did("c12", "rm -r target"), "c12 asked round 6: q6");
 }
 
+/// B D7: what is decided while a permission is parked holds for the very same call, once. Another call is asked about, and can
+/// be parked in its turn.
+#[test]
+fn a_parked_permission_holds_for_the_very_same_call() {
+    let ask = |what: &str| Ask::Permission(Permission::new("Bash", what));
+    let did = |id: &str, what: &str| AgentDid::Ask { call: call(id), ask: ask(what), parkable: true };
+    let deferred = |id: &str| Leave::Deferred { call: call(id) };
+    let mut story = working();
+    story
+        .did(did("c2", "rm -r target"), "c2 asked round 3: q3")
+        .due("5m", "c2 cooled")
+        .leaves(deferred("c2"), "parked at c2")
+        .answer("q3", "allow", "q3 answered allow by ann (terminal)")
+        .connects()
+        .did(did("c3", "rm -r /"), "c3 asked round 4: q4")
+        .due("5m", "c3 cooled")
+        .leaves(deferred("c3"), "parked at c3")
+        .answer("q4", "deny", "q4 answered deny by ann (terminal)")
+        .connects()
+        .did(did("c4", "rm -r /"), "c4 asked round 4 again");
+    assert_eq!(story.play.view().questions, [], "nobody is asked again");
+    story
+        .takes("c4")
+        .did(did("c5", "rm -r target"), "c5 asked round 3 again")
+        .told("c5", "May the agent use Bash: rm -r target? allowed")
+        .takes("c5")
+        .did(did("c6", "rm -r target"), "c6 asked round 5: q5");
+}
+
+/// The answer came while the process was being ended: nothing was told to it, so nothing can have run.
+#[test]
+fn a_permission_that_was_put_away_was_not_used() {
+    let ask = || Ask::Permission(Permission::new("Bash", "rm -r target"));
+    let did = |id: &str| AgentDid::Ask { call: call(id), ask: ask(), parkable: true };
+    working()
+        .did(did("c2"), "c2 asked round 3: q3")
+        .due("5m", "c2 cooled")
+        .answer("q3", "allow", "q3 answered allow by ann (terminal)")
+        .leaves(Leave::Deferred { call: call("c2") }, "parked at c2")
+        .connects()
+        .did(did("c3"), "c3 asked round 3 again")
+        .told("c3", "May the agent use Bash: rm -r target? allowed");
+}
+
 /// "From now on" is a rule that says what it allows; it is applied here, told, and taken back.
 #[test]
 fn what_is_allowed_for_the_session_or_the_project_is_a_rule() {

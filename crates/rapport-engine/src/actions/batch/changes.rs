@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use crate::actions::files::{Desk, content_of};
-use crate::actions::journal::{Fact, JournalError, digest};
+use rapport_durable::digest;
+
+use crate::actions::journal::{Fact, JournalError};
 use crate::actions::outcome::Outcome;
 
 /// Notes what a command did to files that the batch had changed before.

@@ -13,6 +13,9 @@ use crate::agents::{
     Conversations, Cut, Diagnosed, Diagnosis, OneShot, Structured, StructuredCall, StructuredError,
 };
 
+/// How to get a version that can do everything.
+const UPDATE: &str = "Update it with: npm install -g @anthropic-ai/claude-code";
+
 impl OneShot for Claude {
     fn ask<'a>(
         &'a self,
@@ -56,8 +59,13 @@ impl Diagnosis for Claude {
         match command.output() {
             Ok(output) if output.status.success() => {
                 let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-                let how = config.channel.explain(Version::find(&said));
-                Diagnosed::Usable(format!("{said}; {how}"))
+                let version = Version::find(&said);
+                match config.channel.lacks(version) {
+                    Some(lacks) => {
+                        Diagnosed::Limited { found: format!("{said}; {lacks}"), advice: UPDATE.into() }
+                    }
+                    None => Diagnosed::Usable(format!("{said}; {}", config.channel.explain(version))),
+                }
             }
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr);

@@ -11,6 +11,9 @@ use super::command::ClaudeConfig;
 /// The first version with a live channel that carries questions.
 pub const LIVE_SINCE: Version = Version(2, 0, 0);
 
+/// The last version seen that does not offer the question tool over the live channel.
+const LAST_WITHOUT_QUESTIONS: Version = Version(2, 0, 47);
+
 /// How long a CLI may take to say which version it is.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -69,6 +72,16 @@ impl ChannelChoice {
         }
     }
 
+    /// What a CLI of this version cannot do, in words.
+    pub fn lacks(self, version: Option<Version>) -> Option<String> {
+        let version = version.filter(|_| self.decide(version) == Channel::Live)?;
+        (version <= LAST_WITHOUT_QUESTIONS).then(|| {
+            format!(
+                "versions {LIVE_SINCE} to {LAST_WITHOUT_QUESTIONS} cannot ask: their agents guess in silence"
+            )
+        })
+    }
+
     /// Which channel it is for this CLI, and why, in words.
     pub fn explain(self, version: Option<Version>) -> String {
         let why = match (self, version) {
@@ -117,6 +130,15 @@ mod tests {
             ("command not found", None),
         ] {
             assert_eq!(Version::find(text), version, "{text}");
+        }
+        for (version, lacks) in [
+            (Version(2, 0, 10), true),
+            (Version(2, 0, 47), true),
+            (Version(2, 0, 77), false),
+            (Version(2, 1, 325), false),
+            (Version(1, 9, 0), false),
+        ] {
+            assert_eq!(ChannelChoice::Auto.lacks(Some(version)).is_some(), lacks, "{version}");
         }
         for (choice, version, channel) in [
             (ChannelChoice::Auto, Some(Version(1, 9, 999)), Channel::Print),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rapport_core::context::ContextLog;
-use rapport_core::{AgentDid, Ask, ConversationId, Leave, Order, TurnKind};
+use rapport_core::{AgentDid, Ask, CallId, ConversationId, Leave, Order, TurnKind};
 use tokio::sync::mpsc::{self, Permit};
 use tokio::time::{Instant, sleep_until};
 
@@ -264,7 +264,9 @@ impl<'a> Driver<'a> {
 
     async fn next(&mut self) -> Event<'a> {
         let deadline = self.deadline();
-        let prove_at = self.talk.unproven().map(|_| self.proving.map_or_else(Instant::now, |(_, next)| next));
+        let is_to_end = self.talk.ends_at().is_some() && !self.ending.has_begun();
+        let has_to_look = self.talk.unproven().is_some() || is_to_end;
+        let prove_at = has_to_look.then(|| self.proving.map_or_else(Instant::now, |(_, next)| next));
         let has_reports = !self.talk.reports.is_empty();
         let may_read = self.talk.reports.len() < MAX_QUEUED;
         tokio::select! {
@@ -300,6 +302,9 @@ impl<'a> Driver<'a> {
                 }
                 self.talk.park(&call);
                 self.heard_at = Instant::now();
+                if patience == Patience::None && self.talk.ends_at() == Some(&call) {
+                    self.end_at(&call);
+                }
             }
             Some(Command::Say { text }) => self.talk.say(&text),
             Some(Command::Next { prompt }) => {
@@ -362,7 +367,7 @@ impl<'a> Driver<'a> {
     /// Looks whether the transcript holds an answer that the agent printed as taken. The CLI writes a moment later than it
     /// prints; an answer that does not come is lost, and told by message.
     async fn prove(&mut self) {
-        let Some(call) = self.talk.unproven().cloned() else { return };
+        let Some(call) = self.talk.unproven().cloned() else { return self.park_by_ending().await };
         let now = Instant::now();
         let (until, _) = *self.proving.get_or_insert((now + self.config.grace, now));
         let transcript = self.conversation.read(self.talk.conversation()).await;
@@ -376,6 +381,28 @@ impl<'a> Driver<'a> {
             true => self.talk.proven().into_iter().for_each(|leave| self.leave(leave)),
             false => self.talk.lost(),
         }
+    }
+
+    /// Ends the process at a call that the CLI cannot put away, once the transcript holds that call: resumed from there, the
+    /// agent knows what it wanted.
+    async fn park_by_ending(&mut self) {
+        let Some(call) = self.talk.ends_at().cloned() else { return };
+        let now = Instant::now();
+        let (until, _) = *self.proving.get_or_insert((now + self.config.grace, now));
+        let transcript = self.conversation.read(self.talk.conversation()).await;
+        if transcript.is_ok_and(|transcript| transcript.has_call(&call)) {
+            self.end_at(&call);
+        } else {
+            let pause = if now < until { LOOK_AGAIN } else { self.config.grace };
+            self.proving = Some((until, now + pause));
+        }
+    }
+
+    fn end_at(&mut self, call: &CallId) {
+        self.proving = None;
+        let leave = self.talk.end_at(call);
+        self.ending.begin(leave, self.config.grace);
+        self.kill();
     }
 
     fn leave(&mut self, leave: Leave) {

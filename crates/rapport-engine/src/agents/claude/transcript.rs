@@ -111,6 +111,11 @@ impl Transcript {
         self.exists
     }
 
+    /// Whether it holds that this call was made.
+    pub fn has_call(&self, call: &CallId) -> bool {
+        self.calls.contains_key(call.as_str())
+    }
+
     /// Whether the call has its answer, where the conversation goes on from.
     pub fn answered(&self, call: &CallId) -> bool {
         self.result(call).is_some_and(|result| !result.is_error)
@@ -225,21 +230,24 @@ pub fn content(
     path(env, directory, conversation).map(fs::read).transpose()
 }
 
-/// Puts a conversation back where the CLI looks for it, if it is gone from there and was kept.
+/// Puts a conversation where the CLI looks for it, if it is not there: one that the CLI has under another directory's name, or
+/// the copy that was kept.
 pub(super) fn restore(
     env: &[(OsString, OsString)],
     directory: &Path,
     conversation: &ConversationId,
     keepsake: &dyn Keepsake,
 ) -> io::Result<()> {
-    if path(env, directory, conversation).is_some() {
-        return Ok(());
-    }
-    let (Some(path), Some(kept)) = (expected(env, directory, conversation), keepsake.kept()?) else {
+    let Some(expected) = expected(env, directory, conversation).filter(|path| !path.is_file()) else {
         return Ok(());
     };
-    durable::private_folder(path.parent().unwrap_or(&path))?;
-    durable::replace_private(&path, &kept)
+    // The conversation of a project that was moved is under the old name, where older CLIs do not look.
+    let moved = content(env, directory, conversation)?;
+    let Some(content) = moved.map_or_else(|| keepsake.kept(), |moved| Ok(Some(moved)))? else {
+        return Ok(());
+    };
+    durable::private_folder(expected.parent().unwrap_or(&expected))?;
+    durable::replace_private(&expected, &content)
 }
 
 /// Where the CLI looks for this conversation.

@@ -1,9 +1,9 @@
 //! A session's directory before the session is in it. Without a log, every reader passes it over.
 
-use std::fs;
 use std::path::PathBuf;
 
 use rapport_core::{Entry, SessionId};
+use rapport_durable::Flush;
 
 use super::{LOG, dirs, io_error, keep_in, line, replace};
 use crate::seals::Sealing;
@@ -49,7 +49,7 @@ impl Reserved for ReservedDir {
             dirs::sync(root)?;
         }
         self.filled = true;
-        self.sealing.remember(true);
+        self.sealing.remember(Flush::Now);
         Ok(())
     }
 }
@@ -58,7 +58,7 @@ impl Drop for ReservedDir {
     fn drop(&mut self) {
         if !self.filled {
             // What cannot be removed is ignored by every reader.
-            let _ = fs::remove_dir_all(&self.dir);
+            let _ = rapport_durable::remove_folder(&self.dir);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Reading a log from its bytes. Complete lines are checked one by one; what comes after the last newline is a write
 //! that was cut short, which nobody was ever told of, and is left out.
 
-use std::fs::File;
 use std::io::{self, BufRead as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -49,7 +48,7 @@ pub(super) fn scan(
 
 /// Whether a log has a complete first line, mostly from its last byte alone.
 pub(super) fn has_entry(path: &Path) -> io::Result<bool> {
-    let file = match open_own(path, File::options().read(true)) {
+    let file = match open_own(path) {
         Err(error) if is_absent(&error) => return Ok(false),
         opened => opened?,
     };

@@ -65,7 +65,7 @@ fn is_killed(directory: &Path, what: &str, point: u32) -> bool {
         .args(["--exact", "actions::killed::the_process_that_is_killed", "--ignored"])
         .env(STAGE, directory)
         .env(DO, what)
-        .env("RAPPORT_TRIAL_ACTIONS", point.to_string())
+        .env("RAPPORT_TRIAL_WRITES", point.to_string())
         .output()
         .unwrap();
     let killed = status.status.signal() == Some(9);

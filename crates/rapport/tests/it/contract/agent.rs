@@ -11,6 +11,7 @@ mod elicitation;
 mod ending;
 mod faults;
 mod lingering;
+mod parked_permission;
 mod parking;
 mod permission;
 mod recording;

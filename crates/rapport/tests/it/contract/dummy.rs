@@ -1,8 +1,13 @@
 //! Implementations that do as little as the traits allow: what a new channel, agent, worker or store begins with.
 
+use std::collections::BTreeMap;
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use rapport::agents::{Abilities, Agent, Controls, Place, Report, RunId};
-use rapport_core::Order;
-use tokio::sync::mpsc;
+use rapport_core::{Act, By, OpenQuestion, Order, SessionId};
+use rapport_door::{Channel, ChannelError, Served, Sessions};
+use tokio::sync::{mpsc, watch};
 
 /// An agent that never does anything.
 pub(super) struct SilentAgent;
@@ -14,5 +19,62 @@ impl Agent for SilentAgent {
 
     fn abilities(&self) -> Abilities {
         Abilities::default()
+    }
+}
+
+/// A channel whose people are the test: what it shows is a list, and what they say comes through a queue.
+pub(super) struct DummyChannel {
+    shown: watch::Sender<BTreeMap<SessionId, Vec<OpenQuestion>>>,
+    said: mpsc::UnboundedReceiver<(SessionId, Act)>,
+}
+
+/// The people of a [`DummyChannel`].
+pub(super) struct DummyPeople {
+    /// What they see: the open questions of every session.
+    pub(super) shown: watch::Receiver<BTreeMap<SessionId, Vec<OpenQuestion>>>,
+    /// What they do.
+    pub(super) says: mpsc::UnboundedSender<(SessionId, Act)>,
+}
+
+impl DummyChannel {
+    pub(super) const NAME: &str = "dummy";
+
+    /// A channel, and its people.
+    pub(super) fn open() -> (Self, DummyPeople) {
+        let (shown, seen) = watch::channel(BTreeMap::new());
+        let (says, said) = mpsc::unbounded_channel();
+        (Self { shown, said }, DummyPeople { shown: seen, says })
+    }
+
+    async fn show(&self, sessions: &dyn Sessions, id: &SessionId) -> Result<(), ChannelError> {
+        let open = sessions.view(id).await?.questions;
+        self.shown.send_modify(|shown| drop(shown.insert(id.clone(), open)));
+        Ok(())
+    }
+
+    async fn serve(mut self, served: Served) -> Result<(), ChannelError> {
+        let mut stop = served.clone();
+        let by = By::Person { channel: Self::NAME.into(), id: "anna".into() };
+        let mut seen = served.sessions.watch().await?;
+        for id in served.sessions.list().await? {
+            self.show(&*served.sessions, &id).await?;
+        }
+        loop {
+            tokio::select! {
+                Some(seen) = seen.next() => self.show(&*served.sessions, &seen.session).await?,
+                Some((id, act)) = self.said.recv() => drop(served.sessions.act(&id, &by, &act).await?),
+                () = stop.stopped() => return Ok(()),
+            }
+        }
+    }
+}
+
+impl Channel for DummyChannel {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn run(self: Box<Self>, served: Served) -> BoxFuture<'static, Result<(), ChannelError>> {
+        Box::pin(self.serve(served))
     }
 }

@@ -17,7 +17,7 @@ async fn a_question_is_answered_live() {
 
     let (call, ask, parkable) = run.asked().await;
     let Ask::Questions(drafts) = ask else { panic!("{ask:?}") };
-    assert_eq!((call.as_str(), parkable), ("toolu_ask1", false));
+    assert_eq!((call.as_str(), parkable), ("toolu_ask1", true));
     assert_eq!(drafts[0].text, "Which auth method?");
     assert_eq!(drafts[0].options[0].description.as_deref(), Some("Stateless tokens"));
     assert_eq!((drafts[0].multi, drafts[1].multi, drafts[1].free_text), (false, true, true));
@@ -147,7 +147,7 @@ async fn other_tools_ask_for_permission() {
     let (call, ask, parkable) = run.asked().await;
     let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
     assert_eq!(asked.text(), "  /home/dev/app/hello.txt\n+ hi\n");
-    assert!(!parkable);
+    assert!(parkable);
     run.reply(call.as_str(), CallReply::Allow { asked: "?".into() });
     let (call, ask, _) = run.asked().await;
     let Ask::Permission(asked) = ask else { panic!("{ask:?}") };

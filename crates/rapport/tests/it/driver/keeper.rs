@@ -1,15 +1,16 @@
 //! The agent dies with its host, whatever kills the host, and so does everything it started.
 
 use std::fs;
+use std::io::{ErrorKind, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use command_fds::{CommandFdExt, FdMapping};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rapport::agents::keeper::LIFELINE;
+use rapport::agents::keeper::{BESIDE, CLOSE_INPUT, LIFELINE};
 
 const KEEPER: &str = env!("CARGO_BIN_EXE_rapport");
 
@@ -56,6 +57,37 @@ async fn an_end_of_its_own_ends_what_it_left_behind() {
     assert!(MEMBERS.iter().all(|member| gone(&home.path().join(member))));
 }
 
+/// High 1: a process that is killed closes its files before the system signals its children. Host and keeper are gone here, and
+/// what is left of the agent still does not read the end of its input.
+#[tokio::test]
+async fn the_input_stays_open_until_the_agent_is_gone() {
+    let home = tempfile::tempdir().unwrap();
+    let (input, hosts_end) = std::io::pipe().unwrap();
+    let script = "sleep 1000 & echo $! > child.pid; echo $$ > agent.pid; wait";
+    let (_line, mut keeper) = keep_with_input(script, home.path(), &input, &hosts_end);
+    let [agent, child] = ["agent.pid", "child.pid"].map(|name| home.path().join(name));
+    wait_for_file(&agent).await;
+    drop(hosts_end);
+    keeper.kill().unwrap();
+    keeper.wait().unwrap();
+    wait_until_gone(&agent).await;
+    let read = read_now(&input);
+    kill(pid(&child), Signal::SIGKILL).unwrap();
+    wait_until_gone(&child).await;
+    assert_eq!(read.map_err(|error| error.kind()), Err(ErrorKind::WouldBlock), "it read the end");
+    assert_eq!(read_now(&input).unwrap(), 0, "when nothing is left, nothing holds it");
+}
+
+#[test]
+fn an_input_that_the_host_closes_is_closed() {
+    let home = tempfile::tempdir().unwrap();
+    let (input, hosts_end) = std::io::pipe().unwrap();
+    let (mut line, mut keeper) = keep_with_input("cat > /dev/null; exit 7", home.path(), &input, &hosts_end);
+    drop(hosts_end);
+    line.write_all(CLOSE_INPUT).unwrap();
+    assert_eq!(keeper.wait().unwrap().code(), Some(7));
+}
+
 #[test]
 fn exit_codes_pass_through() {
     let home = tempfile::tempdir().unwrap();
@@ -89,21 +121,41 @@ fn a_program_that_is_not_there() {
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("cannot start /no/such/program: "));
 }
 
-fn keep(script: &str, home: &Path) -> (std::io::PipeWriter, std::process::Child) {
+fn keep(script: &str, home: &Path) -> (PipeWriter, Child) {
+    start(script, home, Stdio::null(), Vec::new())
+}
+
+fn keep_with_input(script: &str, home: &Path, input: &PipeReader, end: &PipeWriter) -> (PipeWriter, Child) {
+    let held = FdMapping { parent_fd: end.try_clone().unwrap().into(), child_fd: BESIDE };
+    start(script, home, input.try_clone().unwrap().into(), vec![held])
+}
+
+fn start(script: &str, home: &Path, stdin: Stdio, mut mappings: Vec<FdMapping>) -> (PipeWriter, Child) {
     let (reading, line) = std::io::pipe().unwrap();
     let mut command = Command::new(KEEPER);
     command.args(["keep", "--", "sh", "-c", script]).current_dir(home).process_group(0);
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
-    command.fd_mappings(vec![FdMapping { parent_fd: reading.into(), child_fd: LIFELINE }]).unwrap();
+    command.stdin(stdin).stdout(Stdio::piped());
+    mappings.push(FdMapping { parent_fd: reading.into(), child_fd: LIFELINE });
+    command.fd_mappings(mappings).unwrap();
     (line, command.spawn().unwrap())
+}
+
+/// What there is to read at once.
+fn read_now(mut input: &PipeReader) -> std::io::Result<usize> {
+    nix::fcntl::fcntl(input, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).unwrap();
+    input.read(&mut [0])
+}
+
+fn pid(file: &Path) -> Pid {
+    Pid::from_raw(fs::read_to_string(file).unwrap().trim().parse().unwrap())
 }
 
 /// Whether the process that wrote its id into this file is no more.
 pub(super) fn gone(file: &Path) -> bool {
-    let pid: i32 = fs::read_to_string(file).unwrap().trim().parse().unwrap();
+    let pid = pid(file);
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z')),
-        Err(_) => kill(Pid::from_raw(pid), None).is_err(),
+        Err(_) => kill(pid, None).is_err(),
     }
 }
 

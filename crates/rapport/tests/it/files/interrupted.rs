@@ -105,7 +105,8 @@ fn an_undo_that_was_killed_is_finished_by_the_next_command() {
     let project = project(&[&greeting(), &greeting()]);
     project.plan_turn("x").check(0, "");
     project.rapport(&["resume", "-y"]).check(0, "Completed");
-    let killed = project.command().env("RAPPORT_TRIAL_ACTIONS", "4").args(["undo"]).status().unwrap();
+    let killed =
+        project.command().env("RAPPORT_TRIAL_WRITES", "hello.txt:2").args(["undo"]).status().unwrap();
     assert_eq!(killed.code(), None, "it was killed");
     assert_eq!(project.changes(), [" M README.md"], "half of it is undone");
     project.plan_turn("y").check(0, "Add a greeting");
@@ -124,7 +125,8 @@ fn nothing_is_built_on_a_batch_that_is_half_undone() {
     let project = project(&[&greeting(), &greeting()]);
     project.plan_turn("x").check(0, "");
     project.rapport(&["resume", "-y"]).check(0, "Completed");
-    let killed = project.command().env("RAPPORT_TRIAL_ACTIONS", "4").args(["undo"]).status().unwrap();
+    let killed =
+        project.command().env("RAPPORT_TRIAL_WRITES", "hello.txt:2").args(["undo"]).status().unwrap();
     assert_eq!(killed.code(), None, "it was killed");
     std::fs::write(project.root().join("README.md"), "# An app\n\nMine.\n").unwrap();
     for words in [&["plan", "-m", "y"][..], &["resume", "-m", "y"]] {

@@ -7,8 +7,9 @@ mod rounds;
 mod screen;
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
+use rapport::agents::rehearsal::scenario::{Hang, Scenario, Step};
 use rapport_core::{Event, ProgressFile, View};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::project::{Project, Ran, Running};
 
@@ -64,6 +65,27 @@ impl Project {
         };
         paths.into_iter().map(argv).collect()
     }
+}
+
+/// B D15: who waits for a model that does not answer is told so, wherever they look.
+#[test]
+fn a_model_that_does_not_answer_is_told_of() {
+    const WHY: &str = "the model's API said 529 overloaded; trying again in 0.6 s (1 of 10)";
+    let retry = json!({
+        "type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10, "retry_delay_ms": 600,
+        "error_status": 529, "error": "overloaded",
+    });
+    let retried = |then: ScenarioBuilder| then.respond_with_text(&file("Retried", "x"));
+    let plain = project(retried(Scenario::new("retried").step(Step::Raw(retry.clone()))));
+    plain.plan(&[]).check(0, WHY);
+    plain.rapport(&["log", plain.session().as_str()]).check(0, WHY);
+
+    let hangs = Scenario::new("hangs").step(Step::Raw(retry)).step(Step::Hang(Hang::Forever));
+    let watched = project(retried(hangs));
+    let mut running = watched.plan_adaptively(&[]);
+    running.until(|fact| matches!(fact, Event::Delayed { .. }));
+    watched.rapport(&["status", watched.session().as_str()]).check(0, &format!("  agent     {WHY}"));
+    running.kill();
 }
 
 /// How often the agent asked.

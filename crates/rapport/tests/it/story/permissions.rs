@@ -40,6 +40,27 @@ invocations:
     result: "Done."
 "##;
 
+/// B D7: a permission that nobody decides about is parked. What is decided then holds for the very same call, and nobody is
+/// asked twice, not even where it is denied.
+#[test]
+fn a_permission_is_parked_and_decided_once() {
+    for (answer, written) in [("allow", true), ("session", true), ("project", true), ("deny", false)] {
+        let project = Project::with_scenario(WRITES).recorded().set("RAPPORT_AGENT_HOT", "0s");
+        let mut running = project.start(&["do it"], &[]);
+        project.wait_asked_for("confirm");
+        project.rapport(&["answer", "do-it", "yes"]).check(0, "Answered.");
+        running.until(|fact| matches!(fact, Event::Parked { .. }));
+        wait_for("no process of the agent", || project.agents_alive().is_empty().then_some(()));
+        project.rapport(&["answer", "do-it", answer]).check(0, "Answered. q1 Permission: ");
+        assert_eq!(running.finish(), 0, "{answer}");
+        assert_eq!(project.root().join("notes.txt").exists(), written, "{answer}");
+        let facts = project.facts();
+        let asked = facts.iter().filter(|fact| matches!(fact, Event::Asked { .. })).count();
+        let again = facts.iter().filter(|fact| matches!(fact, Event::AskedAgain { .. })).count();
+        assert_eq!((asked, again), (2, 1), "{answer}: the confirmation and the permission");
+    }
+}
+
 fn rules(facts: &[Event]) -> Vec<String> {
     let by_rule = facts.iter().filter_map(|fact| match fact {
         Event::Answered { question, by: By::Rule { name }, .. } => Some(format!("{question} {name}")),

@@ -94,6 +94,12 @@ impl Model {
         self.seen().iter().rev().find_map(|body| messages::tool_result(body, call))
     }
 
+    /// What a tool had given back when the model was first told these words.
+    pub(crate) fn tool_result_beside(&self, words: &str, call: &str) -> Option<(String, bool)> {
+        let is_told = |body: &&Value| messages::told(body).iter().any(|text| text.contains(words));
+        self.seen().iter().find(is_told).and_then(|body| messages::tool_result(body, call))
+    }
+
     /// Everything the model was told in words, in its last request.
     pub(crate) fn told(&self) -> Vec<String> {
         self.seen().last().map(messages::told).unwrap_or_default()

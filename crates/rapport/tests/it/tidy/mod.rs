@@ -47,6 +47,80 @@ fn arrows_between_folders_go_one_way() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What writes to the disk, or opens a file such that it can. Only `rapport-durable` does that: it counts what it writes, and the
+/// crash tests kill a process around every one.
+const WRITES: [&str; 17] = [
+    "fs::write",
+    "fs::copy",
+    "fs::rename",
+    "fs::hard_link",
+    "File::create",
+    "File::options",
+    "OpenOptions",
+    "tokio::fs",
+    "create_dir",
+    "DirBuilder",
+    "remove_file",
+    "remove_dir",
+    "set_permissions",
+    "set_len",
+    "sync_all",
+    "sync_data",
+    "AtomicWriteFile",
+];
+
+/// What may write all the same, because nobody counts on it later.
+const NOT_DURABLE: [(&str, &[&str]); 4] = [
+    // An index of git's that is made anew for every use.
+    ("rapport-engine/src/workers/local.rs", &["fs::copy", "remove_file"]),
+    // Handles that lead to a pipe and to nowhere.
+    ("rapport-engine/src/workers/keeper.rs", &["File::options"]),
+    // The socket of a process, which is of no use after it.
+    ("rapport-engine/src/engine/socket.rs", &["remove_file"]),
+    // A preview for another program to show, in a temporary directory.
+    ("rapport-terminal/src/review/viewer.rs", &["fs::write", "File::create", "remove_file"]),
+];
+
+#[test]
+fn only_the_durable_crate_writes_files() {
+    let allowed: BTreeMap<_, _> = NOT_DURABLE.into_iter().collect();
+    let (mut wrong, mut unused) = (Vec::new(), allowed.clone());
+    for file in sources() {
+        let name = file.strip_prefix(crates()).unwrap().to_string_lossy().into_owned();
+        // The scripted agent is another program that Rapport runs.
+        if name.starts_with("rapport-durable/") || name.starts_with("rapport-rehearsal/") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        let found = writes(&text);
+        let may = allowed.get(name.as_str()).copied().unwrap_or_default();
+        wrong.extend(found.iter().filter(|call| !may.contains(call)).map(|call| format!("{name}: {call}")));
+        if may.iter().all(|call| found.contains(call)) {
+            unused.remove(name.as_str());
+        }
+    }
+    assert!(wrong.is_empty(), "these write without rapport-durable:\n{}", wrong.join("\n"));
+    assert!(unused.is_empty(), "these need no permission to write: {unused:?}");
+}
+
+#[test]
+fn a_write_is_recognized() {
+    for line in ["std::fs::write(path, text)?;", "use std::fs::OpenOptions;", "tokio::fs::rename(a, b).await"]
+    {
+        assert!(!writes(line).is_empty(), "{line}");
+    }
+    for line in ["// std::fs::write(path)", "fs::read(path)?;", "#[cfg(test)]\nmod tests { fs::write(x) }"] {
+        assert!(writes(line).is_empty(), "{line}");
+    }
+}
+
+/// The calls in a file, its tests and comments aside, that write.
+fn writes(text: &str) -> Vec<&'static str> {
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let code: Vec<_> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    WRITES.into_iter().filter(|call| code.iter().any(|line| line.contains(call))).collect()
+}
+
 #[test]
 fn every_file_says_what_it_is_for() {
     let silent: Vec<_> = sources()

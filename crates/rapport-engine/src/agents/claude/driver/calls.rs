@@ -34,11 +34,11 @@ pub(super) struct Waiting {
 /// How a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Channel {
-    /// Through our hook: it can be put away.
+    /// Through our hook: the CLI can put it away.
     Hook,
-    /// As a question for permission.
+    /// As a question for permission. It is put away by ending the process; the agent is told the reply by message then.
     Permission,
-    /// As a question of an MCP server.
+    /// As a question of an MCP server: it cannot be put away.
     Server,
 }
 
@@ -94,13 +94,16 @@ impl Calls {
         self.respond(&call)
     }
 
-    /// The call is to be put away. If it waits in a way that allows that, this is the response.
+    /// How this call waits, if it does.
+    pub(super) fn channel(&self, call: &CallId) -> Option<Channel> {
+        self.waiting.get(call).map(|waiting| waiting.channel)
+    }
+
+    /// The call is put away: from now on no reply goes to it. If it came through our hook, this is the response.
     pub(super) fn park(&mut self, call: &CallId) -> Option<String> {
-        let waiting = self.waiting.get(call).filter(|waiting| waiting.channel == Channel::Hook)?;
-        let response = wire::hook_defer(&waiting.request);
-        self.waiting.remove(call);
+        let waiting = self.waiting.remove(call)?;
         self.parked = Some(call.clone());
-        Some(response)
+        (waiting.channel == Channel::Hook).then(|| wire::hook_defer(&waiting.request))
     }
 
     /// The agent took a request back. This is the call it was about, if that still waited.

@@ -1,7 +1,5 @@
 //! What a tool call would do, taken apart for people: the whole command, the change to a file, or the whole input.
 
-use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -151,15 +149,7 @@ pub(super) fn compare(asked: &mut Permission, directory: &Path) {
 
 /// The text of an ordinary file that is not too large. Whatever else is at that path is not waited for.
 fn read(path: &Path) -> Option<String> {
-    let mut options = std::fs::OpenOptions::new();
-    let file = options.read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits()).open(path).ok()?;
-    let about = file.metadata().ok()?;
-    if !about.is_file() || about.len() > LARGEST_FILE {
-        return None;
-    }
-    let mut text = String::new();
-    file.take(LARGEST_FILE).read_to_string(&mut text).ok()?;
-    Some(text)
+    String::from_utf8(rapport_durable::read_file(path, LARGEST_FILE).ok()?).ok()
 }
 
 /// All lines of both texts.

@@ -173,7 +173,10 @@ impl Talk {
             return;
         }
         match self.beside(&call) {
-            None => self.lines.extend(self.calls.park(&call)),
+            None if self.calls.channel(&call) == Some(Channel::Hook) => {
+                self.lines.extend(self.calls.park(&call));
+            }
+            None => self.to_park = Some(call),
             Some(beside) => {
                 if self.kept_by != Some(beside) {
                     self.kept_by = Some(beside);
@@ -182,6 +185,20 @@ impl Talk {
                 self.to_park = Some(call);
             }
         }
+    }
+
+    /// The call that waits alone, is to be parked, and that the CLI itself cannot put away.
+    pub(super) fn ends_at(&self) -> Option<&CallId> {
+        let call = self.to_park.as_ref()?;
+        let is_permission = self.calls.channel(call) == Some(Channel::Permission);
+        (is_permission && self.beside(call).is_none()).then_some(call)
+    }
+
+    /// The process is ended at this call, and no reply goes to it any more.
+    pub(super) fn end_at(&mut self, call: &CallId) -> Leave {
+        self.calls.park(call);
+        self.to_park = None;
+        Leave::Deferred { call: call.clone() }
     }
 
     /// The agent printed a line. If that was its last, this is how it leaves.
@@ -208,7 +225,11 @@ impl Talk {
                 let withdrawn = self.calls.cancel(&line.request_id);
                 self.reports.extend(withdrawn.map(|call| Happened::Did(AgentDid::Withdraw { call })));
             }
-            Kind::Retry => self.progress(words::retry(line)),
+            Kind::Retry => {
+                let why = words::retry(line);
+                self.progress(why.clone());
+                self.did(AgentDid::Delay { why });
+            }
             Kind::Result => return self.result(line),
             Kind::RateLimit => {
                 if line.is_limited() {
@@ -431,8 +452,12 @@ impl Talk {
         }
         // What has its reply is not asked anew: the CLI only wants to hear it at another door.
         if !self.calls.was_replied(&call) {
-            let parkable = waiting.channel == Channel::Hook;
+            let parkable = waiting.channel != Channel::Server;
             self.did(AgentDid::Ask { call: call.clone(), ask, parkable });
+        }
+        // Older CLIs pass over a hook that defers, and ask for permission.
+        if self.calls.parked() == Some(&call) {
+            self.to_park = Some(call.clone());
         }
         self.lines.extend(self.calls.wait(call, waiting));
     }

@@ -100,7 +100,11 @@ impl Stage {
     }
 
     pub(super) fn start_with(&self, order: Order) -> Driven {
-        Driven::start(self.config.clone(), order, self.path("app"))
+        self.start_in("app", order)
+    }
+
+    pub(super) fn start_in(&self, directory: &str, order: Order) -> Driven {
+        Driven::start(self.config.clone(), order, self.path(directory))
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

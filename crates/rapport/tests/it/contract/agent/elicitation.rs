@@ -69,6 +69,40 @@ async fn a_form_is_filled_in(actor: Actor) {
     assert_eq!(told(&stage), json!({"action": "accept", "content": content}));
 }
 
+const PAGE: &str = "https://example.org/pay?order=7";
+
+fn page() -> Value {
+    json!({"mode": "url", "message": "Please pay.", "url": PAGE, "elicitationId": "e1"})
+}
+
+/// High 3: in url mode the person is sent to a page, and says whether they went there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_is_visited() {
+    let Some(actor) = Actor::claude() else { return };
+    for action in [Consent::Accept, Consent::Decline] {
+        let stage = set(&actor, &page());
+        let mut run = stage.start();
+        let (call, drafts, _) = asked(&mut run).await;
+        assert_eq!(drafts.len(), 1, "{drafts:?}");
+        assert_eq!(drafts[0].text, format!("desk asks: Please pay.\n{PAGE}"));
+        reply(&run, &call, action, &json!({}));
+        assert_eq!(run.leave().await, finished("Done."));
+        assert_eq!(told(&stage)["action"], action.as_str());
+    }
+}
+
+/// Older CLIs do not know that mode. They tell the server so, which is no answer in anybody's name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_is_refused_by_older_versions() {
+    for variable in ["RAPPORT_TEST_CLAUDE_2_1_197", "RAPPORT_TEST_CLAUDE_2_1_90"] {
+        let Some(actor) = Actor::named(variable) else { return };
+        let stage = set(&actor, &page());
+        assert_eq!(stage.start().leave().await, finished("Done."));
+        let told = told(&stage);
+        assert_eq!((&told["action"], told["code"].is_number()), (&Value::Null, true), "{variable}: {told}");
+    }
+}
+
 async fn declined_and_cancelled_are_told_apart(actor: Actor) {
     for action in [Consent::Decline, Consent::Cancel] {
         let stage = set(

@@ -9,8 +9,16 @@ use rapport_core::{AgentDid, CallId, ConversationId, Leave, Order};
 
 use super::actor::{Actor, Stage};
 use super::asking::{database, finished, spent};
-use super::on_every_agent;
+use super::{on_every_agent, on_every_version};
 use crate::support::driven::{CONVERSATION, answers, order};
+
+mod moved {
+    use super::{on_every_agent, on_every_version, resumed_after_the_project_moved};
+
+    on_every_version! {
+        resumed_after_the_project_moved
+    }
+}
 
 on_every_agent! {
     parked_and_resumed_at_the_same_call
@@ -79,6 +87,18 @@ async fn resumed_from_another_home(actor: Actor) {
     let mut run = stage.start_with(answered(&call, "SQLite"));
     assert_eq!(run.asked().await.0, call);
     assert_eq!(run.leave().await, finished("Done."));
+}
+
+/// B D11: older CLIs look for a conversation under the name of the directory alone.
+async fn resumed_after_the_project_moved(actor: Actor) {
+    let stage = actor.with(one_question());
+    let call = park(&stage).await;
+    fs::rename(stage.path("app"), stage.path("moved")).unwrap();
+    let mut run = stage.start_in("moved", answered(&call, "SQLite"));
+    assert_eq!(run.leave().await, finished("Done."));
+    if let Some(model) = &stage.model {
+        assert!(model.tool_result(call.as_str()).unwrap().0.contains("SQLite"));
+    }
 }
 
 /// One question, answered in two ways: what was forked off leaves the original as it was.

@@ -25,7 +25,7 @@ async fn allowed_once(actor: Actor) {
     let mut run = stage.start();
     for (call, file, content) in [("toolu_0101", "one.txt", "1"), ("toolu_0102", "two.txt", "2")] {
         let (asked, ask, parkable) = run.asked().await;
-        assert_eq!((asked.as_str(), parkable), (call, false));
+        assert_eq!((asked.as_str(), parkable), (call, true));
         let path = stage.path("app").join(file).display().to_string();
         let Ask::Permission(asked) = ask else { panic!("{ask:?}") };
         assert_eq!(asked.text(), format!("  {path}\n+ {content}\n"));
@@ -92,7 +92,7 @@ async fn a_plan_is_approved(actor: Actor) {
     let (call, ..) = run.asked().await;
     run.reply(call.as_str(), answers(&[("Which database?", "SQLite")]));
     let (call, ask, parkable) = run.asked().await;
-    assert_eq!((call.as_str(), parkable), ("toolu_0102", false));
+    assert_eq!((call.as_str(), parkable), ("toolu_0102", true));
     assert_eq!(ask, Ask::LeavePlanMode { plan: PLAN.into() });
     run.reply(call.as_str(), CallReply::Allow { asked: "?".into() });
     assert_eq!(run.leave().await, finished("Done."));

@@ -29,6 +29,14 @@ pub(super) fn tool_result(request: &Value, call: &str) -> Option<(String, bool)>
     Some((words, result["is_error"] == true))
 }
 
+/// Whether the last thing the model was told is a decision about a call that was cut off.
+pub(super) fn is_told_a_decision(request: &Value) -> bool {
+    let last = request["messages"].as_array().and_then(|messages| messages.last());
+    let blocks = last.into_iter().filter(|message| message["role"] == "user").flat_map(blocks);
+    let mut texts = blocks.filter_map(|block| block["text"].as_str().map(str::to_owned));
+    texts.any(|text| text.contains("Here are my answers to your questions:\n\nQ1: May the agent use"))
+}
+
 /// What the model was told in words.
 pub(super) fn told(request: &Value) -> Vec<String> {
     let messages = request["messages"].as_array().into_iter().flatten();

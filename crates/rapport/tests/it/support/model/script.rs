@@ -72,6 +72,14 @@ impl Response {
         self
     }
 
+    /// The same, by other names: a call that was cut off is made again when somebody has decided about it.
+    fn again(&self, time: usize) -> Self {
+        let mut again = self.clone();
+        let calls = again.blocks.iter_mut().filter(|block| block["type"] == "tool_use");
+        calls.for_each(|call| call["id"] = format!("{}_again{time}", key(call)).into());
+        again
+    }
+
     pub(super) fn uses_tools(&self) -> bool {
         self.blocks.iter().any(|block| block["type"] == "tool_use")
     }
@@ -152,6 +160,9 @@ impl Script {
             if self.lines.get(at).is_some_and(is_next) {
                 at += 1;
             }
+        }
+        if let Some(cut_off) = self.lines[..at].last().filter(|_| messages::is_told_a_decision(request)) {
+            return (cut_off.response.again(messages::said(request).concat().len()), None);
         }
         match self.lines.get_mut(at) {
             Some(line) => (line.response.clone(), line.faults.pop_front()),

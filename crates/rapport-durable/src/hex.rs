@@ -1,7 +1,7 @@
 //! Bytes as lower-case hex, and in no other spelling.
 
 /// The digits.
-pub(super) fn encode(bytes: &[u8]) -> String {
+pub fn encode(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
@@ -10,7 +10,7 @@ fn digit(value: u8) -> char {
 }
 
 /// The bytes of exactly this many digits.
-pub(super) fn decode<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
+pub fn decode<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     if digits.len() != 2 * N {
         return None;

@@ -1,0 +1,161 @@
+//! One process at a time, by a lock that the kernel holds and lets go of when the process dies. The file only says who
+//! holds it, and stays behind. Looking who holds it takes the lock too, shared and for an instant.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::read::{open_own, open_own_with};
+
+/// How often to try again while somebody only looks, or has not said yet who they are.
+const ATTEMPTS: usize = 50;
+/// How long to wait in between.
+const PAUSE: Duration = Duration::from_millis(1);
+/// The most that is read of what a holder says of itself.
+const LONGEST: usize = 4096;
+
+/// A lock that is held. Dropping it lets go.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+/// What came of trying to take a lock.
+#[derive(Debug)]
+pub enum Taken {
+    /// It is ours.
+    Ours(Lock),
+    /// Somebody else has it, and says this of itself; nothing where they have not said it yet.
+    Theirs(Vec<u8>),
+}
+
+impl Lock {
+    /// Takes the lock in this file, and says in it who does. Does not wait for another holder.
+    pub fn take(path: &Path, who: &[u8]) -> io::Result<Taken> {
+        for _ in 0..ATTEMPTS {
+            let file = open(path)?;
+            if is_taken(file.try_lock())? {
+                if !is_at(&file, path) {
+                    // Somebody removed the file in between; the one that is there now may be another's.
+                    continue;
+                }
+                file.set_len(0)?;
+                file.write_all_at(who, 0)?;
+                return Ok(Taken::Ours(Self { file, path: path.to_owned() }));
+            }
+            if let Some(who) = look(&file)? {
+                return Ok(Taken::Theirs(who));
+            }
+            sleep(PAUSE);
+        }
+        Ok(Taken::Theirs(Vec::new()))
+    }
+
+    /// Waits until nobody else holds the lock in this file, and takes it. May block for long.
+    pub fn wait(path: &Path) -> io::Result<Self> {
+        loop {
+            let file = open(path)?;
+            file.lock()?;
+            if is_at(&file, path) {
+                return Ok(Self { file, path: path.to_owned() });
+            }
+        }
+    }
+
+    /// What the holder of the lock in this file says of itself, if anybody holds it.
+    pub fn holder(path: &Path) -> io::Result<Option<Vec<u8>>> {
+        match open_own(path) {
+            Ok(file) => look(&file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether it is still the lock that others find: somebody who removed the file can take another one in its place.
+    pub fn is_held(&self) -> bool {
+        !is_gone(&self.file, &self.path)
+    }
+
+    /// Lets go, and removes the file, which only its holder ever locks.
+    pub fn remove(self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Unlocked by name: a child that is just being started has a copy of the handle until it runs.
+        let _ = self.file.set_len(0);
+        let _ = self.file.unlock();
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    open_own_with(path, options.read(true).write(true).create(true).truncate(false).mode(0o600))
+}
+
+/// Whether a file is what is found at this path.
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::symlink_metadata(path)) {
+        (Ok(held), Ok(found)) => (held.dev(), held.ino()) == (found.dev(), found.ino()),
+        _ => false,
+    }
+}
+
+/// Whether a file was removed, or another has its name. One that was moved with the directory it is in is still the same.
+pub(crate) fn is_gone(file: &File, path: &Path) -> bool {
+    let is_removed = file.metadata().is_ok_and(|about| about.nlink() == 0);
+    is_removed || (path.symlink_metadata().is_ok() && !is_at(file, path))
+}
+
+/// A holder takes the lock first and says then who it is, so nothing said is asked for again for a while.
+fn look(file: &File) -> io::Result<Option<Vec<u8>>> {
+    for _ in 0..ATTEMPTS {
+        if is_taken(file.try_lock_shared())? {
+            file.unlock()?;
+            return Ok(None);
+        }
+        let mut said = vec![0; LONGEST];
+        let length = file.read_at(&mut said, 0)?;
+        if length > 0 {
+            said.truncate(length);
+            return Ok(Some(said));
+        }
+        sleep(PAUSE);
+    }
+    Ok(Some(Vec::new()))
+}
+
+fn is_taken(result: Result<(), TryLockError>) -> io::Result<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_whose_file_was_removed_is_not_held_and_another_can_be_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let Ok(Taken::Ours(first)) = Lock::take(&path, b"one") else { panic!("it is free") };
+        assert!(first.is_held());
+        assert!(matches!(Lock::take(&path, b"two"), Ok(Taken::Theirs(who)) if who == b"one"));
+        fs::remove_file(&path).unwrap();
+        let Ok(Taken::Ours(second)) = Lock::take(&path, b"two") else { panic!("it is free") };
+        assert!(!first.is_held() && second.is_held());
+        drop(first);
+        assert_eq!(Lock::holder(&path).unwrap().as_deref(), Some(&b"two"[..]));
+        drop(second);
+        assert_eq!(Lock::holder(&path).unwrap(), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! Files of the project: written beside the place they are for, and put there at once.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown, symlink};
+use std::path::Path;
+
+use crate::folders::{folder, sync_above};
+use crate::trial::counted;
+
+/// Writes a temporary file for [`put`] or [`put_new`], durably, with this mode and the owner of that other file.
+pub fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, &Path)>) -> io::Result<()> {
+    counted(temporary, || {
+        remove_if_there(temporary)?;
+        // Until it may be used as the other one, nobody else may.
+        let mode = if like.is_some() { 0o600 } else { 0o666 };
+        let mut file = File::options().write(true).create_new(true).mode(mode).open(temporary)?;
+        file.write_all(content)?;
+        if let Some((mode, owned_like)) = like {
+            if let Ok(about) = fs::metadata(owned_like) {
+                // Only root can give a file away; for anybody else it stays theirs, as with any editor.
+                let _ = fchown(&file, Some(about.uid()), Some(about.gid()));
+            }
+            file.set_permissions(Permissions::from_mode(mode))?;
+        }
+        file.sync_all()
+    })
+}
+
+/// Makes the content of a file durable that another program wrote.
+pub fn sync_file(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata()?.is_file() { File::open(path)?.sync_all() } else { Ok(()) }
+}
+
+/// Gives a file that was prepared, and synced, its name, durably, in place of what has that name.
+pub fn put(prepared: &Path, real: &Path) -> io::Result<()> {
+    counted(real, || fs::rename(prepared, real))?;
+    sync_above(real)
+}
+
+/// The same where nothing may be replaced.
+pub fn put_new(prepared: &Path, real: &Path) -> io::Result<()> {
+    counted(real, || match fs::hard_link(prepared, real) {
+        Ok(()) => fs::remove_file(prepared),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // There are file systems without hard links.
+        Err(_) => fs::rename(prepared, real),
+    })?;
+    sync_above(real)
+}
+
+/// Removes a file, durably. It is fine where there is none.
+pub fn remove(path: &Path) -> io::Result<()> {
+    counted(path, || if remove_if_there(path)? { sync_above(path) } else { Ok(()) })
+}
+
+/// Copies a file or a symbolic link to a place where nothing is, and makes the folders on the way.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    to.parent().map_or(Ok(()), folder)?;
+    let kind = fs::symlink_metadata(from)?.file_type();
+    counted(to, || {
+        if kind.is_symlink() {
+            return symlink(fs::read_link(from)?, to);
+        }
+        if kind.is_file() { fs::copy(from, to).map(drop) } else { Ok(()) }
+    })
+}
+
+/// Whether there was one.
+fn remove_if_there(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,41 @@
+//! The agent's input, held open for as long as the agent lives, whoever else is killed.
+//!
+//! A process that is killed closes its files before the system signals its children. An agent whose host and keeper die
+//! together could therefore read the end of its input, and go on without an answer, in the instant before its own signal
+//! arrives. So the writing end is not held by the keeper alone: it lies unread in a socket that the agent inherits.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::unix::net::UnixDatagram;
+
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+
+/// A socket with the writing end of the agent's input in its queue.
+#[derive(Debug)]
+pub(super) struct HeldInput(UnixDatagram);
+
+impl HeldInput {
+    /// Moves the writing end from this descriptor into the socket; `None` if nothing is open there.
+    pub(super) fn from_descriptor(descriptor: RawFd) -> io::Result<Option<Self>> {
+        // Looked at first: a new socket would take the number of a descriptor that is not open.
+        if std::fs::metadata(format!("/dev/fd/{descriptor}")).is_err() {
+            return Ok(None);
+        }
+        let (sender, held) = UnixDatagram::pair()?;
+        held.set_nonblocking(true)?;
+        let rights = [ControlMessage::ScmRights(&[descriptor])];
+        sendmsg::<()>(sender.as_raw_fd(), &[IoSlice::new(b"i")], &rights, MsgFlags::empty(), None)?;
+        nix::unistd::close(descriptor)?;
+        Ok(Some(Self(held)))
+    }
+
+    /// What the agent inherits.
+    pub(super) fn for_agent(&self) -> io::Result<OwnedFd> {
+        Ok(self.0.try_clone()?.into())
+    }
+
+    /// Closes the writing end: so does the system with descriptors in a message that is read as plain bytes.
+    pub(super) fn close(self) {
+        let _ = self.0.recv(&mut [0]);
+    }
+}
