@@ -49,7 +49,7 @@ pub(super) fn write(common: &Common, place: &Place, file: &Path) -> Outcome {
         true => serde_json::to_string_pretty(&report).map_err(std::io::Error::from)? + "\n",
         false => text(&report),
     };
-    std::fs::write(file, content)
+    rapport_durable::replace_private(file, content.as_bytes())
         .map_err(|error| Failure::new(Code::Usage, format!("cannot write {}: {error}", file.display())))?;
     if common.json {
         return say_json(&json!({ "report": file }));
