@@ -15,6 +15,7 @@ mod planner;
 mod progress;
 mod read;
 mod turns;
+mod undo_work;
 mod wants;
 mod world;
 
@@ -37,6 +38,7 @@ use crate::{prompt, slug};
 
 pub use agent::ruled_by_project;
 pub use read::{QuestionView, RoundView};
+pub use undo_work::WorkUndo;
 
 /// The longest task that is taken, in bytes.
 pub const MAX_TASK: usize = 256 * 1024;
@@ -75,6 +77,9 @@ pub struct Session {
     /// It failed before the agent it was begun with ever connected: nothing binds it to that agent.
     pub(crate) agent_never_came: bool,
     pub(crate) handover: handover::Handover,
+    /// The state of the files as it was last noted since the work began.
+    pub(crate) last_state: Option<String>,
+    pub(crate) work_undo: WorkUndo,
 }
 
 /// Where a session stands.
@@ -385,6 +390,8 @@ impl Session {
             changes: None,
             agent_never_came: false,
             handover: handover::Handover::default(),
+            last_state: None,
+            work_undo: WorkUndo::Not,
         };
         session.apply_entry(first);
         Some(session)

@@ -1,4 +1,4 @@
-//! Has updates delivered: a small server that takes them from Telegram only, and says "taken" only when they are.
+//! A small HTTP server for the webhook. It accepts updates from Telegram only, and responds with success only when they are safe.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub const MOST_BYTES: usize = 1 << 20;
 pub const HEADERS_WITHIN: Duration = Duration::from_secs(20);
 /// How long one may take to come in.
 const READING: Duration = Duration::from_secs(30);
-/// How long those who are being answered are waited for at the end.
+/// How long open requests may take at the end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How updates are delivered.
@@ -44,7 +44,7 @@ pub struct WebhookConfig {
     pub url: String,
     /// Where we listen.
     pub listen: SocketAddr,
-    /// What only Telegram knows; made up where nothing is said.
+    /// The secret that only Telegram knows; random if none is set.
     pub secret: Option<SecretString>,
     /// How long who connects may take to send the head of a request.
     pub headers_within: Duration,
@@ -92,8 +92,8 @@ impl Webhook {
         self.listener.local_addr()
     }
 
-    /// Tells Telegram where to deliver, and takes updates until it is told to stop. The webhook stays set: what comes
-    /// in the meantime waits at Telegram.
+    /// Sets the webhook and serves it until it is told to stop. The webhook stays set, so that Telegram keeps updates that come
+    /// in the meantime.
     pub async fn run(
         self,
         api: &Api,
@@ -109,7 +109,7 @@ impl Webhook {
             .build();
         let mut told = stop.clone();
         let router = router(self.secret, intake, stop.clone());
-        // It listens already when Telegram learns of it.
+        // The server listens before Telegram learns of it.
         let mut serving = tokio::spawn(web_server::serve(self.listener, router, self.headers_within, stop));
         let set = tokio::select! {
             set = set_webhook(api, &params, Trouble::new(notices, now)) => set,
@@ -125,7 +125,7 @@ impl Webhook {
             }
             _ = told.wait_for(|stop| *stop) => {}
         }
-        // Who only holds a connection open is not waited for.
+        // Idle connections are not waited for.
         if timeout(FAREWELL, &mut serving).await.is_err() {
             serving.abort();
         }
@@ -133,7 +133,7 @@ impl Webhook {
     }
 }
 
-/// What answers. The path says nothing: who knows the secret is Telegram.
+/// The routes. Any path will do: Telegram is recognised by the secret.
 pub fn router(secret: SecretString, intake: Intake, stop: watch::Receiver<bool>) -> Router {
     let state = Arc::new(Door { secret, intake, stop });
     Router::new().route("/", post(answer)).route("/{*path}", post(answer)).with_state(state)
@@ -152,7 +152,7 @@ async fn answer(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) -
     let mut stop = door.stop.clone();
     tokio::select! {
         status = take(&door, body) => status,
-        // It is not done, so Telegram has to bring it again.
+        // The update is not safe, so Telegram has to bring it again.
         _ = stop.wait_for(|stop| *stop) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
@@ -192,7 +192,7 @@ async fn set_webhook(api: &Api, params: &SetWebhookParams, mut trouble: Trouble)
     }
 }
 
-/// A secret nobody has to think of. It is told to Telegram at every start, so it need not be kept.
+/// A random secret. It is sent to Telegram at every start, so it need not be stored.
 fn made_up() -> SecretString {
     let half = || uuid::Uuid::new_v4().simple().to_string();
     SecretString::from(half() + &half())

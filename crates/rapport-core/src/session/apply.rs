@@ -86,7 +86,8 @@ impl Session {
             Event::Delayed { turn, why } => self.doing(*turn, why.clone()),
             Event::Used { turn, tool, what } => self.doing(*turn, format!("{tool} {}", first_line(what))),
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
-            Event::Snapshotted { round, .. } => {
+            Event::Snapshotted { round, state } => {
+                self.last_state = state.clone().or(self.last_state.take());
                 self.rounds.with(*round, |round| round.snapshotted = true);
             }
             Event::AskedAgain { round, call, parkable } => self.reopen_round(*round, call, *parkable, at),
@@ -141,6 +142,8 @@ impl Session {
             }
             Event::Restarted { .. } => self.restart_turn(),
             Event::Reported { changes } => {
+                let result = changes.as_ref().and_then(|changes| changes.result.clone());
+                self.last_state = result.or(self.last_state.take());
                 self.changes = changes.clone();
                 self.phase = Phase::Completed;
             }
@@ -150,6 +153,9 @@ impl Session {
             | Event::Applied { .. }
             | Event::Discarded { .. }
             | Event::Cleared { .. } => self.apply_handover(fact),
+            Event::WorkUndoStarted { .. } | Event::WorkUndoRefused { .. } | Event::WorkUndone { .. } => {
+                self.apply_work_undo(fact);
+            }
             Event::Cancelled { .. } => {
                 self.phase = Phase::Cancelled;
                 if let Some(turn) = self.turns.last_mut() {

@@ -14,6 +14,7 @@ impl Session {
             return vec![want];
         }
         let mut wants = self.undo_wanted();
+        wants.extend(self.work_undo_wanted());
         if self.phase.is_over() || self.is_failed() {
             return wants;
         }

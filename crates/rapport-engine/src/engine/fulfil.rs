@@ -67,7 +67,8 @@ impl Loop {
                 | Want::Applied { .. }
                 | Want::Granted { .. }
                 | Want::Filed { .. } => self.errand(id, want),
-                Want::Cleared => {
+                // Not before the agent is gone.
+                Want::Cleared | Want::WorkUndone(_) => {
                     if self.sessions.get(id).is_some_and(|hosted| hosted.run.is_none()) {
                         self.errand(id, want);
                     }

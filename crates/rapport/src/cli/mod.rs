@@ -7,6 +7,7 @@ mod ask;
 mod branch;
 mod branch_turn;
 mod cancel;
+mod choose;
 mod clipboard;
 mod completions;
 mod demo;
@@ -36,8 +37,10 @@ mod trust;
 mod trust_session;
 mod typed;
 mod undo;
+mod undo_work;
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -51,6 +54,7 @@ use crate::error::{Code, Failure, Outcome};
 use crate::logging;
 
 pub(crate) use files::helpers::ProjectHelpers;
+pub(crate) use output::escaped;
 
 /// Makes coding agents ask instead of guess.
 ///
@@ -70,7 +74,7 @@ const EXAMPLES: &str = "Examples:
   rapport run \"add a greeting\"           clarify, plan, confirm, work, report
   rapport status                         what waits, and for whom
   rapport answer add-a-greeting English  answer from any terminal
-  rapport run --resume add-a-greeting    go on after an interruption
+  rapport resume add-a-greeting          go on, whatever comes next
   rapport apply add-a-greeting           take over what was done in a worktree
   rapport plan idea.md --as progress     a plan of phases, in progress.md
   rapport serve                          the same in Telegram: docs/telegram.md
@@ -232,9 +236,12 @@ impl Command {
 fn not_understood(error: &clap::Error, args: &[OsString]) -> ExitCode {
     let as_json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     if !as_json || !error.use_stderr() {
-        // Help that nobody can read is no failure.
-        let _ = error.print();
-        return ExitCode::from(error.exit_code() as u8);
+        let code = match error.print() {
+            Err(closed) if closed.kind() == io::ErrorKind::BrokenPipe => Code::Quiet as u8,
+            // Help that nobody can read is no failure.
+            Ok(()) | Err(_) => error.exit_code() as u8,
+        };
+        return ExitCode::from(code);
     }
     let words = error.render().to_string();
     let mut parts = words.split("\n\n").map(str::trim).filter(|part| !part.is_empty());
