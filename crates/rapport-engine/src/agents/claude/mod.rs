@@ -67,6 +67,10 @@ impl Agent for Claude {
             several_questions: true,
             previews: true,
             travels: true,
+            permissions: true,
+            listens: true,
+            stays: true,
+            servers: true,
             goes_on_at_eof: true,
         }
     }
