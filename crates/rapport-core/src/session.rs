@@ -7,6 +7,7 @@
 
 mod agent;
 mod apply;
+mod asked;
 mod chat;
 mod handover;
 mod people;
@@ -52,7 +53,7 @@ pub struct Session {
     pub(crate) phase: Phase,
     pub(crate) conversation: ConversationId,
     pub(crate) model: Option<String>,
-    pub(crate) rounds: Vec<Round>,
+    pub(crate) rounds: asked::AskedRounds,
     pub(crate) turns: Vec<Turn>,
     pub(crate) plan: Option<Plan>,
     /// What the plan is to be called, where a planner has said so.
@@ -374,7 +375,7 @@ impl Session {
             seq: 0,
             phase: if created.aim.rests() { Phase::Resting } else { Phase::Clarifying },
             model: None,
-            rounds: Vec::new(),
+            rounds: asked::AskedRounds::default(),
             turns: Vec::new(),
             plan: None,
             outline: None,
@@ -459,7 +460,7 @@ impl Session {
     }
 
     pub(crate) fn open_rounds(&self) -> impl Iterator<Item = &Round> {
-        self.rounds.iter().filter(|round| round.is_open())
+        self.rounds.current().filter(|round| round.is_open())
     }
 
     fn open_rounds_of(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
@@ -467,7 +468,7 @@ impl Session {
     }
 
     fn pending_rounds_of(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
-        self.rounds.iter().filter(move |round| round.is_of(turn) && round.is_pending())
+        self.rounds.current().filter(move |round| round.is_of(turn) && round.is_pending())
     }
 
     /// Rounds at which the agent still is. One that was cut off and let go on without an answer is past them.
@@ -482,9 +483,7 @@ impl Session {
     }
 
     fn item(&self, question: &QuestionId) -> Option<(&Round, &Item)> {
-        self.rounds.iter().find_map(|round| {
-            round.items.iter().find(|i| i.question.id == *question).map(|item| (round, item))
-        })
+        self.rounds.item(question)
     }
 
     fn next_round(&self) -> RoundId {

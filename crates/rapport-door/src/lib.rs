@@ -71,6 +71,8 @@ pub type Pieces = BoxStream<'static, Result<Vec<u8>, DoorError>>;
 pub enum Content {
     /// The log as it is stored.
     Log,
+    /// What the session changed so far, as a diff.
+    Diff,
     /// What would be done by an item of a plan that waits for review: content, a diff, a command.
     Preview {
         turn: String,

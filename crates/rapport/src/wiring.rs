@@ -14,7 +14,7 @@ use crate::agents::by_name::MakeAgent;
 use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{self, Claude, ClaudeConfig, brought};
 use crate::agents::{Agent, AgentsByName};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::{self, safe};
 use crate::cli::Common;
 use crate::cli::ProjectHelpers;
 use crate::clock::{self, Clock};
@@ -121,6 +121,9 @@ impl Place {
                 "Rapport would read and write elsewhere. Replace it by a directory or a file of its own.",
             ));
         }
+        if config::plain(&home, &project, variable) {
+            terminal::use_lines();
+        }
         Ok(Self { home, project })
     }
 
@@ -180,7 +183,7 @@ impl Place {
 
     /// The door to all sessions here, for a command that runs none of them itself.
     pub fn sessions(&self) -> ProjectSessions {
-        ProjectSessions::new(self.store(), None, Clock::system())
+        ProjectSessions::new(self.store(), None, Arc::new(self.workers()), Clock::system())
     }
 
     /// Where this project's logs are.
@@ -300,7 +303,8 @@ impl Host {
             home: place.home.clone(),
         });
         let socket = socket.serve(engine.gateway());
-        let sessions = ProjectSessions::new(store, Some(engine.gateway()), Clock::system());
+        let sessions =
+            ProjectSessions::new(store, Some(engine.gateway()), Arc::new(place.workers()), Clock::system());
         Ok(Self { sessions, engine, socket })
     }
 

@@ -3,5 +3,6 @@
 mod choosing;
 mod commands;
 mod demo;
+mod logging;
 mod resuming;
 mod tree;
