@@ -195,6 +195,10 @@ impl ChatState {
                 (Update::Entry(entry), _) => entries.push(entry),
                 (Update::Progress(progress), Some(busy)) => busy.note(progress),
                 (Update::Progress(_), None) | (Update::Action(_), _) => {}
+                (Update::Lost(why), _) => {
+                    let session = seen.session.to_string();
+                    let _ = self.notices.send(Notice::Lost { session, why });
+                }
             }
         }
         self.entries(&seen.session, &entries);

@@ -12,7 +12,6 @@ use super::output::{say, say_json};
 use super::{Common, handover, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store as _;
 use crate::turns::{PLAN, REPORT, TURN_CONTEXT, Turn, text};
 use crate::wiring::Place;
 use crate::workers::Workplace as _;

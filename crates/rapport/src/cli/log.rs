@@ -6,7 +6,6 @@ use super::output::{say, say_json};
 use super::{Common, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::error::Outcome;
-use crate::stores::Store as _;
 use crate::wiring::Place;
 
 /// Print what happened in a session, fact by fact
