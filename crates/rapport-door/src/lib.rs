@@ -3,6 +3,7 @@
 //! A channel (terminal, Telegram, ...) depends on this crate and on the core, and on nothing behind the door. The engine
 //! implements [`Sessions`]; a test can implement it as well.
 
+mod channel;
 mod error;
 mod seal;
 
@@ -11,6 +12,7 @@ use futures_util::stream::BoxStream;
 use rapport_core::review::Group;
 use rapport_core::{Act, ActionEnd, By, Created, Entry, Progress, QuestionRound, SessionId, View};
 
+pub use channel::{Channel, ChannelError, ChannelNotice, Served};
 pub use error::{DoorError, Holder, StoreError};
 pub use seal::Seal;
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write as _};
 
 use rapport_core::Refusal;
+use rapport_door::ChannelError;
 use serde_json::json;
 
 use crate::channels::terminal::safe;
@@ -178,6 +179,20 @@ impl From<TurnError> for Failure {
                 Self::new(Code::Refused, message)
                     .hint(format!("Go on in another session: rapport new {name}-2"))
             }
+        }
+    }
+}
+
+impl From<ChannelError> for Failure {
+    fn from(error: ChannelError) -> Self {
+        let message = error.to_string();
+        match error {
+            ChannelError::Settings { hint, .. } => {
+                hint.into_iter().fold(Self::new(Code::Usage, message), Self::hint)
+            }
+            ChannelError::Busy(_) => Self::new(Code::Busy, message),
+            ChannelError::Broken(_) => Self::new(Code::Trouble, message),
+            ChannelError::Door(error) => error.into(),
         }
     }
 }

@@ -191,7 +191,7 @@ fn telegram(place: &Place) -> Check {
             "no bot is set up; docs/telegram.md tells how to answer from a phone".into(),
         );
     }
-    let api = match serve::api(&settings) {
+    let api = match serve::telegram::api(&settings) {
         Ok(api) => api,
         Err(failure) => return bad("telegram", failure.message, &failure.hints.join(" ")),
     };
@@ -201,7 +201,7 @@ fn telegram(place: &Place) -> Check {
     let me = match runtime.block_on(api.get_me()) {
         Ok(me) => me,
         Err(error) => {
-            let failure = serve::refused(error);
+            let failure = serve::telegram::refused(error);
             return bad("telegram", failure.message, &failure.hints.join(" "));
         }
     };

@@ -194,15 +194,15 @@ async fn next(updates: &mut (impl futures_util::Stream<Item = Update> + Unpin)) 
 }
 
 /// An engine with a socket, as a process of its own would have it.
-struct Process {
+pub(super) struct Process {
     engine: Engine,
-    sessions: ProjectSessions,
+    pub(super) sessions: ProjectSessions,
     socket: rapport::engine::socket::Serving,
     _run: tempfile::TempDir,
 }
 
 impl Process {
-    fn start(store: Arc<dyn Store>) -> Self {
+    pub(super) fn start(store: Arc<dyn Store>) -> Self {
         Self::start_with(store, Arc::new(SilentAgent))
     }
 
@@ -224,7 +224,7 @@ impl Process {
         Self { engine, sessions, socket, _run: run }
     }
 
-    async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.socket.stop().await;
         self.engine.stop().await;
     }

@@ -1,6 +1,7 @@
 //! What every implementation of a trait must do: the same story, told to each of them.
 
 mod agent;
+mod channel;
 mod door;
 mod dummy;
 mod seals;

@@ -206,6 +206,19 @@ impl Person {
         })
     }
 
+    /// Waits until no button has this label any more.
+    #[track_caller]
+    pub(crate) fn sees_no_button(&self, label: &str) -> impl Future<Output = ()> {
+        let label = label.to_owned();
+        self.waits(format!("no button {label}"), move |person, state| {
+            let mut cards = person.on_screen(state).filter(|message| message.is_by_bot());
+            let rows = |card: &ChatMessage| {
+                card.now().markup.rows().iter().flatten().any(|button| button.text == label)
+            };
+            (!cards.any(rows)).then_some(())
+        })
+    }
+
     /// What the button with this label says, the so many'th on the newest card that has one, from 0.
     pub(crate) fn on_screen_data(&self, label: &str, place: usize) -> String {
         let found = self.shared.look(|state| {
