@@ -130,6 +130,8 @@ impl ProjectSessions {
                     // Another process was faster.
                     Err(DoorError::Store(StoreError::Busy { holder, .. })) => last = holder,
                     Err(DoorError::Store(StoreError::Superseded { .. })) => {}
+                    // What this process had of it is just ending.
+                    Err(DoorError::Broken(error)) if matches!(*error, StoreError::Superseded { .. }) => {}
                     Err(error) => return Err(error),
                 },
             }

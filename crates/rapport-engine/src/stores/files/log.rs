@@ -79,7 +79,8 @@ impl FileLog {
 
 impl Log for FileLog {
     fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
-        if !self.lock.is_held() {
+        // Where all of the session is gone, nobody took it over.
+        if !self.lock.is_held() && !self.log.is_removed() {
             return Err(StoreError::Superseded { id: self.id.clone() });
         }
         let entry = Entry { seq: self.last + 1, at, facts };
