@@ -192,6 +192,19 @@ impl ActionKind {
         }
     }
 
+    /// Whether it does more than Rapport can see, as a command or another session does. It cannot be undone, and one that
+    /// was cut off may have run: it is not idempotent.
+    pub fn is_irreversible(&self) -> bool {
+        match self {
+            ActionKind::Execute { .. } | ActionKind::Invoke { .. } => true,
+            ActionKind::Create { .. }
+            | ActionKind::Edit { .. }
+            | ActionKind::Read { .. }
+            | ActionKind::Research { .. }
+            | ActionKind::ChatWithUser { .. } => false,
+        }
+    }
+
     /// The action in a few words, such as `EXECUTE cargo test`.
     pub fn in_brief(&self) -> String {
         let about = match self {

@@ -2,9 +2,10 @@
 //! Facts are past tense, are never edited, and say nothing that could be derived from the ones before.
 
 use std::collections::BTreeMap;
+use std::ops::Not;
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
 use crate::aim::{Aim, Asking};
@@ -69,6 +70,9 @@ pub enum Event {
         kind: TurnKind,
         /// What the agent is told.
         prompt: String,
+        /// Whether it mends what the turn before it got wrong: it is the last try, until somebody restarts the session.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        mends: bool,
     },
     /// A turn is to run that makes a plan of actions, in a directory of its own and a conversation of its own. What the
     /// agent is told is in that directory.
@@ -538,15 +542,42 @@ impl Event {
             _ => None,
         };
         match kind {
-            Some(kind) if !Self::is_known(kind) => Ok(Event::Unknown(fact)),
+            Some(kind) if !Self::kinds().contains(&kind.as_str()) => Ok(Event::Unknown(fact)),
             Some(_) | None => serde_json::from_value(fact),
         }
     }
 
-    /// Serde itself knows which kinds there are: with no content at all, only an unknown kind is "unknown".
-    fn is_known(kind: &str) -> bool {
-        let empty = Value::Object([(kind.to_owned(), Value::Null)].into_iter().collect());
-        !matches!(serde_json::from_value::<Event>(empty), Err(e) if e.to_string().starts_with("unknown variant"))
+    /// Every kind of fact that this program can read, by its name in a log.
+    fn kinds() -> &'static [&'static str] {
+        let mut kinds: &'static [&'static str] = &[];
+        let _ = Event::deserialize(KindsOf(&mut kinds));
+        kinds
+    }
+}
+
+/// Takes the names of an enum's variants from what serde derived for it, and reads nothing.
+struct KindsOf<'a>(&'a mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for KindsOf<'_> {
+    type Error = de::value::Error;
+
+    fn deserialize_any<V: de::Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+        Err(de::Error::custom("not an enum"))
+    }
+
+    fn deserialize_enum<V: de::Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        *self.0 = variants;
+        self.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }
 

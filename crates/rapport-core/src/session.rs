@@ -302,6 +302,8 @@ pub(crate) struct Turn {
     pub(crate) said: Vec<String>,
     /// Whether a plan was proposed in it.
     pub(crate) proposed: bool,
+    /// Whether it is the last try at a file that the turn before got wrong.
+    pub(crate) mends: bool,
     pub(crate) doing: Option<String>,
     /// What keeps a process that was to be parked.
     pub(crate) kept_by: Option<Beside>,
@@ -349,7 +351,8 @@ impl Session {
                 Some((TurnKind::Plan, prompt::first(&created)))
             }
         };
-        let turn = first.map(|(kind, prompt)| Event::TurnStarted { turn: TurnId(1), kind, prompt });
+        let turn =
+            first.map(|(kind, prompt)| Event::TurnStarted { turn: TurnId(1), kind, prompt, mends: false });
         Ok([Event::Created(created)].into_iter().chain(turn).collect())
     }
 

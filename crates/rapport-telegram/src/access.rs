@@ -11,7 +11,7 @@ use super::pairing::{Pairing, Try};
 pub const REFUSAL: &str = "This bot is private.";
 /// How often a stranger is told.
 const AGAIN: SignedDuration = SignedDuration::from_hours(1);
-/// How often those who may be told again are forgotten, at most.
+/// The shortest time between two sweeps of the strangers who may be told again.
 const SWEEP: SignedDuration = SignedDuration::from_mins(1);
 /// How many strangers are remembered. While there are more within an hour, the rest are told nothing.
 const MOST_STRANGERS: usize = 10_000;
@@ -22,7 +22,7 @@ pub struct Access {
     allowed: BTreeSet<u64>,
     pairing: Option<Pairing>,
     refused: HashMap<u64, Timestamp>,
-    /// When those who may be told again were forgotten last. Not at every stranger: a crowd must not be costly.
+    /// The last sweep. Not at every stranger: a crowd must not be costly.
     swept: Option<Timestamp>,
 }
 
@@ -72,7 +72,7 @@ impl Access {
         self.pairing.as_ref()
     }
 
-    /// Whether there is a code that can still be used. Where not, and nobody may, the host has to make a new one.
+    /// Whether there is a code that can still be used.
     pub fn pairing_is_open(&self, now: Timestamp) -> bool {
         self.pairing.as_ref().is_some_and(|pairing| pairing.is_open(now))
     }

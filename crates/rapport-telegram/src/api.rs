@@ -1,5 +1,5 @@
-//! The Bot API over one shared HTTP client. The token sits in every address, so nothing that comes from below leaves
-//! here before it was searched for it.
+//! The Bot API over one shared HTTP client. The token is part of every URL, so every error text is searched for it before
+//! it leaves this file.
 
 use std::error::Error as _;
 use std::fmt;
@@ -23,7 +23,7 @@ use super::api_error::{ApiError, Parameters, refused};
 
 /// Where the Bot API is.
 pub const API_URL: &str = "https://api.telegram.org";
-/// What is asked for; everything else would only be thrown away.
+/// The kinds of update to fetch; the others would only be discarded.
 pub const ALLOWED_UPDATES: [AllowedUpdate; 4] = [
     AllowedUpdate::Message,
     AllowedUpdate::EditedMessage,
@@ -31,9 +31,9 @@ pub const ALLOWED_UPDATES: [AllowedUpdate; 4] = [
     AllowedUpdate::MyChatMember,
 ];
 
-/// How long Telegram holds a call for updates while there are none.
+/// The long-polling timeout: how long Telegram holds a call while there are no updates.
 const LONG_POLL: Duration = Duration::from_secs(50);
-/// How much longer the network may take for it.
+/// Network time allowed on top of it.
 const MARGIN: Duration = Duration::from_secs(15);
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -42,11 +42,11 @@ const CALL: Duration = Duration::from_secs(30);
 /// How long a file may take.
 const UPLOAD: Duration = Duration::from_secs(180);
 
-/// A bot, seen from its program.
+/// A client for one bot.
 #[derive(Clone)]
 pub struct Api {
     client: Client,
-    /// Everything before the method's name but the token.
+    /// The URL up to the token.
     base: String,
     token: SecretString,
     bot: u64,
@@ -64,7 +64,7 @@ pub struct Me {
     pub username: Option<String>,
 }
 
-/// A message that was sent. Of all Telegram tells about it this is what is needed; the rest cannot fail to be read.
+/// A message that was sent. Only its id is read, so a change to the rest of the response cannot break us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Posted {
     /// Its id in its chat.
@@ -102,7 +102,7 @@ impl Api {
     /// A client for the bot with this token.
     pub fn new(base: &str, token: SecretString) -> Result<Self, ApiError> {
         let bot = bot_id(token.expose_secret())?;
-        // Somebody else may have chosen a provider before; then that one is used.
+        // If a provider was installed before, that one is used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // A redirect would carry the token elsewhere.
         let client = Client::builder().connect_timeout(CONNECT).timeout(CALL).redirect(Policy::none());
@@ -120,7 +120,8 @@ impl Api {
         self.call("getMe", &Nothing {}).await
     }
 
-    /// Waits for updates from this id on, and confirms all before it. They come as they are, to be read one by one.
+    /// Waits for updates from this id on, and confirms all before it. Updates are returned unparsed, so that one that cannot
+    /// be read does not spoil the others.
     pub async fn get_updates(&self, offset: Option<i64>) -> Result<Vec<Box<RawValue>>, ApiError> {
         let params = GetUpdatesParams {
             offset,
@@ -132,7 +133,7 @@ impl Api {
         self.send(request).await
     }
 
-    /// Looks whether updates could be fetched, without waiting for any and without confirming any.
+    /// Checks that updates can be fetched, without waiting for any or confirming any.
     pub async fn try_updates(&self) -> Result<(), ApiError> {
         let params = GetUpdatesParams {
             offset: None,
@@ -148,7 +149,7 @@ impl Api {
         self.call("sendMessage", params).await
     }
 
-    /// Changes a message. Buttons that are not named are taken away.
+    /// Edits a message. Without a keyboard its buttons are removed.
     pub async fn edit_message_text(&self, params: &EditMessageTextParams) -> Result<(), ApiError> {
         self.tell("editMessageText", params).await
     }
@@ -161,7 +162,7 @@ impl Api {
         self.tell("editMessageReplyMarkup", params).await
     }
 
-    /// Answers the press of a button. Telegram takes it for some seconds only, so nothing holds it back.
+    /// Answers a callback query. Telegram accepts that for some seconds only, so it does not go through the outbox.
     pub async fn answer_callback_query(&self, params: &AnswerCallbackQueryParams) -> Result<(), ApiError> {
         self.tell("answerCallbackQuery", params).await
     }
@@ -194,22 +195,22 @@ impl Api {
         self.tell("setMyCommands", params).await
     }
 
-    /// Takes a message away.
+    /// Deletes a message.
     pub async fn delete_message(&self, params: &DeleteMessageParams) -> Result<(), ApiError> {
         self.tell("deleteMessage", params).await
     }
 
-    /// Has updates delivered.
+    /// Sets the webhook.
     pub async fn set_webhook(&self, params: &SetWebhookParams) -> Result<(), ApiError> {
         self.tell("setWebhook", params).await
     }
 
-    /// Has updates kept until they are fetched.
+    /// Removes the webhook, so that updates are kept until they are fetched.
     pub async fn delete_webhook(&self, params: &DeleteWebhookParams) -> Result<(), ApiError> {
         self.tell("deleteWebhook", params).await
     }
 
-    /// Where updates are delivered.
+    /// The webhook that is set.
     pub async fn get_webhook_info(&self) -> Result<Webhook, ApiError> {
         self.call("getWebhookInfo", &Nothing {}).await
     }
@@ -241,7 +242,7 @@ impl Api {
         };
         if envelope.ok {
             let result = envelope.result.map_or("null", RawValue::get);
-            // It was done; to try again would do it twice.
+            // Telegram did it; trying again would do it twice.
             return serde_json::from_str(result).map_err(|error| ApiError::Refused {
                 code: i64::from(status.as_u16()),
                 description: self.redacted(format!("its answer cannot be read: {error}")),
@@ -252,7 +253,7 @@ impl Api {
         Err(refused(code, description, envelope.parameters.unwrap_or_default()))
     }
 
-    /// Words without the token, should it be in them after all. The part behind the colon is what is secret.
+    /// Removes the token from a text. The part after the colon is the secret.
     fn redacted(&self, words: String) -> String {
         let secret = self.token.expose_secret().split_once(':').map_or("", |(_, secret)| secret);
         if secret.is_empty() { words } else { words.replace(secret, "***") }
@@ -278,7 +279,7 @@ struct Envelope<'a> {
     parameters: Option<Parameters>,
 }
 
-/// What an answer means that does not come from the Bot API, but from something on the way to it.
+/// The error for a response that comes from a proxy on the way, not from the Bot API.
 fn stranger(status: StatusCode) -> ApiError {
     let description = format!("something on the way answered {status}");
     match status.as_u16() {
@@ -288,7 +289,7 @@ fn stranger(status: StatusCode) -> ApiError {
     }
 }
 
-/// The id a token begins with. What is no token would end up as another address.
+/// The bot id at the beginning of a token. Anything else would change the URL, so it is refused.
 fn bot_id(token: &str) -> Result<u64, ApiError> {
     let harmless = |secret: &str| {
         !secret.is_empty() && secret.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
@@ -298,7 +299,7 @@ fn bot_id(token: &str) -> Result<u64, ApiError> {
     id.ok_or_else(|| ApiError::Unauthorized("it is not of the form 123456:letters-and-digits".into()))
 }
 
-/// An error with what is behind it, for reqwest's own words say only "error sending request".
+/// An error with its sources: reqwest's own text says only "error sending request".
 fn causes(error: &reqwest::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();

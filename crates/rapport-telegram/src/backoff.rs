@@ -1,4 +1,4 @@
-//! How long to wait before something is tried again: longer each time, and never quite the same.
+//! Exponential backoff with jitter.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ const FIRST: Duration = Duration::from_millis(500);
 /// The longest wait.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Waits that grow: half a second, doubling to thirty seconds. Each is up to a quarter shorter than that by chance, so
-/// that many who wait do not all come back at once.
+/// Delays that double from half a second to thirty seconds. Each is randomly shortened by up to a quarter, so that many
+/// waiters do not all come back at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// How long to wait now, after one failure more.
+    /// The delay after one more failure.
     pub fn grow(&mut self) -> Duration {
         let full = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         full - (full / 4).mul_f64(chance())
     }
 
-    /// It worked: the next wait is a short one again.
+    /// After a success the next delay is the shortest again.
     pub fn reset(&mut self) {
         self.failures = 0;
     }

@@ -1,4 +1,4 @@
-//! How a text looks, as Telegram wants to be told: entities in UTF-16 units that follow its rules of nesting.
+//! Turns the styles of a text into Telegram's entities: in UTF-16 units, following its nesting rules.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

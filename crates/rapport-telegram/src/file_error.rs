@@ -1,4 +1,4 @@
-//! What can be wrong with a file of the bot's.
+//! Errors of the bot's files.
 
 use std::io;
 use std::path::Path;

@@ -31,8 +31,8 @@ struct Version {
 }
 
 impl Format {
-    /// What is in a file; `None` if there is none yet. A newer version is refused before the rest of it is looked at,
-    /// which may look and mean something else there.
+    /// Reads a file; `None` if there is none yet. A newer version is refused before the rest is parsed, because the rest may
+    /// have another meaning there.
     pub(super) fn read<T: DeserializeOwned>(self, path: &Path) -> Result<Option<T>, FileError> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

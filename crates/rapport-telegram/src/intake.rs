@@ -1,8 +1,8 @@
-//! What comes in: read one by one, handled in order within a chat and at the same time between chats, and noted in the
-//! ledger. Fetched or delivered makes no difference here.
+//! Takes updates in, whether they were polled or came by webhook: parses them one by one, handles them in order within a chat
+//! and concurrently between chats, and notes them in the ledger.
 //!
-//! One task owns the ledger. An update that cannot be read, or whose handling breaks off, is kept in a file of its own
-//! and counts as done, so that it holds up nobody.
+//! One task owns the ledger. An update that cannot be parsed, or whose handler panics, is kept in a file of its own and counts
+//! as done, so that it holds up nobody.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -21,10 +21,10 @@ use super::ledger::{Head, Ledger};
 use super::notice::{Notice, Notices};
 use super::{BotFiles, Now, durable};
 
-/// How large the file of what could not be read may grow before it is put aside.
+/// How large the file of unreadable updates may grow before it is rotated.
 const MOST_UNREAD: u64 = 1 << 20;
 
-/// How much may be under way before no more is fetched.
+/// How many updates may be unfinished before no more are fetched.
 const MOST_UNFINISHED: usize = 1000;
 
 /// What became of an update.
@@ -36,8 +36,8 @@ pub enum Handled {
     Again,
 }
 
-/// Makes updates durable, and acts on them. It returns as soon as the update cannot be lost any more; what takes long
-/// is done after that. It has to know an `update_id` it has stored: after a kill the same one may come again.
+/// Makes updates durable, and acts on them. It returns as soon as the update cannot be lost any more and does slow work after
+/// that. It must be idempotent per `update_id`: after a kill the same update may come again.
 pub trait Handler: Send + Sync + 'static {
     /// Takes one update.
     fn handle(&self, update: Update) -> BoxFuture<'_, Handled>;
@@ -71,7 +71,7 @@ enum Order {
     Close(oneshot::Sender<()>),
 }
 
-/// Where it stands; all of it is on disk.
+/// How far the intake is; all of it is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// What may be confirmed to Telegram.
@@ -81,30 +81,30 @@ pub struct Point {
 }
 
 impl Intake {
-    /// Starts taking in, with what was not done when the last process ended.
+    /// Starts the intake with the updates that the last process did not finish.
     pub fn start(parts: Parts) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
         tokio::spawn(Taking::new(parts).run(taken));
         Self(orders)
     }
 
-    /// Takes an update as it came. What is returned comes true when it is done and noted; never, if the process ends
-    /// before.
+    /// Takes an unparsed update. The returned receiver resolves when the update is done and the ledger has it; if the process
+    /// ends before, never.
     pub fn take(&self, raw: Box<RawValue>) -> Done {
         let (tell, done) = oneshot::channel();
         let _ = self.0.send(Order::Take(raw, tell));
         done
     }
 
-    /// Writes down all that came, done or not, and says what may be confirmed. Waits while the disk does not take it,
-    /// or too much is being handled. `None` once nothing more is taken in.
+    /// Writes the ledger with all updates, done or not, and returns what may be confirmed. Waits while the disk refuses it or
+    /// too many updates are unfinished. `None` once the intake is closed.
     pub async fn checkpoint(&self) -> Option<Point> {
         let (tell, told) = oneshot::channel();
         self.0.send(Order::Checkpoint(tell)).ok()?;
         told.await.ok()
     }
 
-    /// Takes nothing more in, and waits for what is under way. What has not begun is kept for the next process.
+    /// Takes no more updates, and waits for those being handled. The ledger keeps the rest for the next process.
     pub async fn close(&self) {
         let (tell, closed) = oneshot::channel();
         if self.0.send(Order::Close(tell)).is_ok() {
@@ -116,12 +116,12 @@ impl Intake {
 /// The task that owns the ledger.
 struct Taking {
     parts: Parts,
-    /// What waits behind the one under way, by chat.
+    /// By chat, the updates that wait for the one being handled.
     chats: HashMap<i64, VecDeque<Update>>,
     under_way: JoinSet<()>,
     of_task: HashMap<task::Id, (i64, u32)>,
     waiting: HashMap<u32, Vec<oneshot::Sender<()>>>,
-    /// Done, and to be told as soon as the ledger is written.
+    /// Senders for updates that are done, to be notified when the ledger is written.
     to_tell: Vec<oneshot::Sender<()>>,
     backoff: Backoff,
     told_unwritten: bool,
@@ -216,7 +216,7 @@ impl Taking {
         }
     }
 
-    /// Has an update handled that the ledger knows.
+    /// Handles an update that is in the ledger, or queues it behind another of its chat.
     async fn begin(&mut self, raw: Box<RawValue>) {
         match serde_json::from_str::<Update>(raw.get()) {
             Ok(update) => {
@@ -279,7 +279,7 @@ impl Taking {
         self.to_tell.extend(self.waiting.remove(&id).unwrap_or_default());
     }
 
-    /// Writes the ledger, then tells who waits. Whether it could be written.
+    /// Writes the ledger, then notifies who waits. Returns whether it could be written.
     async fn write(&mut self) -> bool {
         if let Some((path, bytes)) = self.parts.ledger.page() {
             let written = off_thread(move || Ledger::write(&path, &bytes).map_err(|error| error.to_string()));
@@ -288,7 +288,7 @@ impl Taking {
                 if !std::mem::replace(&mut self.told_unwritten, true) {
                     self.tell(Notice::Unwritten { why });
                 }
-                // Whoever asks again does so at once; the disk needs time.
+                // The caller retries at once, so the delay is here.
                 sleep(self.backoff.grow()).await;
                 return false;
             }
@@ -327,12 +327,12 @@ async fn off_thread<T: Send + 'static>(
     task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// JSON may hold line breaks between its parts, never within.
+/// JSON has line breaks only between tokens, so they can be replaced.
 fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
-/// Which chat it belongs to: within one, order is kept.
+/// The chat of an update. Within a chat, order is kept.
 fn chat_of(update: &Update) -> i64 {
     match &update.content {
         UpdateContent::Message(message) | UpdateContent::EditedMessage(message) => message.chat.id,
@@ -342,7 +342,7 @@ fn chat_of(update: &Update) -> i64 {
             None => i64::try_from(query.from.id).unwrap_or_default(),
         },
         UpdateContent::MyChatMember(change) => change.chat.id,
-        // Not asked for; should it come anyway, one after the other is right.
+        // Other kinds are not asked for; if one comes anyway, it is handled in order with the rest of them.
         _ => 0,
     }
 }

@@ -1,4 +1,4 @@
-//! What waits for one chat, in order, and when the next of it may go.
+//! The queue of one chat, and when its next message may be sent.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use super::backoff::Backoff;
 use super::outgoing::{Message, Outgoing, Sent};
 use super::rates::{ChatLimits, Sendings};
 
-/// From how much waiting on things of passing interest are left out.
+/// The queue length from which progress edits are dropped.
 const BUSY: usize = 10;
-/// How much may wait.
+/// The longest queue.
 const MOST_WAITING: usize = 500;
-/// How large all of it may be together.
+/// The largest queue, in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
 /// Who wants to know how it ended.
@@ -57,7 +57,7 @@ impl Held {
 }
 
 impl Lane {
-    /// Takes something in, or says at once what becomes of it.
+    /// Queues something, or ends it at once: dropped, or refused because the queue is full.
     pub(super) fn push(&mut self, what: Outgoing, waiting: Waiting) {
         match self.admit(&what) {
             Admission::Queue => {
@@ -108,7 +108,7 @@ impl Lane {
         }
     }
 
-    /// The chat is another from now on: gives what can be said there as well. What is about messages of this one ends.
+    /// The chat moved: returns the jobs that can be sent to the new chat. Jobs about messages of the old chat end.
     pub(super) fn leave_for(&mut self, to: i64) -> Vec<Job> {
         self.under_way = false;
         self.held = None;
@@ -137,7 +137,7 @@ impl Lane {
         self.jobs.len()
     }
 
-    /// From when on nothing about this chat has to be remembered; `None` while something waits.
+    /// From when on this queue can be forgotten; `None` while something waits.
     pub(super) fn forgotten_at(&self, limits: ChatLimits, now: Instant) -> Option<Instant> {
         self.jobs.is_empty().then(|| self.sendings.over_at(limits.longest()).unwrap_or(now))
     }
@@ -147,7 +147,7 @@ impl Lane {
         let Some(job) = self.jobs.pop_front() else { return };
         self.bytes = self.bytes.saturating_sub(size(&job.what));
         for waiting in job.waiting {
-            // Who does not want to know any more has gone.
+            // The receiver may be gone.
             let _ = waiting.send(result.clone());
         }
         if self.jobs.is_empty() {

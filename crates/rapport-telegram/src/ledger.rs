@@ -1,10 +1,10 @@
-//! What was received from Telegram, and what of it is done: the offset, the ids done lately, and what is not done yet,
-//! in one file that is replaced as a whole.
+//! The ledger of updates: the offset, the ids done lately, and the updates not done yet, in one file that is replaced as a
+//! whole.
 //!
-//! What this guarantees: an update is confirmed to Telegram only when it is done or kept here, so none is lost,
-//! whenever the process is killed. One whose id is among the last [`WINDOW`] done, or that is being handled, is not
-//! handled again, however often and in whatever order it comes. Only a kill between "the handler made it durable" and
-//! "the ledger noted it" has it handled twice; who handles must therefore know an `update_id` it has stored.
+//! An update is confirmed to Telegram only when it is done or kept here, so a kill at any instant loses none. An update whose
+//! id is among the last [`WINDOW`] done, or that is being handled, is not handled again, however often and in whatever order it
+//! comes. Only after a kill between "the handler made it durable" and "the ledger noted it" is it handled twice, so handlers
+//! must be idempotent per `update_id`.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ const FORMAT: Format = Format {
     version: 1,
     advice: "move it away, then what Telegram still has is received again",
 };
-/// After a week without updates Telegram chooses the next id by chance; then an old offset means nothing.
+/// After a week without updates Telegram picks a random next id, so an older offset means nothing.
 const STALE: SignedDuration = SignedDuration::from_hours(6 * 24);
 
 /// What was received, and what of it is done.

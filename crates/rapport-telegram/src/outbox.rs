@@ -1,7 +1,7 @@
-//! What goes out: per chat in order, no chat waiting for another, within Telegram's rates, and again until it arrived.
+//! Sends messages: in order per chat, chats independent of each other, within Telegram's rate limits, with retries.
 //!
-//! One task owns all of it. A chat is known here only while something waits for it or its last messages still count.
-//! What is sent arrives at least once: where an answer of Telegram got lost, the message is sent again.
+//! One task owns all queues. It forgets a chat when nothing waits for it and its last messages no longer count towards a rate.
+//! Delivery is at least once: if Telegram's response gets lost, the message is sent again.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use super::lane::{Held, Lane, Waiting};
 use super::outgoing::{Deliver, Outgoing, Sent};
 use super::rates::{Limits, Sendings};
 
-/// Told when a chat became another: which, and what it is now. What waits for it is sent there.
+/// Called with the old and the new id when a chat moved. What is queued for the old chat is sent to the new one.
 pub type Moves = Box<dyn Fn(i64, i64) + Send>;
 
-/// The way out. Clones share it; what waits is still sent after the last is gone.
+/// A handle to the sending task. Clones share it; queued messages are still sent after the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Outbox(mpsc::UnboundedSender<Order>);
 
@@ -35,14 +35,14 @@ impl Outbox {
         Self::start_within(Limits::TELEGRAM, through, Box::new(|_, _| {}))
     }
 
-    /// Starts sending through this, within other limits, and tells of chats that became others.
+    /// Starts sending through this, within other limits, and reports chats that moved.
     pub fn start_within(limits: Limits, through: Arc<dyn Deliver>, moves: Moves) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
         tokio::spawn(Sending::new(limits, through, moves).run(taken));
         Self(orders)
     }
 
-    /// Queues something for a chat, at once; the future says how it ended. It is sent even if nobody waits for that.
+    /// Queues something for a chat, at once. The future resolves to the outcome; it is sent even if the future is dropped.
     pub fn send(
         &self,
         chat: i64,
@@ -56,7 +56,7 @@ impl Outbox {
         }
     }
 
-    /// Until nothing waits any more.
+    /// Waits until all queues are empty.
     pub async fn flush(&self) {
         let (done, empty) = oneshot::channel();
         if self.0.send(Order::Flush(done)).is_ok() {
@@ -137,7 +137,7 @@ impl Sending {
 
     fn take(&mut self, order: Order) {
         match order {
-            // A sign of life that has to wait is none, and would keep what was said waiting as well.
+            // A chat action that has to wait would come too late, and delay messages.
             Order::Send { what, waiting, .. }
                 if matches!(*what, Outgoing::Action { .. }) && self.is_full() =>
             {
@@ -158,7 +158,7 @@ impl Sending {
     fn joined(&mut self, ended: Result<(task::Id, Result<Sent, ApiError>), JoinError>) {
         let (id, result) = match ended {
             Ok(ended) => ended,
-            // Nobody may wait for what will never come.
+            // The task panicked: end the job, so that nobody waits for ever.
             Err(error) => {
                 let description = "sending it broke off".to_owned();
                 (error.id(), Err(ApiError::Refused { code: 0, description }))
@@ -197,7 +197,7 @@ impl Sending {
 
     /// A group became a supergroup, which is another chat.
     fn moved(&mut self, from: i64, to: i64) {
-        // Told first: who waits for a message to arrive has to know where.
+        // Reported first: whoever waits for a message to arrive has to know the new chat.
         (self.moves)(from, to);
         let Some(lane) = self.lanes.get_mut(&from) else { return };
         let before = lane.len();
@@ -211,7 +211,7 @@ impl Sending {
         self.look_at(to);
     }
 
-    /// Two chats told to pause at the same time: it is not about the chats.
+    /// If Telegram pauses two chats at the same time, the limit is the bot's: pauses all.
     fn pause_all_if_others_are(&mut self, chat: i64, now: Instant) {
         let paused = |lane: &Lane| match lane.held {
             Some(Held::Paused(until)) if until > now => Some(until),
@@ -224,7 +224,7 @@ impl Sending {
         }
     }
 
-    /// Telegram can be reached: who waits for that need not wait longer.
+    /// Telegram can be reached again: chats that waited for that are tried now.
     fn try_the_unreachable(&mut self) {
         for chat in std::mem::take(&mut self.unreachable) {
             if let Some(lane) = self.lanes.get_mut(&chat)
@@ -236,7 +236,7 @@ impl Sending {
         }
     }
 
-    /// Puts a chat where it belongs: ready, later, or away.
+    /// Schedules a chat: ready, later, or forgotten.
     fn look_at(&mut self, chat: i64) {
         let now = Instant::now();
         let Some(lane) = self.lanes.get(&chat) else { return };
@@ -275,7 +275,7 @@ impl Sending {
     fn start(&mut self, chat: i64, now: Instant) {
         let limits = self.limits.of(chat);
         let Some(lane) = self.lanes.get_mut(&chat) else { return };
-        // It may have been told to pause since it was ready.
+        // Telegram may have paused it since it was ready.
         if lane.due_at(limits, now).is_none_or(|due| due > now) {
             return self.look_at(chat);
         }

@@ -1,4 +1,4 @@
-//! What can be sent to a chat, and how it becomes a call.
+//! What can be sent to a chat, and the API call for each.
 
 use frankenstein::methods::{
     DeleteMessageParams, EditMessageReplyMarkupParams, EditMessageTextParams, SendChatActionParams,
@@ -20,7 +20,7 @@ pub enum Outgoing {
     Message(Message),
     /// Another text and other buttons for a message.
     Edit(Edit),
-    /// The same, but of passing interest: left out where too much waits already.
+    /// The same for a progress message: dropped if the queue is long.
     Progress(Edit),
     /// Other buttons for a message, or none.
     Buttons {
@@ -31,14 +31,14 @@ pub enum Outgoing {
     },
     /// A file.
     Document(Document),
-    /// What the bot is doing. Left out where anything waits: it would be shown when it is not so any more.
+    /// A chat action such as "typing". Dropped if anything waits, because it would be shown too late.
     Action {
         /// What.
         action: ChatAction,
         /// In which topic.
         thread: Option<i32>,
     },
-    /// Takes a message away.
+    /// Deletes a message.
     Delete {
         /// Which message.
         message: i32,
@@ -82,7 +82,7 @@ pub enum Sent {
     Posted(i32),
     /// It is as it should be.
     Done,
-    /// It was left out, being of passing interest.
+    /// It was dropped, because it would have come too late.
     Dropped,
 }
 
@@ -114,7 +114,7 @@ impl Deliver for Api {
             let sent = deliver(self, chat, what).await;
             let Err(ApiError::TopicGone(_)) = sent else { return sent };
             match beside_topic(what) {
-                // Better there than nowhere: it may be a question.
+                // It may be a question, so it is sent to the chat as a whole rather than nowhere.
                 Some(beside) => deliver(self, chat, &beside).await,
                 None => sent,
             }

@@ -1,4 +1,4 @@
-//! How the first person gets in: a code the host shows, sent to the bot. Time and chance are passed in.
+//! Pairing: the first person gets in by sending the bot a code that the host shows. Time and random bytes are passed in.
 
 use jiff::{SignedDuration, Timestamp};
 use subtle::ConstantTimeEq as _;
@@ -43,7 +43,7 @@ impl Pairing {
 
     /// Eight bytes of chance, from the system.
     pub fn chance() -> [u8; LENGTH] {
-        // Of the sixteen bytes of such an id, six bits are always the same; none of them is in these.
+        // Six bits of a version 4 UUID are fixed; none of them is in these bytes.
         let id = *uuid::Uuid::new_v4().as_bytes();
         [id[0], id[1], id[2], id[3], id[4], id[5], id[10], id[11]]
     }

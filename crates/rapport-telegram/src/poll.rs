@@ -1,5 +1,4 @@
-//! Fetches updates, one long call after the other. Trouble is waited out and told once; only a token that is not
-//! accepted ends it.
+//! Fetches updates by long polling. Errors are reported once and retried with backoff; only a rejected token ends it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +17,8 @@ use super::backoff::Backoff;
 use super::intake::Intake;
 use super::notice::{Notice, Notices};
 
-/// How long the updates of one call are waited for, before those not done are written down as they are. Most are done
-/// by then, so that they are written once instead of twice.
+/// How long to wait for the updates of one call before the ledger is written with those not done. Most are done by then, so
+/// that they are written once instead of twice.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Where updates are fetched. Tests bring their own.
@@ -34,8 +33,8 @@ impl Source for Api {
     }
 }
 
-/// Removes a webhook that is set, because Telegram gives updates to only one of the two. Where Telegram cannot be reached,
-/// it is tried again: with a webhook left behind, nothing could ever be fetched.
+/// Removes a webhook that is set: while there is one, Telegram refuses to have updates fetched. Retries while Telegram cannot
+/// be reached.
 pub async fn remove_webhook(api: &Api, notices: &Notices, now: Now) -> Result<(), ApiError> {
     let mut trouble = Trouble::new(notices.clone(), now);
     loop {
@@ -73,14 +72,14 @@ pub async fn run(
     let fetching = fetch(&*source, &intake, Trouble::new(notices, now));
     tokio::select! {
         error = fetching => Err(error),
-        // Whoever could say so and is gone wants it to stop as well.
+        // A dropped sender means stop as well.
         _ = stop.wait_for(|stop| *stop) => Ok(()),
     }
 }
 
 async fn fetch(source: &dyn Source, intake: &Intake, mut trouble: Trouble) -> ApiError {
     loop {
-        // Nothing is confirmed that is not on disk.
+        // Only what is on disk is confirmed.
         let Some(point) = intake.checkpoint().await else { return ApiError::Stopped };
         match source.updates(point.offset).await {
             Ok(updates) => {

@@ -4,8 +4,8 @@
 //! A token bucket of 30 a second lets 59 through within one second; these windows never let more than 30 through in
 //! any second, and three in any three.
 //!
-//! A message counts from when its answer is here. Telegram counts it from some moment between its departure and that, so
-//! whatever the network does, none comes too early there.
+//! A message counts from when its response is here. Telegram counts it from some moment before that, so whatever the network
+//! does, the limit holds there as well.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;

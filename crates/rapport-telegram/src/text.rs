@@ -1,5 +1,5 @@
-//! Words and how they look, kept apart: no markup that could be broken by what is in it. Ranges are bytes here; Telegram
-//! counts UTF-16 units, which is what [`Text::finish`] gives.
+//! Text with styles beside it rather than markup in it, so that no content can break the styles. Ranges are bytes here;
+//! [`Text::finish`] converts them to the UTF-16 units that Telegram counts.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Has updates delivered: a small server that takes them from Telegram only, and says "taken" only when they are.
+//! A small HTTP server for the webhook. It accepts updates from Telegram only, and responds with success only when they are safe.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 pub const MOST_BYTES: usize = 1 << 20;
 /// How long one may take to come in.
 const READING: Duration = Duration::from_secs(30);
-/// How long those who are being answered are waited for at the end.
+/// How long open requests may take at the end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How updates are delivered.
@@ -41,7 +41,7 @@ pub struct WebhookConfig {
     pub url: String,
     /// Where we listen.
     pub listen: SocketAddr,
-    /// What only Telegram knows; made up where nothing is said.
+    /// The secret that only Telegram knows; random if none is set.
     pub secret: Option<SecretString>,
 }
 
@@ -86,8 +86,8 @@ impl Webhook {
         self.listener.local_addr()
     }
 
-    /// Tells Telegram where to deliver, and takes updates until it is told to stop. The webhook stays set: what comes
-    /// in the meantime waits at Telegram.
+    /// Sets the webhook and serves it until it is told to stop. The webhook stays set, so that Telegram keeps updates that come
+    /// in the meantime.
     pub async fn run(
         self,
         api: &Api,
@@ -106,7 +106,7 @@ impl Webhook {
         let server = server.with_graceful_shutdown(async move {
             let _ = stop.wait_for(|stop| *stop).await;
         });
-        // It listens already when Telegram learns of it.
+        // The server listens before Telegram learns of it.
         let mut serving = tokio::spawn(server.into_future());
         let set = tokio::select! {
             set = set_webhook(api, &params, Trouble::new(notices, now)) => set,
@@ -123,7 +123,7 @@ impl Webhook {
             },
             _ = told.wait_for(|stop| *stop) => {}
         }
-        // Who only holds a connection open is not waited for.
+        // Idle connections are not waited for.
         if timeout(FAREWELL, &mut serving).await.is_err() {
             serving.abort();
         }
@@ -131,7 +131,7 @@ impl Webhook {
     }
 }
 
-/// What answers. The path says nothing: who knows the secret is Telegram.
+/// The routes. Any path will do: Telegram is recognised by the secret.
 pub fn router(secret: SecretString, intake: Intake, stop: watch::Receiver<bool>) -> Router {
     let state = Arc::new(Door { secret, intake, stop });
     Router::new().route("/", post(answer)).route("/{*path}", post(answer)).with_state(state)
@@ -150,7 +150,7 @@ async fn answer(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) -
     let mut stop = door.stop.clone();
     tokio::select! {
         status = take(&door, body) => status,
-        // It is not done, so Telegram has to bring it again.
+        // The update is not safe, so Telegram has to bring it again.
         _ = stop.wait_for(|stop| *stop) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
@@ -190,7 +190,7 @@ async fn set_webhook(api: &Api, params: &SetWebhookParams, mut trouble: Trouble)
     }
 }
 
-/// A secret nobody has to think of. It is told to Telegram at every start, so it need not be kept.
+/// A random secret. It is sent to Telegram at every start, so it need not be stored.
 fn made_up() -> SecretString {
     let half = || uuid::Uuid::new_v4().simple().to_string();
     SecretString::from(half() + &half())

@@ -20,7 +20,10 @@ impl Session {
             | Event::Unreadable { .. }
             | Event::Noted { .. }
             | Event::Unknown(_) => {}
-            Event::TurnStarted { turn, kind, prompt } => self.start_turn(*turn, *kind, prompt),
+            Event::TurnStarted { turn, kind, prompt, mends } => {
+                self.start_turn(*turn, *kind, prompt);
+                self.with_turn(*turn, |turn| turn.mends = *mends);
+            }
             Event::DraftStarted { turn, folder, conversation, asking, origin } => {
                 self.start_turn(*turn, TurnKind::Draft, "");
                 self.with_turn(*turn, |turn| turn.asking = *asking);
@@ -180,6 +183,7 @@ impl Session {
             refused: 0,
             said: Vec::new(),
             proposed: false,
+            mends: false,
             doing: None,
             kept_by: None,
             result: None,

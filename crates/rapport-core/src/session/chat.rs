@@ -37,6 +37,6 @@ impl Session {
     }
 
     fn chat_turn(&self, prompt: String) -> Event {
-        Event::TurnStarted { turn: self.next_turn(), kind: TurnKind::Chat, prompt }
+        Event::TurnStarted { turn: self.next_turn(), kind: TurnKind::Chat, prompt, mends: false }
     }
 }

@@ -101,7 +101,7 @@ impl Session {
             Some(wish) => (TurnKind::Plan, self.replan_prompt(wish)),
             None => (TurnKind::Work, self.work_prompt()),
         };
-        Ok(vec![Event::TurnStarted { turn: self.next_turn(), kind, prompt }])
+        Ok(vec![Event::TurnStarted { turn: self.next_turn(), kind, prompt, mends: false }])
     }
 
     /// An agent that made no plan yet is told everything; another knows it.

@@ -17,7 +17,7 @@ impl Session {
             Err(_) if turn.proposed => return Vec::new(),
             Err(problems) => problems,
         };
-        if is_second_try(turn) {
+        if turn.mends {
             let reason = format!(
                 "the agent's reply is no valid progress file, not even when told what is wrong ({}); its words are in \
                  the log",
@@ -25,7 +25,7 @@ impl Session {
             );
             return vec![Event::Failed { reason }];
         }
-        vec![self.mend(&problems)]
+        vec![self.try_again(&problems, true)]
     }
 
     /// The agent wants to leave plan mode, and what it would leave with may be the file.
@@ -58,7 +58,7 @@ impl Session {
         let turn = self.turns.last().filter(|_| failed_there && self.plan.is_none())?;
         self.created.aim.progress()?;
         let result = turn.result.as_deref().unwrap_or_default();
-        Some(self.mend(&file_in(result, &turn.said).err().unwrap_or_default()))
+        Some(self.try_again(&file_in(result, &turn.said).err().unwrap_or_default(), false))
     }
 
     fn take_file(&self, file: &ProgressFile) -> Vec<Event> {
@@ -66,15 +66,11 @@ impl Session {
         if is_known { Vec::new() } else { vec![propose(file)] }
     }
 
-    fn mend(&self, problems: &[Problem]) -> Event {
+    /// Another turn. One that `mends` is the last; one that a person asked for may be mended in its turn.
+    fn try_again(&self, problems: &[Problem], mends: bool) -> Event {
         let prompt = prompt::progress::mend(self.turns.len() as u32, problems);
-        Event::TurnStarted { turn: self.next_turn(), kind: TurnKind::Plan, prompt }
+        Event::TurnStarted { turn: self.next_turn(), kind: TurnKind::Plan, prompt, mends }
     }
-}
-
-/// Turns come in pairs, a first try and one to mend it; somebody who restarts begins the next pair.
-fn is_second_try(turn: &Turn) -> bool {
-    turn.id.0.is_multiple_of(2)
 }
 
 fn propose(file: &ProgressFile) -> Event {

@@ -85,14 +85,12 @@ pub(super) async fn run_program(
     let details = |exit| Details::Command { exit, output, left_behind };
     match ending {
         Ending::Exited(0) => Outcome::Done { details: details(Some(0)) },
-        Ending::Exited(code) => {
-            Outcome::Failed { why: format!("exit code {code}"), details: details(Some(code)) }
-        }
-        Ending::TimedOut => Outcome::Failed {
-            why: format!("it took longer than {} s and was ended", call.timeout.as_secs_f64()),
-            details: details(Some(TIMED_OUT)),
-        },
-        Ending::Stopped => Outcome::Failed { why: "interrupted".to_owned(), details: details(None) },
-        Ending::Lost(why) => Outcome::Failed { why, details: details(None) },
+        Ending::Exited(code) => Outcome::failed_with(format!("exit code {code}"), details(Some(code))),
+        Ending::TimedOut => Outcome::failed_with(
+            format!("it took longer than {} s and was ended", call.timeout.as_secs_f64()),
+            details(Some(TIMED_OUT)),
+        ),
+        Ending::Stopped => Outcome::failed_with("interrupted", details(None)),
+        Ending::Lost(why) => Outcome::failed_with(why, details(None)),
     }
 }

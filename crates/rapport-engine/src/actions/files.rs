@@ -60,8 +60,10 @@ pub(super) fn change(
         Ok(prepared) => prepared,
         Err(why) => return Outcome::failed(why),
     };
-    let noted = intent(desk, &prepared)
-        .and_then(|intent| Ok(desk.journal.note(Fact::Began { n, what, intent: Some(intent) })?));
+    let noted = intent(desk, &prepared).and_then(|intent| {
+        let fact = Fact::Began { n, what, intent: Some(intent), irreversible: Some(false) };
+        Ok(desk.journal.note(fact)?)
+    });
     if let Err(why) = noted {
         return Outcome::failed(why);
     }

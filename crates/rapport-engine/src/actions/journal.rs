@@ -49,6 +49,10 @@ pub enum Fact {
         what: String,
         /// What it will change.
         intent: Option<Intent>,
+        /// Whether it does more than is noted here ([`rapport_core::ActionKind::is_irreversible`]): the plan may be gone when
+        /// somebody asks. Journals of older versions do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        irreversible: Option<bool>,
     },
     /// An action was done, or failed.
     Ended {
@@ -71,6 +75,25 @@ pub enum Fact {
     },
     /// It was undone.
     Undone,
+}
+
+impl Fact {
+    /// Whether an action began that can neither be undone nor, where it was cut off, be known to have happened.
+    pub fn is_irreversible(&self) -> bool {
+        match self {
+            Fact::Began { irreversible: Some(irreversible), .. } => *irreversible,
+            // An older version wrote it: then only its words tell what it was, which began with the name of its kind.
+            Fact::Began { what, irreversible: None, .. } => {
+                what.split(' ').next().is_some_and(|name| ["EXECUTE", "INVOKE"].contains(&name))
+            }
+            Fact::Started { .. }
+            | Fact::Ended { .. }
+            | Fact::Changed { .. }
+            | Fact::Finished
+            | Fact::UndoBegan { .. }
+            | Fact::Undone => false,
+        }
+    }
 }
 
 /// What an action is about to do to a file.
@@ -343,4 +366,31 @@ fn scope(directory: &Path) -> String {
 
 fn io_error(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> JournalError {
     move |error| JournalError::Io { doing, path: path.to_owned(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn began(what: &str, irreversible: Option<bool>) -> Fact {
+        Fact::Began { n: 0, what: what.into(), intent: None, irreversible }
+    }
+
+    #[test]
+    fn what_cannot_be_undone_is_a_field_and_not_the_first_word() {
+        assert!(began("RUN make", Some(true)).is_irreversible());
+        assert!(!began("EXECUTE", Some(false)).is_irreversible());
+        assert!(!Fact::Finished.is_irreversible());
+    }
+
+    #[test]
+    fn a_journal_of_an_older_version_tells_it_by_the_name_of_the_kind() {
+        for (what, expected) in [("EXECUTE make", true), ("INVOKE Tester", true), ("READ EXECUTE.md", false)]
+        {
+            let old = serde_json::json!({ "fact": "began", "n": 0, "what": what, "intent": null });
+            let fact: Fact = serde_json::from_value(old).unwrap();
+            assert_eq!(fact, began(what, None));
+            assert_eq!(fact.is_irreversible(), expected, "{what}");
+        }
+    }
 }

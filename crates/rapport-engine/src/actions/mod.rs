@@ -31,7 +31,6 @@ use thiserror::Error;
 
 use crate::seals::Seals;
 
-pub use batch::kinds::is_for_good;
 pub use batch::{ActionBatch, Choice};
 pub use journal::JournalError;
 pub use outcome::{Details, FileChange, Outcome, Output, Ran, Settled};

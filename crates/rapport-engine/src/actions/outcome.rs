@@ -1,8 +1,12 @@
 //! How actions ended, as plain data: what a report is made of, and what the journal keeps.
 
+use std::ops::Not;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+/// What a report says of an action that was cut off.
+const MAY_HAVE_RUN: &str = "interrupted: it may have run";
 
 /// How a batch went, action by action in the plan's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +44,9 @@ pub enum Outcome {
         why: String,
         /// What came of it all the same.
         details: Details,
+        /// Whether it was cut off, so that nobody knows whether it ran.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        may_have_run: bool,
     },
     /// It was not begun.
     Skipped {
@@ -129,17 +136,28 @@ impl Outcome {
 
     /// It failed, and there is no more to tell.
     pub(super) fn failed(why: impl ToString) -> Self {
-        Outcome::Failed { why: why.to_string(), details: Details::Nothing }
+        Outcome::failed_with(why, Details::Nothing)
+    }
+
+    /// It failed, with this to tell.
+    pub(crate) fn failed_with(why: impl ToString, details: Details) -> Self {
+        Outcome::Failed { why: why.to_string(), details, may_have_run: false }
     }
 
     /// It was cut off, and nobody knows whether it ran.
     pub(super) fn unsure() -> Self {
-        Outcome::failed("interrupted: it may have run")
+        Outcome::Failed { why: MAY_HAVE_RUN.into(), details: Details::Nothing, may_have_run: true }
     }
 
     /// Whether it was cut off, and may have run. A batch goes on after that only where a person says so.
     pub fn may_have_run(&self) -> bool {
-        *self == Outcome::unsure()
+        match self {
+            // Journals of older versions say so in words alone.
+            Outcome::Failed { why, details, may_have_run } => {
+                *may_have_run || (*details == Details::Nothing && why == MAY_HAVE_RUN)
+            }
+            Outcome::Done { .. } | Outcome::Skipped { .. } => false,
+        }
     }
 
     /// Done with words, or failed without.
@@ -169,5 +187,28 @@ mod milliseconds {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_have_run_is_a_field_and_not_its_words() {
+        let unsure = serde_json::to_value(Outcome::unsure()).unwrap();
+        assert_eq!(unsure["may_have_run"], true);
+        let mut reworded = unsure.clone();
+        reworded["why"] = "cut off".into();
+        assert!(serde_json::from_value::<Outcome>(reworded).unwrap().may_have_run());
+        assert!(!Outcome::failed("exit code 1").may_have_run());
+        let written = serde_json::to_value(Outcome::failed("exit code 1")).unwrap();
+        assert_eq!(written.get("may_have_run"), None);
+    }
+
+    #[test]
+    fn what_an_older_version_wrote_is_still_known_to_may_have_run() {
+        let old = r#"{"outcome":"failed","why":"interrupted: it may have run","details":{"kind":"nothing"}}"#;
+        assert!(serde_json::from_str::<Outcome>(old).unwrap().may_have_run());
     }
 }

@@ -43,8 +43,8 @@ pub(super) async fn run(
             };
             Outcome::Done { details: Details::Research { text: left_out + &output.text } }
         }
-        Outcome::Failed { why, details } => {
-            Outcome::Failed { why: format!("{}: {why}", order.program), details }
+        Outcome::Failed { why, details, may_have_run: _ } => {
+            Outcome::failed_with(format!("{}: {why}", order.program), details)
         }
         other => other,
     }

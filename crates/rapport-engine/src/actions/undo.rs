@@ -9,7 +9,6 @@ use rapport_core::LaterChanges;
 use rapport_durable::{folder, put, remove, sync_above, write_beside};
 use thiserror::Error;
 
-use super::batch::kinds::is_for_good;
 use super::files::{digest_of, remove_empty, temporary};
 use super::journal::{Fact, Image, Intent, Journal, JournalError};
 use super::outcome::Outcome;
@@ -136,7 +135,7 @@ impl Past {
                     past.began_file(&mut files, *n, intent, &facts[at + 1..]);
                 }
                 Fact::Began { what, intent: None, .. } => {
-                    past.remaining.extend(is_for_good(what).then(|| what.clone()));
+                    past.remaining.extend(fact.is_irreversible().then(|| what.clone()));
                 }
                 Fact::Changed { files: changed } => {
                     for (name, digest) in changed {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{TurnError, TurnName, io_error, replace, text};
 use crate::actions::journal::{Fact, Journal};
-use crate::actions::{Details, Outcome, Ran, Settled, is_for_good};
+use crate::actions::{Details, Outcome, Ran, Settled};
 use crate::config;
 
 const APPROVED: &str = "approved.json";
@@ -94,22 +94,20 @@ impl BatchDir {
 
     /// The action that was interrupted and may have run.
     pub fn unsure(&self) -> Option<usize> {
-        let unsure = |(n, what, ended): (usize, &str, Option<&Settled>)| {
-            (ended.is_none() && is_for_good(what)).then_some(n)
-        };
-        self.begun().find_map(unsure)
+        self.begun().find_map(|begun| (begun.ended.is_none() && begun.is_irreversible).then_some(begun.n))
     }
 
     /// What was done so far, and what may have been, a line each.
     pub fn story(&self) -> Vec<String> {
-        let line =
-            |(_, what, ended): (usize, &str, Option<&Settled>)| match ended.map(|settled| &settled.outcome) {
-                Some(Outcome::Done { .. }) => format!("done         {what}"),
-                Some(Outcome::Failed { why, .. }) => format!("failed       {what}: {why}"),
-                Some(Outcome::Skipped { reason }) => format!("left out     {what}: {reason}"),
-                None if is_for_good(what) => format!("interrupted  {what}"),
-                None => format!("begun        {what}"),
-            };
+        let line = |Begun { what, is_irreversible, ended, .. }: Begun<'_>| match ended
+            .map(|settled| &settled.outcome)
+        {
+            Some(Outcome::Done { .. }) => format!("done         {what}"),
+            Some(Outcome::Failed { why, .. }) => format!("failed       {what}: {why}"),
+            Some(Outcome::Skipped { reason }) => format!("left out     {what}: {reason}"),
+            None if is_irreversible => format!("interrupted  {what}"),
+            None => format!("begun        {what}"),
+        };
         self.begun().map(line).collect()
     }
 
@@ -122,8 +120,8 @@ impl BatchDir {
         let settled = |n: usize| match (self.ended(n), skips.get(n).cloned().flatten()) {
             (Some(settled), _) => settled.clone(),
             (None, Some(reason)) => Outcome::Skipped { reason }.into(),
-            (None, None) if self.begun().any(|(begun, ..)| begun == n) => {
-                Outcome::Failed { why: "interrupted".into(), details: Details::Nothing }.into()
+            (None, None) if self.begun().any(|begun| begun.n == n) => {
+                Outcome::failed_with("interrupted", Details::Nothing).into()
             }
             (None, None) => Outcome::Skipped { reason: "the batch was stopped before it".into() }.into(),
         };
@@ -154,14 +152,16 @@ impl BatchDir {
     }
 
     /// What was begun, each once, and how it ended.
-    fn begun(&self) -> impl Iterator<Item = (usize, &str, Option<&Settled>)> {
+    fn begun(&self) -> impl Iterator<Item = Begun<'_>> {
         let began = |at: usize, n: &usize| {
             let is_it = |fact: &Fact| matches!(fact, Fact::Began { n: other, .. } if other == n);
             !self.facts[at + 1..].iter().any(is_it)
         };
         self.facts.iter().enumerate().filter_map(move |(at, fact)| match fact {
             // What was begun again counts from then.
-            Fact::Began { n, what, .. } if began(at, n) => Some((*n, what.as_str(), self.ended(*n))),
+            Fact::Began { n, what, .. } if began(at, n) => {
+                Some(Begun { n: *n, what, is_irreversible: fact.is_irreversible(), ended: self.ended(*n) })
+            }
             _ => None,
         })
     }
@@ -172,6 +172,14 @@ impl BatchDir {
             _ => None,
         })
     }
+}
+
+/// An action that was begun, and how it ended.
+struct Begun<'a> {
+    n: usize,
+    what: &'a str,
+    is_irreversible: bool,
+    ended: Option<&'a Settled>,
 }
 
 /// How an action ended, as a fact of the session.

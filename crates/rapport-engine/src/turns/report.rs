@@ -76,7 +76,7 @@ fn entry(action: &Action, settled: &Settled) -> Entry {
     };
     let (verdict, execution, details) = match &settled.outcome {
         Ended::Done { details } => (Verdict::Approved, Some(execution(Outcome::Success)), told(details)),
-        Ended::Failed { why, details } => {
+        Ended::Failed { why, details, .. } => {
             let why = Detail { label: "Error".into(), language: "text".into(), text: why.clone() };
             let details = [why].into_iter().chain(told(details)).collect();
             (Verdict::Approved, Some(execution(Outcome::Failure)), details)

@@ -1,11 +1,13 @@
-//! What is said when something has inputs in a session, each once, in order.
+//! Announces what happened in a session to the people in its room: each entry once, in order.
 
 use crate::room::Room;
-use rapport_core::{Aim, Entry, Event, PhaseView, Session, SessionId, TurnId, TurnKind, signal};
+use rapport_core::{
+    Act, Aim, Entry, Event, PhaseView, QuestionRound, Seed, Session, SessionId, TurnId, TurnKind, signal,
+};
 
 use super::card::{self, Card, thread};
-use super::chat_state::{ChatState, Input, person};
-use super::outbound::NewSession;
+use super::chat_state::{ChatState, ShownSession, person};
+use super::effect::{AfterOps, AfterSend, Effect, NewSession, SessionOp};
 use crate::api::Document;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
@@ -13,11 +15,11 @@ use crate::outgoing::{Message, Outgoing};
 use crate::split::{self, Reply};
 use crate::text::Text;
 
-/// What is said while a planner looks for more questions.
+/// Said while a planner looks for more questions.
 const CHECKING: &str = "Checking for follow-up questions...";
 const STARTING: &str = "🚀 Starting...";
 const CANCELLED: &str = "❌ Planning cancelled.";
-/// Why a plan is given up that has no questions. Then that was told already.
+/// Why a plan without questions is cancelled, for the log.
 const NO_QUESTIONS: &str = "no questions could be made";
 
 /// Whether there are other tasks in a room.
@@ -28,7 +30,7 @@ enum Others {
 }
 
 impl ChatState {
-    /// Says what an entry means, where it means something to the people in its room.
+    /// Sends what an entry means to the people in its room, if it means anything to them.
     pub(super) fn announce(&mut self, id: &SessionId, entry: &Entry) {
         let Some(shown) = self.sessions.get(id).filter(|shown| shown.at_home) else { return };
         let (room, is_chat) = (shown.room, shown.presenter.is_chat());
@@ -54,7 +56,7 @@ impl ChatState {
                     outgoing.push(text(room, &cancelled(shown.presenter.session(), others)));
                 }
                 fact => {
-                    let words = said(shown.presenter.session(), fact, entry);
+                    let words = said(shown, fact, entry);
                     outgoing.extend(words.map(|words| text(room, &words)));
                 }
             }
@@ -71,64 +73,41 @@ impl ChatState {
         self.clear_failed_plan(id, entry);
     }
 
-    /// Sends what is to be said, and notes it when it has arrived.
-    fn tell(&mut self, id: &SessionId, room: Room, outgoing: Vec<Outgoing>, seq: u64) {
-        if outgoing.is_empty() {
-            return;
-        }
-        *self.telling.entry(id.clone()).or_default() += 1;
-        let sending: Vec<_> =
-            outgoing.into_iter().map(|what| self.outbound.outbox.send(room.chat, what)).collect();
-        let (back, id) = (self.outbound.back.clone(), id.clone());
-        tokio::spawn(async move {
-            let mut untold = None;
-            for sent in sending {
-                // What Telegram does not take now cannot be told another time either.
-                untold = untold.or(sent.await.err());
-            }
-            let _ = back.send(Input::Told { session: id, seq, untold });
-        });
+    /// Sends the messages of an entry. It counts as told when all have arrived.
+    fn tell(&mut self, id: &SessionId, room: Room, messages: Vec<Outgoing>, seq: u64) {
+        let Some(shown) = self.sessions.get_mut(id).filter(|_| !messages.is_empty()) else { return };
+        shown.announcing += 1;
+        let then = Some(AfterSend::Announce { session: id.clone(), seq });
+        self.want(Effect::Send { chat: room.chat, messages, then });
     }
 
-    /// What an entry meant was told, or was not taken.
-    pub(super) fn told(&mut self, session: &SessionId, seq: u64, untold: Option<ApiError>) {
-        if let Some(telling) = self.telling.get_mut(session) {
-            *telling = telling.saturating_sub(1);
+    /// The messages of an entry have arrived. One that Telegram refused would be refused again, so it counts as told too.
+    pub(super) fn on_announced(&mut self, id: &SessionId, seq: u64, untold: Option<ApiError>) {
+        let Some(shown) = self.sessions.get_mut(id) else { return };
+        shown.announcing = shown.announcing.saturating_sub(1);
+        if let Some(why) = untold.filter(|_| !std::mem::replace(&mut shown.is_untold, true)) {
+            let (session, why) = (id.to_string(), why.to_string());
+            self.want(Effect::Notify(Notice::Untold { session, why }));
         }
-        if !self.sessions.contains_key(session) {
-            return;
-        }
-        if let Some(why) = untold.filter(|_| self.untold.insert(session.clone())) {
-            let (session, why) = (session.to_string(), why.to_string());
-            let _ = self.notices.send(Notice::Untold { session, why });
-        }
-        self.notes.told(session, seq);
-        self.finish_if_over(session);
+        self.notes.told(id, seq);
+        self.finish_if_over(id);
     }
 
     /// A reply that is nothing but questions becomes a planned task, exactly once: the task names the turn it came from.
-    fn grow(&mut self, id: &SessionId, turn: TurnId, batch: rapport_core::QuestionRound, seq: u64) {
-        if self.grown.contains(&(id.clone(), turn)) {
+    fn grow(&mut self, id: &SessionId, turn: TurnId, batch: QuestionRound, seq: u64) {
+        let Some(shown) = self.sessions.get_mut(id) else { return };
+        if !self.dedup.grown.insert((id.clone(), turn)) {
             return self.notes.told(id, seq);
         }
-        let Some(shown) = self.sessions.get(id) else { return };
-        self.grown.insert((id.clone(), turn));
+        shown.announcing += 1;
         let (room, owner, task) = (shown.room, shown.owner, shown.said.clone());
-        let grown_from = Some(rapport_core::Seed { session: id.clone(), turn });
+        let grown_from = Some(Seed { session: id.clone(), turn });
         let new = NewSession { task, aim: Aim::Work, room, owner, request: None, grown_from };
-        let older = self.replaced(room);
-        *self.telling.entry(id.clone()).or_default() += 1;
-        let (outbound, id) = (self.outbound.clone(), id.clone());
-        tokio::spawn(async move {
-            for (old, act) in older {
-                // Whether or not it is there to be replaced, the new one is wanted.
-                let _ = outbound.sessions.act(&old, &person(owner), &act).await;
-            }
-            match outbound.create(new, Some(batch)).await {
-                Ok(()) => drop(outbound.back.send(Input::Told { session: id, seq, untold: None })),
-                Err(error) => outbound.say(room, &format!("❌ The questions could not be kept: {error}")),
-            }
-        });
+        // The new plan is wanted even if the old one cannot be cancelled.
+        let older = self.replaced(room).map(|(id, act)| SessionOp::TryAct(id, act));
+        let ops = older.into_iter().chain([SessionOp::Create(Box::new(new), Some(batch))]).collect();
+        let then = AfterOps::Grow { room, session: id.clone(), seq };
+        self.want(Effect::Operate { by: person(owner), ops, then });
     }
 
     fn failed(&self, id: &SessionId, seq: u64, reason: &str) -> Card {
@@ -141,7 +120,7 @@ impl ChatState {
             );
             return Card::plain(Text::new().plain(&words));
         }
-        if is_without_questions(shown.presenter.session()) {
+        if shown.is_without_questions {
             return card::no_questions(reason);
         }
         let is_saved = session.plan_path().is_some();
@@ -151,27 +130,24 @@ impl ChatState {
         card::failed(id, seq, &shown.presenter, reason)
     }
 
-    /// A plan without a single question is given up, so that the next message is ordinary again.
+    /// Cancels a plan without a single question, so that the next message is ordinary again.
     fn clear_failed_plan(&mut self, id: &SessionId, entry: &Entry) {
         let failed = entry.facts.iter().any(|fact| matches!(fact, Event::Failed { .. }));
-        let Some(shown) = self.sessions.get(id).filter(|shown| failed && shown.presenter.is_planned()) else {
-            return;
-        };
-        if is_without_questions(shown.presenter.session()) {
-            let (sessions, id, by) = (self.outbound.sessions.clone(), id.clone(), person(shown.owner));
-            let act = rapport_core::Act::Cancel { reason: Some(NO_QUESTIONS.into()) };
-            tokio::spawn(async move { sessions.act(&id, &by, &act).await });
-        }
+        let Some(shown) = self.sessions.get(id).filter(|shown| failed && is_given_up(shown)) else { return };
+        let act = Act::Cancel { reason: Some(NO_QUESTIONS.into()) };
+        let (by, ops) = (person(shown.owner), vec![SessionOp::TryAct(id.clone(), act)]);
+        self.want(Effect::Operate { by, ops, then: AfterOps::Nothing });
     }
 }
 
-fn is_without_questions(session: &Session) -> bool {
-    session.phase() == PhaseView::Clarifying && session.rounds().next().is_none()
+/// Whether a plan failed before there was a question. It is cancelled here, and nobody is told a second time.
+fn is_given_up(shown: &ShownSession) -> bool {
+    shown.presenter.is_planned() && shown.is_without_questions
 }
 
-/// What a fact means in words, where it means something.
-fn said(session: &Session, fact: &Event, entry: &Entry) -> Option<String> {
-    let is_chat = session.created().aim == Aim::Chat;
+/// A fact in words, if it means anything to people.
+fn said(shown: &ShownSession, fact: &Event, entry: &Entry) -> Option<String> {
+    let is_chat = shown.presenter.session().created().aim == Aim::Chat;
     match fact {
         Event::TurnStarted { kind: TurnKind::Work, .. } => Some(STARTING.into()),
         Event::TurnStarted { kind: TurnKind::Plan, turn, .. } if *turn > TurnId(1) || entry.seq > 1 => {
@@ -184,13 +160,13 @@ fn said(session: &Session, fact: &Event, entry: &Entry) -> Option<String> {
         Event::Cancelled { .. } if is_chat => {
             Some("🆕 A new conversation begins with your next message.".into())
         }
-        Event::Cancelled { reason: Some(reason), .. } if reason == NO_QUESTIONS => None,
+        Event::Cancelled { .. } if is_given_up(shown) => None,
         Event::Cancelled { reason: Some(reason), .. } => Some(format!("{CANCELLED} ({reason})")),
         _ => None,
     }
 }
 
-/// Which task is cancelled. A plan need not be named where there is nothing else.
+/// Says which task is cancelled. A plan need not be named if it is the only task.
 fn cancelled(session: &Session, others: Others) -> String {
     let task = card::short(&session.created().task, 200);
     match (session.was_connected(), others) {
@@ -204,7 +180,7 @@ fn text(room: Room, words: &str) -> Outgoing {
     Outgoing::Message(Card::plain(Text::new().plain(words)).message(room))
 }
 
-/// An agent's words as messages, or as a file where they are very long.
+/// An agent's words as messages, or as a file if they are very long.
 pub(super) fn reply(room: Room, markdown: &str) -> Vec<Outgoing> {
     if markdown.trim().is_empty() {
         return vec![text(room, "(The agent ended without a word.)")];

@@ -1,11 +1,10 @@
-//! What the buttons say when they are pressed: `iq:` and a few words, at most 64 bytes, with a tag that tells which card of
-//! which session it was.
+//! The callback data of buttons: `iq:` and a few words, at most 64 bytes, with a tag that identifies the card.
 
 use std::fmt;
 
 use rapport_core::{QuestionId, SessionId};
 
-/// What every button of ours begins with.
+/// The prefix of our callback data.
 const PREFIX: &str = "iq:";
 /// How many letters a tag has.
 const TAG_LENGTH: usize = 6;
@@ -84,7 +83,7 @@ impl Tag {
     /// The tag of a question of a session, as it is shown since this entry of the log.
     pub fn of(session: &SessionId, question: &QuestionId, since: u64) -> Self {
         let words = format!("{session}\0{question}\0{since}");
-        // FNV-1a: nobody has to be kept from guessing it, because who pressed is checked as well.
+        // FNV-1a is enough: the tag is no secret, because the sender is checked as well.
         let hash = words.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
@@ -103,7 +102,7 @@ impl fmt::Display for Tag {
 }
 
 impl Button {
-    /// What the button says when it is pressed.
+    /// The callback data of this button on the card with this tag.
     pub fn data(self, tag: &Tag) -> String {
         let words = match self {
             Button::Answer(question, option) => format!("a:{question}:{option}"),
@@ -137,7 +136,7 @@ impl Button {
     }
 }
 
-/// Reads what a button said; `None` where it is none of ours.
+/// Reads callback data; `None` if it is not ours.
 pub fn read(data: &str) -> Option<Press> {
     let mut words = data.strip_prefix(PREFIX)?.split(':');
     let kind = words.next()?;

@@ -1,4 +1,4 @@
-//! Buttons that were pressed. Each is answered once and at once; what it does is decided by the session.
+//! Taps on buttons. Each is answered once; one that acts in a session is answered when the act is durable.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,12 @@ use frankenstein::types::InlineKeyboardMarkup;
 use rapport_core::{Act, Question, Reply, RoundView, TurnCard};
 
 use super::button::{self, Button, Press};
-use super::card::{self, Card};
-use super::cards::{posted, tag};
-use super::chat_state::{CardKey, ChatState, FAILED, Input, person};
-use super::messages::finished;
-use super::outbound::{Done, SessionOp, prompt};
-use crate::api_error::ApiError;
-use crate::outgoing::{Outgoing, Sent};
+use super::card::{self, Card, thread};
+use super::cards::CardKey;
+use super::chat_state::{ChatState, FAILED};
+use super::effect::{AfterSend, SessionOp, Thanks, Ticket};
+use crate::outgoing::{Message, Outgoing};
+use crate::text::Text;
 
 const EXPIRED: &str = "Session expired. Use /plan to start again.";
 const ELSEWHERE: &str = "This task is not in the project I serve now.";
@@ -21,62 +20,60 @@ const NOT_ASKED: &str = "This is not asked any more.";
 const NOT_YOURS: &str = "Only whoever asked for this task can do that.";
 const NOT_OURS: &str = "This button belongs to something else; I cannot do anything with it.";
 
-/// A press of a button.
+/// A tap on a button.
 pub(super) struct Tap {
-    /// Where.
-    pub room: Room,
-    /// By whom.
-    pub by: u64,
-    /// What to answer.
-    pub query: String,
-    /// What the button said.
-    pub data: String,
+    pub(super) room: Room,
+    pub(super) by: u64,
+    /// What Telegram wants answered.
+    pub(super) query: String,
+    /// What the button carries.
+    pub(super) data: String,
     /// The message it is on,
-    pub message: Option<i32>,
+    pub(super) message: Option<i32>,
     /// and its buttons as they were seen.
-    pub seen: Option<InlineKeyboardMarkup>,
-    /// Told when it cannot be lost any more.
-    pub done: Done,
+    pub(super) seen: Option<InlineKeyboardMarkup>,
+    /// The update that brought it.
+    pub(super) ticket: Ticket,
 }
 
-/// What a press comes to.
+/// What a tap comes to.
 enum TapOutcome {
-    /// A word at once, and then these acts.
+    /// Words for whoever tapped, and acts in the session.
     Acts(String, Vec<Act>),
-    /// The same, and the message with the button loses its buttons.
+    /// The same, and the message loses its buttons.
     StripAnd(String, Vec<Act>),
-    /// One option more or less.
+    /// Choose this option, or no longer.
     Toggle(usize),
-    /// A request for words.
+    /// Ask for words of their own.
     Words,
-    /// The list of answers.
+    /// Send the list of answers.
     Menu(Box<Card>),
-    /// The card once more.
+    /// Send the card once more.
     Again,
-    /// All of what the card is about.
+    /// Send all of what the card is about.
     Whole,
 }
 
 impl ChatState {
-    pub(super) fn press(&mut self, tap: Tap) {
-        let Some(press) = button::read(&tap.data) else { return self.only_toast(tap, NOT_OURS) };
+    pub(super) fn on_tap(&mut self, tap: Tap) {
+        let Some(press) = button::read(&tap.data) else { return self.only_answer(tap, NOT_OURS) };
         let Some(key) = self.pressed(tap.room, &press) else {
             if press.tag.as_ref().is_some_and(|tag| self.notes.is_open(tag)) {
-                return self.only_toast(tap, ELSEWHERE);
+                return self.only_answer(tap, ELSEWHERE);
             }
             let words = self.about_old(tap.room, &press);
             return self.too_late(tap, &words);
         };
         let Some(shown) = self.sessions.get(&key.session) else { return self.too_late(tap, EXPIRED) };
         if !self.may(tap.by, shown) {
-            return self.only_toast(tap, NOT_YOURS);
+            return self.only_answer(tap, NOT_YOURS);
         }
         if key.question.as_str() == FAILED {
             let act = match press.button {
                 Button::Again => Act::Restart,
                 _ => Act::Cancel { reason: None },
             };
-            self.tags.remove(&(tap.room.chat, tag(&key)));
+            self.cards.forget_tag(tap.room.chat, &key);
             return self.carry(tap, &key, TapOutcome::StripAnd(String::new(), vec![act]));
         }
         if !self.is_in_front(&key) {
@@ -87,38 +84,35 @@ impl ChatState {
             Some(_) if press.button == Button::Jump => self.carry(tap, &key, TapOutcome::Again),
             Some(card) => self.press_turn(tap, &key, press.button, &card),
             None => {
-                let effect = self.effect(&tap, press.button, &key);
-                self.carry(tap, &key, effect);
+                let outcome = self.outcome(&tap, press.button, &key);
+                self.carry(tap, &key, outcome);
             }
         }
     }
 
-    pub(super) fn only_toast(&mut self, tap: Tap, words: &str) {
-        self.toast(tap.query, words);
-        finished(tap.done);
+    pub(super) fn only_answer(&mut self, tap: Tap, words: &str) {
+        self.answer_tap(tap.query, words);
+        self.finish(tap.ticket);
     }
 
-    /// A card that is over, and may have been left behind with its buttons.
+    /// A card that is over but still had its buttons: they are taken away.
     fn too_late(&mut self, tap: Tap, words: &str) {
         if let Some(message) = tap.message {
-            self.outbound.strip(tap.room, message);
+            self.strip(tap.room, message);
         }
-        self.only_toast(tap, words);
+        self.only_answer(tap, words);
     }
 
-    /// Which card it was. Without a tag it is the one in hand in this room, if the numbers fit.
+    /// Finds the card of a button. A button without a tag belongs to the question in front of the person, if the numbers fit.
     fn pressed(&self, room: Room, press: &Press) -> Option<CardKey> {
         if let Some(tag) = &press.tag {
-            let here = self.tags.get(&(room.chat, tag.clone()));
-            // Alone with the bot somebody sees what waits for them in all chats.
-            let anywhere = || self.tags.iter().find(|((_, known), _)| known == tag).map(|(_, key)| key);
-            return here.or_else(|| anywhere().filter(|_| room.chat > 0)).cloned();
+            return self.cards.by_tag(room.chat, tag).cloned();
         }
         let (id, shown) = self.planning(room)?;
         match press.button {
             Button::Answer(question, _) | Button::Toggle(question, _) => {
                 let (number, focus) = shown.presenter.collecting()?;
-                (number == question).then(|| Self::key(id, focus))
+                (number == question).then(|| CardKey::of(id, focus))
             }
             Button::Done
             | Button::Type
@@ -143,11 +137,11 @@ impl ChatState {
             | Button::UndoRest
             | Button::Report
             | Button::Accept
-            | Button::Restore => shown.presenter.focus().first().map(|focus| Self::key(id, focus)),
+            | Button::Restore => shown.presenter.focus().first().map(|focus| CardKey::of(id, focus)),
         }
     }
 
-    /// What is said about a card that is not known as one of a session that goes on.
+    /// What to say about a card of no known session: its session is over, or was never here.
     fn about_old(&self, room: Room, press: &Press) -> String {
         if let Some(tag) = &press.tag {
             return self.notes.old(room.chat, tag).map_or_else(|| EXPIRED.to_owned(), about);
@@ -162,8 +156,8 @@ impl ChatState {
         }
     }
 
-    /// What a button of a card in front of the person comes to.
-    fn effect(&self, tap: &Tap, button: Button, key: &CardKey) -> TapOutcome {
+    /// Decides what a button does whose card is in front of the person.
+    fn outcome(&self, tap: &Tap, button: Button, key: &CardKey) -> TapOutcome {
         let nothing = |words: &str| TapOutcome::Acts(words.to_owned(), Vec::new());
         let Some(shown) = self.sessions.get(&key.session) else { return nothing(EXPIRED) };
         let Some((round, item)) = shown.presenter.session().rounds().find_map(|round| {
@@ -184,7 +178,7 @@ impl ChatState {
                     TapOutcome::Acts(words, answer(Reply::Choices(vec![option])))
                 }
                 Some(choice) => {
-                    TapOutcome::Acts(toast_for(&round, &choice.label), answer(Reply::Choices(vec![option])))
+                    TapOutcome::Acts(thanks_for(&round, &choice.label), answer(Reply::Choices(vec![option])))
                 }
                 None => nothing("There is no such option."),
             },
@@ -200,7 +194,7 @@ impl ChatState {
             Button::Recommended => TapOutcome::Acts("⭐ As recommended".to_owned(), recommended(&round)),
             Button::Back => TapOutcome::Acts(String::new(), vec![Act::Back]),
             Button::Confirm => TapOutcome::Acts("🚀 Starting...".to_owned(), vec![Act::Confirm]),
-            Button::Edit => TapOutcome::Menu(Box::new(card::edit_menu(&shown.presenter, &tag(key)))),
+            Button::Edit => TapOutcome::Menu(Box::new(card::edit_menu(&shown.presenter, &key.tag()))),
             Button::EditQuestion(number) => match shown.presenter.clarifying().nth(number) {
                 Some(question) => {
                     TapOutcome::StripAnd(String::new(), vec![Act::Reopen { question: question.clone() }])
@@ -230,14 +224,14 @@ impl ChatState {
         }
     }
 
-    /// Answers the tap, and has done what it comes to.
-    fn carry(&mut self, tap: Tap, key: &CardKey, effect: TapOutcome) {
-        let Tap { room, by, query, message, seen, done, .. } = tap;
-        let (words, acts) = match effect {
+    /// Does what a tap comes to. The tap is answered at once, or when its acts are durable.
+    fn carry(&mut self, tap: Tap, key: &CardKey, outcome: TapOutcome) {
+        let Tap { room, by, query, message, seen, ticket, .. } = tap;
+        let (words, acts) = match outcome {
             TapOutcome::Acts(words, acts) => (words, acts),
             TapOutcome::StripAnd(words, acts) => {
                 if let Some(message) = message {
-                    self.outbound.strip(room, message);
+                    self.strip(room, message);
                 }
                 (words, acts)
             }
@@ -250,7 +244,7 @@ impl ChatState {
                 (String::new(), Vec::new())
             }
             TapOutcome::Menu(menu) => {
-                self.outbound.send(room, &menu);
+                self.send_card(room, &menu);
                 (String::new(), Vec::new())
             }
             TapOutcome::Again => {
@@ -263,16 +257,16 @@ impl ChatState {
             }
         };
         let ops: Vec<_> = acts.into_iter().map(|act| SessionOp::Act(key.session.clone(), act)).collect();
-        // Nobody is thanked for what is not on disk yet.
-        let thanks =
-            (!ops.is_empty() && self.answered.insert(query.clone())).then(|| (query.clone(), words.clone()));
-        if thanks.is_none() {
-            self.toast(query, &words);
+        if ops.is_empty() {
+            self.answer_tap(query, &words);
+            return self.finish(ticket);
         }
-        self.outbound.carry_out(room, person(by), ops, thanks, done);
+        // Nobody is thanked for what is not on disk yet.
+        let thanks = self.is_first_answer(&query).then_some(Thanks { query, words });
+        self.operate((room, by), ops, thanks, ticket);
     }
 
-    /// Chooses an option among others, or no longer; the buttons show it.
+    /// Toggles one of several options; the buttons show it.
     fn toggle(
         &mut self,
         room: Room,
@@ -281,25 +275,19 @@ impl ChatState {
         message: Option<i32>,
         seen: Option<&InlineKeyboardMarkup>,
     ) {
-        let question = self.sessions.get(&key.session).and_then(|shown| {
-            let mut items = shown.presenter.session().rounds().flat_map(|round| round.items);
-            items.find(|item| item.question.id == key.question).map(|item| item.question.clone())
-        });
+        let question = self.sessions.get(&key.session).and_then(|shown| shown.question(&key.question));
         let Some(question) = question.filter(|question| option < question.options.len()) else { return };
-        let mut chosen = self.chosen(key, seen, &question);
+        let mut chosen = self.chosen(key, seen, question);
         if !chosen.remove(&option) {
             chosen.insert(option);
         }
         if let Some(shown) = self.sessions.get_mut(&key.session) {
             shown.chosen.insert(key.clone(), chosen);
         }
-        if let (Some((_, card)), Some(message)) = (self.card(key), message) {
-            let buttons = Outgoing::Buttons { message, keyboard: card.keyboard() };
-            drop(self.outbound.outbox.send(room.chat, buttons));
-        }
+        self.refresh_buttons(room, key, message);
     }
 
-    /// The options chosen so far. After a restart only the buttons themselves know.
+    /// The options chosen so far. After a restart only the buttons of the message know.
     fn chosen(
         &self,
         key: &CardKey,
@@ -320,60 +308,42 @@ impl ChatState {
         options.filter(|option| *option < question.options.len()).collect()
     }
 
-    /// Whether some of what a card would allow was not shown yet.
+    /// Whether a card would allow more than was shown so far.
     pub(super) fn is_unread(&self, key: &CardKey, question: &Question) -> bool {
         let is_read = self.sessions.get(&key.session).is_some_and(|shown| shown.read.contains(key));
         card::is_long(question) && !is_read
     }
 
     fn send_whole(&mut self, room: Room, key: &CardKey, message: Option<i32>) {
-        let Some(shown) = self.sessions.get(&key.session) else { return };
-        let mut items = shown.presenter.session().rounds().flat_map(|round| round.items);
-        let question = items.find(|item| item.question.id == key.question).map(|item| item.question);
+        let question = self.sessions.get(&key.session).and_then(|shown| shown.question(&key.question));
         let document = question.and_then(|question| card::whole(question, card::thread(room)));
         let Some(document) = document else { return };
-        let card = key.clone();
-        self.outbound.send_then(room, Outgoing::Document(document), move |sent| Input::Whole {
-            card,
-            message,
-            sent,
-        });
+        let then = AfterSend::Whole { card: key.clone(), message };
+        self.send_then(room, Outgoing::Document(document), then);
     }
 
-    /// All of it was shown, so that it can be allowed.
-    pub(super) fn read_whole(&mut self, key: &CardKey, message: Option<i32>, sent: Result<Sent, ApiError>) {
-        let Some(shown) = self.sessions.get_mut(&key.session).filter(|_| sent.is_ok()) else { return };
+    /// All of it was shown, so it can be allowed.
+    pub(super) fn on_read_whole(&mut self, key: &CardKey, message: Option<i32>) {
+        let Some(shown) = self.sessions.get_mut(&key.session) else { return };
         shown.read.insert(key.clone());
         let room = shown.room;
-        if let (Some((_, card)), Some(message)) = (self.card(key), message) {
-            let buttons = Outgoing::Buttons { message, keyboard: card.keyboard() };
-            drop(self.outbound.outbox.send(room.chat, buttons));
-        }
+        self.refresh_buttons(room, key, message);
     }
 
-    fn ask_for_words(&self, room: Room, key: CardKey, on: Option<i32>) {
-        let message = Outgoing::Message(prompt(room, on));
-        let (sending, back) = (self.outbound.outbox.send(room.chat, message), self.outbound.back.clone());
-        tokio::spawn(async move {
-            if let Some(message) = sending.await.ok().and_then(posted) {
-                let _ = back.send(Input::Prompted { card: key, message });
-            }
-        });
+    fn ask_for_words(&mut self, room: Room, key: CardKey, on: Option<i32>) {
+        self.send_then(room, Outgoing::Message(prompt(room, on)), AfterSend::Prompt(key));
     }
 
     /// Shows a card again at the end of the chat; the one before loses its buttons.
     pub(super) fn show_again(&mut self, room: Room, key: &CardKey) {
         let Some((home, card)) = self.card(key) else { return };
         if home.chat != room.chat {
-            self.outbound.say(room, "I have shown it again in its own chat.");
+            self.say(room, "I have shown it again in its own chat.");
         }
-        let cards = self.notes.of(&key.session).map(|noted| noted.cards.clone()).unwrap_or_default();
-        for message in
-            cards.iter().filter(|card| card.is(&key.question, key.since)).flat_map(|card| &card.shown)
-        {
-            self.outbound.strip(home, *message);
+        for message in self.card_note(key).map(|note| note.shown.clone()).unwrap_or_default() {
+            self.strip(home, message);
         }
-        self.post(home, &card, key.clone());
+        self.post(home, &card, key);
     }
 }
 
@@ -384,8 +354,8 @@ fn about(answer: Option<&str>) -> String {
     )
 }
 
-/// What is said at once about a choice: after the last of a round it takes a moment to go on.
-fn toast_for(round: &RoundView<'_>, label: &str) -> String {
+/// The answer to a tap that chose an option. After the last of a round the planner needs a moment.
+fn thanks_for(round: &RoundView<'_>, label: &str) -> String {
     let open = round.items.iter().filter(|item| item.given.is_none()).count();
     match (open, round.asker) {
         (1, rapport_core::Asker::Planner) => "✓ Reviewing your answers…".to_owned(),
@@ -393,7 +363,7 @@ fn toast_for(round: &RoundView<'_>, label: &str) -> String {
     }
 }
 
-/// An answer for every open question of a round, as it is recommended.
+/// Answers every open question of a round with its recommended option.
 fn recommended(round: &RoundView<'_>) -> Vec<Act> {
     let open = round.items.iter().filter(|item| item.given.is_none());
     let answer = |question: &Question| {
@@ -401,4 +371,20 @@ fn recommended(round: &RoundView<'_>) -> Vec<Act> {
         Some(Act::Answer { question: Some(question.id.clone()), reply: Reply::Choices(vec![option]) })
     };
     open.filter_map(|item| answer(item.question)).collect()
+}
+
+/// A request for words, as a reply to a card.
+fn prompt(room: Room, card: Option<i32>) -> Message {
+    use frankenstein::types::{ForceReply, ReplyMarkup};
+    let ask = ForceReply::builder()
+        .force_reply(true)
+        .selective(true)
+        .input_field_placeholder("Your answer")
+        .build();
+    Message {
+        keyboard: Some(ReplyMarkup::ForceReply(ask)),
+        thread: thread(room),
+        reply_to: card,
+        ..Message::new(&Text::new().plain("✍️ Type your answer:"))
+    }
 }

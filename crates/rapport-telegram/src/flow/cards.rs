@@ -1,27 +1,114 @@
-//! Keeps what is shown in step with what is in front of the person: a new message for every new question, and none with
-//! buttons for one that is over.
+//! Keeps what is shown in step with what is in front of the person: a new message for every new question, and no buttons
+//! on one that is over.
 
-use crate::room::Room;
-use rapport_core::{SessionId, TurnCard};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use jiff::Timestamp;
+use rapport_core::{Focus, QuestionId, SessionId, TurnCard};
 
 use super::button::Tag;
 use super::card::{self, Card, Reading};
-use super::chat_state::{CardKey, ChatState, Input, private};
+use super::chat_state::{ChatState, private};
+use super::effect::{AfterSend, Effect};
 use super::notes::CardNote;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
 use crate::outgoing::{Outgoing, Sent};
+use crate::room::Room;
 use crate::text::Text;
+
+/// One showing of a question: since which entry it is in front of the person.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct CardKey {
+    pub(super) session: SessionId,
+    pub(super) question: QuestionId,
+    pub(super) since: u64,
+}
+
+impl CardKey {
+    /// The key of what is in front of the person.
+    pub(super) fn of(session: &SessionId, focus: &Focus) -> Self {
+        Self { session: session.clone(), question: focus.question.clone(), since: focus.since }
+    }
+
+    /// What its buttons know it by.
+    pub(super) fn tag(&self) -> Tag {
+        Tag::of(&self.session, &self.question, self.since)
+    }
+}
+
+/// Where cards are, and which are on their way.
+#[derive(Debug, Default)]
+pub(super) struct CardIndex {
+    /// Cards by chat and what their buttons carry.
+    tags: HashMap<(i64, Tag), CardKey>,
+    /// Cards by chat and message.
+    messages: HashMap<(i64, i32), CardKey>,
+    /// Cards on their way.
+    pub(super) pending: HashSet<CardKey>,
+    /// Cards that were not taken. They are sent again when their chat opens, or somebody does something there.
+    pub(super) refused: HashSet<CardKey>,
+    /// Cards whose buttons are being taken away.
+    closing: HashSet<CardKey>,
+    /// When to remind of what.
+    pub(super) reminders: BTreeSet<(Timestamp, CardKey)>,
+}
+
+impl CardIndex {
+    /// Has buttons work in a chat that belong to this card. Whether they did not before.
+    pub(super) fn know_tag(&mut self, chat: i64, key: &CardKey) -> bool {
+        self.tags.insert((chat, key.tag()), key.clone()).is_none()
+    }
+
+    pub(super) fn forget_tag(&mut self, chat: i64, key: &CardKey) {
+        self.tags.remove(&(chat, key.tag()));
+    }
+
+    /// The card of a button. Alone with the bot somebody sees what waits for them in all chats.
+    pub(super) fn by_tag(&self, chat: i64, tag: &Tag) -> Option<&CardKey> {
+        let anywhere = || self.tags.iter().find(|((_, known), _)| known == tag).map(|(_, key)| key);
+        self.tags.get(&(chat, tag.clone())).or_else(|| anywhere().filter(|_| chat > 0))
+    }
+
+    pub(super) fn know_message(&mut self, chat: i64, message: i32, key: &CardKey) {
+        self.messages.insert((chat, message), key.clone());
+    }
+
+    pub(super) fn by_message(&self, chat: i64, message: i32) -> Option<&CardKey> {
+        self.messages.get(&(chat, message))
+    }
+
+    /// Whether a card of this session is on its way.
+    pub(super) fn is_any_pending(&self, id: &SessionId) -> bool {
+        self.pending.iter().any(|card| card.session == *id)
+    }
+
+    /// Forgets the cards of a session.
+    pub(super) fn forget(&mut self, id: &SessionId) {
+        self.refused.retain(|card| card.session != *id);
+        self.tags.retain(|_, card| card.session != *id);
+        self.messages.retain(|_, card| card.session != *id);
+    }
+
+    /// A chat is another now: buttons may still be pressed, messages cannot be reached.
+    pub(super) fn move_chat(&mut self, from: i64, to: i64) {
+        self.messages.retain(|(chat, _), _| *chat != from);
+        let tags = std::mem::take(&mut self.tags).into_iter();
+        self.tags =
+            tags.map(|((chat, tag), key)| ((if chat == from { to } else { chat }, tag), key)).collect();
+    }
+}
 
 impl ChatState {
     /// Shows what should be shown of a session, and no more.
     pub(super) fn show_cards(&mut self, id: &SessionId) {
         let Some(shown) = self.sessions.get(id) else { return };
-        let in_front: Vec<_> = shown.presenter.focus().iter().map(|focus| Self::key(id, focus)).collect();
+        let in_front: Vec<_> = shown.presenter.focus().iter().map(|focus| CardKey::of(id, focus)).collect();
         let cards = self.notes.of(id).map(|noted| noted.cards.clone()).unwrap_or_default();
         // What is new comes first: somebody waits for it.
-        for key in in_front.clone() {
-            if !self.is_known(&key) && !self.pending.contains(&key) && !self.refused.contains(&key) {
+        for key in &in_front {
+            let is_sent = self.cards.pending.contains(key) || self.cards.refused.contains(key);
+            if !is_sent && !self.is_known(key) {
                 self.show(key);
             }
         }
@@ -36,51 +123,57 @@ impl ChatState {
     }
 
     /// Sends the card of a question.
-    fn show(&mut self, key: CardKey) {
-        let Some((room, card)) = self.card(&key) else { return };
-        self.tags.insert((room.chat, tag(&key)), key.clone());
+    fn show(&mut self, key: &CardKey) {
+        let Some((room, card)) = self.card(key) else { return };
+        self.cards.know_tag(room.chat, key);
         self.post(room, &card, key);
     }
 
-    /// Sends a card, and has it known which message it became.
-    pub(super) fn post(&mut self, room: Room, card: &Card, key: CardKey) {
-        self.pending.insert(key.clone());
-        let message = Outgoing::Message(card.message(room));
-        self.outbound.send_then(room, message, move |sent| Input::Posted { card: key, sent });
+    /// Sends a card, and notes which message it became.
+    pub(super) fn post(&mut self, room: Room, card: &Card, key: &CardKey) {
+        self.cards.pending.insert(key.clone());
+        self.send_then(room, Outgoing::Message(card.message(room)), AfterSend::Card(key.clone()));
     }
 
     /// Somebody is there, or lets the bot in again: what could not be shown in a chat may be taken now.
     pub(super) fn show_refused(&mut self, chat: i64) {
-        let is_here =
-            |key: &CardKey| self.sessions.get(&key.session).is_some_and(|shown| shown.room.chat == chat);
-        let again = self.refused.iter().filter(|key| is_here(key) && !self.pending.contains(key));
-        for key in again.cloned().collect::<Vec<_>>() {
+        let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
+        let again = |key: &&CardKey| is_here(key) && !self.cards.pending.contains(*key);
+        for key in self.cards.refused.iter().filter(again).cloned().collect::<Vec<_>>() {
             if self.is_in_front(&key) {
-                self.show(key);
+                self.show(&key);
             } else {
-                self.refused.remove(&key);
+                self.cards.refused.remove(&key);
             }
         }
     }
 
+    /// Whether a card is on its way.
+    pub(super) fn is_any_card_pending(&self) -> bool {
+        !self.cards.pending.is_empty()
+    }
+
+    /// The notes about a card, if any.
+    pub(super) fn card_note(&self, key: &CardKey) -> Option<&CardNote> {
+        let noted = self.notes.of(&key.session)?;
+        noted.cards.iter().find(|card| card.is(&key.question, key.since))
+    }
+
     /// Whether somebody sees a card, or need not any more.
-    pub(super) fn is_known(&self, key: &CardKey) -> bool {
-        let cards = self.notes.of(&key.session).into_iter().flat_map(|noted| &noted.cards);
-        cards.filter(|card| card.is(&key.question, key.since)).any(CardNote::is_known)
+    fn is_known(&self, key: &CardKey) -> bool {
+        self.card_note(key).is_some_and(CardNote::is_known)
     }
 
     /// Whether a card was in its chat before this message.
     pub(super) fn is_shown_before(&self, key: &CardKey, message: i32) -> bool {
-        let cards = self.notes.of(&key.session).into_iter().flat_map(|noted| &noted.cards);
-        let mut shown = cards.filter(|card| card.is(&key.question, key.since)).flat_map(|card| &card.shown);
-        shown.any(|shown| *shown < message)
+        self.card_note(key).is_some_and(|note| note.shown.iter().any(|shown| *shown < message))
     }
 
     /// Whether a card is of a question that is in front of the person.
     pub(super) fn is_in_front(&self, key: &CardKey) -> bool {
         let shown = self.sessions.get(&key.session);
         shown.is_some_and(|shown| {
-            shown.presenter.focus().iter().any(|focus| Self::key(&key.session, focus) == *key)
+            shown.presenter.focus().iter().any(|focus| CardKey::of(&key.session, focus) == *key)
         })
     }
 
@@ -90,38 +183,43 @@ impl ChatState {
         let focus = shown.presenter.focus().iter().find(|focus| focus.question == key.question)?;
         if let Some(turn) = TurnCard::read(&key.question) {
             let chosen = shown.chosen.get(key);
-            return Some((
-                shown.room,
-                card::turn::open(shown.presenter.session(), &tag(key), &turn, chosen)?,
-            ));
+            let card = card::turn::open(shown.presenter.session(), &key.tag(), &turn, chosen)?;
+            return Some((shown.room, card));
         }
-        let nothing = Default::default();
+        let nothing = BTreeSet::new();
         let chosen = shown.chosen.get(key).unwrap_or(&nothing);
         let reading = if shown.read.contains(key) { Reading::Whole } else { Reading::Part };
         Some((shown.room, card::open(&key.session, &shown.presenter, focus, chosen, reading)?))
     }
 
-    pub(super) fn posted(&mut self, key: CardKey, sent: Result<Sent, ApiError>) {
-        self.pending.remove(&key);
+    /// Shows on a message which options of its card are chosen.
+    pub(super) fn refresh_buttons(&mut self, room: Room, key: &CardKey, message: Option<i32>) {
+        if let (Some((_, card)), Some(message)) = (self.card(key), message) {
+            self.send(room, Outgoing::Buttons { message, keyboard: card.keyboard() });
+        }
+    }
+
+    pub(super) fn on_card_sent(&mut self, key: &CardKey, sent: Result<Sent, ApiError>) {
+        self.cards.pending.remove(key);
         let Some(shown) = self.sessions.get(&key.session) else { return };
         let chat = shown.room.chat;
         let message = match sent {
             Ok(Sent::Posted(message)) => message,
-            // That is said of what is no message.
+            // Only what is no message ends like this.
             Ok(Sent::Done | Sent::Dropped) => return,
             Err(why) => return self.not_taken(key, &why),
         };
-        self.refused.remove(&key);
-        self.messages.insert((chat, message), key.clone());
+        self.cards.refused.remove(key);
+        self.cards.know_message(chat, message, key);
         self.notes.shown(&key.session, &key.question, key.since, message);
-        self.remind_later(&key);
-        self.refresh(&key.session.clone());
+        self.remind_later(key);
+        self.refresh(&key.session);
     }
 
-    /// It waits until the bot is let in again, or somebody does something in its chat. The host is told once, and so is
-    /// its owner where they can be reached: they may not know that anything waits.
-    fn not_taken(&mut self, key: CardKey, why: &ApiError) {
-        let is_news = self.refused.insert(key.clone());
+    /// The card waits until the bot is let in again, or somebody does something in its chat. The host is told once, and so
+    /// is the owner if they can be reached: they may not know that anything waits.
+    fn not_taken(&mut self, key: &CardKey, why: &ApiError) {
+        let is_news = self.cards.refused.insert(key.clone());
         let passes = matches!(why, ApiError::Full | ApiError::Stopped);
         let Some(shown) = self.sessions.get(&key.session).filter(|_| is_news && !passes) else { return };
         let (session, why) = (key.session.to_string(), why.to_string());
@@ -132,57 +230,52 @@ impl ChatState {
                  I show it there as soon as somebody writes there, or you answer it at the computer: \
                  rapport answer {session}"
             );
-            self.outbound.say(alone, &words);
+            self.say(alone, &words);
         }
-        let _ = self.notices.send(Notice::Unshown { session, why });
+        self.want(Effect::Notify(Notice::Unshown { session, why }));
     }
 
-    /// A card that was shown by another process of ours works here as well.
+    pub(super) fn on_prompted(&mut self, key: CardKey, message: Option<i32>) {
+        let chat = self.sessions.get(&key.session).map(|shown| shown.room.chat);
+        if let (Some(chat), Some(message)) = (chat, message) {
+            self.cards.know_message(chat, message, &key);
+            self.notes.prompted(&key.session, &key.question, key.since, message);
+        }
+    }
+
+    /// A card that another process of ours has shown works here as well.
     fn know(&mut self, key: &CardKey, note: &CardNote) {
         let Some(shown) = self.sessions.get(&key.session) else { return };
         let chat = shown.room.chat;
-        if self.tags.insert((chat, tag(key)), key.clone()).is_none() {
+        if self.cards.know_tag(chat, key) {
             for message in note.shown.iter().chain(&note.prompts) {
-                self.messages.insert((chat, *message), key.clone());
+                self.cards.know_message(chat, *message, key);
             }
             self.remind_later(key);
         }
     }
 
-    /// Takes the buttons away and says what became of it.
+    /// Takes the buttons away and says what became of the question.
     fn close(&mut self, key: &CardKey, note: &CardNote) {
         let Some(shown) = self.sessions.get_mut(&key.session) else { return };
-        if !self.closing.insert(key.clone()) {
+        if !self.cards.closing.insert(key.clone()) {
             return;
         }
         shown.chosen.remove(key);
         let text =
             card::closed(&shown.presenter, &key.question).unwrap_or_else(|| Text::new().plain("Over."));
-        let (room, card) = (shown.room, Card::plain(text));
-        self.tags.insert((room.chat, tag(key)), key.clone());
-        let sending: Vec<_> = note
-            .shown
-            .iter()
-            .map(|message| self.outbound.outbox.send(room.chat, Outgoing::Edit(card.edit(*message))))
-            .collect();
-        let (back, key) = (self.outbound.back.clone(), key.clone());
-        tokio::spawn(async move {
-            for sent in sending {
-                // A message that is gone needs no edit.
-                let _ = sent.await;
-            }
-            let _ = back.send(Input::Stripped(key));
-        });
+        let (chat, card) = (shown.room.chat, Card::plain(text));
+        self.cards.know_tag(chat, key);
+        let messages = note.shown.iter().map(|message| Outgoing::Edit(card.edit(*message))).collect();
+        self.want(Effect::Send { chat, messages, then: Some(AfterSend::Close(key.clone())) });
     }
-}
 
-pub(super) fn tag(key: &CardKey) -> Tag {
-    Tag::of(&key.session, &key.question, key.since)
-}
-
-pub(super) fn posted(sent: Sent) -> Option<i32> {
-    match sent {
-        Sent::Posted(message) => Some(message),
-        Sent::Done | Sent::Dropped => None,
+    /// The messages of a card say that it is over, or are gone and need no edit.
+    pub(super) fn on_closed(&mut self, key: &CardKey) {
+        self.cards.closing.remove(key);
+        if self.sessions.contains_key(&key.session) {
+            self.notes.closed(&key.session, &key.question, key.since);
+            self.finish_if_over(&key.session);
+        }
     }
 }

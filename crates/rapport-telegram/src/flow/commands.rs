@@ -1,18 +1,18 @@
-//! The commands. They always pass, whatever is being asked.
+//! The commands. They work at any time, also while a question waits for words.
 
 use crate::room::Room;
-use rapport_core::{Act, Aim, TurnCard, TurnCardKind};
+use rapport_core::{Act, Aim, Focus, Session, TurnCard, TurnCardKind};
 
 use super::button::Button;
 use super::card::{self, Card, Waiting};
-use super::cards::tag;
+use super::cards::CardKey;
 use super::chat_state::{ChatState, ShownSession};
+use super::effect::{NewSession, SessionOp};
 use super::incoming::Sender;
-use super::messages::{Visit, finished};
+use super::messages::Visit;
 use super::notes::Guest;
-use super::outbound::{NewSession, SessionOp};
 
-/// What there is, as `/help` and the bot's menu list it.
+/// All commands, as `/help` and the bot's menu list them.
 pub const COMMANDS: [(&str, &str); 8] = [
     ("plan", "plan a task: /plan <task description>"),
     ("status", "what waits for you, the oldest first"),
@@ -38,116 +38,97 @@ impl ChatState {
             "deny" => self.guest(&visit, about, rest, Guest::MayNot),
             _ => {
                 let name = card::short(name, 40);
-                self.outbound.say(visit.room, &format!("I do not know /{name}. /help lists what I know."));
+                self.say(visit.room, &format!("I do not know /{name}. /help lists what I know."));
             }
         }
-        finished(visit.done);
+        self.finish(visit.ticket);
     }
 
-    pub(super) fn greet(&self, room: Room, greeting: &str) {
-        self.outbound.send(room, &Card::plain(card::help(greeting, &COMMANDS)));
+    pub(super) fn greet(&mut self, room: Room, greeting: &str) {
+        self.send_card(room, &Card::plain(card::help(greeting, &COMMANDS)));
     }
 
     fn plan(&mut self, visit: Visit, task: &str) {
         if task.is_empty() {
-            return self.only_say(visit, USAGE);
+            return self.only_say(&visit, USAGE);
         }
-        // A kill may have a command come again that is carried out already.
-        if self.requests.contains(&visit.update) {
-            return finished(visit.done);
+        // After a kill Telegram may bring a command again that was carried out.
+        if self.dedup.requests.contains(&visit.update) {
+            return self.finish(visit.ticket);
         }
         if let Some((_, shown)) = self.planning(visit.room)
             && !self.may(visit.sender.id, shown)
         {
-            return self.only_say(visit, "Somebody else is planning here. Please wait until they are done.");
+            return self.only_say(&visit, "Somebody else is planning here. Please wait until they are done.");
         }
         let older = self.replaced(visit.room).into_iter().map(|(id, act)| SessionOp::Act(id, act));
-        let new = NewSession::new(&visit, task.to_owned(), Aim::Work);
-        let ops = older.chain([SessionOp::Create(new, None)]).collect();
+        let new = NewSession::asked_by(&visit, task.to_owned(), Aim::Work);
+        let ops = older.chain([SessionOp::Create(Box::new(new), None)]).collect();
         self.type_for(visit.room);
-        self.carry_out(visit, ops);
+        self.carry_out(&visit, ops);
     }
 
-    /// Ends the newest task of this room that is not over and is theirs, or what the agent of the conversation does.
+    /// Cancels the sender's newest task in this room, or else what the agent of the conversation is doing.
     fn cancel(&mut self, visit: Visit) {
         let mut tasks: Vec<_> = self.tasks(visit.room).collect();
         tasks.sort_by_key(|(id, shown)| std::cmp::Reverse((shown.began, (*id).clone())));
         let chat = self.rooms.get(&visit.room).and_then(|state| self.sessions.get_key_value(state.chat()?));
         tasks.extend(chat.filter(|(_, shown)| shown.presenter.session().has_turn()));
         if tasks.is_empty() {
-            return self.only_say(visit, "There is nothing to cancel here.");
+            return self.only_say(&visit, "There is nothing to cancel here.");
         }
         let Some((id, _)) = tasks.into_iter().find(|(_, shown)| self.may(visit.sender.id, shown)) else {
-            return self.only_say(visit, "Only whoever asked for this task can cancel it.");
+            return self.only_say(&visit, "Only whoever asked for this task can cancel it.");
         };
         let op = SessionOp::Act(id.clone(), Act::Cancel { reason: None });
-        self.carry_out(visit, vec![op]);
+        self.carry_out(&visit, vec![op]);
     }
 
     fn new_chat(&mut self, visit: Visit) {
         let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
         let Some((id, shown)) = chat.and_then(|id| self.sessions.get(&id).map(|shown| (id, shown))) else {
-            return self.only_say(visit, "🆕 A new conversation begins with your next message.");
+            return self.only_say(&visit, "🆕 A new conversation begins with your next message.");
         };
         if !self.may(visit.sender.id, shown) {
-            return self.only_say(visit, "Only whoever began this conversation can end it.");
+            return self.only_say(&visit, "Only whoever began this conversation can end it.");
         }
-        self.carry_out(visit, vec![SessionOp::Act(id, Act::Cancel { reason: None })]);
+        self.carry_out(&visit, vec![SessionOp::Act(id, Act::Cancel { reason: None })]);
     }
 
-    /// What waits for somebody, the oldest first, with buttons that show it again here.
+    /// Lists what waits for the sender, the oldest first, with buttons that show it again.
     fn status(&mut self, visit: &Visit) {
-        let (now, room) = (self.time(), visit.room);
-        let mut waiting = Vec::new();
-        let mut working = Vec::new();
-        let mut tags = Vec::new();
+        let room = visit.room;
+        let (mut waiting, mut working) = (Vec::new(), Vec::new());
         // In a group only what belongs there: the rest is nobody else's business.
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
-        for (id, shown) in
-            self.sessions.iter().filter(|(_, shown)| self.may(visit.sender.id, shown) && is_shown(shown))
-        {
+        let theirs = |(_, shown): &(_, &ShownSession)| self.may(visit.sender.id, shown) && is_shown(shown);
+        for (id, shown) in self.sessions.iter().filter(theirs) {
             let session = shown.presenter.session();
             for focus in shown.presenter.focus() {
-                let key = Self::key(id, focus);
-                if let Some(card) = TurnCard::read(&focus.question) {
-                    if card.kind != TurnCardKind::Result {
-                        tags.push(((room.chat, tag(&key)), key.clone()));
-                        waiting.push(Waiting {
-                            question: format!("The plan of turn {} waits for review", card.folder),
-                            task: session.created().task.clone(),
-                            since: now.duration_since(focus.at),
-                            data: Button::Jump.data(&tag(&key)),
-                        });
-                    }
-                    continue;
-                }
-                let Some(round) = session.rounds().find(|round| round.id == focus.round) else { continue };
-                let Some(item) = round.items.iter().find(|item| item.question.id == focus.question) else {
-                    continue;
-                };
-                tags.push(((room.chat, tag(&key)), key.clone()));
-                waiting.push(Waiting {
-                    question: item.question.text.clone(),
-                    task: session.created().task.clone(),
-                    since: now.duration_since(focus.at),
-                    data: Button::Jump.data(&tag(&key)),
-                });
+                let Some(question) = waits_for(session, focus) else { continue };
+                let key = CardKey::of(id, focus);
+                let (task, since) = (session.created().task.clone(), self.now.duration_since(focus.at));
+                let data = Button::Jump.data(&key.tag());
+                waiting.push((key, Waiting { question, task, since, data }));
             }
             if shown.presenter.focus().is_empty() && (session.has_turn() || shown.presenter.is_thinking()) {
                 working.push(session.created().task.clone());
             }
         }
-        // Pressed here, wherever their cards are.
-        self.tags.extend(tags);
-        waiting.sort_by_key(|one| std::cmp::Reverse(one.since));
-        self.outbound.send(room, &card::waiting(&waiting, &working));
+        waiting.sort_by_key(|(_, one)| std::cmp::Reverse(one.since));
+        let (keys, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
+        for key in keys {
+            // The button is pressed here, wherever the card is.
+            self.cards.know_tag(room.chat, &key);
+        }
+        self.send_card(room, &card::waiting(&waiting, &working));
     }
 
     fn guest(&mut self, visit: &Visit, about: Option<Sender>, rest: &str, may: Guest) {
         let (room, sender) = (visit.room, &visit.sender);
         let by_id = rest.trim().parse().ok().map(|id| Sender { id, name: id.to_string() });
         let Some(guest) = about.or(by_id).filter(|guest| guest.id != sender.id) else {
-            self.outbound.say(room, "Say /allow or /deny in reply to a message of theirs, or with their id.");
+            self.say(room, "Say /allow or /deny in reply to a message of theirs, or with their id.");
             return;
         };
         self.notes.guest(room, sender.id, guest.id, may);
@@ -156,6 +137,17 @@ impl ChatState {
             Guest::May => format!("{name} may now answer for you in this chat. /deny takes that back."),
             Guest::MayNot => format!("{name} may no longer answer for you in this chat."),
         };
-        self.outbound.say(room, &words);
+        self.say(room, &words);
     }
+}
+
+/// What somebody is asked, in the list of what waits. A result waits for nobody.
+fn waits_for(session: &Session, focus: &Focus) -> Option<String> {
+    if let Some(card) = TurnCard::read(&focus.question) {
+        let waits = card.kind != TurnCardKind::Result;
+        return waits.then(|| format!("The plan of turn {} waits for review", card.folder));
+    }
+    let round = session.rounds().find(|round| round.id == focus.round)?;
+    let item = round.items.iter().find(|item| item.question.id == focus.question)?;
+    Some(item.question.text.clone())
 }

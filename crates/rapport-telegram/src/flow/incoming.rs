@@ -14,11 +14,11 @@ const LONGEST_COMMAND: usize = 32;
 /// Something somebody did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incoming {
-    /// What it is known by: the same is not done twice.
+    /// A name for the update, so that it is not handled twice.
     pub id: String,
     /// Where.
     pub room: Room,
-    /// Whether nobody but the two is there.
+    /// Whether it is a chat with the bot alone.
     pub private: bool,
     /// Who.
     pub sender: Sender,
@@ -79,12 +79,12 @@ pub fn read(update: &Update, bot: &str) -> Option<Incoming> {
     match &update.content {
         UpdateContent::Message(message) => said(update.update_id, message, bot),
         UpdateContent::CallbackQuery(query) => pressed(update.update_id, query),
-        // What was written is taken as it was first read, and everything else was not asked for.
+        // Edits of messages do not count, and other kinds of update are not asked for.
         _ => None,
     }
 }
 
-/// A chat that became another: which, and what it is now. Telegram itself says so, and in both.
+/// A group that became a supergroup: its old and its new id. Telegram says so in both chats.
 pub fn moved(update: &Update) -> Option<(i64, i64)> {
     let UpdateContent::Message(message) = &update.content else { return None };
     let here = message.chat.id;
@@ -185,7 +185,7 @@ fn sender(user: &User) -> Sender {
     Sender { id: user.id, name: format!("{} {last}", user.first_name).trim().to_owned() }
 }
 
-/// What was sent, where it is something a person sends.
+/// What a message without text is, if a person sent it.
 fn kind(message: &Message) -> Option<&'static str> {
     let kinds = [
         (message.photo.is_some(), "a photo"),

@@ -1,35 +1,40 @@
-//! What somebody did, and what comes of it: who they are is looked at first, whatever it is.
+//! Updates from people: first whether the sender may use the bot, then what their words mean.
 
-use crate::room::Room;
-use rapport_core::{Act, Aim, QuestionId, Reply, SessionId, TurnCard, TurnCardKind};
+use rapport_core::{Act, Aim, Refusal, Reply, SessionId, TurnCard, TurnCardKind};
+use rapport_door::DoorError;
 
 use super::callbacks::Tap;
-use super::chat_state::{CardKey, ChatState, Input, ShownSession, person};
+use super::cards::CardKey;
+use super::chat_state::{ChatState, ShownSession};
+use super::effect::{AfterOps, Effect, NewSession, NewUser, SessionOp, Ticket};
 use super::incoming::{Incoming, Sender, What};
-use super::outbound::{Done, NewSession, SessionOp, USE_BUTTONS};
 use crate::access::{REFUSAL, Verdict};
-use crate::intake::Handled;
 use crate::notice::Notice;
+use crate::room::Room;
 use crate::users::Paired;
 
-/// How many messages may wait for the agent of a chat.
+/// How many messages may be queued for the agent of a conversation.
 const MOST_QUEUED: usize = 50;
 const NOT_ASKED: &str = "That question is not asked any more.";
 const SOMEBODY_ELSES: &str =
     "This conversation is somebody else's. They can let you in: /allow in reply to a message of yours.";
 const TOO_EARLY: &str = "You wrote that before you could see this question, so it is not taken as its answer. Please answer it now ☝️";
+/// Said where only buttons are an answer.
+const USE_BUTTONS: &str = "Please use the buttons to answer ☝️";
 const TOO_MANY: &str = "Too many pending messages. Please wait for the current ones to complete.";
 
-/// Somebody who does something, where, and who waits to hear that it cannot be lost any more.
+/// An update: who sent it, and where.
+#[derive(Clone, Debug)]
 pub(super) struct Visit {
-    /// What it is known by.
+    /// What the update is known by.
     pub(super) update: String,
     pub(super) room: Room,
     pub(super) sender: Sender,
-    pub(super) done: Done,
+    pub(super) ticket: Ticket,
 }
 
-/// Words that were written while the card they may be for was on its way.
+/// Words that came while the card they may answer was on its way.
+#[derive(Debug)]
 pub(super) struct Early {
     card: CardKey,
     visit: Visit,
@@ -38,38 +43,38 @@ pub(super) struct Early {
 }
 
 impl ChatState {
-    pub(super) fn came(&mut self, incoming: Incoming, done: Done) {
+    pub(super) fn on_update(&mut self, incoming: Incoming, ticket: Ticket) {
         let Incoming { id, room, private, sender, what } = self.in_new_chat(incoming);
         let words = match &what {
             What::Words { text, .. } if private => Some(text.clone()),
             What::Command { name, rest, .. } if private => Some(format!("/{name} {rest}")),
             What::Words { .. } | What::Command { .. } | What::Other { .. } | What::Press { .. } => None,
         };
-        let verdict = self.access.judge(sender.id, words.as_deref(), self.time());
+        let verdict = self.access.judge(sender.id, words.as_deref(), self.now);
         let is_guest = self.notes.is_any_guest(room, sender.id);
         match (verdict, what) {
-            (Verdict::Paired, _) => self.pair(room, sender, done),
+            (Verdict::Paired, _) => self.pair(room, sender, ticket),
             (Verdict::Allowed, what) => {
-                self.act(Visit { update: id, room, sender, done }, what);
+                self.act(Visit { update: id, room, sender, ticket }, what);
                 self.show_refused(room.chat);
             }
-            // Somebody who was let in by another for this room may answer there, and nothing else.
+            // A guest of somebody in this room may answer there, and nothing else.
             (_, what @ (What::Press { .. } | What::Words { .. })) if is_guest => {
-                self.act(Visit { update: id, room, sender, done }, what);
+                self.act(Visit { update: id, room, sender, ticket }, what);
                 self.show_refused(room.chat);
             }
             (_, What::Press { query, .. }) => {
-                self.toast(query, REFUSAL);
-                finished(done);
+                self.answer_tap(query, REFUSAL);
+                self.finish(ticket);
             }
             (Verdict::Refuse, What::Words { .. } | What::Command { .. } | What::Other { .. }) => {
                 if private {
-                    self.outbound.say(room, REFUSAL);
+                    self.say(room, REFUSAL);
                 }
-                finished(done);
+                self.finish(ticket);
             }
             (Verdict::Ignore, What::Words { .. } | What::Command { .. } | What::Other { .. }) => {
-                finished(done)
+                self.finish(ticket);
             }
         }
     }
@@ -78,39 +83,51 @@ impl ChatState {
         match what {
             What::Command { name, rest, about } => self.command(visit, &name, &rest, about),
             What::Press { query, data, message, keyboard } => {
-                let Visit { room, sender, done, .. } = visit;
-                self.press(Tap { room, by: sender.id, query, data, message, seen: keyboard, done });
+                let Visit { room, sender, ticket, .. } = visit;
+                self.on_tap(Tap { room, by: sender.id, query, data, message, seen: keyboard, ticket });
             }
             What::Words { text, message, reply_to } => self.words(visit, text, message, reply_to),
             What::Other { kind } => self.other(visit, kind),
         }
     }
 
-    /// Says something, and that is all that comes of it.
-    pub(super) fn only_say(&self, visit: Visit, words: &str) {
-        self.outbound.say(visit.room, words);
-        finished(visit.done);
+    /// Replies to an update that has no other effect.
+    pub(super) fn only_say(&mut self, visit: &Visit, words: &str) {
+        self.say(visit.room, words);
+        self.finish(visit.ticket);
     }
 
-    /// Does in the sessions what somebody wants.
-    pub(super) fn carry_out(&self, visit: Visit, ops: Vec<SessionOp>) {
-        self.outbound.carry_out(visit.room, person(visit.sender.id), ops, None, visit.done);
+    /// Does in sessions what somebody asks for.
+    pub(super) fn carry_out(&mut self, visit: &Visit, ops: Vec<SessionOp>) {
+        self.operate((visit.room, visit.sender.id), ops, None, visit.ticket);
     }
 
-    /// Answers a tap, once.
-    pub(super) fn toast(&mut self, query: String, words: &str) {
-        if self.answered.len() > 10_000 {
-            self.answered.clear();
+    /// Operations are durable, or one was not taken.
+    pub(super) fn on_operated(&mut self, then: AfterOps, outcome: Result<(), DoorError>) {
+        match (then, outcome) {
+            (AfterOps::Request { room, ticket, thanks }, outcome) => {
+                let is_done = outcome.is_ok();
+                if let Some(words) = outcome.err().and_then(|error| refusal(&error)) {
+                    self.say(room, &words);
+                }
+                if let Some(thanks) = thanks {
+                    let words = if is_done { thanks.words } else { String::new() };
+                    self.want(Effect::AnswerTap { query: thanks.query, words });
+                }
+                self.finish(ticket);
+            }
+            (AfterOps::Grow { session, seq, .. }, Ok(())) => self.on_announced(&session, seq, None),
+            (AfterOps::Grow { room, .. }, Err(error)) => {
+                self.say(room, &format!("❌ The questions could not be kept: {error}"));
+            }
+            (AfterOps::Nothing, _) => {}
         }
-        if self.answered.insert(query.clone()) {
-            self.outbound.toast(query, words);
-        }
     }
 
-    /// Words: a reply to a card, an answer to a planner's question, or something for the agent.
+    /// Words are a reply to a card, an answer to a planner's question, or a message for the agent.
     fn words(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
         let room = visit.room;
-        let replied = reply_to.and_then(|message| self.messages.get(&(room.chat, message)).cloned());
+        let replied = reply_to.and_then(|message| self.cards.by_message(room.chat, message).cloned());
         if let Some(card) = replied {
             return self.answer_words(visit, &card, text);
         }
@@ -118,51 +135,51 @@ impl ChatState {
             && self.may(visit.sender.id, shown)
         {
             if let Some((_, focus)) = shown.presenter.collecting() {
-                let card = Self::key(id, focus);
-                // Nobody answers what they were never shown.
+                let card = CardKey::of(id, focus);
+                // Words answer a question only if it was shown before they were written.
                 if self.is_shown_before(&card, message) {
                     return self.answer_words(visit, &card, text);
                 }
-                // It is on its way: when it has arrived, it is known which was first.
-                if self.pending.contains(&card) && !self.is_stopping {
+                // The number of the card's message, once it has arrived, says which came first.
+                if self.cards.pending.contains(&card) && !self.is_stopping {
                     return self.early.push(Early { card, visit, text, message });
                 }
-                // It is shown to them now.
-                if self.refused.contains(&card) {
-                    return finished(visit.done);
+                // The card was refused; this update has it sent again.
+                if self.cards.refused.contains(&card) {
+                    return self.finish(visit.ticket);
                 }
-                return self.only_say(visit, TOO_EARLY);
+                return self.only_say(&visit, TOO_EARLY);
             }
             if shown.presenter.is_thinking() {
                 let words = "One moment, the next questions are being made. /cancel ends the planning.";
-                return self.only_say(visit, words);
+                return self.only_say(&visit, words);
             }
         }
         self.talk(visit, text);
     }
 
-    /// A card has arrived, or was not taken: what was written meanwhile is looked at again.
+    /// Handles words that waited for this card, now that it has arrived or was not taken.
     pub(super) fn look_at_early(&mut self, card: &CardKey) {
         for early in self.early.extract_if(.., |early| early.card == *card).collect::<Vec<_>>() {
             self.words(early.visit, early.text, early.message, None);
         }
     }
 
-    /// Nothing is waited for any more.
+    /// The channel stops: words that wait for a card are given back to their senders.
     pub(super) fn stop_waiting(&mut self) {
         self.is_stopping = true;
         for early in std::mem::take(&mut self.early) {
-            self.only_say(early.visit, TOO_EARLY);
+            self.only_say(&early.visit, TOO_EARLY);
         }
     }
 
-    /// Words as the answer to a question.
+    /// Takes words as the answer to a question.
     fn answer_words(&mut self, visit: Visit, card: &CardKey, text: String) {
         let Some(shown) = self.sessions.get(&card.session) else {
-            return self.only_say(visit, NOT_ASKED);
+            return self.only_say(&visit, NOT_ASKED);
         };
         if !self.may(visit.sender.id, shown) {
-            return self.only_say(visit, "Only whoever asked for this task can answer.");
+            return self.only_say(&visit, "Only whoever asked for this task can answer.");
         }
         if !self.is_in_front(card) {
             let answer = super::card::answer(&shown.presenter, &card.question);
@@ -170,72 +187,71 @@ impl ChatState {
                 || NOT_ASKED.to_owned(),
                 |answer| format!("Already answered: {}", super::card::short(&answer, 200)),
             );
-            return self.only_say(visit, &words);
+            return self.only_say(&visit, &words);
         }
-        // Words about a plan are what to do instead of it.
+        // In reply to a plan, words say what to do instead of it.
         if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Review) {
             let act = Act::Skip { folder: turn.folder, message: Some(text) };
-            return self.carry_out(visit, vec![SessionOp::Act(card.session.clone(), act)]);
+            return self.carry_out(&visit, vec![SessionOp::Act(card.session.clone(), act)]);
         }
-        if !takes_words(shown, &card.question) {
-            return self.only_say(visit, USE_BUTTONS);
+        if !shown.takes_words(&card.question) {
+            return self.only_say(&visit, USE_BUTTONS);
         }
-        let mut items = shown.presenter.session().rounds().flat_map(|round| round.items);
-        let question = items.find(|item| item.question.id == card.question).map(|item| item.question);
-        // A plain yes or no is one, also where it is typed.
+        let question = shown.question(&card.question);
+        // A typed yes or no counts like its button.
         let reply = match question.and_then(|question| Some((question, question.meant(&text)?))) {
             Some((question, meant)) if self.is_unread(card, question) && meant == "allow" => {
-                return self.only_say(visit, "Please tap 📄 Show all first ☝️");
+                return self.only_say(&visit, "Please tap 📄 Show all first ☝️");
             }
             Some(_) => Reply::Words(vec![text]),
             None => Reply::Text(text),
         };
         let act = Act::Answer { question: Some(card.question.clone()), reply };
-        self.carry_out(visit, vec![SessionOp::Act(card.session.clone(), act)]);
+        self.carry_out(&visit, vec![SessionOp::Act(card.session.clone(), act)]);
     }
 
-    /// Something that is no text of one's own: never an answer.
+    /// A photo, a forwarded message and the like is never an answer.
     fn other(&mut self, visit: Visit, kind: &str) {
         let collecting = self.planning(visit.room).filter(|(_, shown)| self.may(visit.sender.id, shown));
         let question = collecting.and_then(|(_, shown)| {
             let (_, focus) = shown.presenter.collecting()?;
-            Some(takes_words(shown, &focus.question))
+            Some(shown.takes_words(&focus.question))
         });
         let words = match question {
             Some(true) => format!("I cannot take {kind} as an answer. Please tap a button or type it ☝️"),
             Some(false) => format!("I cannot take {kind} as an answer. {USE_BUTTONS}"),
             None => format!("I can only read text, not {kind}."),
         };
-        self.only_say(visit, &words);
+        self.only_say(&visit, &words);
     }
 
-    /// Something for the agent of this room.
+    /// Takes words as a message for the agent of this room.
     fn talk(&mut self, visit: Visit, text: String) {
-        // A kill may have a message come again that is known already.
-        if !self.access.allows(visit.sender.id) || self.requests.contains(&visit.update) {
-            return finished(visit.done);
+        // After a kill Telegram may bring a message again that was handled.
+        if !self.access.allows(visit.sender.id) || self.dedup.requests.contains(&visit.update) {
+            return self.finish(visit.ticket);
         }
         let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
         let chat = chat.and_then(|id| Some((self.sessions.get(&id)?, id)));
         let Some((shown, id)) = chat.filter(|(shown, _)| !shown.presenter.session().is_over()) else {
-            let new = NewSession::new(&visit, text, Aim::Chat);
-            return self.carry_out(visit, vec![SessionOp::Create(new, None)]);
+            let new = NewSession::asked_by(&visit, text, Aim::Chat);
+            return self.carry_out(&visit, vec![SessionOp::Create(Box::new(new), None)]);
         };
         if !self.may(visit.sender.id, shown) {
-            return self.only_say(visit, SOMEBODY_ELSES);
+            return self.only_say(&visit, SOMEBODY_ELSES);
         }
         if !shown.presenter.focus().is_empty() {
             let words = "The agent waits for an answer ☝️ Tap a button, or reply to its question.";
-            return self.only_say(visit, words);
+            return self.only_say(&visit, words);
         }
         if shown.presenter.session().queued() >= MOST_QUEUED {
-            return self.only_say(visit, TOO_MANY);
+            return self.only_say(&visit, TOO_MANY);
         }
         let say = Act::Say { text, id: Some(visit.update.clone()) };
-        self.carry_out(visit, vec![SessionOp::Act(id, say)]);
+        self.carry_out(&visit, vec![SessionOp::Act(id, say)]);
     }
 
-    /// The plan of a room whose answers are being gathered or confirmed.
+    /// The plan of a room that is being clarified or waits for confirmation.
     pub(super) fn planning(&self, room: Room) -> Option<(&SessionId, &ShownSession)> {
         let id = self.rooms.get(&room)?.plan()?;
         self.sessions.get_key_value(id).filter(|(_, shown)| shown.presenter.is_interactive())
@@ -248,63 +264,48 @@ impl ChatState {
         self.sessions.iter().filter(move |(_, shown)| is_here(shown) && !shown.presenter.session().is_over())
     }
 
-    /// What ends the plan of a room that another takes the place of.
-    pub(super) fn replaced(&self, room: Room) -> Vec<(SessionId, Act)> {
+    /// What ends the plan of a room that another one replaces.
+    pub(super) fn replaced(&self, room: Room) -> Option<(SessionId, Act)> {
         let reason = Some("another task takes its place".to_owned());
-        self.planning(room).map(|(id, _)| (id.clone(), Act::Cancel { reason })).into_iter().collect()
+        self.planning(room).map(|(id, _)| (id.clone(), Act::Cancel { reason }))
     }
 
-    fn pair(&mut self, room: Room, sender: Sender, done: Done) {
-        let (users, back, since) = (self.users.clone(), self.outbound.back.clone(), self.time());
-        tokio::task::spawn_blocking(move || {
-            let paired = Paired { id: sender.id, name: sender.name, since };
-            let name = paired.name.clone();
-            let outcome = users.add(paired).map_err(|error| error.to_string());
-            let _ = back.send(Input::Paired { user: sender.id, name, room, outcome, done });
-        });
+    fn pair(&mut self, room: Room, sender: Sender, ticket: Ticket) {
+        let user = Paired { id: sender.id, name: sender.name, since: self.now };
+        self.want(Effect::AddUser(NewUser { user, room, ticket }));
     }
 
-    /// Reads every session: what waited while there was nobody to show it to is theirs now.
-    fn look_at_all(&self) {
-        let outbound = self.outbound.clone();
-        tokio::spawn(async move {
-            // Where they cannot be listed now, they are at the next start.
-            for id in outbound.sessions.list().await.unwrap_or_default() {
-                if let Ok(entries) = outbound.sessions.entries(&id, 0).await {
-                    let _ = outbound.back.send(Input::Read(id, entries));
-                }
-            }
-        });
-    }
-
-    pub(super) fn paired(
-        &mut self,
-        user: (u64, String),
-        room: Room,
-        outcome: Result<(), String>,
-        done: Done,
-    ) {
-        let (user, name) = user;
+    pub(super) fn on_user_added(&mut self, new: NewUser, outcome: Result<(), String>) {
+        let NewUser { user: Paired { id, name, .. }, room, ticket } = new;
         match outcome {
             Ok(()) => {
-                self.access.allow(user);
-                self.owner = self.owner.or(Some(user));
-                let _ = self.notices.send(Notice::LetIn { user, name });
+                self.access.allow(id);
+                self.settings.owner = self.settings.owner.or(Some(id));
+                self.want(Effect::Notify(Notice::LetIn { user: id, name }));
                 self.greet(room, "You are in: this bot is yours now.");
-                self.look_at_all();
+                // What waited while there was nobody to show it to is theirs now.
+                self.want(Effect::ReadAll);
             }
-            Err(why) => self.outbound.say(room, &format!("❌ You could not be let in: {why}")),
+            Err(why) => self.say(room, &format!("❌ You could not be let in: {why}")),
         }
-        finished(done);
+        self.finish(ticket);
     }
 }
 
-fn takes_words(shown: &ShownSession, question: &QuestionId) -> bool {
-    let mut items = shown.presenter.session().rounds().flat_map(|round| round.items);
-    items.any(|item| item.question.id == *question && item.question.free_text)
+impl NewSession {
+    /// What the sender of an update wants.
+    pub(super) fn asked_by(visit: &Visit, task: String, aim: Aim) -> Self {
+        let (room, owner, request) = (visit.room, visit.sender.id, Some(visit.update.clone()));
+        Self { task, aim, room, owner, request, grown_from: None }
+    }
 }
 
-/// Nothing of it has to be kept, or it is kept already.
-pub(super) fn finished(done: Done) {
-    let _ = done.send(Handled::Durable);
+/// What is said about an operation that was not taken, unless the card shows it by then.
+fn refusal(error: &DoorError) -> Option<String> {
+    match error {
+        DoorError::Refused(Refusal::OptionsOnly { .. }) => Some(USE_BUTTONS.to_owned()),
+        DoorError::Refused(Refusal::AlreadyAnswered { .. }) => None,
+        DoorError::Refused(refusal) => Some(format!("That was not taken: {refusal}.")),
+        error => Some(format!("❌ That could not be done: {error}. Please try again.")),
+    }
 }

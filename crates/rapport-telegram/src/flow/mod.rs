@@ -1,6 +1,7 @@
-//! The conversation: what people in chats do, what they are shown, and when. `chat_state` owns all of it; `messages`, `callbacks` and
-//! `commands` are what people do, `announce`, `cards`, `progress` and `remind` what they see, `card` what is on a card, `notes` what survives a restart beside the logs,
-//! `moved` a chat that became another.
+//! The conversation: what people in chats do, what they are shown, and when. `chat_state` holds all of it; its `step` takes an
+//! input and returns effects (`effect`), and `outbound` executes those. `messages`, `callbacks` and `commands` are what people
+//! do, `follow` what sessions do, `announce`, `cards`, `progress` and `remind` what is shown of it, `card` what is on a card,
+//! `notes` what survives a restart beside the logs, `moved` a chat that became another.
 
 pub mod button;
 pub mod card;
@@ -12,6 +13,8 @@ mod callbacks;
 mod cards;
 mod chat_state;
 mod commands;
+mod effect;
+mod follow;
 mod messages;
 mod moved;
 mod notes;
@@ -21,6 +24,9 @@ mod remind;
 mod start;
 mod turns;
 mod writer;
+
+#[cfg(test)]
+mod step_tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,12 +39,15 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use jiff::SignedDuration;
+use rapport_core::{Aim, Created};
 use rapport_door::{DoorError, Seen, Sessions};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, interval, sleep_until};
 
-use self::chat_state::{ChatState, Input};
+use self::chat_state::ChatState;
+use self::effect::Input;
+use self::outbound::{Outbound, Tickets};
 use super::access::Access;
 use super::api::{Api, Me};
 use super::api_error::ApiError;
@@ -46,17 +55,20 @@ use super::file_error::FileError;
 use super::intake::{self, Handled, Handler, Intake};
 use super::ledger::Ledger;
 use super::notice::Notices;
+use super::pairing::Pairing;
 use super::rates::Limits;
 use super::users::Users;
 use super::webhook::{Webhook, WebhookConfig, WebhookError};
 use super::{BotFiles, Now, poll};
 
-pub use chat_state::Template;
 pub use commands::COMMANDS;
 
-/// How long what waits to be sent gets when the program ends.
+/// What a session of this channel starts from: its task and what it is for.
+pub type Template = Arc<dyn Fn(String, Aim) -> Created + Send + Sync>;
+
+/// How long the outbox may take to empty when the channel stops.
 const LAST_WORDS: Duration = Duration::from_secs(3);
-/// How long to sleep at most: the clock on the wall may be set while we do.
+/// The longest sleep: the wall clock may be set meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
 /// What the channel is made of.
@@ -130,75 +142,102 @@ pub async fn run(parts: Parts, stop: watch::Receiver<bool>) -> Result<(), RunErr
         Some(config) => Some(Webhook::bind(config).await?),
         None => None,
     };
-    let mut desk = start::desk(parts, back.clone())?;
-    desk.take_up().await?;
-    let handler = Arc::new(Door { back, bot });
+    let (mut state, outbound) = start::assemble(parts, back.clone())?;
+    start::take_up(&mut state, &outbound, &now).await?;
+    let handler = Arc::new(UpdateHandler { inputs: back, tickets: outbound.tickets.clone(), bot });
     let intake =
         Intake::start(intake::Parts { ledger, files, handler, notices: notices.clone(), now: now.clone() });
     tokio::spawn(announce_commands(api.clone()));
-    let receiving = receive(api, webhook, intake.clone(), notices, now, stop.clone());
-    let streams = Streams { seen, inputs };
-    serve(desk, streams, intake, receiving, stop).await
+    let receiving = receive(api, webhook, intake.clone(), notices, now.clone(), stop.clone());
+    let channel = Channel { state, outbound, now, seen, inputs };
+    channel.serve(intake, receiving, stop).await
 }
 
-/// What comes in, from two sides.
-struct Streams {
+/// Drives the state: feeds it what happens, and executes what it wants.
+struct Channel {
+    state: ChatState,
+    outbound: Outbound,
+    now: Now,
+    /// What happens in sessions,
     seen: BoxStream<'static, Seen>,
+    /// and everything else.
     inputs: mpsc::UnboundedReceiver<Input>,
 }
 
-async fn serve(
-    mut desk: ChatState,
-    mut streams: Streams,
-    intake: Intake,
-    receiving: impl Future<Output = Result<(), RunError>> + Send + 'static,
-    mut stop: watch::Receiver<bool>,
-) -> Result<(), RunError> {
-    let receiving = tokio::spawn(receiving);
-    tokio::pin!(receiving);
-    let mut ticks = interval(progress::EVERY);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut closing: Option<oneshot::Receiver<()>> = None;
-    let mut outcome = Ok(());
-    loop {
-        let wake = wake_at(&desk);
-        // What a session did comes before what somebody does next: they may have been waiting for just that.
-        tokio::select! {
-            biased;
-            Some(seen) = streams.seen.next() => desk.take(Input::Seen(seen)),
-            Some(inputs) = streams.inputs.recv() => desk.take(inputs),
-            ended = &mut receiving, if closing.is_none() => {
-                outcome = ended.unwrap_or_else(|error| Err(RunError::Receiving(error.to_string())));
-                desk.stop_waiting();
-                closing = Some(close(&intake));
-            }
-            _ = stop.wait_for(|stop| *stop), if closing.is_none() => {
-                desk.stop_waiting();
-                closing = Some(close(&intake));
-            }
-            () = closed(&mut closing), if closing.is_some() => break,
-            _ = ticks.tick() => desk.tick(),
-            () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => desk.remind_now(),
+impl Channel {
+    async fn serve(
+        mut self,
+        intake: Intake,
+        receiving: impl Future<Output = Result<(), RunError>> + Send + 'static,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<(), RunError> {
+        let receiving = tokio::spawn(receiving);
+        tokio::pin!(receiving);
+        let mut ticks = interval(progress::EVERY);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut closing: Option<oneshot::Receiver<()>> = None;
+        let mut outcome = Ok(());
+        loop {
+            let wake = self.wake_at();
+            // What a session did comes before what somebody does next: they may have been waiting for just that.
+            let input = tokio::select! {
+                biased;
+                Some(seen) = self.seen.next() => Input::Seen(seen),
+                Some(input) = self.inputs.recv() => input,
+                ended = &mut receiving, if closing.is_none() => {
+                    outcome = ended.unwrap_or_else(|error| Err(RunError::Receiving(error.to_string())));
+                    closing = Some(close(&intake));
+                    Input::Stopping
+                }
+                _ = stop.wait_for(|stop| *stop), if closing.is_none() => {
+                    closing = Some(close(&intake));
+                    Input::Stopping
+                }
+                () = closed(&mut closing), if closing.is_some() => break,
+                _ = ticks.tick() => tick(),
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => Input::DeadlinePassed,
+            };
+            self.step(input);
         }
+        self.end().await;
+        outcome
     }
-    let last_words = async {
-        desk.outbound.outbox.flush().await;
-        // A card that was sent just now is noted as well, or it would be sent again, and words for it not be taken.
-        while !desk.pending.is_empty()
-            && let Some(inputs) = streams.inputs.recv().await
-        {
-            desk.take(inputs);
+
+    fn step(&mut self, input: Input) {
+        let effects = self.state.step(input, (self.now)());
+        self.outbound.execute(effects);
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let wait = self.state.deadline()?.duration_since((self.now)());
+        Some(Instant::now() + Duration::try_from(wait).unwrap_or_default().min(LONGEST_SLEEP))
+    }
+
+    /// Sends what waits to be sent, and writes all notes.
+    async fn end(mut self) {
+        let last_words = async {
+            self.outbound.outbox.flush().await;
+            // A card that was sent just now is noted as well, or the next start would send it again.
+            while self.state.is_any_card_pending()
+                && let Some(input) = self.inputs.recv().await
+            {
+                self.step(input);
+            }
+        };
+        let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
+        while let Ok(input) = self.inputs.try_recv() {
+            self.step(input);
         }
-    };
-    let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
-    while let Ok(inputs) = streams.inputs.try_recv() {
-        desk.take(inputs);
+        self.outbound.writer.flush().await;
     }
-    desk.writer.flush().await;
-    outcome
 }
 
-/// Takes nothing more in; what is under way still needs the desk.
+/// A tick, with what a pairing code may be made of.
+fn tick() -> Input {
+    Input::Tick { chance: Pairing::chance() }
+}
+
+/// Takes no more updates; those being handled still need the channel.
 fn close(intake: &Intake) -> oneshot::Receiver<()> {
     let (tell, closed) = oneshot::channel();
     let intake = intake.clone();
@@ -213,11 +252,6 @@ async fn closed(closing: &mut Option<oneshot::Receiver<()>>) {
     if let Some(closed) = closing {
         let _ = closed.await;
     }
-}
-
-fn wake_at(desk: &ChatState) -> Option<Instant> {
-    let wait = Duration::try_from(desk.next_reminder()?.duration_since(desk.time())).unwrap_or_default();
-    Some(Instant::now() + wait.min(LONGEST_SLEEP))
 }
 
 async fn receive(
@@ -250,31 +284,32 @@ async fn announce_commands(api: Arc<Api>) {
     let _ = api.set_my_commands(&SetMyCommandsParams::builder().commands(commands).build()).await;
 }
 
-/// Where updates come in.
-struct Door {
-    back: mpsc::UnboundedSender<Input>,
+/// Turns updates into inputs, and waits until each is safe.
+struct UpdateHandler {
+    inputs: mpsc::UnboundedSender<Input>,
+    tickets: Tickets,
     bot: String,
 }
 
-impl Handler for Door {
+impl Handler for UpdateHandler {
     fn handle(&self, update: Update) -> BoxFuture<'_, Handled> {
         Box::pin(async move {
             if let Some((from, to)) = incoming::moved(&update) {
                 // Should this be lost, the next message to the old chat tells it again.
-                let _ = self.back.send(Input::Moved { from, to });
+                let _ = self.inputs.send(Input::Moved { from, to });
                 return Handled::Durable;
             }
             if let Some(chat) = incoming::opened(&update) {
-                // Should this be lost, whoever writes there next has the same done.
-                let _ = self.back.send(Input::Opened(chat));
+                // Should this be lost, the next message there has the same effect.
+                let _ = self.inputs.send(Input::Opened(chat));
                 return Handled::Durable;
             }
             let Some(incoming) = incoming::read(&update, &self.bot) else { return Handled::Durable };
-            let (done, kept) = oneshot::channel();
-            if self.back.send(Input::Came(Box::new(incoming), done)).is_err() {
+            let (ticket, handled) = self.tickets.issue();
+            if self.inputs.send(Input::Update(Box::new(incoming), ticket)).is_err() {
                 return Handled::Again;
             }
-            kept.await.unwrap_or(Handled::Again)
+            handled.await.unwrap_or(Handled::Again)
         })
     }
 }

@@ -1,18 +1,15 @@
-//! What was shown, where: which message shows which question, and how far each session was told. One line per note; the
-//! file is written anew at every start with what still matters.
+//! Notes of what was shown where: which message shows which question, and how far each session was told. The file has one line
+//! per note and is compacted at every start.
 //!
-//! A kill between sending and noting has a message sent once more; nothing is ever left out because of it.
+//! After a kill between sending and noting, a message is sent once more; none is ever left out.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::path::{Path, PathBuf};
 
 use crate::room::Room;
 use rapport_core::{QuestionId, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::button::Tag;
-use super::writer::Writer;
-use crate::durable;
 
 /// How many cards of sessions that are over are remembered, to say what became of them.
 const MOST_OLD: usize = 2000;
@@ -109,10 +106,8 @@ impl CardNote {
 }
 
 /// All notes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Notes {
-    path: PathBuf,
-    writer: Writer,
     sessions: HashMap<SessionId, Noted>,
     guests: BTreeSet<(Room, u64, u64)>,
     old: VecDeque<(i64, String)>,
@@ -120,26 +115,14 @@ pub(super) struct Notes {
     moved: BTreeMap<i64, i64>,
     /// Lines of kinds that are not known here. They are kept as they are.
     unknown: Vec<String>,
+    /// Lines that are to be appended to the file.
+    unwritten: Vec<String>,
 }
 
 impl Notes {
-    /// The notes in this file; none if there is no file yet. A line that was cut off by a kill is left out, one of a kind
-    /// that is not known here is kept. Blocks until the disk has what still matters.
-    pub(super) fn open(path: &Path, writer: Writer) -> std::io::Result<Self> {
-        let text = match std::fs::read_to_string(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            read => read?,
-        };
-        let mut notes = Self {
-            path: path.to_owned(),
-            writer,
-            sessions: HashMap::new(),
-            guests: BTreeSet::new(),
-            old: VecDeque::new(),
-            answers: HashMap::new(),
-            moved: BTreeMap::new(),
-            unknown: Vec::new(),
-        };
+    /// The notes in this text. A line that was cut off by a kill is left out, one of an unknown kind is kept.
+    pub(super) fn parse(text: &str) -> Self {
+        let mut notes = Self::default();
         for text in text.lines() {
             match serde_json::from_str(text) {
                 Ok(line) => notes.take(line),
@@ -147,11 +130,22 @@ impl Notes {
                 Err(_) => {}
             }
         }
-        notes.compact()?;
-        Ok(notes)
+        notes
     }
 
-    /// What was shown of a session, if anything is known of it.
+    /// What still matters, to be written in place of the file.
+    pub(super) fn text(&self) -> String {
+        let lines = self.lines();
+        let lines = lines.iter().filter_map(|line| serde_json::to_string(line).ok());
+        lines.chain(self.unknown.iter().cloned()).map(|line| line + "\n").collect()
+    }
+
+    /// Lines noted since this was last called, to be appended to the file.
+    pub(super) fn take_unwritten(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.unwritten)
+    }
+
+    /// The notes about a session.
     pub(super) fn of(&self, session: &SessionId) -> Option<&Noted> {
         self.sessions.get(session)
     }
@@ -196,7 +190,7 @@ impl Notes {
         self.note(Line::Over { session: session.clone() });
     }
 
-    /// What became of an old card: `None` if nothing is known of it.
+    /// The answer to a card of a session that is over. The outer `None` means that the card is not known.
     pub(super) fn old(&self, chat: i64, tag: &Tag) -> Option<Option<&str>> {
         self.answers.get(&(chat, tag.to_string())).map(Option::as_deref)
     }
@@ -233,15 +227,13 @@ impl Notes {
         }
     }
 
-    /// What a room is now.
+    /// The room that a room became, or the same one.
     pub(super) fn now(&self, room: Room) -> Room {
         Room { chat: self.moved.get(&room.chat).copied().unwrap_or(room.chat), ..room }
     }
 
     fn note(&mut self, line: Line) {
-        if let Ok(text) = serde_json::to_string(&line) {
-            self.writer.append(self.path.clone(), text);
-        }
+        self.unwritten.extend(serde_json::to_string(&line));
         self.take(line);
     }
 
@@ -277,7 +269,7 @@ impl Notes {
 
     fn take_move(&mut self, from: i64, to: i64) {
         self.moved.insert(from, to);
-        // A room is never looked up in two steps.
+        // A chat may move twice; one lookup has to be enough.
         self.moved.values_mut().filter(|now| **now == from).for_each(|now| *now = to);
         let now = |chat: i64| if chat == from { to } else { chat };
         self.guests = std::mem::take(&mut self.guests)
@@ -314,13 +306,6 @@ impl Notes {
                 self.answers.remove(&oldest);
             }
         }
-    }
-
-    fn compact(&self) -> std::io::Result<()> {
-        let lines = self.lines();
-        let lines = lines.iter().filter_map(|line| serde_json::to_string(line).ok());
-        let text: String = lines.chain(self.unknown.iter().cloned()).map(|line| line + "\n").collect();
-        durable::replace(&self.path, text.as_bytes())
     }
 
     fn lines(&self) -> Vec<Line> {

@@ -1,84 +1,116 @@
-//! What the flow does outside: acts in sessions, sends messages, answers taps. Each thing is done in a task of its own, and
-//! what the flow has to know of it comes back as something that inputs.
+//! Executes effects: sends messages, acts in sessions, reads, writes. Each runs in a task of its own, and its result comes
+//! back as an input. Nothing is decided here.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::room::Room;
 use frankenstein::methods::AnswerCallbackQueryParams;
-use rapport_core::{Act, Aim, By, Created, QuestionRound, Refusal, Seed, SessionId};
-use rapport_door::{DoorError, Sessions};
+use futures_util::StreamExt as _;
+use rapport_core::{By, Created, QuestionRound, SessionId};
+use rapport_door::{Content, DoorError, Sessions};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_blocking;
 
-use super::card::{Card, thread};
-use super::chat_state::{Input, Template, person};
-use super::messages::Visit;
+use super::Template;
+use super::chat_state::person;
+use super::effect::{AfterSend, Effect, Input, NewSession, NewUser, SessionOp, Ticket};
+use super::writer::Writer;
 use crate::api::Api;
-use crate::api_error::ApiError;
 use crate::intake::Handled;
+use crate::notice::Notices;
 use crate::outbox::Outbox;
-use crate::outgoing::{Message, Outgoing, Sent};
-use crate::text::Text;
+use crate::outgoing::Outgoing;
+use crate::users::Users;
 
-/// What is said where only buttons count.
-pub(super) const USE_BUTTONS: &str = "Please use the buttons to answer ☝️";
-
-/// Told when an update cannot be lost any more.
-pub(super) type Done = oneshot::Sender<Handled>;
-
-/// The ways out.
+/// The ways out. Clones share them.
 #[derive(Clone)]
 pub(super) struct Outbound {
-    /// All sessions of the project.
     pub(super) sessions: Arc<dyn Sessions>,
-    /// The way to chats.
     pub(super) outbox: Outbox,
-    /// The bot.
     pub(super) api: Arc<Api>,
-    /// What sessions start from.
     pub(super) template: Template,
-    /// The way back to the flow.
-    pub(super) back: mpsc::UnboundedSender<Input>,
+    pub(super) users: Users,
+    pub(super) writer: Writer,
+    /// The file of notes.
+    pub(super) notes: PathBuf,
+    pub(super) notices: Notices,
+    pub(super) tickets: Tickets,
+    pub(super) inputs: mpsc::UnboundedSender<Input>,
 }
-
-/// Something to be done in the sessions.
-pub(super) enum SessionOp {
-    /// In one that is there.
-    Act(SessionId, Act),
-    /// In one that is not, perhaps with its first questions.
-    Create(NewSession, Option<QuestionRound>),
-}
-
-/// What somebody wants a session for.
-pub(super) struct NewSession {
-    /// What is to be done, or what is said first.
-    pub(super) task: String,
-    /// Whether it is to be done or talked about.
-    pub(super) aim: Aim,
-    /// Where.
-    pub(super) room: Room,
-    /// By whom.
-    pub(super) owner: u64,
-    /// What the new is known by.
-    pub(super) request: Option<String>,
-    /// The turn of a conversation it came from.
-    pub(super) grown_from: Option<Seed>,
-}
-
-impl NewSession {
-    /// What somebody wants who is here.
-    pub(super) fn new(visit: &Visit, task: String, aim: Aim) -> Self {
-        let (room, owner, request) = (visit.room, visit.sender.id, Some(visit.update.clone()));
-        Self { task, aim, room, owner, request, grown_from: None }
-    }
-}
-
-/// The tap to answer when something is done, and what is said then.
-pub(super) type Thanks = (String, String);
 
 impl Outbound {
-    /// Answers a tap, at once.
-    pub(super) fn toast(&self, query: String, words: &str) {
-        let (api, words) = (self.api.clone(), (!words.is_empty()).then(|| words.to_owned()));
+    /// Executes effects in order. Returns at once: what takes time goes on in the background.
+    pub(super) fn execute(&self, effects: Vec<Effect>) {
+        for effect in effects {
+            self.execute_one(effect);
+        }
+    }
+
+    fn execute_one(&self, effect: Effect) {
+        match effect {
+            Effect::Send { chat, messages, then } => self.send(chat, messages, then),
+            Effect::AnswerTap { query, words } => self.answer_tap(query, words),
+            Effect::Operate { by, ops, then } => {
+                let work = operate(self.clone(), by, ops);
+                self.work(work, move |outcome| Some(Input::Operated(then, outcome)));
+            }
+            Effect::Read { session, after } => self.read(session, after),
+            Effect::ReadAll => self.read_all(),
+            Effect::ReadContent { session, content, then } => {
+                let work = read_content(self.sessions.clone(), session, content);
+                self.work(work, move |read| Some(Input::Content(then, read)));
+            }
+            Effect::Resume(id) => {
+                let sessions = self.sessions.clone();
+                // A session that another process runs is left to that process.
+                self.work(async move { sessions.resume(&id).await }, |_| None);
+            }
+            Effect::Release(id) => {
+                let sessions = self.sessions.clone();
+                self.work(async move { sessions.release(&id).await }, |_| None);
+            }
+            Effect::Note(line) => self.writer.append(self.notes.clone(), line),
+            Effect::Write { path, content: Some(content) } => self.writer.replace(path, content),
+            Effect::Write { path, content: None } => self.writer.remove(path),
+            Effect::AddUser(new) => self.add_user(new),
+            // Nobody has to listen.
+            Effect::Notify(notice) => drop(self.notices.send(notice)),
+            Effect::Finish(ticket) => self.tickets.finish(ticket),
+        }
+    }
+
+    /// Works at the door in the background. If the work panics, that is its result, so that nobody waits for ever.
+    fn work<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, DoorError>> + Send + 'static,
+        input: impl FnOnce(Result<T, DoorError>) -> Option<Input> + Send + 'static,
+    ) {
+        let (work, inputs) = (tokio::spawn(work), self.inputs.clone());
+        tokio::spawn(async move {
+            let outcome = work.await.unwrap_or_else(|error| Err(DoorError::Failed(error.to_string())));
+            if let Some(input) = input(outcome) {
+                let _ = inputs.send(input);
+            }
+        });
+    }
+
+    fn send(&self, chat: i64, messages: Vec<Outgoing>, then: Option<AfterSend>) {
+        let queued: Vec<_> = messages.into_iter().map(|what| self.outbox.send(chat, what)).collect();
+        let Some(then) = then else { return };
+        let inputs = self.inputs.clone();
+        tokio::spawn(async move {
+            let mut results = Vec::with_capacity(queued.len());
+            for sent in queued {
+                results.push(sent.await);
+            }
+            let _ = inputs.send(Input::Sent(then, results));
+        });
+    }
+
+    fn answer_tap(&self, query: String, words: String) {
+        let (api, words) = (self.api.clone(), Some(words).filter(|words| !words.is_empty()));
         tokio::spawn(async move {
             let params =
                 AnswerCallbackQueryParams::builder().callback_query_id(query).maybe_text(words).build();
@@ -87,77 +119,38 @@ impl Outbound {
         });
     }
 
-    /// Says something in a room.
-    pub(super) fn say(&self, room: Room, words: &str) {
-        self.send(room, &Card::plain(Text::new().plain(words)));
-    }
-
-    /// Sends a card nobody has to find again.
-    pub(super) fn send(&self, room: Room, card: &Card) {
-        drop(self.outbox.send(room.chat, Outgoing::Message(card.message(room))));
-    }
-
-    /// Takes the buttons of a message away.
-    pub(super) fn strip(&self, room: Room, message: i32) {
-        drop(self.outbox.send(room.chat, Outgoing::Buttons { message, keyboard: None }));
-    }
-
-    /// Sends something and tells the flow how it ended.
-    pub(super) fn send_then(
-        &self,
-        room: Room,
-        what: Outgoing,
-        then: impl FnOnce(Result<Sent, ApiError>) -> Input + Send + 'static,
-    ) {
-        let (sending, back) = (self.outbox.send(room.chat, what), self.back.clone());
-        tokio::spawn(async move {
-            let _ = back.send(then(sending.await));
+    fn read(&self, id: SessionId, after: u64) {
+        let (sessions, session) = (self.sessions.clone(), id.clone());
+        // If this is no session, or its log is damaged, there is nothing to show.
+        self.work(async move { sessions.entries(&session, after).await }, |read| {
+            read.ok().filter(|entries| !entries.is_empty()).map(|entries| Input::Read(id, entries))
         });
     }
 
-    /// Does one thing after the other, and then answers the tap it came from, if it did. What is not taken is told in the
-    /// room, and ends it.
-    pub(super) fn carry_out(
-        &self,
-        room: Room,
-        by: By,
-        ops: Vec<SessionOp>,
-        thanks: Option<Thanks>,
-        done: Done,
-    ) {
-        let outbound = self.clone();
+    fn read_all(&self) {
+        let (sessions, inputs) = (self.sessions.clone(), self.inputs.clone());
         tokio::spawn(async move {
-            let mut is_done = true;
-            for op in ops {
-                let outcome = match op {
-                    SessionOp::Act(session, act) => {
-                        outbound.sessions.act(&session, &by, &act).await.map(drop)
-                    }
-                    SessionOp::Create(new, first) => outbound.create(new, first).await,
-                };
-                if let Err(error) = outcome {
-                    outbound.refused(room, &error);
-                    is_done = false;
-                    break;
+            // If sessions cannot be listed now, the next start reads them.
+            for id in sessions.list().await.unwrap_or_default() {
+                if let Ok(entries) = sessions.entries(&id, 0).await {
+                    let _ = inputs.send(Input::Read(id, entries));
                 }
             }
-            if let Some((query, words)) = thanks {
-                outbound.toast(query, if is_done { &words } else { "" });
-            }
-            // Nobody waits any more where the program ends.
-            let _ = done.send(Handled::Durable);
         });
     }
 
-    /// Begins a session.
-    pub(super) async fn create(
-        &self,
-        new: NewSession,
-        first: Option<QuestionRound>,
-    ) -> Result<(), DoorError> {
+    fn add_user(&self, new: NewUser) {
+        let (users, inputs) = (self.users.clone(), self.inputs.clone());
+        spawn_blocking(move || {
+            let outcome = users.add(new.user.clone()).map_err(|error| error.to_string());
+            let _ = inputs.send(Input::UserAdded(new, outcome));
+        });
+    }
+
+    async fn create(&self, new: NewSession, first: Option<QuestionRound>) -> Result<(), DoorError> {
         let template = self.template.clone();
-        // It looks at the project first.
-        let created = tokio::task::spawn_blocking(move || {
+        // The template reads the project, which blocks.
+        let created = spawn_blocking(move || {
             let NewSession { task, aim, room, owner, request, grown_from } = new;
             Created {
                 origin: Some(room.into()),
@@ -170,31 +163,53 @@ impl Outbound {
         let created = created.await.map_err(|error| DoorError::Failed(error.to_string()))?;
         self.sessions.create(created, first).await.map(drop)
     }
-
-    fn refused(&self, room: Room, error: &DoorError) {
-        let words = match error {
-            DoorError::Refused(Refusal::OptionsOnly { .. }) => USE_BUTTONS.to_owned(),
-            // The card shows it by then.
-            DoorError::Refused(Refusal::AlreadyAnswered { .. }) => return,
-            DoorError::Refused(refusal) => format!("That was not taken: {refusal}."),
-            error => format!("❌ That could not be done: {error}. Please try again."),
-        };
-        self.say(room, &words);
-    }
 }
 
-/// A request for words, as a reply to a card.
-pub(super) fn prompt(room: Room, card: Option<i32>) -> Message {
-    use frankenstein::types::{ForceReply, ReplyMarkup};
-    let ask = ForceReply::builder()
-        .force_reply(true)
-        .selective(true)
-        .input_field_placeholder("Your answer")
-        .build();
-    Message {
-        keyboard: Some(ReplyMarkup::ForceReply(ask)),
-        thread: thread(room),
-        reply_to: card,
-        ..Message::new(&Text::new().plain("✍️ Type your answer:"))
+async fn operate(outbound: Outbound, by: By, ops: Vec<SessionOp>) -> Result<(), DoorError> {
+    for op in ops {
+        match op {
+            SessionOp::Act(session, act) => drop(outbound.sessions.act(&session, &by, &act).await?),
+            SessionOp::TryAct(session, act) => drop(outbound.sessions.act(&session, &by, &act).await),
+            SessionOp::Create(new, first) => outbound.create(*new, first).await?,
+        }
+    }
+    Ok(())
+}
+
+async fn read_content(
+    sessions: Arc<dyn Sessions>,
+    id: SessionId,
+    content: Content,
+) -> Result<String, DoorError> {
+    let mut pieces = sessions.read(&id, content).await?;
+    let mut bytes = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        bytes.extend(piece?);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Who waits for which update to be safe. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tickets {
+    last: Arc<AtomicU64>,
+    waiting: Arc<Mutex<HashMap<Ticket, oneshot::Sender<Handled>>>>,
+}
+
+impl Tickets {
+    /// A ticket for an update, and how to learn what became of it.
+    pub(super) fn issue(&self) -> (Ticket, oneshot::Receiver<Handled>) {
+        let ticket = Ticket(self.last.fetch_add(1, Ordering::Relaxed));
+        let (done, handled) = oneshot::channel();
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, done);
+        (ticket, handled)
+    }
+
+    fn finish(&self, ticket: Ticket) {
+        let done = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket);
+        if let Some(done) = done {
+            // Nobody waits any more where the program ends.
+            let _ = done.send(Handled::Durable);
+        }
     }
 }

@@ -1,138 +1,136 @@
-//! Shows that an agent works: "typing" while it does, and one message with what it does, edited in place.
+//! Shows that an agent works: "typing" while it does, and one message with what it is doing, edited in place.
 
 use std::time::Duration;
 
-use crate::room::Room;
 use frankenstein::types::ChatAction;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{Progress, SessionId};
 
 use super::card::{self, Card, thread};
-use super::cards::posted;
-use super::chat_state::{ChatState, Input};
+use super::chat_state::{ChatState, ShownSession};
+use super::effect::AfterSend;
 use crate::outgoing::{Edit, Message, Outgoing};
+use crate::room::Room;
 
 /// How often it is shown.
 pub(super) const EVERY: Duration = Duration::from_secs(5);
 /// How often the message is edited in a group, where little may be sent.
 const EVERY_IN_GROUP: SignedDuration = SignedDuration::from_secs(20);
 
-/// A session whose agent works.
+/// What a working agent is doing, and where that is shown.
+#[derive(Debug)]
 pub(super) struct Busy {
     since: Timestamp,
     doing: Option<String>,
     cost_micros: u64,
-    /// The message that says so, and whether it is on its way.
+    /// The message that says so.
     message: Option<i32>,
+    /// Whether that message is on its way.
     sending: bool,
     edited: Timestamp,
 }
 
 impl Busy {
-    /// What its agent is at just now.
+    fn new(message: Option<i32>, now: Timestamp) -> Self {
+        Self { since: now, doing: None, cost_micros: 0, message, sending: false, edited: now }
+    }
+
+    /// What its agent is doing just now.
     pub(super) fn note(&mut self, progress: Progress) {
         self.doing = progress.doing.or(self.doing.take());
         self.cost_micros = progress.usage.cost_micros;
     }
 
-    /// The message that says so cannot be reached any more.
+    /// The message cannot be reached any more.
     pub(super) fn forget_message(&mut self) {
         self.message = None;
     }
 }
 
+/// What to send about a working agent.
+enum Show {
+    Edit(Edit),
+    New(Box<Message>),
+}
+
 impl ChatState {
     /// Shows "typing" in a room.
-    pub(super) fn type_for(&self, room: Room) {
-        let action = Outgoing::Action { action: ChatAction::Typing, thread: thread(room) };
-        drop(self.outbound.outbox.send(room.chat, action));
+    pub(super) fn type_for(&mut self, room: Room) {
+        self.send(room, Outgoing::Action { action: ChatAction::Typing, thread: thread(room) });
     }
 
-    /// Notes whether an agent of a session works, and cleans up when it does no more.
+    /// Notes whether an agent of a session works, and removes the message about it when it does no more.
     pub(super) fn look_busy(&mut self, id: &SessionId) {
-        let now = self.time();
-        let Some(shown) = self.sessions.get(id) else { return };
-        let session = shown.presenter.session();
-        let is_busy = shown.at_home
-            && shown.presenter.focus().is_empty()
-            && (session.has_turn() || shown.presenter.is_thinking());
-        if is_busy {
-            let room = shown.room;
-            let known = self.notes.of(id).and_then(|noted| noted.progress);
+        let known = self.notes.of(id).and_then(|noted| noted.progress);
+        let Some(shown) = self.sessions.get_mut(id) else { return };
+        let (room, session) = (shown.room, shown.presenter.session());
+        let is_working = session.has_turn() || shown.presenter.is_thinking();
+        if shown.at_home && shown.presenter.focus().is_empty() && is_working {
             let doing = session.last_doing().map(str::to_owned);
-            let is_new = !self.busy.contains_key(id);
-            let busy = self.busy.entry(id.clone()).or_insert(Busy {
-                since: now,
-                doing: None,
-                cost_micros: 0,
-                message: known,
-                sending: false,
-                edited: now,
-            });
+            let is_new = shown.busy.is_none();
+            let busy = shown.busy.get_or_insert_with(|| Busy::new(known, self.now));
             busy.doing = doing.or(busy.doing.take());
             if is_new {
                 self.type_for(room);
             }
             return;
         }
-        let left = self.notes.of(id).and_then(|noted| noted.progress);
-        let room = shown.room;
-        self.busy.remove(id);
-        if let Some(message) = left {
-            drop(self.outbound.outbox.send(room.chat, Outgoing::Delete { message }));
+        shown.busy = None;
+        if let Some(message) = known {
+            self.send(room, Outgoing::Delete { message });
             self.notes.progress(id, None);
         }
     }
 
     /// Time has passed: whoever works is shown to.
-    pub(super) fn tick(&mut self) {
-        self.offer_code();
-        let now = self.time();
-        // First: where anything waits to be sent, it would be left out.
-        for room in self.busy.keys().filter_map(|id| Some(self.sessions.get(id)?.room)) {
+    pub(super) fn show_progress(&mut self) {
+        let rooms = self.sessions.values().filter(|shown| shown.busy.is_some()).map(|shown| shown.room);
+        // "Typing" comes first: the outbox drops it while anything else waits.
+        for room in rooms.collect::<Vec<_>>() {
             self.type_for(room);
         }
-        for (id, busy) in &mut self.busy {
-            let Some(shown) = self.sessions.get(id) else { continue };
-            let room = shown.room;
-            if shown.presenter.is_thinking() || busy.sending {
-                continue;
-            }
-            let text = card::working(busy.doing.as_deref(), now.duration_since(busy.since), busy.cost_micros);
-            match busy.message {
-                Some(message) => {
-                    if room.chat < 0 && now.duration_since(busy.edited) < EVERY_IN_GROUP {
-                        continue;
-                    }
-                    busy.edited = now;
-                    drop(self.outbound.outbox.send(room.chat, Outgoing::Progress(Edit::new(message, &text))));
-                }
-                None => {
-                    busy.sending = true;
-                    let message = Message { silent: true, ..Card::plain(text).message(room) };
-                    let id = id.clone();
-                    self.outbound.send_then(room, Outgoing::Message(message), move |sent| {
-                        Input::Working(id, sent.ok().and_then(posted))
-                    });
+        let now = self.now;
+        let about =
+            |(id, shown): (&SessionId, &mut ShownSession)| Some((id.clone(), shown.room, show(shown, now)?));
+        for (id, room, show) in self.sessions.iter_mut().filter_map(about).collect::<Vec<_>>() {
+            match show {
+                Show::Edit(edit) => self.send(room, Outgoing::Progress(edit)),
+                Show::New(message) => {
+                    self.send_then(room, Outgoing::Message(*message), AfterSend::Progress(id));
                 }
             }
         }
     }
 
-    /// The message is there.
-    pub(super) fn working(&mut self, id: &SessionId, message: Option<i32>) {
-        let Some(message) = message else { return };
-        match (self.busy.get_mut(id), self.sessions.get(id)) {
-            (Some(busy), _) => {
+    /// The message that says what an agent is doing arrived, or was not taken.
+    pub(super) fn on_progress_sent(&mut self, id: &SessionId, message: Option<i32>) {
+        let (Some(message), Some(shown)) = (message, self.sessions.get_mut(id)) else { return };
+        match &mut shown.busy {
+            Some(busy) => {
                 busy.message = Some(message);
                 busy.sending = false;
                 self.notes.progress(id, Some(message));
             }
-            // It was over before it arrived.
-            (None, Some(shown)) => {
-                drop(self.outbound.outbox.send(shown.room.chat, Outgoing::Delete { message }));
+            // The agent was done before the message arrived.
+            None => {
+                let room = shown.room;
+                self.send(room, Outgoing::Delete { message });
             }
-            (None, None) => {}
         }
     }
+}
+
+/// What is to be sent about the agent of a session now, if anything.
+fn show(shown: &mut ShownSession, now: Timestamp) -> Option<Show> {
+    let busy = shown.busy.as_mut().filter(|busy| !shown.presenter.is_thinking() && !busy.sending)?;
+    let text = card::working(busy.doing.as_deref(), now.duration_since(busy.since), busy.cost_micros);
+    let Some(message) = busy.message else {
+        busy.sending = true;
+        return Some(Show::New(Box::new(Message { silent: true, ..Card::plain(text).message(shown.room) })));
+    };
+    if shown.room.chat < 0 && now.duration_since(busy.edited) < EVERY_IN_GROUP {
+        return None;
+    }
+    busy.edited = now;
+    Some(Show::Edit(Edit::new(message, &text)))
 }

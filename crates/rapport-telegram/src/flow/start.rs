@@ -1,104 +1,71 @@
-//! How the flow begins: everything it knows comes from the logs and the notes, whatever ended the process before.
+//! How the channel begins: everything it knows comes from the logs and the notes, whatever ended the process before.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
 
-use rapport_core::Session;
-use rapport_door::{DoorError, StoreError};
 use tokio::sync::mpsc;
 
-use super::chat_state::{ChatState, Input};
+use super::chat_state::{ChatState, Settings};
+use super::effect::{Effect, Input};
 use super::notes::Notes;
-use super::outbound::Outbound;
+use super::outbound::{Outbound, Tickets};
 use super::writer::Writer;
-use super::{Parts, RunError, turns};
-use crate::notice::Notice;
+use super::{Parts, RunError, tick};
+use crate::Now;
+use crate::durable;
 use crate::outbox::Outbox;
-use crate::room::Room;
 
-/// A desk with nothing on it yet.
-pub(super) fn desk(parts: Parts, back: mpsc::UnboundedSender<Input>) -> Result<ChatState, RunError> {
-    let writer = Writer::start(parts.notices.clone());
+/// The state with nothing in it but the notes, and the ways out.
+pub(super) fn assemble(
+    parts: Parts,
+    inputs: mpsc::UnboundedSender<Input>,
+) -> Result<(ChatState, Outbound), RunError> {
     let path = parts.files.cards();
-    let notes = Notes::open(&path, writer.clone())
-        .map_err(|source| RunError::Notes { path: path.display().to_string(), source })?;
-    let tell = back.clone();
+    let notes = open(&path).map_err(|source| RunError::Notes { path: path.display().to_string(), source })?;
+    let tell = inputs.clone();
     let moves = Box::new(move |from, to| drop(tell.send(Input::Moved { from, to })));
+    let settings = Settings { owner: parts.owner, remind: parts.remind, folder: parts.folder };
     let outbound = Outbound {
         sessions: parts.sessions,
         outbox: Outbox::start_within(parts.limits, parts.api.clone(), moves),
         api: parts.api,
         template: parts.template,
-        back,
-    };
-    Ok(ChatState {
-        outbound,
-        access: parts.access,
-        owner: parts.owner,
         users: parts.users,
-        remind: parts.remind,
-        now: parts.now,
+        writer: Writer::start(parts.notices.clone()),
+        notes: path,
         notices: parts.notices,
-        writer,
-        notes,
-        folder: parts.folder,
-        sessions: HashMap::new(),
-        rooms: HashMap::new(),
-        tags: HashMap::new(),
-        messages: HashMap::new(),
-        pending: HashSet::new(),
-        early: Vec::new(),
-        refused: HashSet::new(),
-        closing: HashSet::new(),
-        telling: HashMap::new(),
-        untold: HashSet::new(),
-        grown: HashSet::new(),
-        requests: HashSet::new(),
-        reminders: BTreeSet::new(),
-        busy: HashMap::new(),
-        is_stopping: false,
-        answered: HashSet::new(),
-    })
+        tickets: Tickets::default(),
+        inputs,
+    };
+    Ok((ChatState::new(settings, parts.access, notes), outbound))
 }
 
-impl ChatState {
-    /// Takes up what there is: shows what is not shown yet, and lets go on what should.
-    pub(super) async fn take_up(&mut self) -> Result<(), RunError> {
-        self.offer_code();
-        let (mut going, mut logs) = (Vec::new(), Vec::new());
-        for id in self.outbound.sessions.list().await? {
-            let entries = match self.outbound.sessions.entries(&id, 0).await {
-                Ok(entries) => entries,
-                Err(DoorError::Store(StoreError::NotOurs { id, seal })) => {
-                    let notice = Notice::NotOurs { session: id.to_string(), why: seal.to_string() };
-                    let _ = self.notices.send(notice);
-                    continue;
-                }
-                // One damaged log must not keep the others from being served; `rapport doctor` tells of it.
-                Err(_) => continue,
-            };
-            let Some(session) = Session::replay(&entries) else { continue };
-            if let Some(seed) = &session.created().grown_from {
-                self.grown.insert((seed.session.clone(), seed.turn));
-            }
-            self.requests.extend(session.created().request.clone());
-            let goes_on = !session.wants().is_empty() || session.deadline().is_some();
-            let in_a_chat = session.created().origin.as_ref().and_then(Room::of).is_some();
-            let is_ours = in_a_chat && !session.is_over();
-            if goes_on && (is_ours || turns::is_ours(&session, &entries)) {
-                going.push(id.clone());
-            }
-            // Of most there is nothing to show any more.
-            if !session.is_over() || self.notes.of(&id).is_some() {
-                logs.push((id, entries));
-            }
-        }
-        for (id, entries) in logs {
-            self.entries(&id, &entries);
-        }
-        for id in going {
-            // Where another process runs it, that one carries on with it.
-            let _ = self.outbound.sessions.resume(&id).await;
-        }
-        Ok(())
+/// Reads the notes, and replaces their file with what still matters. Blocks until that is on disk.
+fn open(path: &Path) -> std::io::Result<Notes> {
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        read => read?,
+    };
+    let notes = Notes::parse(&text);
+    durable::replace(path, notes.text().as_bytes())?;
+    Ok(notes)
+}
+
+/// Shows what is not shown yet of the sessions there are, and resumes those that should go on.
+pub(super) async fn take_up(state: &mut ChatState, outbound: &Outbound, now: &Now) -> Result<(), RunError> {
+    outbound.execute(state.step(tick(), now()));
+    for id in outbound.sessions.list().await? {
+        let entries = outbound.sessions.entries(&id, 0).await;
+        outbound.execute(state.step(Input::Found(id, entries), now()));
     }
+    let is_resume = |effect: &Effect| matches!(effect, Effect::Resume(_));
+    let (resumes, others) = state.step(Input::AllFound, now()).into_iter().partition(is_resume);
+    outbound.execute(others);
+    for resume in resumes {
+        // One after the other, and before any update is handled.
+        if let Effect::Resume(id) = resume {
+            // A session that another process runs is left to that process.
+            let _ = outbound.sessions.resume(&id).await;
+        }
+    }
+    Ok(())
 }

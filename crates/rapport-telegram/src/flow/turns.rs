@@ -1,24 +1,22 @@
-//! Turns of sessions of files: which of them is in front of the person, and what its buttons do. Reviewing a plan, choosing of
-//! it, running, going on, undoing are acts of the session like any answer.
+//! Buttons on cards about turns of sessions of files. Reviewing a plan, approving a part of it, resuming a run and undoing it
+//! are acts of the session like any answer.
 
 use std::collections::BTreeSet;
 
 use frankenstein::types::InlineKeyboardMarkup;
-use futures_util::StreamExt as _;
 use rapport_core::review::{Checks, Dependencies, Group, Selection, items};
 use rapport_core::{
     Act, ActionPlan, Aim, By, FileTurn, Interrupted, LaterChanges, Session, SessionId, TurnCard, fenced,
 };
-use rapport_door::{Content, DoorError, Sessions};
+use rapport_door::{Content, DoorError};
 
 use super::announce::reply;
 use super::button::{self, Button};
 use super::callbacks::Tap;
-use super::chat_state::{CardKey, ChatState, person};
-use super::messages::finished;
-use super::outbound::SessionOp;
+use super::cards::CardKey;
+use super::chat_state::ChatState;
+use super::effect::{AfterContent, Effect, SessionOp};
 use crate::CHANNEL;
-use crate::outgoing::Outgoing;
 
 /// The plan of a turn.
 pub(super) fn plan_of(turn: &FileTurn) -> ActionPlan {
@@ -32,7 +30,7 @@ pub(super) fn places(plan: &ActionPlan) -> Vec<(Group, usize)> {
     Group::ALL.into_iter().flat_map(of).collect()
 }
 
-/// What is chosen, as an approval.
+/// The chosen items as a selection to approve.
 fn selection(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Selection {
     let mut checks = Checks::all(plan);
     for (place, (group, item)) in places(plan).into_iter().enumerate() {
@@ -44,9 +42,9 @@ fn selection(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Selection {
 }
 
 impl ChatState {
-    /// A button of a card about a turn.
+    /// Handles a button of a card about a turn.
     pub(super) fn press_turn(&mut self, tap: Tap, key: &CardKey, button: Button, card: &TurnCard) {
-        let Some(turn) = self.turn(&key.session, &card.folder) else { return finished(tap.done) };
+        let Some(turn) = self.turn(&key.session, &card.folder) else { return self.finish(tap.ticket) };
         let plan = plan_of(&turn);
         let revision = turn.plan.as_ref().map_or(0, |plan| plan.revision);
         let folder = card.folder.clone();
@@ -63,7 +61,7 @@ impl ChatState {
             Button::Run => {
                 let chosen = self.chosen_items(key, &plan, tap.seen.as_ref());
                 if chosen.is_empty() {
-                    return self.only_toast(tap, "Nothing is chosen. Choose something, or skip the plan.");
+                    return self.only_answer(tap, "Nothing is chosen. Choose something, or skip the plan.");
                 }
                 approve(&selection(&plan, &chosen))
             }
@@ -91,22 +89,23 @@ impl ChatState {
                 return self.choose_items(tap, key, Some(chosen));
             }
             Button::Preview(place) => {
-                let what = places(&plan).get(place).copied();
-                let title = what.and_then(|(group, item)| items(&plan, group).into_iter().nth(item));
+                let Some((group, item)) = places(&plan).get(place).copied() else {
+                    return self.finish(tap.ticket);
+                };
+                let title = items(&plan, group).into_iter().nth(item);
                 let title = title.map(|item| format!("{} {}", item.label, item.what)).unwrap_or_default();
-                let content =
-                    what.map(|(group, item)| Content::Preview { turn: folder.clone(), group, item });
-                return self.send_content(tap, &key.session, &title, content);
+                let content = Content::Preview { turn: folder.clone(), group, item };
+                return self.show_content(tap, &key.session, Some(title), content);
             }
             Button::Report => {
                 let content = Content::Attachment(format!("{folder}/report.md"));
-                return self.send_content(tap, &key.session, "Report", Some(content));
+                return self.show_content(tap, &key.session, None, content);
             }
-            _ => return self.only_toast(tap, "Please use the buttons of the latest card."),
+            _ => return self.only_answer(tap, "Please use the buttons of the latest card."),
         };
-        let Tap { room, by, query, done, .. } = tap;
-        self.toast(query, "");
-        self.outbound.carry_out(room, person(by), vec![SessionOp::Act(key.session.clone(), act)], None, done);
+        let Tap { room, by, query, ticket, .. } = tap;
+        self.answer_tap(query, "");
+        self.operate((room, by), vec![SessionOp::Act(key.session.clone(), act)], None, ticket);
     }
 
     fn turn(&self, id: &SessionId, folder: &str) -> Option<FileTurn> {
@@ -121,14 +120,11 @@ impl ChatState {
                 None => drop(shown.chosen.remove(key)),
             }
         }
-        if let (Some((_, card)), Some(message)) = (self.card(key), tap.message) {
-            let buttons = Outgoing::Buttons { message, keyboard: card.keyboard() };
-            drop(self.outbound.outbox.send(tap.room.chat, buttons));
-        }
-        self.only_toast(tap, "");
+        self.refresh_buttons(tap.room, key, tap.message);
+        self.only_answer(tap, "");
     }
 
-    /// The items chosen so far. After a restart only the buttons themselves know.
+    /// The items chosen so far. After a restart only the buttons of the message know.
     fn chosen_items(
         &self,
         key: &CardKey,
@@ -150,49 +146,38 @@ impl ChatState {
         all
     }
 
-    /// Sends something that belongs to a session: as messages, or as a file where it is long.
-    fn send_content(&mut self, tap: Tap, id: &SessionId, title: &str, content: Option<Content>) {
-        let Tap { room, query, done, .. } = tap;
-        let Some(content) = content else { return finished(done) };
-        self.toast(query, "");
-        let (outbound, id, title) = (self.outbound.clone(), id.clone(), title.to_owned());
-        tokio::spawn(async move {
-            let shown = match read(&*outbound.sessions, &id, content.clone()).await {
-                Ok(text) => text,
-                Err(error) => format!("It cannot be shown now: {error}"),
-            };
-            let markdown = match content {
-                Content::Preview { .. } => format!("**{title}**\n\n{}", fenced(shown.trim_end(), "")),
-                Content::Log | Content::Attachment(_) => shown,
-            };
-            for message in reply(room, &markdown) {
-                drop(outbound.outbox.send(room.chat, message));
-            }
-            finished(done);
-        });
+    /// Has something read that belongs to a session, to be shown in the room of the tap. Something with a title is shown as
+    /// it is, the rest as Markdown.
+    fn show_content(&mut self, tap: Tap, id: &SessionId, title: Option<String>, content: Content) {
+        let Tap { room, query, ticket, .. } = tap;
+        self.answer_tap(query, "");
+        let then = AfterContent { room, ticket, title };
+        self.want(Effect::ReadContent { session: id.clone(), content, then });
     }
 
-    /// A session of files that rests is nobody's: whoever sits at a terminal may go on with it.
-    pub(super) fn release_at_rest(&self, id: &SessionId) {
+    /// Sends what was read: as messages, or as a file if it is long.
+    pub(super) fn on_content(&mut self, then: AfterContent, read: Result<String, DoorError>) {
+        let AfterContent { room, ticket, title } = then;
+        let text = read.unwrap_or_else(|error| format!("It cannot be shown now: {error}"));
+        let markdown = match title {
+            Some(title) => format!("**{title}**\n\n{}", fenced(text.trim_end(), "")),
+            None => text,
+        };
+        self.want(Effect::Send { chat: room.chat, messages: reply(room, &markdown), then: None });
+        self.finish(ticket);
+    }
+
+    /// Releases a session of files that rests, so that somebody at a terminal may go on with it.
+    pub(super) fn release_at_rest(&mut self, id: &SessionId) {
         let Some(shown) = self.sessions.get(id) else { return };
         let view = shown.presenter.session().view(id);
         if view.aim == Aim::Files && view.is_settled() && view.questions.is_empty() {
-            let (sessions, id) = (self.outbound.sessions.clone(), id.clone());
-            tokio::spawn(async move { sessions.release(&id).await });
+            self.want(Effect::Release(id.clone()));
         }
     }
 }
 
-async fn read(sessions: &dyn Sessions, id: &SessionId, content: Content) -> Result<String, DoorError> {
-    let mut pieces = sessions.read(id, content).await?;
-    let mut bytes = Vec::new();
-    while let Some(piece) = pieces.next().await {
-        bytes.extend(piece?);
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Whether somebody here had something done in a session of files that is not over yet: then it goes on here.
+/// Whether the last act in a session of files came from Telegram. Then this process resumes it after a restart.
 pub(super) fn is_ours(session: &Session, entries: &[rapport_core::Entry]) -> bool {
     use rapport_core::Event;
     let is_here = |by: &By| matches!(by, By::Person { channel, .. } if channel == CHANNEL);

@@ -1,4 +1,4 @@
-//! Writes files one after the other, off the async threads: lines that are added, files that are replaced or removed.
+//! Writes files on a thread of its own, in order: appends lines, replaces and removes files.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,12 +17,12 @@ enum Job {
     Flush(oneshot::Sender<()>),
 }
 
-/// Who writes. Clones share it.
+/// A handle to the writing thread. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Writer(mpsc::UnboundedSender<Job>);
 
 impl Writer {
-    /// Starts writing; what cannot be written is told.
+    /// Starts the thread. Failed writes are reported as notices.
     pub(super) fn start(notices: Notices) -> Self {
         let (jobs, taken) = mpsc::unbounded_channel();
         spawn_blocking(move || write(taken, &notices));
@@ -34,17 +34,17 @@ impl Writer {
         let _ = self.0.send(Job::Append(path, line));
     }
 
-    /// Puts a file in place of another, durably.
+    /// Replaces a file, durably.
     pub(super) fn replace(&self, path: PathBuf, content: Vec<u8>) {
         let _ = self.0.send(Job::Replace(path, Some(content)));
     }
 
-    /// Takes a file away.
+    /// Removes a file, if it is there.
     pub(super) fn remove(&self, path: PathBuf) {
         let _ = self.0.send(Job::Replace(path, None));
     }
 
-    /// Until all that was said so far is written.
+    /// Waits until everything queued so far is written.
     pub(super) async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         if self.0.send(Job::Flush(done)).is_ok() {
@@ -57,7 +57,7 @@ fn write(mut jobs: mpsc::UnboundedReceiver<Job>, notices: &Notices) {
     while let Some(first) = jobs.blocking_recv() {
         let (mut lines, mut files, mut flushes) = (Vec::new(), HashMap::new(), Vec::new());
         let mut next = Some(first);
-        // Of a file that changes faster than the disk takes it, only the last state matters.
+        // If a file changes faster than the disk takes it, only its last content is written.
         while let Some(job) = next {
             match job {
                 Job::Append(path, line) => lines.push((path, line)),

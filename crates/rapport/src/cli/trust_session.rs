@@ -127,7 +127,7 @@ fn name_of(batch: &Path) -> String {
 
 /// Something that may be trusted, as it was when it was looked at.
 enum Finding {
-    Session { id: SessionId, looked: Looked, would: Would, batches: Vec<(PathBuf, Verifier)> },
+    Session { id: SessionId, looked: Box<Looked>, would: Would, batches: Vec<(PathBuf, Verifier)> },
     Batch { path: PathBuf, verifier: Verifier, story: Vec<String> },
 }
 
@@ -148,7 +148,7 @@ struct Would {
 impl Finding {
     fn session(place: &Place, id: SessionId) -> Result<Self, Failure> {
         let store = place.store();
-        let looked = store.look(&id)?;
+        let looked = Box::new(store.look(&id)?);
         let session = sessions::replay(&*store, &id, &looked.entries)?;
         let folder = Folder::new(&sessions_of(place), &id);
         let mut batches = Vec::new();

@@ -1,8 +1,8 @@
 //! Sessions whose aim is a progress file.
 
 use rapport_core::{
-    Act, AgentDid, Aim, Ask, Asking, Created, Existing, Leave, PlanMode, ProgressAim, ProgressFile, Status,
-    Terms, Want, World, plan_prompt,
+    Act, AgentDid, Aim, Ask, Asking, Created, Event, Existing, Leave, PlanMode, ProgressAim, ProgressFile,
+    Status, Terms, TurnId, Want, World, plan_prompt,
 };
 
 use crate::support::{Story, call, created, draft};
@@ -137,6 +137,24 @@ fn what_is_no_valid_file_twice_has_failed_and_can_be_tried_again() {
     story.act(Act::Restart, "restarted by ann (terminal); turn 3 started to plan");
     assert!(story.order().prompt.contains("Testing Strategy"));
     story.connects().finishes(FILE, "turn 3 ended; plan proposed: todo-app/progress");
+    saves(&mut story);
+}
+
+/// That a turn is the last try is a fact, and not told by its number. Logs of older versions do not say it: one more try.
+#[test]
+fn the_last_try_is_a_fact_of_its_turn() {
+    let mut story = planning(Asking::Assume);
+    story.finishes("no file", "turn 1 ended; turn 2 started to plan").connects();
+    let is_last = |fact: &Event| matches!(fact, Event::TurnStarted { turn: TurnId(2), mends: true, .. });
+    assert!(story.play.log.iter().flat_map(|entry| &entry.facts).any(is_last));
+    for fact in story.play.log.iter_mut().flat_map(|entry| &mut entry.facts) {
+        if let Event::TurnStarted { mends, .. } = fact {
+            *mends = false;
+        }
+    }
+    story.play.replay();
+    story.finishes("no file", "turn 2 ended; turn 3 started to plan").connects();
+    story.finishes(FILE, "turn 3 ended; plan proposed: todo-app/progress");
     saves(&mut story);
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rapport_core::{Action, ActionKind, Interrupted};
 
 use super::changes::note_changes;
-use super::kinds::{may_be_repeated, path_of};
+use super::kinds::path_of;
 use super::{ActionBatch, Course, Known};
 use crate::actions::files::{Desk, State, made, state, temporary};
 use crate::actions::journal::{Fact, Intent};
@@ -41,7 +41,7 @@ impl Step<'_> {
     ) -> (Desk, Settled, Course) {
         let began = Instant::now();
         let (desk, came) = match known {
-            Known::Begun(None) if !may_be_repeated(&self.action.kind) => match self.interrupted {
+            Known::Begun(None) if self.action.kind.is_irreversible() => match self.interrupted {
                 Interrupted::Again => self.perform(desk, observer).await,
                 Interrupted::GoOn => (desk, Came::Settled(Outcome::unsure())),
                 Interrupted::Halt => {
@@ -150,7 +150,9 @@ impl Step<'_> {
 
     /// Notes that it begins, and only then does it.
     async fn begin(&self, mut desk: Desk, work: impl Future<Output = Came>) -> (Desk, Came) {
-        let fact = Fact::Began { n: self.n, what: self.action.kind.in_brief(), intent: None };
+        let kind = &self.action.kind;
+        let irreversible = Some(kind.is_irreversible());
+        let fact = Fact::Began { n: self.n, what: kind.in_brief(), intent: None, irreversible };
         let note = move || {
             let noted = desk.journal.note(fact);
             (desk, noted)

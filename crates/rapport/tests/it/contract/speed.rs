@@ -110,6 +110,7 @@ fn rest() -> Vec<Vec<Event>> {
             turn,
             kind: TurnKind::Plan,
             prompt: "Ask what is unclear, then plan. ".repeat(12),
+            mends: false,
         },
         Event::Connected { turn, conversation: ConversationId::new("0b8e6a52"), model: Some("opus".into()) },
         Event::Asked { round: RoundId(1), asker, questions: vec![question("q1"), question("q2")] },

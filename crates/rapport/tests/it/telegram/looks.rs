@@ -28,7 +28,7 @@ fn question(number: usize, labels: &[&str]) -> Question {
 }
 
 /// A planned session in which these are asked, and so many answered.
-fn mirror(questions: Vec<Question>, answered: usize) -> Presenter {
+fn presenter(questions: Vec<Question>, answered: usize) -> Presenter {
     let created = Created {
         terms: Terms { clarifier: Clarifier::Planner, max_rounds: 3, ..Terms::default() },
         origin: Some(Room { chat: 42, topic: None }.into()),
@@ -45,8 +45,9 @@ fn mirror(questions: Vec<Question>, answered: usize) -> Presenter {
     Presenter::open(&Entry { seq: 1, at: Timestamp::UNIX_EPOCH, facts }).unwrap()
 }
 
-fn drawn(mirror: &Presenter) -> Card {
-    card::open(&SessionId::new("s"), mirror, &mirror.focus()[0], &BTreeSet::new(), Reading::Part).unwrap()
+fn drawn(presenter: &Presenter) -> Card {
+    card::open(&SessionId::new("s"), presenter, &presenter.focus()[0], &BTreeSet::new(), Reading::Part)
+        .unwrap()
 }
 
 fn labels(card: &Card) -> Vec<Vec<&str>> {
@@ -65,7 +66,7 @@ fn chat_37_the_bar_counts_the_question_in_hand() {
     ];
     for (of, answered, line) in cases {
         let questions = (1..=of).map(|number| question(number, &["Yes", "No"])).collect();
-        let card = drawn(&mirror(questions, answered));
+        let card = drawn(&presenter(questions, answered));
         assert_eq!(card.text.words().lines().nth(2), Some(line));
     }
 }
@@ -73,13 +74,13 @@ fn chat_37_the_bar_counts_the_question_in_hand() {
 /// Short labels share a row of three, long ones have one each; Back is not on the first question.
 #[test]
 fn chat_37_rows_fit_their_labels() {
-    let short = drawn(&mirror(vec![question(1, &["A", "B", "C", "D"])], 0));
+    let short = drawn(&presenter(vec![question(1, &["A", "B", "C", "D"])], 0));
     assert_eq!(labels(&short), [vec!["A", "B", "C"], vec!["D"], vec!["✖ Cancel"]]);
-    let long = drawn(&mirror(vec![question(1, &["Something rather long", "B"])], 0));
+    let long = drawn(&presenter(vec![question(1, &["Something rather long", "B"])], 0));
     assert_eq!(labels(&long), [vec!["Something rather long"], vec!["B"], vec!["✖ Cancel"]]);
-    let second = drawn(&mirror(vec![question(1, &["A"]), question(2, &["A"])], 1));
+    let second = drawn(&presenter(vec![question(1, &["A"]), question(2, &["A"])], 1));
     assert_eq!(labels(&second), [vec!["A"], vec!["← Back", "✖ Cancel"]]);
-    let free = drawn(&mirror(vec![Question { free_text: true, ..question(1, &["A"]) }], 0));
+    let free = drawn(&presenter(vec![Question { free_text: true, ..question(1, &["A"]) }], 0));
     assert_eq!(labels(&free), [vec!["A"], vec!["✍️ Type your own"], vec!["✖ Cancel"]]);
 }
 
@@ -88,9 +89,9 @@ fn chat_37_rows_fit_their_labels() {
 fn chat_21_buttons_are_short() {
     let long = "x".repeat(300);
     let questions: Vec<_> = (1..=120).map(|number| question(number, &[&long, "B", "C", "D"])).collect();
-    let mirror = mirror(questions, 110);
+    let presenter = presenter(questions, 110);
     let id = SessionId::new("20260124-a-session-with-a-very-long-name-that-goes-on-and-on-and-on-and-on");
-    let card = card::open(&id, &mirror, &mirror.focus()[0], &BTreeSet::new(), Reading::Part).unwrap();
+    let card = card::open(&id, &presenter, &presenter.focus()[0], &BTreeSet::new(), Reading::Part).unwrap();
     let buttons: Vec<_> = card.rows.iter().flatten().collect();
     assert!(buttons.iter().all(|(label, data)| data.len() <= 64 && !label.is_empty()), "{buttons:?}");
 }
@@ -98,10 +99,10 @@ fn chat_21_buttons_are_short() {
 /// CHAT-24: an answered card shows the choice, and who made it elsewhere.
 #[test]
 fn chat_24_an_answered_card_shows_the_answer() {
-    let mirror = mirror(vec![question(1, &["Dark", "Light"]), question(2, &["A"])], 1);
-    let text = card::closed(&mirror, &QuestionId::new("q1")).unwrap();
+    let presenter = presenter(vec![question(1, &["Dark", "Light"]), question(2, &["A"])], 1);
+    let text = card::closed(&presenter, &QuestionId::new("q1")).unwrap();
     assert!(text.words().ends_with("Question 1?\n\n✅ Dark"), "{}", text.words());
-    let text = card::closed(&mirror, &QuestionId::new("q2")).unwrap();
+    let text = card::closed(&presenter, &QuestionId::new("q2")).unwrap();
     assert!(text.words().ends_with("Asked again below."), "{}", text.words());
 }
 
@@ -109,13 +110,17 @@ fn chat_24_an_answered_card_shows_the_answer() {
 /// then on they are reminded.
 #[test]
 fn a_question_waits_since_it_came_to_the_front() {
-    let mut mirror = mirror(vec![question(1, &["Dark", "Light"]), question(2, &["A"])], 0);
+    let mut presenter = presenter(vec![question(1, &["Dark", "Light"]), question(2, &["A"])], 0);
     let later: Timestamp = "2026-01-24T12:00:00Z".parse().unwrap();
     let answer = rapport_core::Answer { values: vec!["Dark".into()], text: None };
     let answered = Event::Answered { question: QuestionId::new("q1"), answer, by: anna() };
-    mirror.apply(&Entry { seq: 2, at: later, facts: vec![answered] });
+    presenter.apply(&Entry { seq: 2, at: later, facts: vec![answered] });
     let unrelated = Event::Outlined { goal: "look".into(), description: "dark".into() };
-    mirror.apply(&Entry { seq: 3, at: later + jiff::SignedDuration::from_mins(5), facts: vec![unrelated] });
-    let focus = &mirror.focus()[0];
+    presenter.apply(&Entry {
+        seq: 3,
+        at: later + jiff::SignedDuration::from_mins(5),
+        facts: vec![unrelated],
+    });
+    let focus = &presenter.focus()[0];
     assert_eq!((focus.question.as_str(), focus.since, focus.at), ("q2", 2, later));
 }

@@ -126,6 +126,21 @@ fn every_file_says_what_it_is_for() {
     assert!(silent.is_empty(), "{silent:?}");
 }
 
+/// What decides in Telegram's flow is pure: tasks, files and the clock are used by those who execute its effects.
+#[test]
+fn telegrams_state_does_nothing_by_itself() {
+    const RUNNERS: [&str; 4] = ["mod.rs", "start.rs", "outbound.rs", "writer.rs"];
+    const IMPURE: [&str; 5] = ["tokio", "async ", "std::fs", "Timestamp::now", "Uuid"];
+    let flow = crates().join("rapport-telegram/src/flow");
+    let mut wrong = Vec::new();
+    for file in files(&flow).into_iter().filter(|file| !RUNNERS.iter().any(|name| *file == flow.join(name))) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        wrong.extend(code.filter(|line| IMPURE.iter().any(|word| line.contains(word))).map(str::to_owned));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }

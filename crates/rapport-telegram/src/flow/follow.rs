@@ -1,0 +1,241 @@
+//! What sessions did: logs found at the start, entries as they come. Each session is followed from its first entry, and
+//! shown as it stands.
+
+use rapport_core::{
+    By, Created, Entry, Event, Followed, PhaseView, Presenter, QuestionId, Session, SessionId, TurnKind,
+};
+use rapport_door::{DoorError, Seen, StoreError, Update};
+
+use super::button::Tag;
+use super::cards::CardKey;
+use super::chat_state::{ChatState, FAILED, ShownSession, private};
+use super::effect::Effect;
+use super::turns;
+use crate::CHANNEL;
+use crate::notice::Notice;
+use crate::room::Room;
+
+/// What is found at the start.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Logs of sessions of which something is to be shown.
+    logs: Vec<(SessionId, Vec<Entry>)>,
+    /// Sessions that run in this process from now on.
+    resuming: Vec<SessionId>,
+}
+
+impl ChatState {
+    /// Remembers what a session was begun for. It is shown once all sessions are found: only then is it known which turns
+    /// of conversations became sessions of their own.
+    pub(super) fn on_found(&mut self, id: SessionId, entries: Result<Vec<Entry>, DoorError>) {
+        let entries = match entries {
+            Ok(entries) => entries,
+            Err(DoorError::Store(StoreError::NotOurs { id, seal })) => {
+                let notice = Notice::NotOurs { session: id.to_string(), why: seal.to_string() };
+                return self.want(Effect::Notify(notice));
+            }
+            // One damaged log must not keep the others from being served; `rapport doctor` tells of it.
+            Err(_) => return,
+        };
+        let Some(session) = Session::replay(&entries) else { return };
+        if let Some(seed) = &session.created().grown_from {
+            self.dedup.grown.insert((seed.session.clone(), seed.turn));
+        }
+        self.dedup.requests.extend(session.created().request.clone());
+        if goes_on_here(&session, &entries) {
+            self.found.resuming.push(id.clone());
+        }
+        // Of most sessions there is nothing to show any more.
+        if !session.is_over() || self.notes.of(&id).is_some() {
+            self.found.logs.push((id, entries));
+        }
+    }
+
+    /// Shows what is not shown yet, and resumes what should go on.
+    pub(super) fn on_all_found(&mut self) {
+        let Found { logs, resuming } = std::mem::take(&mut self.found);
+        for (id, entries) in logs {
+            self.on_entries(&id, &entries);
+        }
+        for id in resuming {
+            self.want(Effect::Resume(id));
+        }
+    }
+
+    pub(super) fn on_seen(&mut self, seen: Seen) {
+        let mut entries = Vec::with_capacity(seen.updates.len());
+        for update in seen.updates {
+            let busy = self.sessions.get_mut(&seen.session).and_then(|shown| shown.busy.as_mut());
+            match (update, busy) {
+                (Update::Entry(entry), _) => entries.push(entry),
+                (Update::Progress(progress), Some(busy)) => busy.note(progress),
+                (Update::Progress(_), None) | (Update::Action(_), _) => {}
+                (Update::Lost(why), _) => {
+                    let session = seen.session.to_string();
+                    self.want(Effect::Notify(Notice::Lost { session, why }));
+                }
+            }
+        }
+        self.on_entries(&seen.session, &entries);
+    }
+
+    /// Takes entries of one session in, and shows what follows from them.
+    pub(super) fn on_entries(&mut self, id: &SessionId, entries: &[Entry]) {
+        if !self.sessions.contains_key(id) && !self.is_news(id, entries) {
+            return;
+        }
+        let mut changed = false;
+        for entry in entries {
+            match self.follow(id, entry) {
+                Followed::Next => changed = true,
+                Followed::Old => {}
+                Followed::Gap => return self.read(id),
+            }
+        }
+        if changed {
+            self.refresh(id);
+        }
+    }
+
+    /// Whether anything is to be shown of a session that is not known here. What happened in one before it was first shown
+    /// is not announced afterwards; its open questions are shown.
+    fn is_news(&mut self, id: &SessionId, entries: &[Entry]) -> bool {
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return false };
+        // Its log is read from the beginning first.
+        if first.seq > 1 {
+            return true;
+        }
+        let Some(session) = Session::replay(entries) else { return false };
+        // There may be nobody yet to show it to.
+        if self.place(session.created()).is_none() {
+            return false;
+        }
+        if self.notes.of(id).is_some() {
+            return true;
+        }
+        if session.is_over() {
+            return false;
+        }
+        self.notes.told(id, if entries.len() == 1 { 0 } else { last.seq });
+        true
+    }
+
+    /// Reads what is not known yet of a session.
+    fn read(&mut self, id: &SessionId) {
+        let after = self.sessions.get(id).map_or(0, |shown| shown.presenter.session().seq());
+        self.want(Effect::Read { session: id.clone(), after });
+    }
+
+    fn follow(&mut self, id: &SessionId, entry: &Entry) -> Followed {
+        let followed = match self.sessions.get_mut(id) {
+            Some(shown) => shown.presenter.apply(entry),
+            None if entry.seq > 1 => Followed::Gap,
+            None => self.begin(id, entry),
+        };
+        if followed == Followed::Next {
+            self.remember(id, entry);
+            let told = self.notes.of(id).map_or(0, |noted| noted.told);
+            if entry.seq > told {
+                self.announce(id, entry);
+            }
+        }
+        followed
+    }
+
+    fn begin(&mut self, id: &SessionId, entry: &Entry) -> Followed {
+        let Some(presenter) = Presenter::open(entry) else { return Followed::Old };
+        let Some(place) = self.place(presenter.session().created()) else { return Followed::Old };
+        self.sessions.insert(id.clone(), ShownSession::new(presenter, place, entry.at));
+        Followed::Next
+    }
+
+    /// Where a session is shown, and whose it is. What began elsewhere belongs to the first person who may use the bot.
+    fn place(&self, created: &Created) -> Option<(Room, u64)> {
+        let owner = telegram_id(&created.by).or(self.settings.owner)?;
+        let room = created.origin.as_ref().and_then(Room::of).or_else(|| private(owner))?;
+        Some((self.notes.now(room), owner))
+    }
+
+    fn remember(&mut self, id: &SessionId, entry: &Entry) {
+        let Some(shown) = self.sessions.get_mut(id) else { return };
+        for fact in &entry.facts {
+            match fact {
+                Event::Created(created) => {
+                    if let Some(seed) = &created.grown_from {
+                        self.dedup.grown.insert((seed.session.clone(), seed.turn));
+                    }
+                    self.dedup.requests.extend(created.request.clone());
+                    let room = self.rooms.entry(shown.room).or_default();
+                    let began = (entry.at, id.clone());
+                    if shown.at_home && shown.presenter.is_planned() {
+                        room.plan = room.plan.take().max(Some(began));
+                    } else if shown.at_home && shown.presenter.is_chat() {
+                        room.chat = room.chat.take().max(Some(began));
+                    }
+                }
+                Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => shown.said = prompt.clone(),
+                Event::Failed { .. } => {
+                    let session = shown.presenter.session();
+                    shown.failed_at = entry.seq;
+                    shown.is_without_questions =
+                        session.phase() == PhaseView::Clarifying && session.rounds().next().is_none();
+                }
+                Event::Restarted { .. } => shown.is_without_questions = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// Shows a session as it stands: its cards, its file, what it does.
+    pub(super) fn refresh(&mut self, id: &SessionId) {
+        if let Some(shown) = self.sessions.get(id).filter(|shown| shown.presenter.session().is_failed()) {
+            let key =
+                CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: shown.failed_at };
+            self.cards.know_tag(shown.room.chat, &key);
+        }
+        self.show_cards(id);
+        self.write_file(id);
+        self.look_busy(id);
+        self.finish_if_over(id);
+        self.release_at_rest(id);
+    }
+
+    /// Forgets a session that is over, once everything about it is told.
+    pub(super) fn finish_if_over(&mut self, id: &SessionId) {
+        let Some(shown) = self.sessions.get(id) else { return };
+        if !shown.presenter.session().is_over() || shown.announcing > 0 || self.cards.is_any_pending(id) {
+            return;
+        }
+        let cards = self.notes.of(id).map(|noted| noted.cards.clone()).unwrap_or_default();
+        if cards.iter().any(|card| !card.closed) {
+            return;
+        }
+        let answers = cards.iter().map(|card| {
+            let tag = Tag::of(id, &card.question, card.since);
+            (tag, super::card::answer(&shown.presenter, &card.question))
+        });
+        let (answers, room): (Vec<_>, _) = (answers.collect(), shown.room);
+        self.notes.over(id, room.chat, answers);
+        self.sessions.remove(id);
+        self.cards.forget(id);
+        if let Some(state) = self.rooms.get_mut(&room) {
+            state.plan.take_if(|(_, plan)| plan == id);
+            state.chat.take_if(|(_, chat)| chat == id);
+        }
+        self.want(Effect::Release(id.clone()));
+    }
+}
+
+/// Whether a session runs in this process after a restart.
+fn goes_on_here(session: &Session, entries: &[Entry]) -> bool {
+    let goes_on = !session.wants().is_empty() || session.deadline().is_some();
+    let in_a_chat = session.created().origin.as_ref().and_then(Room::of).is_some();
+    goes_on && (in_a_chat && !session.is_over() || turns::is_ours(session, entries))
+}
+
+fn telegram_id(by: &By) -> Option<u64> {
+    match by {
+        By::Person { channel, id } if channel == CHANNEL => id.parse().ok(),
+        By::Person { .. } | By::Lead { .. } | By::Model { .. } | By::Rule { .. } => None,
+    }
+}

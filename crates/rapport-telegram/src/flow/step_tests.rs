@@ -1,0 +1,520 @@
+//! Steps of the chat state as tables: what comes in on the left, what is wanted on the right. No network, clock or disk.
+
+use jiff::{SignedDuration, Timestamp};
+use rapport_core::{
+    Act, Aim, Answer, Asker, By, Choice, Clarifier, ConversationId, Created, Entry, Event, Question,
+    QuestionId, Refusal, RoundId, Seed, SessionId, Terms, TurnId, TurnKind,
+};
+use rapport_door::{DoorError, Seen, Update};
+
+use super::button::Button;
+use super::cards::CardKey;
+use super::chat_state::{ChatState, Settings, person};
+use super::effect::{AfterOps, AfterSend, Effect, Input, NewUser, SessionOp, Ticket};
+use super::incoming::{Incoming, Sender, What};
+use super::notes::Notes;
+use crate::access::Access;
+use crate::api_error::ApiError;
+use crate::outgoing::{Outgoing, Sent};
+use crate::room::Room;
+
+const ANNA: u64 = 42;
+const STRANGER: u64 = 99;
+const HOME: Room = Room { chat: 42, topic: None };
+const GROUP: Room = Room { chat: -7, topic: None };
+const START: Timestamp = Timestamp::UNIX_EPOCH;
+
+/// The channel without its ways out.
+struct Stage {
+    state: ChatState,
+    now: Timestamp,
+    seq: u64,
+    updates: u64,
+}
+
+impl Stage {
+    fn new() -> Self {
+        Self::with(Access::new([ANNA]), Notes::default())
+    }
+
+    fn with(access: Access, notes: Notes) -> Self {
+        let settings = Settings {
+            owner: access.allows(ANNA).then_some(ANNA),
+            remind: SignedDuration::from_hours(1),
+            folder: "/plans".into(),
+        };
+        Self { state: ChatState::new(settings, access, notes), now: START, seq: 0, updates: 0 }
+    }
+
+    /// What is wanted after this, in brief.
+    fn put(&mut self, input: Input) -> Vec<String> {
+        self.state.step(input, self.now).iter().flat_map(brief).collect()
+    }
+
+    /// The session stores these facts.
+    fn happens(&mut self, facts: Vec<Event>) -> Vec<String> {
+        let entry = self.entry(facts);
+        self.put(Input::Seen(Seen { session: id(), updates: vec![Update::Entry(entry)] }))
+    }
+
+    fn entry(&mut self, facts: Vec<Event>) -> Entry {
+        self.seq += 1;
+        Entry { seq: self.seq, at: self.now, facts }
+    }
+
+    fn comes(&mut self, user: u64, room: Room, what: What) -> Vec<String> {
+        self.updates += 1;
+        let sender = Sender { id: user, name: "Somebody".into() };
+        let id = format!("update {}", self.updates);
+        let incoming = Incoming { id, room, private: room.chat > 0, sender, what };
+        self.put(Input::Update(Box::new(incoming), Ticket(self.updates)))
+    }
+
+    fn writes(&mut self, text: &str, message: i32) -> Vec<String> {
+        self.comes(ANNA, HOME, What::Words { text: text.into(), message, reply_to: None })
+    }
+
+    fn taps(&mut self, user: u64, button: Button, key: &CardKey) -> Vec<String> {
+        let (query, data) = (format!("tap {}", self.updates + 1), button.data(&key.tag()));
+        self.comes(user, HOME, What::Press { query, data, message: Some(7), keyboard: None })
+    }
+
+    /// A card arrives as this message.
+    fn arrives(&mut self, key: &CardKey, message: i32) -> Vec<String> {
+        self.put(Input::Sent(AfterSend::Card(key.clone()), vec![Ok(Sent::Posted(message))]))
+    }
+
+    /// A plan in which these questions are asked, and the card of the first shown as message 7.
+    fn asked(&mut self) -> CardKey {
+        self.happens(vec![created(HOME), asked(&["q1", "q2"])]);
+        let key = key("q1", 1);
+        self.arrives(&key, 7);
+        key
+    }
+}
+
+fn id() -> SessionId {
+    SessionId::new("s")
+}
+
+fn key(question: &str, since: u64) -> CardKey {
+    CardKey { session: id(), question: QuestionId::new(question), since }
+}
+
+fn created(room: Room) -> Event {
+    let by = person(ANNA);
+    Event::Created(Created {
+        terms: Terms { clarifier: Clarifier::Planner, max_rounds: 3, ..Terms::default() },
+        origin: Some(room.into()),
+        request: Some("update 0".into()),
+        ..Created::new("add dark mode".into(), "/app".into(), ConversationId::new("c"), by)
+    })
+}
+
+fn asked(questions: &[&str]) -> Event {
+    let question = |id: &&str| Question {
+        id: QuestionId::new(*id),
+        text: format!("{id}?"),
+        header: None,
+        options: vec![Choice::plain("Yes"), Choice::plain("No")],
+        multi: false,
+        free_text: true,
+        purpose: Default::default(),
+    };
+    let questions = questions.iter().map(question).collect();
+    Event::Asked { round: RoundId(1), asker: Asker::Planner, questions }
+}
+
+fn answered(question: &str) -> Event {
+    let answer = Answer { values: vec!["Yes".into()], text: None };
+    Event::Answered { question: QuestionId::new(question), answer, by: person(ANNA) }
+}
+
+fn cancelled(reason: &str) -> Event {
+    Event::Cancelled { by: person(ANNA), reason: Some(reason.into()) }
+}
+
+fn started(kind: TurnKind, prompt: &str) -> Event {
+    Event::TurnStarted { turn: TurnId(1), kind, prompt: prompt.into(), mends: false }
+}
+
+fn failed() -> Event {
+    Event::Failed { reason: "no model".into() }
+}
+
+/// An effect in a few words.
+fn brief(effect: &Effect) -> Vec<String> {
+    match effect {
+        Effect::Send { chat, messages, then } => {
+            let then = match then {
+                Some(AfterSend::Card(key)) => format!(", card {}", key.question),
+                Some(AfterSend::Close(key)) => format!(", close {}", key.question),
+                Some(AfterSend::Announce { seq, .. }) => format!(", announces {seq}"),
+                Some(other) => format!(", {other:?}"),
+                None => String::new(),
+            };
+            messages.iter().map(|what| format!("{} in {chat}{then}", sent(what))).collect()
+        }
+        Effect::AnswerTap { query, words } => vec![format!("answer {query}: {words}")],
+        Effect::Operate { ops, .. } => ops.iter().map(op).collect(),
+        Effect::Read { session, after } => vec![format!("read {session} after {after}")],
+        Effect::Note(line) => {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            vec![format!("note {}", line.as_object().unwrap().keys().next().unwrap())]
+        }
+        Effect::Write { path, content } => {
+            vec![format!("{} {}", if content.is_some() { "write" } else { "remove" }, path.display())]
+        }
+        Effect::AddUser(new) => vec![format!("add user {}", new.user.id)],
+        Effect::Notify(notice) => vec![format!("notify: {notice}")],
+        Effect::Finish(ticket) => vec![format!("finish {}", ticket.0)],
+        other => vec![format!("{other:?}")],
+    }
+}
+
+fn sent(what: &Outgoing) -> String {
+    match what {
+        Outgoing::Message(message) => format!("send \"{}\"", last_line(&message.text)),
+        Outgoing::Edit(edit) => format!("edit {} \"{}\"", edit.message, last_line(&edit.text)),
+        Outgoing::Progress(edit) => format!("edit {}", edit.message),
+        Outgoing::Buttons { message, keyboard: None } => format!("strip {message}"),
+        Outgoing::Buttons { message, keyboard: Some(_) } => format!("buttons {message}"),
+        Outgoing::Document(document) => format!("file {}", document.name),
+        Outgoing::Action { .. } => "type".into(),
+        Outgoing::Delete { message } => format!("delete {message}"),
+    }
+}
+
+fn op(op: &SessionOp) -> String {
+    match op {
+        SessionOp::Act(_, Act::Answer { question, reply }) => {
+            format!("act: answer {} {reply:?}", question.as_ref().unwrap())
+        }
+        SessionOp::Act(id, act) => format!("act in {id}: {act:?}"),
+        SessionOp::TryAct(id, act) => format!("try in {id}: {act:?}"),
+        SessionOp::Create(new, first) => {
+            format!(
+                "create \"{}\" with {} questions",
+                new.task,
+                first.as_ref().map_or(0, |b| b.questions.len())
+            )
+        }
+    }
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().last().unwrap_or_default()
+}
+
+fn request(ticket: u64) -> AfterOps {
+    AfterOps::Request { room: HOME, ticket: Ticket(ticket), thanks: None }
+}
+
+/// CHAT-24 and the rule that an answer is on disk before anyone is thanked: from the question to the card that shows its
+/// answer, step by step.
+#[test]
+fn a_question_is_shown_once_and_a_tap_is_thanked_when_its_answer_is_durable() {
+    let mut stage = Stage::new();
+    let first = stage.happens(vec![created(HOME), asked(&["q1", "q2"])]);
+    assert_eq!(first, ["note told", "send \"q1?\" in 42, card q1", "write /plans/42-interactive.json"]);
+    // While it is on its way it is not sent again.
+    let nothing_new = stage.happens(vec![]);
+    assert_eq!(nothing_new, ["write /plans/42-interactive.json"]);
+    let q1 = key("q1", 1);
+    assert_eq!(stage.arrives(&q1, 7), ["note shown", "write /plans/42-interactive.json"]);
+
+    let tapped = stage.state.step(tap(&q1), START);
+    let Some(Effect::Operate { by, then, .. }) = tapped.first() else { panic!("{tapped:?}") };
+    assert_eq!(*by, person(ANNA));
+    assert_eq!(tapped.iter().flat_map(brief).collect::<Vec<_>>(), ["act: answer q1 Choices([0])"]);
+    let thanked = stage.put(Input::Operated(then.clone(), Ok(())));
+    assert_eq!(thanked, ["answer tap: ✓ Yes", "finish 1"]);
+
+    let next = stage.happens(vec![answered("q1")]);
+    let file = "write /plans/42-interactive.json";
+    assert_eq!(next, ["send \"q2?\" in 42, card q2", "edit 7 \"✅ Yes\" in 42, close q1", file]);
+    let closed = stage.put(Input::Sent(AfterSend::Close(q1), vec![Ok(Sent::Done)]));
+    assert_eq!(closed, ["note closed"]);
+}
+
+fn tap(key: &CardKey) -> Input {
+    let data = Button::Answer(0, 0).data(&key.tag());
+    let what = What::Press { query: "tap".into(), data, message: Some(7), keyboard: None };
+    let sender = Sender { id: ANNA, name: "Anna".into() };
+    let incoming = Incoming { id: "1".into(), room: HOME, private: true, sender, what };
+    Input::Update(Box::new(incoming), Ticket(1))
+}
+
+/// Who may answer is checked on the sender; whatever is not done is answered at once, and nothing reaches the session.
+#[test]
+fn taps_that_change_nothing_are_answered_and_finished() {
+    let answer = Button::Answer(0, 0);
+    let cases = [
+        (STRANGER, answer, key("q1", 1), "This bot is private."),
+        (ANNA, answer, key("q1", 5), "Session expired. Use /plan to start again."),
+        (ANNA, Button::Answer(0, 9), key("q1", 1), "There is no such option."),
+        (ANNA, Button::Done, key("q1", 1), "Choose at least one option first."),
+    ];
+    for (user, button, key, words) in cases {
+        let mut stage = Stage::new();
+        stage.asked();
+        let wanted = stage.taps(user, button, &key);
+        let said: Vec<_> = wanted.into_iter().filter(|wanted| !wanted.starts_with("strip")).collect();
+        assert_eq!(said, [format!("answer tap 1: {words}"), "finish 1".into()], "{button:?}");
+    }
+    // The same tap, brought twice, is answered once.
+    let mut stage = Stage::new();
+    let q1 = stage.asked();
+    stage.happens(vec![answered("q1")]);
+    let press =
+        What::Press { query: "t".into(), data: answer.data(&q1.tag()), message: None, keyboard: None };
+    assert_eq!(stage.comes(ANNA, HOME, press.clone()), ["answer t: Already answered: Yes", "finish 1"]);
+    assert_eq!(stage.comes(ANNA, HOME, press), ["finish 2"]);
+}
+
+/// What an operation comes to is told where it was asked for.
+#[test]
+fn operations_that_are_not_taken_are_told_in_their_room() {
+    let already = Refusal::AlreadyAnswered {
+        question: QuestionId::new("q1"),
+        answer: "Yes".into(),
+        by: By::Person { channel: "terminal".into(), id: "bo".into() },
+    };
+    let closed = "❌ That could not be done: Rapport is shutting down. Please try again.";
+    let cases = [
+        (Ok(()), None),
+        // The card shows it by then.
+        (Err(DoorError::Refused(already)), None),
+        (Err(DoorError::Closed), Some(closed)),
+    ];
+    for (outcome, said) in cases {
+        let mut wanted = Stage::new().put(Input::Operated(request(3), outcome));
+        assert_eq!(wanted.pop().as_deref(), Some("finish 3"));
+        let said: Vec<_> = said.into_iter().map(|words| format!("send \"{words}\" in 42")).collect();
+        assert_eq!(wanted, said);
+    }
+}
+
+/// Nobody answers what they were not shown: words count by whether the card was in the chat before them.
+#[test]
+fn words_wait_for_the_card_they_may_answer() {
+    let early = "send \"You wrote that before you could see this question, so it is not taken as its answer. Please answer it now ☝️\" in 42";
+    for (arrives_as, expected) in [(5, "act: answer q1 Text(\"blue\")"), (15, early)] {
+        let mut stage = Stage::new();
+        stage.happens(vec![created(HOME), asked(&["q1"])]);
+        // The card is on its way: nothing is decided, and the update is not finished.
+        assert_eq!(stage.writes("blue", 10), Vec::<String>::new());
+        let wanted = stage.arrives(&key("q1", 1), arrives_as);
+        assert!(wanted.contains(&expected.to_owned()), "{wanted:?}");
+    }
+    // When the channel stops, the person is told instead.
+    let mut stage = Stage::new();
+    stage.happens(vec![created(HOME), asked(&["q1"])]);
+    stage.writes("blue", 10);
+    assert_eq!(stage.put(Input::Stopping), [early, "finish 1"]);
+}
+
+/// One reminder, an hour after the question came to the front, and never a second one.
+#[test]
+fn somebody_is_reminded_once() {
+    let mut stage = Stage::new();
+    let q1 = stage.asked();
+    let due = START + SignedDuration::from_hours(1);
+    assert_eq!(stage.state.deadline(), Some(due));
+    // Before it is due nothing happens.
+    assert_eq!(stage.put(Input::DeadlinePassed), Vec::<String>::new());
+    stage.now = due;
+    assert_eq!(stage.put(Input::DeadlinePassed), ["note reminded", "send \"q1?\" in 42, card q1"]);
+    stage.arrives(&q1, 9);
+    assert_eq!(stage.state.deadline(), None);
+}
+
+/// "Typing" at once, a message at the first tick, edits after that, and the message goes when the work ends.
+#[test]
+fn a_working_agent_is_shown_until_it_asks() {
+    let mut stage = Stage::new();
+    let work = started(TurnKind::Work, "do it");
+    let began = stage.happens(vec![created(HOME), work]);
+    assert!(began.contains(&"type in 42".to_owned()), "{began:?}");
+    let tick = || Input::Tick { chance: [0; 8] };
+    let ticked = stage.put(tick());
+    assert_eq!(ticked[0], "type in 42");
+    assert!(ticked[1].ends_with("Progress(SessionId(\"s\"))"), "{ticked:?}");
+    // The message is on its way; a second one is not sent.
+    assert_eq!(stage.put(tick()), ["type in 42"]);
+    let sent = stage.put(Input::Sent(AfterSend::Progress(id()), vec![Ok(Sent::Posted(8))]));
+    assert_eq!(sent, ["note progress"]);
+    assert_eq!(stage.put(tick()), ["type in 42", "edit 8 in 42"]);
+    let ended = stage.happens(vec![failed()]);
+    assert!(ended.contains(&"delete 8 in 42".to_owned()), "{ended:?}");
+}
+
+/// kill -9: what the notes and the logs say is enough to go on. A card that was shown is not shown again, works as
+/// before, and what was not noted is sent once more.
+#[test]
+fn after_a_kill_notes_and_logs_are_enough() {
+    let mut before = Stage::new();
+    let entry = before.entry(vec![created(HOME), asked(&["q1"])]);
+    let mut lines = Vec::new();
+    let mut keep = |effects: Vec<Effect>| {
+        lines.extend(effects.into_iter().filter_map(|effect| match effect {
+            Effect::Note(line) => Some(line),
+            _ => None,
+        }));
+        lines.join("\n")
+    };
+    let seen = Input::Seen(Seen { session: id(), updates: vec![Update::Entry(entry.clone())] });
+    let unshown = keep(before.state.step(seen, START));
+    let sent = Input::Sent(AfterSend::Card(key("q1", 1)), vec![Ok(Sent::Posted(7))]);
+    let shown = keep(before.state.step(sent, START));
+    // The last line was cut off.
+    let cut = format!("{shown}\n{{\"closed\":{{\"sess");
+    let card = "send \"q1?\" in 42, card q1";
+    for (notes, is_sent) in [(&unshown, true), (&shown, false), (&cut, false)] {
+        let mut after = Stage::with(Access::new([ANNA]), Notes::parse(notes));
+        assert_eq!(after.put(Input::Found(id(), Ok(vec![entry.clone()]))), Vec::<String>::new());
+        let wanted = after.put(Input::AllFound);
+        assert_eq!(wanted.contains(&card.to_owned()), is_sent, "{wanted:?}");
+        let tapped = after.state.step(tap(&key("q1", 1)), START);
+        assert_eq!(tapped.iter().flat_map(brief).collect::<Vec<_>>(), ["act: answer q1 Choices([0])"]);
+        // The command that began it is known, should it come again.
+        let again = Incoming {
+            id: "update 0".into(),
+            room: HOME,
+            private: true,
+            sender: Sender { id: ANNA, name: "Anna".into() },
+            what: What::Command { name: "plan".into(), rest: "add dark mode".into(), about: None },
+        };
+        assert_eq!(after.put(Input::Update(Box::new(again), Ticket(9))), ["finish 9"]);
+    }
+}
+
+/// A plan without a question is cancelled by the channel. That is known by what happened, not by the words of the reason.
+#[test]
+fn a_plan_without_questions_is_cancelled_in_silence() {
+    let mut stage = Stage::new();
+    stage.happens(vec![created(HOME)]);
+    let wanted = stage.happens(vec![failed()]);
+    assert!(wanted[0].starts_with("send") && wanted[0].ends_with("announces 2"), "{wanted:?}");
+    assert_eq!(wanted[1], "try in s: Cancel { reason: Some(\"no questions could be made\") }");
+    let said =
+        |wanted: Vec<String>| wanted.into_iter().filter(|one| one.starts_with("send")).collect::<Vec<_>>();
+    assert_eq!(said(stage.happens(vec![cancelled("whatever it says")])), Vec::<String>::new());
+
+    let mut stage = Stage::new();
+    stage.asked();
+    let told = said(stage.happens(vec![cancelled("no questions could be made")]));
+    assert_eq!(told, ["send \"❌ Planning cancelled. (no questions could be made)\" in 42, announces 2"]);
+}
+
+/// A card that Telegram does not take is told once, and shown as soon as the chat opens.
+#[test]
+fn a_card_that_was_not_taken_is_shown_when_the_chat_opens() {
+    let mut stage = Stage::new();
+    stage.happens(vec![created(GROUP), asked(&["q1"])]);
+    let q1 = key("q1", 1);
+    let blocked = || Input::Sent(AfterSend::Card(q1.clone()), vec![Err(ApiError::Blocked("kicked".into()))]);
+    let told = stage.put(blocked());
+    assert!(told[0].starts_with("send") && told[0].ends_with("in 42"), "{told:?}");
+    assert!(told[1].starts_with("notify: a question of s cannot be shown"), "{told:?}");
+    // It does not come by itself, and the same is not told twice.
+    assert_eq!(stage.happens(vec![]), ["write /plans/-7-interactive.json"]);
+    assert_eq!(stage.put(Input::Opened(GROUP.chat)), ["send \"q1?\" in -7, card q1"]);
+    assert_eq!(stage.put(blocked()), Vec::<String>::new());
+}
+
+/// A group that becomes a supergroup has none of the messages: what is open is shown there.
+#[test]
+fn open_cards_follow_a_chat_that_moves() {
+    let mut stage = Stage::new();
+    stage.happens(vec![created(GROUP), asked(&["q1"])]);
+    stage.arrives(&key("q1", 1), 7);
+    let wanted = stage.put(Input::Moved { from: GROUP.chat, to: -100 });
+    let file = |verb: &str, chat: i64| format!("{verb} /plans/{chat}-interactive.json");
+    let notes = ["note moved".to_owned(), "note left".into()];
+    let shown = "send \"q1?\" in -100, card q1".to_owned();
+    assert_eq!(wanted, [&notes[..], &[file("remove", -7), shown, file("write", -100)]].concat());
+    // The same move, told twice, changes nothing.
+    assert_eq!(stage.put(Input::Moved { from: GROUP.chat, to: -100 }), Vec::<String>::new());
+}
+
+/// Entries that are missing are read.
+#[test]
+fn a_gap_is_read() {
+    let mut stage = Stage::new();
+    stage.happens(vec![created(HOME), asked(&["q1"])]);
+    stage.seq += 1;
+    assert_eq!(stage.happens(vec![answered("q1")]), ["read s after 1"]);
+    let mut late = Stage::new();
+    late.seq = 4;
+    assert_eq!(late.happens(vec![answered("q1")]), ["read s after 0"]);
+}
+
+/// The first person gets in by a code, once it is durable that they did.
+#[test]
+fn the_first_person_gets_in_by_a_code() {
+    let mut stage = Stage::with(Access::default(), Notes::default());
+    let offered = stage.put(Input::Tick { chance: [1; 8] });
+    let [notice] = &offered[..] else { panic!("{offered:?}") };
+    let code = notice.rsplit(' ').next().unwrap();
+    // One code at a time.
+    assert_eq!(stage.put(Input::Tick { chance: [2; 8] }), Vec::<String>::new());
+    let refused = stage.comes(STRANGER, HOME, What::Other { kind: "a photo" });
+    assert_eq!(refused, ["send \"This bot is private.\" in 42", "finish 1"]);
+    assert_eq!(stage.writes(code, 3), ["add user 42"]);
+    let user = crate::users::Paired { id: ANNA, name: "Anna".into(), since: START };
+    let new = NewUser { user, room: HOME, ticket: Ticket(2) };
+    let mut wanted = stage.put(Input::UserAdded(new, Ok(())));
+    wanted.retain(|one| !one.starts_with("send"));
+    assert_eq!(wanted, ["notify: Anna (42) may use this bot from now on", "ReadAll", "finish 2"]);
+}
+
+/// A new plan replaces the one before it, in one go; what is said begins a conversation.
+#[test]
+fn words_and_commands_become_operations() {
+    let plan = || What::Command { name: "plan".into(), rest: "paint it".into(), about: None };
+    let mut stage = Stage::new();
+    let wanted = stage.comes(ANNA, HOME, plan());
+    assert_eq!(wanted, ["type in 42", "create \"paint it\" with 0 questions"]);
+    stage.asked();
+    let replace = "act in s: Cancel { reason: Some(\"another task takes its place\") }";
+    let wanted = stage.comes(ANNA, HOME, plan());
+    assert_eq!(wanted, ["type in 42", replace, "create \"paint it\" with 0 questions"]);
+    let mut stage = Stage::new();
+    assert_eq!(stage.writes("hello", 3), ["create \"hello\" with 0 questions"]);
+    let nothing = What::Command { name: "cancel".into(), rest: String::new(), about: None };
+    let wanted = stage.comes(ANNA, HOME, nothing);
+    assert_eq!(wanted, ["send \"There is nothing to cancel here.\" in 42", "finish 2"]);
+}
+
+/// A turn of a conversation that is nothing but questions becomes a plan, once: a log that is read again changes nothing.
+#[test]
+fn a_turn_of_questions_becomes_a_plan_once() {
+    let mut stage = Stage::new();
+    let says = started(TurnKind::Chat, "make it nice");
+    let begins = vec![Event::Created(Created { aim: Aim::Chat, ..chat_created() }), says];
+    stage.happens(begins.clone());
+    let result = r#"{"interactive": true, "questions": [{"id": "a", "question": "Dark?", "options": [{"label": "Yes"}, {"label": "No"}]}]}"#;
+    let ended = Event::TurnEnded { turn: TurnId(1), result: result.into() };
+    let wanted = stage.happens(vec![ended.clone()]);
+    assert_eq!(wanted[0], "create \"make it nice\" with 1 questions");
+    let grown = AfterOps::Grow { room: HOME, session: id(), seq: 2 };
+    assert_eq!(stage.put(Input::Operated(grown, Ok(()))), ["note told"]);
+
+    // After a kill in between, the plan names the turn that it came from.
+    let mut after = Stage::new();
+    let log = vec![after.entry(begins), after.entry(vec![ended])];
+    let plan = Created { grown_from: Some(Seed { session: id(), turn: TurnId(1) }), ..chat_created() };
+    let grown = Entry { seq: 1, at: START, facts: vec![Event::Created(plan)] };
+    after.state.notes.told(&id(), 1);
+    after.put(Input::Found(id(), Ok(log)));
+    after.put(Input::Found(SessionId::new("plan"), Ok(vec![grown])));
+    let wanted = after.put(Input::AllFound);
+    assert!(!wanted.iter().any(|one| one.starts_with("create")), "{wanted:?}");
+}
+
+fn chat_created() -> Created {
+    let by = person(ANNA);
+    let created = Created::new("hello".into(), "/app".into(), ConversationId::new("c"), by);
+    Created { origin: Some(HOME.into()), ..created }
+}
