@@ -521,6 +521,23 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         left: Option<String>,
     },
+    /// Somebody wants what the work did to the project's files undone.
+    WorkUndoStarted {
+        /// As the work left the files, and as they were before.
+        states: Merged,
+        /// Who.
+        by: By,
+    },
+    /// The work was not undone, and nothing is changed.
+    WorkUndoRefused {
+        /// Why.
+        problem: UndoProblem,
+    },
+    /// The work is undone.
+    WorkUndone {
+        /// What that came to.
+        files: UndoneFiles,
+    },
     /// Somebody ended the session.
     Cancelled {
         /// Who.

@@ -83,6 +83,8 @@ pub enum Act {
     },
     /// Do away with the work that was done apart from the project; ends the session, too.
     Discard,
+    /// Take back what the work did to the project's files.
+    UndoWork,
     /// Try again what failed, or let an agent go on that was cut off while it waited.
     Restart,
     /// Say something to the agent of a conversation.
@@ -439,6 +441,11 @@ pub enum World {
     Undone {
         /// Which one.
         batch: String,
+        /// What that came to.
+        outcome: Result<UndoneFiles, UndoProblem>,
+    },
+    /// The work was undone, or not.
+    WorkUndone {
         /// What that came to.
         outcome: Result<UndoneFiles, UndoProblem>,
     },

@@ -62,7 +62,7 @@ pub use prompt::question_round::INTERACTIVE;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use question_round::{Brief, QuestionRound, signal};
 pub use refusal::Refusal;
-pub use session::{MAX_TASK, QuestionView, RoundView, Session, ruled_by_project};
+pub use session::{MAX_TASK, QuestionView, RoundView, Session, WorkUndo, ruled_by_project};
 pub use turn::{
     ActionEnd, ActionResult, Chosen, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, Interrupted,
     LaterChanges, TurnOrigin, TurnPlan, TurnStage, UndoProblem, UndoState, UndoneFiles,

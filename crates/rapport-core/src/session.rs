@@ -7,6 +7,7 @@
 
 mod agent;
 mod apply;
+mod asked;
 mod chat;
 mod handover;
 mod people;
@@ -14,6 +15,7 @@ mod planner;
 mod progress;
 mod read;
 mod turns;
+mod undo_work;
 mod wants;
 mod world;
 
@@ -36,6 +38,7 @@ use crate::{prompt, slug};
 
 pub use agent::ruled_by_project;
 pub use read::{QuestionView, RoundView};
+pub use undo_work::WorkUndo;
 
 /// The longest task that is taken, in bytes.
 pub const MAX_TASK: usize = 256 * 1024;
@@ -50,7 +53,7 @@ pub struct Session {
     pub(crate) phase: Phase,
     pub(crate) conversation: ConversationId,
     pub(crate) model: Option<String>,
-    pub(crate) rounds: Vec<Round>,
+    pub(crate) rounds: asked::AskedRounds,
     pub(crate) turns: Vec<Turn>,
     pub(crate) plan: Option<Plan>,
     /// What the plan is to be called, where a planner has said so.
@@ -74,6 +77,9 @@ pub struct Session {
     /// It failed before the agent it was begun with ever connected: nothing binds it to that agent.
     pub(crate) agent_never_came: bool,
     pub(crate) handover: handover::Handover,
+    /// The state of the files as it was last noted since the work began.
+    pub(crate) last_state: Option<String>,
+    pub(crate) work_undo: WorkUndo,
 }
 
 /// Where a session stands.
@@ -369,7 +375,7 @@ impl Session {
             seq: 0,
             phase: if created.aim.rests() { Phase::Resting } else { Phase::Clarifying },
             model: None,
-            rounds: Vec::new(),
+            rounds: asked::AskedRounds::default(),
             turns: Vec::new(),
             plan: None,
             outline: None,
@@ -384,6 +390,8 @@ impl Session {
             changes: None,
             agent_never_came: false,
             handover: handover::Handover::default(),
+            last_state: None,
+            work_undo: WorkUndo::Not,
         };
         session.apply_entry(first);
         Some(session)
@@ -452,7 +460,7 @@ impl Session {
     }
 
     pub(crate) fn open_rounds(&self) -> impl Iterator<Item = &Round> {
-        self.rounds.iter().filter(|round| round.is_open())
+        self.rounds.current().filter(|round| round.is_open())
     }
 
     fn open_rounds_of(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
@@ -460,7 +468,7 @@ impl Session {
     }
 
     fn pending_rounds_of(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
-        self.rounds.iter().filter(move |round| round.is_of(turn) && round.is_pending())
+        self.rounds.current().filter(move |round| round.is_of(turn) && round.is_pending())
     }
 
     /// Rounds at which the agent still is. One that was cut off and let go on without an answer is past them.
@@ -475,9 +483,7 @@ impl Session {
     }
 
     fn item(&self, question: &QuestionId) -> Option<(&Round, &Item)> {
-        self.rounds.iter().find_map(|round| {
-            round.items.iter().find(|i| i.question.id == *question).map(|item| (round, item))
-        })
+        self.rounds.item(question)
     }
 
     fn next_round(&self) -> RoundId {

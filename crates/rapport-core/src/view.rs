@@ -11,8 +11,8 @@ use crate::id::{QuestionId, RoundId, SessionId};
 use crate::permission::Rule;
 use crate::progress::ProgressFile;
 use crate::question::{Choice, Purpose, Question};
-use crate::session::{Item, Phase, Process, Round, Session, State, Turn};
-use crate::turn::{FileTurn, TurnStage};
+use crate::session::{Item, Phase, Process, Round, Session, State, Turn, WorkUndo};
+use crate::turn::{FileTurn, TurnStage, UndoneFiles};
 
 /// A session as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +70,9 @@ pub struct View {
     /// What the work changed, once that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
+    /// What undoing the work came to, once somebody had it undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<UndoneFiles>,
     /// Where it is worked on apart from the project, and what becomes of the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workplace: Option<WorkplaceView>,
@@ -82,11 +85,17 @@ pub struct View {
 }
 
 impl View {
-    /// Whether a session of files has nothing more to show of itself: no question waits, and no agent is at work. A batch may
-    /// run, which is shown in its own way.
+    /// Whether it has nothing more to show of itself before somebody says something: no question waits, and no agent is at work. In
+    /// a session of files a batch may run, which is shown in its own way.
     pub fn is_at_rest(&self) -> bool {
-        let rests = matches!(self.phase, PhaseView::Resting | PhaseView::Reviewing | PhaseView::Working);
-        self.aim == Aim::Files && self.questions.is_empty() && rests
+        let rests = match self.aim {
+            Aim::Files => {
+                matches!(self.phase, PhaseView::Resting | PhaseView::Reviewing | PhaseView::Working)
+            }
+            Aim::Chat => self.phase == PhaseView::Resting,
+            Aim::Work | Aim::Progress(_) => false,
+        };
+        rests && self.questions.is_empty()
     }
 
     /// Whether nothing changes any more before somebody does something.
@@ -343,6 +352,10 @@ impl Session {
             agent: self.agent_view(),
             usage: self.usage,
             changes: self.changes.clone(),
+            undone: match &self.work_undo {
+                WorkUndo::Done(files) => Some(files.clone()),
+                WorkUndo::Not | WorkUndo::UnderWay(_) | WorkUndo::Refused(_) => None,
+            },
             workplace: self.workplace_view(),
             result: self.result(),
             failure: match &self.phase {

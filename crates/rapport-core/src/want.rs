@@ -64,6 +64,8 @@ pub enum Want {
         /// The plan's file, which belongs there too.
         plan: Option<String>,
     },
+    /// The project's files are as they were before the work, where they are as the work left them.
+    WorkUndone(Merged),
     /// The workplace is gone.
     Cleared,
     /// What a turn said is in its directory.

@@ -12,3 +12,7 @@ pub mod seals;
 pub mod stores;
 pub mod turns;
 pub mod workers;
+
+mod logged;
+
+pub use logged::variant;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
+use tracing::warn;
 
 use super::api_error::ApiError;
 use super::lane::{Held, Lane, Waiting};
@@ -175,6 +176,9 @@ impl Sending {
             && to != chat
         {
             return self.moved(chat, to);
+        }
+        if let Err(error) = &result {
+            warn!(chat, %error, "not sent");
         }
         let now = Instant::now();
         let (arrived, too_many) = (result.is_ok(), matches!(result, Err(ApiError::TooMany { .. })));

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
+use tracing::warn;
 
 use super::Now;
 use super::api::Api;
@@ -121,6 +122,7 @@ impl Trouble {
 
     /// It did not work: tells so once, and waits.
     pub(super) async fn wait_out(&mut self, error: ApiError) {
+        warn!(%error, "Telegram asked again after a pause");
         match error {
             ApiError::TooMany { retry_after } => return sleep(retry_after).await,
             ApiError::Conflict(why) => {

@@ -24,11 +24,14 @@ use super::api_error::ApiError;
 use super::intake::Intake;
 use super::notice::Notices;
 use super::poll::Trouble;
+use super::web_server;
 
 /// The header Telegram says the secret in.
 pub const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
 /// How large an update may be.
 pub const MOST_BYTES: usize = 1 << 20;
+/// How long who connects may take to send the head of a request; and how long a connection may be quiet.
+pub const HEADERS_WITHIN: Duration = Duration::from_secs(20);
 /// How long one may take to come in.
 const READING: Duration = Duration::from_secs(30);
 /// How long open requests may take at the end.
@@ -43,6 +46,8 @@ pub struct WebhookConfig {
     pub listen: SocketAddr,
     /// The secret that only Telegram knows; random if none is set.
     pub secret: Option<SecretString>,
+    /// How long who connects may take to send the head of a request.
+    pub headers_within: Duration,
 }
 
 /// Why updates cannot be delivered.
@@ -69,6 +74,7 @@ pub struct Webhook {
     listener: TcpListener,
     url: String,
     secret: SecretString,
+    headers_within: Duration,
 }
 
 impl Webhook {
@@ -78,7 +84,7 @@ impl Webhook {
             .await
             .map_err(|source| WebhookError::Listen { address: config.listen, source })?;
         let secret = config.secret.clone().unwrap_or_else(made_up);
-        Ok(Self { listener, url: config.url.clone(), secret })
+        Ok(Self { listener, url: config.url.clone(), secret, headers_within: config.headers_within })
     }
 
     /// Where it listens.
@@ -94,7 +100,7 @@ impl Webhook {
         intake: Intake,
         notices: Notices,
         now: Now,
-        mut stop: watch::Receiver<bool>,
+        stop: watch::Receiver<bool>,
     ) -> Result<(), WebhookError> {
         let params = SetWebhookParams::builder()
             .url(self.url)
@@ -102,12 +108,9 @@ impl Webhook {
             .secret_token(self.secret.expose_secret())
             .build();
         let mut told = stop.clone();
-        let server = axum::serve(self.listener, router(self.secret, intake, stop.clone()));
-        let server = server.with_graceful_shutdown(async move {
-            let _ = stop.wait_for(|stop| *stop).await;
-        });
+        let router = router(self.secret, intake, stop.clone());
         // The server listens before Telegram learns of it.
-        let mut serving = tokio::spawn(server.into_future());
+        let mut serving = tokio::spawn(web_server::serve(self.listener, router, self.headers_within, stop));
         let set = tokio::select! {
             set = set_webhook(api, &params, Trouble::new(notices, now)) => set,
             _ = told.wait_for(|stop| *stop) => Ok(()),
@@ -117,10 +120,9 @@ impl Webhook {
             return Err(error.into());
         }
         tokio::select! {
-            served = &mut serving => return match served {
-                Ok(served) => served.map_err(WebhookError::Broken),
-                Err(error) => Err(WebhookError::Broken(std::io::Error::other(error))),
-            },
+            served = &mut serving => {
+                return served.map_err(|error| WebhookError::Broken(std::io::Error::other(error)));
+            }
             _ = told.wait_for(|stop| *stop) => {}
         }
         // Idle connections are not waited for.

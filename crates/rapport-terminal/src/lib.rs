@@ -42,6 +42,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+pub use live::screen_is_up;
 pub use render::block::Block;
 pub use style::ColourChoice;
 use style::Theme;
@@ -62,9 +63,7 @@ pub fn use_lines() {
 
 /// Whether lines are wanted, or all that the terminal can do.
 pub fn lines_only() -> bool {
-    let env = |name: &str| std::env::var(name).unwrap_or_default();
-    let is_wanted = !matches!(env("RAPPORT_PLAIN").as_str(), "" | "0" | "false" | "no");
-    LINES_ONLY.load(Ordering::SeqCst) || is_wanted || env("TERM") == "dumb"
+    LINES_ONLY.load(Ordering::SeqCst) || std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// How the terminal is used.

@@ -127,6 +127,11 @@ impl Drop for Raw {
     }
 }
 
+/// Whether a screen is being drawn, which nothing else may write into.
+pub fn screen_is_up() -> bool {
+    IS_RAW.load(Ordering::SeqCst)
+}
+
 /// The same again, where a panic elsewhere in the program gave the terminal back.
 pub(super) fn raw_again() -> io::Result<()> {
     if IS_RAW.load(Ordering::SeqCst) { Ok(()) } else { switch_to_raw() }

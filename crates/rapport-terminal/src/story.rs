@@ -219,6 +219,9 @@ impl Story {
             | Event::Applied { .. }
             | Event::Discarded { .. }
             | Event::Cleared { .. }
+            | Event::WorkUndoStarted { .. }
+            | Event::WorkUndoRefused { .. }
+            | Event::WorkUndone { .. }
             | Event::Cancelled { .. }
             | Event::Unknown(_) => Vec::new(),
         }
@@ -241,9 +244,9 @@ impl Story {
         let Some(view) = self.view.as_ref().filter(|view| view.seq >= self.past && !self.ended) else {
             return Vec::new();
         };
-        // A turn in a directory is over when its plan is there; what comes next begins elsewhere.
-        let rests = view.is_at_rest();
-        let ending = ending::lines(view, self.clarifying).or_else(|| rests.then(Vec::new));
+        // A turn is over when its plan is there, or its agent has answered; what comes next begins elsewhere.
+        let rests = || view.is_at_rest().then(|| ending::at_rest(view));
+        let ending = ending::lines(view, self.clarifying).or_else(rests);
         let Some(lines) = ending else { return Vec::new() };
         self.ended = true;
         lines

@@ -5,9 +5,11 @@ use std::io::{self, Write as _};
 
 use rapport_core::Refusal;
 use rapport_door::ChannelError;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::channels::terminal::safe;
+use crate::cli::escaped;
 use crate::config::ConfigError;
 use crate::engine::DoorError;
 use crate::stores::{Holder, StoreError};
@@ -51,8 +53,23 @@ pub struct Failure {
     pub code: Code,
     /// What failed and why.
     pub message: String,
+    /// The sessions that may have been meant, where it is not clear which.
+    pub candidates: Vec<Candidate>,
     /// What to do next: full sentences with the command to run.
     pub hints: Vec<String>,
+}
+
+/// A session that may have been meant.
+#[derive(Clone, Debug, Serialize)]
+pub struct Candidate {
+    /// Its name.
+    pub id: String,
+    /// How it stands, in one word.
+    pub status: &'static str,
+    /// The beginning of what somebody wants done.
+    pub task: String,
+    /// What it waits for, if it does.
+    pub waits_for: Option<String>,
 }
 
 /// What a command gives back.
@@ -61,7 +78,7 @@ pub type Outcome = Result<(), Failure>;
 impl Failure {
     /// A failure of this kind.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hints: Vec::new() }
+        Self { code, message: message.into(), candidates: Vec::new(), hints: Vec::new() }
     }
 
     /// What to do next.
@@ -71,14 +88,24 @@ impl Failure {
         self
     }
 
+    /// A session that may have been meant.
+    #[must_use]
+    pub fn candidate(mut self, candidate: Candidate) -> Self {
+        self.candidates.push(candidate);
+        self
+    }
+
     /// Tells it on stderr, in words or as JSON.
     pub fn print(&self, as_json: bool) {
         if self.code == Code::Quiet || self.message.is_empty() && self.hints.is_empty() {
             return;
         }
         let words = if as_json {
-            let error = json!({ "code": self.code as u8, "message": self.message, "hints": self.hints });
-            json!({ "error": error }).to_string()
+            let mut error = json!({ "code": self.code as u8, "message": self.message, "hints": self.hints });
+            if !self.candidates.is_empty() {
+                error["candidates"] = json!(self.candidates);
+            }
+            escaped(&json!({ "error": error }).to_string())
         } else {
             // Messages quote plans, files and arguments.
             safe::lines(&self.to_string()).join("\n")
@@ -91,15 +118,28 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = (!self.message.is_empty()).then(|| format!("rapport: {}", self.message));
-        let lines: Vec<_> =
-            what.into_iter().chain(self.hints.iter().map(|hint| format!("  {hint}"))).collect();
+        let candidates = self.candidates.iter().map(|candidate| format!("    {candidate}"));
+        let hints = self.hints.iter().map(|hint| format!("  {hint}"));
+        let lines: Vec<_> = what.into_iter().chain(candidates).chain(hints).collect();
         f.write_str(&lines.join("\n"))
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}  {}  {}", self.id, self.status.replace('_', " "), self.task)?;
+        match &self.waits_for {
+            Some(what) => write!(f, "  (waits for {what})"),
+            None => Ok(()),
+        }
     }
 }
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::new(Code::Trouble, error.to_string())
+        // Whoever read what a command prints has had enough: `rapport log | head`.
+        let is_closed = error.kind() == io::ErrorKind::BrokenPipe;
+        Self::new(if is_closed { Code::Quiet } else { Code::Trouble }, error.to_string())
     }
 }
 
@@ -204,7 +244,7 @@ impl From<DoorError> for Failure {
             DoorError::Refused(refusal) => refusal.into(),
             DoorError::Store(error) => error.into(),
             DoorError::Broken(error) => Self::new(Code::Store, error.to_string())
-                .hint("Nothing that was confirmed is lost. Once it can be written again: rapport run --resume SESSION."),
+                .hint("Nothing that was confirmed is lost. Once it can be written again: rapport resume SESSION"),
             DoorError::Failed(why) => Self::new(Code::Store, why).hint(KEPT),
             DoorError::Forbidden(why) => Self::new(Code::Refused, why)
                 .hint("Let the person do it, in a terminal of their own or in a channel such as Telegram."),

@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod error;
+mod logging;
 pub mod wiring;
 
 pub use rapport_engine::{actions, clock, config, engine, planners, projects, seals, stores, turns, workers};

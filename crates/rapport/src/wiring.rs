@@ -14,7 +14,7 @@ use crate::agents::by_name::MakeAgent;
 use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{self, Claude, ClaudeConfig, brought};
 use crate::agents::{Agent, AgentsByName};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::{self, safe};
 use crate::cli::Common;
 use crate::cli::ProjectHelpers;
 use crate::clock::{self, Clock};
@@ -120,6 +120,9 @@ impl Place {
             return Err(Failure::new(Code::Refused, what).hint(
                 "Rapport would read and write elsewhere. Replace it by a directory or a file of its own.",
             ));
+        }
+        if config::plain(&home, &project, variable) {
+            terminal::use_lines();
         }
         Ok(Self { home, project })
     }

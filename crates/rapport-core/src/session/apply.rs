@@ -9,6 +9,9 @@ use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::plan::Plan;
 use crate::question::{FOR_SESSION, Purpose, Question};
 
+/// So many turns get room one by one.
+const FEW_TURNS: usize = 4;
+
 /// How many messages are remembered by what they are known by.
 const HEARD_LATELY: usize = 100;
 
@@ -83,10 +86,9 @@ impl Session {
             Event::Delayed { turn, why } => self.doing(*turn, why.clone()),
             Event::Used { turn, tool, what } => self.doing(*turn, format!("{tool} {}", first_line(what))),
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
-            Event::Snapshotted { round, .. } => {
-                if let Some(round) = self.rounds.iter_mut().find(|known| known.id == *round) {
-                    round.snapshotted = true;
-                }
+            Event::Snapshotted { round, state } => {
+                self.last_state = state.clone().or(self.last_state.take());
+                self.rounds.with(*round, |round| round.snapshotted = true);
             }
             Event::AskedAgain { round, call, parkable } => self.reopen_round(*round, call, *parkable, at),
             Event::Declined { turn, call, reason, asked } => {
@@ -140,6 +142,8 @@ impl Session {
             }
             Event::Restarted { .. } => self.restart_turn(),
             Event::Reported { changes } => {
+                let result = changes.as_ref().and_then(|changes| changes.result.clone());
+                self.last_state = result.or(self.last_state.take());
                 self.changes = changes.clone();
                 self.phase = Phase::Completed;
             }
@@ -149,6 +153,9 @@ impl Session {
             | Event::Applied { .. }
             | Event::Discarded { .. }
             | Event::Cleared { .. } => self.apply_handover(fact),
+            Event::WorkUndoStarted { .. } | Event::WorkUndoRefused { .. } | Event::WorkUndone { .. } => {
+                self.apply_work_undo(fact);
+            }
             Event::Cancelled { .. } => {
                 self.phase = Phase::Cancelled;
                 if let Some(turn) = self.turns.last_mut() {
@@ -168,8 +175,10 @@ impl Session {
             // A conversation goes on for months; only its last reply is ever shown again.
             self.turns.iter_mut().for_each(|turn| turn.result = None);
         }
-        // Thousands of waiting sessions are held at once, and most have one turn and a round or two.
-        self.turns.reserve_exact(1);
+        // Thousands of waiting sessions are held at once, and most have one turn or two.
+        if self.turns.len() < FEW_TURNS {
+            self.turns.reserve_exact(1);
+        }
         self.turns.push(Turn {
             id,
             kind,
@@ -224,7 +233,6 @@ impl Session {
             self.with_turn(*turn, |turn| turn.doing = None);
         }
         let item = |question: &Question| Item { question: question.clone(), state: State::open() };
-        self.rounds.reserve_exact(1);
         self.rounds.push(Round {
             id,
             asker: asker.clone(),
@@ -241,7 +249,7 @@ impl Session {
     }
 
     fn reopen_round(&mut self, id: RoundId, call: &CallId, parkable: bool, at: Timestamp) {
-        let turn = self.rounds.iter_mut().find(|round| round.id == id).and_then(|round| {
+        let turn = self.rounds.with(id, |round| {
             round.hot_since = at;
             round.orphaned = false;
             round.doubtful = false;
@@ -253,7 +261,7 @@ impl Session {
             *can_park = parkable;
             Some(*turn)
         });
-        if let Some(turn) = turn {
+        if let Some(turn) = turn.flatten() {
             self.alive(turn);
         }
     }
@@ -278,11 +286,14 @@ impl Session {
     }
 
     fn close(&mut self, id: RoundId, how: &Ending) {
-        let Some(round) = self.rounds.iter_mut().find(|round| round.id == id) else { return };
-        let loses_answer =
-            round.items.iter().any(|item| item.given().is_none() && round.standing(item).is_some());
-        round.closed = Some(how.clone());
-        if let Some(call) = round.call().cloned() {
+        let closed = self.rounds.with(id, |round| {
+            let loses_answer =
+                round.items.iter().any(|item| item.given().is_none() && round.standing(item).is_some());
+            round.closed = Some(how.clone());
+            (loses_answer, round.call().cloned())
+        });
+        let Some((loses_answer, call)) = closed else { return };
+        if let Some(call) = call {
             self.warm(&call);
         }
         if loses_answer {
@@ -318,9 +329,7 @@ impl Session {
     }
 
     fn taken(&mut self, call: &CallId) {
-        if let Some(round) = self.rounds.iter_mut().rev().find(|round| round.is_called(call)) {
-            round.taken = true;
-        }
+        self.rounds.with_call(call, |round| round.taken = true);
         if let Some(turn) = self.turns.last_mut() {
             turn.declined.retain(|declined| declined.call != *call);
         }
@@ -359,13 +368,7 @@ impl Session {
             turn.doing = None;
             turn.kept_by = None;
         });
-        for round in self.rounds.iter_mut().filter(|round| round.is_of(turn)) {
-            // A reply is written as soon as it is known, but never to a call that was put away.
-            let was_told = !round.orphaned && (put_away.is_none() || round.call() != put_away.as_ref());
-            round.spent |= was_told && !round.taken && round.allows_a_call();
-            round.orphaned = true;
-            round.doubtful |= cut_off && round.taken;
-        }
+        self.rounds.lose_process(turn, cut_off, put_away.as_ref());
     }
 
     fn process(&mut self, turn: TurnId, process: Process) {
@@ -379,10 +382,7 @@ impl Session {
     }
 
     fn with_item(&mut self, id: &QuestionId, change: impl FnOnce(&mut Item)) {
-        let mut items = self.rounds.iter_mut().flat_map(|round| &mut round.items);
-        if let Some(item) = items.find(|item| item.question.id == *id) {
-            change(item);
-        }
+        self.rounds.with_item(id, change);
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Handover {
     /// Why it was not applied the last time somebody wanted that.
     failure: Option<NotMerged>,
     clearing: Clearing,
+    /// The states of the project before and after it was applied.
+    applied: Option<Merged>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,6 +55,11 @@ impl Handover {
     /// Whether nothing was decided yet, so that the session can go on in its workplace.
     pub(super) fn is_open(&self) -> bool {
         self.stage == Stage::Open
+    }
+
+    /// The states of the project before and after the work was applied, if it was.
+    pub(super) fn applied(&self) -> Option<&Merged> {
+        self.applied.as_ref()
     }
 
     fn is_under_way(&self) -> bool {
@@ -132,7 +139,12 @@ impl Session {
                 handover.failure = Some(why.clone());
                 handover.stage = Stage::Open;
             }
-            Event::Applied { .. } => handover.stage = Stage::Applied,
+            Event::Applied { .. } => {
+                if let Stage::Merged { merged, .. } = &handover.stage {
+                    handover.applied = Some(merged.clone());
+                }
+                handover.stage = Stage::Applied;
+            }
             Event::Discarded { .. } => {
                 handover.clearing = Clearing::Due;
                 if handover.stage != Stage::Applied {

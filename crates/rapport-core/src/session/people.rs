@@ -22,6 +22,7 @@ impl Session {
             Act::Cancel { reason } => self.cancel(by, reason.clone()),
             Act::Apply { with_conflicts } => self.apply_work(by, *with_conflicts),
             Act::Discard => self.discard_work(by),
+            Act::UndoWork => self.undo_work(by),
             Act::Restart => self.restart(by),
             Act::Say { text, id } => self.say(by, text, id.as_ref()),
             Act::Draft { folder, conversation, asking, origin } => {

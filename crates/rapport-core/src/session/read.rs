@@ -112,6 +112,11 @@ impl Session {
         self.turns.iter().any(|turn| turn.connected)
     }
 
+    /// Whether its work began: the state of the files before it is known, or known to be unknown.
+    pub fn has_worked(&self) -> bool {
+        self.turns.iter().any(|turn| turn.baseline.is_some())
+    }
+
     /// Whether a turn of the agent is going on.
     pub fn has_turn(&self) -> bool {
         !self.phase.is_over() && !self.is_failed() && self.turn().is_some()

@@ -14,6 +14,7 @@ impl Session {
             return vec![want];
         }
         let mut wants = self.undo_wanted();
+        wants.extend(self.work_undo_wanted());
         if self.phase.is_over() || self.is_failed() {
             return wants;
         }
@@ -80,7 +81,7 @@ impl Session {
 
     /// Rules for the project that are not kept yet. Until they are, the agent is not told.
     fn grants_wanted(&self) -> impl Iterator<Item = Want> {
-        let rounds = self.rounds.iter().filter(|round| round.is_pending() && !self.is_kept(round));
+        let rounds = self.rounds.current().filter(|round| round.is_pending() && !self.is_kept(round));
         rounds.filter_map(|round| {
             let (rule, item) = (round.permission()?.rule.clone()?, round.items.first()?);
             Some(Want::Granted { question: item.question.id.clone(), rule, by: item.given()?.by.clone() })

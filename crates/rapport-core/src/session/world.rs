@@ -52,6 +52,7 @@ impl Session {
             World::Merged { outcome } => self.merged(outcome),
             World::Applied { files } => self.applied(files),
             World::Cleared { left } => self.cleared(left.as_ref()),
+            World::WorkUndone { outcome } => self.work_undone(outcome),
             World::QuestionRound { round, outcome } => self.take_round(*round, outcome)?,
             World::Filed { turn, path } => self.filed(*turn, path),
             World::Found(found) => self.found(found),

@@ -10,6 +10,7 @@ mod planner;
 mod progress;
 mod rounds;
 pub(crate) mod turns;
+mod undoing;
 mod waiting;
 mod working;
 

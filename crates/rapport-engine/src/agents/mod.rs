@@ -60,6 +60,14 @@ pub struct Abilities {
     pub previews: bool,
     /// Whether a conversation can be taken to another directory or machine.
     pub travels: bool,
+    /// Whether it asks before it uses a tool that changes something.
+    pub permissions: bool,
+    /// Whether it hears what is said while it works.
+    pub listens: bool,
+    /// Whether its process stays for another turn.
+    pub stays: bool,
+    /// Whether it passes on what an MCP server asks.
+    pub servers: bool,
     /// Whether it carries on without its answer when its input closes, so that it must be killed first.
     pub goes_on_at_eof: bool,
 }

@@ -38,8 +38,18 @@ pub struct Layer {
     pub context: ContextLayer,
     /// About carrying out plans.
     pub execution: ExecutionLayer,
+    /// About the terminal.
+    pub terminal: TerminalLayer,
     /// The directories of projects whose own files may say everything. Only the home's file can.
     pub trusted: Option<Vec<PathBuf>>,
+}
+
+/// About the terminal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TerminalLayer {
+    /// Whether it is asked and answered line by line, without a screen, as screen readers need it.
+    pub plain: Option<bool>,
 }
 
 /// About what an agent is shown.
@@ -196,6 +206,9 @@ impl Layer {
                 timeout: parsed(&env, "RAPPORT_EXECUTION_TIMEOUT", duration)?,
                 env: env("RAPPORT_EXECUTION_ENV").map(list),
             },
+            terminal: TerminalLayer {
+                plain: ["RAPPORT_TERMINAL_PLAIN", "RAPPORT_PLAIN"].into_iter().find_map(&env).map(is_yes),
+            },
             trusted: None,
         })
     }
@@ -226,6 +239,7 @@ impl Layer {
                 timeout: upper.execution.timeout.or(self.execution.timeout),
                 env: upper.execution.env.or(self.execution.env),
             },
+            terminal: TerminalLayer { plain: upper.terminal.plain.or(self.terminal.plain) },
             trusted: upper.trusted.or(self.trusted),
         }
     }
@@ -235,6 +249,11 @@ impl Layer {
 pub fn duration(words: &str) -> Result<SignedDuration, String> {
     let parsed = words.parse().ok().filter(|duration: &SignedDuration| !duration.is_negative());
     parsed.ok_or_else(|| format!("{words:?} is not a time such as 30s, 5m or 2h"))
+}
+
+/// A switch in the environment is on unless it says otherwise.
+fn is_yes(word: String) -> bool {
+    !matches!(word.as_str(), "" | "0" | "false" | "no")
 }
 
 fn number(words: &str) -> Result<u32, String> {

@@ -4,6 +4,7 @@
 mod layer;
 mod places;
 mod planner;
+mod said;
 mod secret;
 mod telegram;
 mod trust;
@@ -18,11 +19,12 @@ use crate::projects::trust::{Brought, Standing, Trust};
 
 use layer::LARGEST;
 pub use layer::{
-    AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, WorkerName,
-    duration, worker,
+    AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, TerminalLayer,
+    WorkerName, duration, worker,
 };
 pub use places::{home, link_outward, project};
 pub use planner::{PlannerLayer, PlannerVia};
+pub use said::{Said, said};
 pub use secret::Secret;
 pub use telegram::{TelegramLayer, TelegramSettings, WebhookLayer, WebhookSettings};
 
@@ -176,6 +178,14 @@ fn of_project(
         return Ok((layer, None));
     }
     Ok((harmless, Some(trust::warning(&names, &file))))
+}
+
+/// Whether the terminal is to be used line by line. Settings that cannot be read say nothing here; whoever needs the rest
+/// of them tells so.
+pub fn plain(home: &Path, project: &Path, env: impl Fn(&str) -> Option<String>) -> bool {
+    let files = [home.to_owned(), places::rapport_folder(project)].map(|folder| folder.join(FILE));
+    let layers = files.iter().map(|file| Layer::from_file(file)).chain([Layer::from_env(env)]);
+    layers.filter_map(|layer| layer.ok()?.terminal.plain).last().unwrap_or(false)
 }
 
 /// What the person said about this project.

@@ -12,8 +12,11 @@ pub fn home(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
 }
 
 /// The project a directory belongs to: the nearest one above that Rapport knows or git does, else itself. Rapport's
-/// own home is no project.
+/// own home is no project. The worktree of a session belongs to the session's project: what was begun in it would be
+/// removed with it.
 pub fn project(directory: &Path, home: &Path) -> PathBuf {
+    let outer = directory.ancestors().find_map(around_worktree);
+    let directory = outer.as_deref().unwrap_or(directory);
     let known = |dir: &&Path| {
         [".rapport", ".teddy"]
             .iter()
@@ -22,6 +25,15 @@ pub fn project(directory: &Path, home: &Path) -> PathBuf {
             || dir.join(".git").exists()
     };
     directory.ancestors().find(known).unwrap_or(directory).to_owned()
+}
+
+/// The project that has this directory as the worktree of a session.
+fn around_worktree(directory: &Path) -> Option<PathBuf> {
+    let worktrees = directory.parent().filter(|folder| folder.ends_with("worktrees"))?;
+    let ours =
+        worktrees.parent().filter(|folder| folder.ends_with(".rapport") || folder.ends_with(".teddy"))?;
+    let session = ours.join("sessions").join(directory.file_name()?);
+    session.is_dir().then(|| ours.parent().map(Path::to_owned))?
 }
 
 /// The first link among what is ours in a project that leads out of it. Who cloned it did not put it there.

@@ -21,6 +21,7 @@ pub(super) fn set_aside(project: &mut Layer) -> Vec<&'static str> {
         worker: _,
         context,
         execution,
+        terminal: _,
         trusted,
     } = project;
     let AgentLayer { command, hot: _, silence: _, permission_mode, channel, env } = agent;

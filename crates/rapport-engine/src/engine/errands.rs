@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rapport_core::{
     By, Changes, Created, Existing, Merged, PlanFile, ProgressFile, QuestionId, RoundId, Rule, SessionId,
-    TurnId, Want, World,
+    TurnId, UndoProblem, Want, World,
 };
 
 use super::turn_errands;
@@ -15,7 +15,7 @@ use crate::projects::grants::{Grant, Grants};
 use crate::stores::Store;
 use crate::turns::Workshop;
 use crate::workers::local::Directory;
-use crate::workers::{Worker, WorkerError, Workplace};
+use crate::workers::{Worker, WorkerError, Workplace, take_back};
 
 /// Something to be done once, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +35,7 @@ pub(super) enum Errand {
     Merge,
     Apply,
     Clear,
+    UndoWork,
     Grant(QuestionId),
 }
 
@@ -54,6 +55,7 @@ impl Errand {
             Want::Merged { .. } => Some(Errand::Merge),
             Want::Applied { .. } => Some(Errand::Apply),
             Want::Cleared => Some(Errand::Clear),
+            Want::WorkUndone(_) => Some(Errand::UndoWork),
             Want::Granted { question, .. } => Some(Errand::Grant(question.clone())),
             Want::AgentRunning(_)
             | Want::Replied { .. }
@@ -78,6 +80,7 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
         | Want::Filed { .. }
         | Want::Granted { .. }
         | Want::Cleared
+        | Want::WorkUndone(_)
         | Want::Replied { .. }
         | Want::AgentParked { .. }
         | Want::PlanChecked { .. }
@@ -121,6 +124,15 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
         Want::Cleared => {
             let cleared = around.worker.clear(&around.session, &around.created);
             Ok(World::Cleared { left: cleared.err().map(|error| error.to_string()) })
+        }
+        Want::WorkUndone(states) => {
+            let undone = take_back(Path::new(&around.created.project), states);
+            let problem = |error: WorkerError| UndoProblem {
+                reason: error.to_string(),
+                changed: Vec::new(),
+                is_partial: false,
+            };
+            Ok(World::WorkUndone { outcome: undone.map_err(problem) })
         }
         Want::Granted { question, rule, by } => grant(around, question, rule, by),
         Want::Filed { .. } | Want::PlanChecked { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rapport_core::{BatchOrder, CallId, CallReply, Input, Order, SessionId, TurnId, Want, World};
+use tracing::{debug, info, info_span};
 
 use super::batches::{self, BatchPlace};
 use super::errands::{self, Around, Errand};
@@ -12,6 +13,7 @@ use super::hosted::{Incoming, Run};
 use super::keepsake::Conversation;
 use super::run::{Done, Loop};
 use crate::agents::{Command, Patience, Place, RunId};
+use crate::logged::variant;
 use crate::workers::keeper::mark::Mark;
 
 impl Loop {
@@ -65,7 +67,8 @@ impl Loop {
                 | Want::Applied { .. }
                 | Want::Granted { .. }
                 | Want::Filed { .. } => self.errand(id, want),
-                Want::Cleared => {
+                // Not before the agent is gone.
+                Want::Cleared | Want::WorkUndone(_) => {
                     if self.sessions.get(id).is_some_and(|hosted| hosted.run.is_none()) {
                         self.errand(id, want);
                     }
@@ -94,6 +97,7 @@ impl Loop {
             let _ = self.done_to.send(Done::World { id: id.clone(), world });
             return;
         };
+        info!(parent: &hosted.span, batch = order.batch, "batch started");
         hosted.batch = Some(batches::start(
             order,
             BatchPlace {
@@ -142,6 +146,7 @@ impl Loop {
             home: self.parts.home.clone(),
             now: self.parts.clock.now(),
         };
+        debug!(parent: &hosted.span, errand = variant(&errand), "errand begun");
         let (done, id) = (self.done_to.clone(), id.clone());
         let tell = move |world| drop(done.send(Done::Errand { id, errand, world }));
         if let Want::QuestionRound(brief) = want {
@@ -187,9 +192,13 @@ impl Loop {
                     keepsake: Arc::new(Conversation::of(self.parts.store.clone(), id.clone(), &order)),
                     mark: Mark::of(id),
                 };
-                let controls = agent.start(run, order, place, self.reports_to.clone());
+                let span = info_span!(parent: &hosted.span, "run", run = run.0, turn = turn.0);
+                let controls = span.in_scope(|| {
+                    info!("agent started");
+                    agent.start(run, order, place, self.reports_to.clone())
+                });
                 let replied = HashSet::new();
-                let mut run = Run { id: run, turn, controls, replied, resting: false, ending: false };
+                let mut run = Run { id: run, turn, controls, replied, resting: false, ending: false, span };
                 for (call, reply) in replies {
                     run.reply(call, reply);
                 }
@@ -202,6 +211,7 @@ impl Loop {
 
 impl Run {
     pub(super) fn tell(&self, command: Command) {
+        debug!(parent: &self.span, command = variant(&command), "agent told");
         // A driver that is gone has left a last report, which is on its way.
         let _ = self.controls.commands.send(command);
     }

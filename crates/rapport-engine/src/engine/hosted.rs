@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use rapport_core::{CallId, Input, Session, TurnId};
 use rapport_door::Update;
 use tokio::sync::mpsc;
+use tracing::Span;
 
 use super::batches::BatchRun;
 use super::errands::Errand;
@@ -31,6 +32,8 @@ pub(super) struct Hosted {
     pub(super) deadline: Option<Timestamp>,
     /// Why nothing can be stored any more. Then nothing more is done either.
     pub(super) broken: Option<Arc<StoreError>>,
+    /// What is logged about this session is logged inside of it.
+    pub(super) span: Span,
 }
 
 /// An input, and who wants to know what became of it.
@@ -60,10 +63,12 @@ pub(super) struct Run {
     pub(super) resting: bool,
     /// It was told to end.
     pub(super) ending: bool,
+    /// What is logged about this run is logged inside of it.
+    pub(super) span: Span,
 }
 
 impl Hosted {
-    pub(super) fn new(session: Session, log: Box<dyn Log>) -> Self {
+    pub(super) fn new(session: Session, log: Box<dyn Log>, span: Span) -> Self {
         Self {
             session,
             log: Some(log),
@@ -75,6 +80,7 @@ impl Hosted {
             followers: Vec::new(),
             deadline: None,
             broken: None,
+            span,
         }
     }
 

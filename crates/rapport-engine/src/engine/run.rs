@@ -12,6 +12,7 @@ use rapport_core::{
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
+use tracing::{debug, error, info, info_span, warn};
 
 use super::Parts;
 use super::errands::Errand;
@@ -20,6 +21,7 @@ use super::hosted::{Hosted, Incoming, Run};
 use rapport_door::{Doing, Seen, Update};
 
 use crate::agents::{Command, Happened, Patience, Report, RunId};
+use crate::logged::variant;
 use crate::projects::grants::Grants;
 use crate::stores::{Log, StoreError};
 use crate::turns::{Workshop, found};
@@ -246,13 +248,18 @@ impl Loop {
             run.resting = true;
         }
         let left = matches!(did, AgentDid::Leave(_)).then_some(report.run);
+        if let (AgentDid::Leave(leave), Some(run)) = (&did, &hosted.run) {
+            info!(parent: &run.span, how = variant(leave), "agent ended");
+        }
         self.put(&id, Incoming { left, ..Incoming::new(Input::Agent { turn, did }) });
     }
 
     fn done(&mut self, done: Done) {
         match done {
             Done::Taken { id, session, found, log, answer } => {
-                self.sessions.insert(id.clone(), Hosted::new(*session, log));
+                let span = info_span!("session", %id);
+                info!(parent: &span, seq = session.seq(), "session taken up");
+                self.sessions.insert(id.clone(), Hosted::new(*session, log, span));
                 self.running.insert(id.clone());
                 match answer {
                     Taken::Created(entry, answer) => {
@@ -278,6 +285,7 @@ impl Loop {
                         self.fulfil(&id);
                     }
                     Err(error) => {
+                        warn!(parent: &hosted.span, %error, "workplace not opened");
                         let reason = error.to_string();
                         self.put(&id, Incoming::new(Input::World(World::Failed { reason })));
                     }
@@ -286,6 +294,7 @@ impl Loop {
             Done::Errand { id, errand, world } => {
                 if let Some(hosted) = self.sessions.get_mut(&id) {
                     hosted.errands.remove(&errand);
+                    debug!(parent: &hosted.span, errand = variant(&errand), came_to = variant(&world), "errand ended");
                 }
                 self.put(&id, Incoming::new(Input::World(world)));
             }
@@ -369,9 +378,13 @@ impl Loop {
         match outcome {
             Ok(entry) => {
                 hosted.session.apply_entry(&entry);
+                debug!(parent: &hosted.span, seq = entry.seq, facts = kinds(&entry.facts), "stored");
                 self.tell(id, Update::Entry(entry));
                 self.settled(id, incoming, Ok(()));
-                self.fulfil(id);
+                // What waits may be stored before the wants are looked at again; where nothing does, `pump` looks.
+                if self.sessions.get(id).is_some_and(|hosted| !hosted.inbox.is_empty()) {
+                    self.fulfil(id);
+                }
             }
             Err(error) => self.not_stored(id, error, incoming),
         }
@@ -383,6 +396,7 @@ impl Loop {
     /// has taken it up already; then the session is not run here any more.
     fn not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
+        error!(parent: &hosted.span, %error, "not stored");
         let error = match incoming.answer {
             Some(answer) if !incoming.is_vital && !is_superseded(&error) => {
                 let _ = answer.send(Err(error.into()));
@@ -435,6 +449,9 @@ impl Loop {
 
     fn settled(&mut self, id: &SessionId, incoming: Incoming, outcome: Result<(), Refusal>) {
         self.forget_run(id, incoming.left);
+        if let (Err(refusal), Some(hosted)) = (&outcome, self.sessions.get(id)) {
+            debug!(parent: &hosted.span, refusal = variant(refusal), "refused");
+        }
         if let Some(answer) = incoming.answer {
             let _ = answer.send(outcome.map_err(GatewayError::from));
         }
@@ -467,6 +484,7 @@ impl Loop {
         let is_idle = hosted.run.is_none() && hosted.batch.is_none();
         let is_quiet = is_idle && hosted.inbox.is_empty() && hosted.log.is_some();
         if is_quiet && hosted.errands.is_empty() && hosted.session.wants().is_empty() {
+            debug!(parent: &hosted.span, "session let go");
             self.remove(id);
         }
     }
@@ -495,6 +513,7 @@ impl Loop {
     }
 
     async fn shut_down(mut self) {
+        info!(sessions = self.sessions.len(), "engine stops");
         self.stopping = true;
         for hosted in self.sessions.values_mut() {
             let parkable = hosted.session.parkable_call();
@@ -539,6 +558,11 @@ fn is_superseded(error: &StoreError) -> bool {
 /// Why nothing is done here in a session any more. Where somebody else runs it, they can be asked.
 fn gone(id: &SessionId, error: &Arc<StoreError>) -> GatewayError {
     if is_superseded(error) { GatewayError::NotHere(id.clone()) } else { GatewayError::Broken(error.clone()) }
+}
+
+/// What kinds of facts these are.
+fn kinds(facts: &[Event]) -> String {
+    facts.iter().map(|fact| variant(fact)).collect::<Vec<_>>().join(" ")
 }
 
 /// What is there of the turns of a session of files.

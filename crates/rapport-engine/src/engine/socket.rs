@@ -14,11 +14,13 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
+use tracing::{debug, warn};
 
 pub use super::reach::Sent;
 
 use super::claims::{Caller, Claims};
 use super::gateway::{Gateway, GatewayError};
+use crate::logged::variant;
 
 /// The longest line that is read; an answer is far shorter.
 const LONGEST_LINE: u64 = 4 * 1024 * 1024;
@@ -98,7 +100,10 @@ impl Socket {
                             calls.spawn(async move { answer(stream, &gateway, claims).await.ok() });
                         }
                         // Too many files are open, or the caller is gone: the next may be luckier.
-                        Err(_) => tokio::time::sleep(PAUSE).await,
+                        Err(error) => {
+                            warn!(%error, "call not taken");
+                            tokio::time::sleep(PAUSE).await;
+                        }
                     },
                     Some(_) = calls.join_next() => {}
                     _ = &mut stopped => break,
@@ -182,7 +187,19 @@ async fn answer(stream: UnixStream, gateway: &Gateway, claims: Claims) -> io::Re
             }
         }
     };
+    note(&outcome, caller);
     stream.get_mut().write_all(line(&outcome)?.as_bytes()).await
+}
+
+/// Logs what became of a call, without its words.
+fn note(outcome: &Outcome, Caller { uid, pid }: Caller) {
+    match outcome {
+        Outcome::Done => debug!(%uid, pid, "call done"),
+        Outcome::Refused(refusal) => debug!(%uid, pid, refusal = variant(refusal), "call refused"),
+        Outcome::Forbidden(why) => warn!(%uid, pid, why, "call forbidden"),
+        Outcome::NotHere => debug!(%uid, pid, "call for a session that is not here"),
+        Outcome::Failed(_) => warn!(%uid, pid, "call failed"),
+    }
 }
 
 async fn submit(gateway: &Gateway, session: &SessionId, by: By, act: Act) -> Outcome {

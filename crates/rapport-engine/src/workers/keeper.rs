@@ -36,6 +36,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use tracing::{debug, info, warn};
 
 use input::HeldInput;
 
@@ -108,11 +109,14 @@ fn keep(mut command: Command, input: Option<HeldInput>) -> io::Result<(u8, Vec<S
     ];
     command.fd_mappings(mappings).map_err(io::Error::other)?;
     let agent = pid_of(&command.spawn()?);
+    info!(pid = agent.as_raw(), "kept process started");
     drop(command);
     let_go_of_stdio(&null()?)?;
     thread::Builder::new().name("lifeline".into()).spawn(move || watch(lifeline, agent, input))?;
     let code = wait_for(agent)?;
-    Ok((code, end_the_rest()))
+    let left = end_the_rest();
+    info!(pid = agent.as_raw(), code, ended_too = left.len(), "kept process ended");
+    Ok((code, left))
 }
 
 /// Waits on the pipe. A closed pipe, or one that cannot be read, is a host that is gone.
@@ -121,13 +125,19 @@ fn watch(mut lifeline: File, agent: Pid, mut input: Option<HeldInput>) {
     loop {
         match lifeline.read(&mut byte) {
             Ok(1..) if byte == CLOSE_INPUT => input.take().into_iter().for_each(HeldInput::close),
-            Ok(1..) => drop(kill(agent, Signal::SIGTERM)),
+            Ok(1..) => {
+                debug!("the host asks it to end");
+                let _ = kill(agent, Signal::SIGTERM);
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(0) | Err(_) => break,
         }
     }
     // The agent at once; its end wakes the other thread, which sees to the rest.
-    let _ = kill(agent, Signal::SIGKILL);
+    let killed = kill(agent, Signal::SIGKILL);
+    if killed.is_ok() {
+        warn!("the host is gone, or cut the line: the process is killed");
+    }
 }
 
 /// Waits for the program, burying every orphan on the way.

@@ -1,7 +1,7 @@
 //! The directory itself: the agent works in place, and git tells what changed.
 
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,6 +20,9 @@ use super::{OURS, Worker, WorkerError, Workplace};
 /// How often git is asked to take all files in, and how long is waited after the first time.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
+
+/// How many files git is given at once.
+const AT_ONCE: usize = 500;
 
 /// The directory itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -157,7 +160,7 @@ fn leads_inside(root: &Path, folder: &Path) -> io::Result<()> {
 }
 
 /// What changed between two states, file by file.
-pub(super) fn files_between(directory: &Path, from: &str, to: &str) -> Result<Vec<FileChange>, WorkerError> {
+pub fn files_between(directory: &Path, from: &str, to: &str) -> Result<Vec<FileChange>, WorkerError> {
     let statuses = between(directory, from, to, "--name-status")?;
     let counts = between(directory, from, to, "--numstat")?;
     Ok(files(&statuses, &counts))
@@ -170,8 +173,19 @@ pub fn branch(directory: &Path) -> Option<String> {
 
 /// What changed between two states, as a diff to read.
 pub fn diff(directory: &Path, from: &str, to: &str) -> Result<String, WorkerError> {
+    let (from, to) = (named(from)?, named(to)?);
     let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", from, to];
     git(directory, None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
+}
+
+/// The name of a state, as git gives it. A log that somebody else wrote could have an option of git in its place.
+pub(super) fn named(state: &str) -> Result<&str, WorkerError> {
+    let is_name = !state.is_empty() && state.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_name || state == "HEAD" {
+        Ok(state)
+    } else {
+        Err(WorkerError::StateGone { state: state.to_owned() })
+    }
 }
 
 fn has_repository(directory: &Path) -> bool {
@@ -182,14 +196,33 @@ fn has_repository(directory: &Path) -> bool {
 /// too, and leaves out what is ignored, what Rapport writes, and what git cannot take in: a file that may not be read, or a
 /// repository within it that has no commit yet.
 pub(super) fn snapshot(directory: &Path) -> Result<String, WorkerError> {
+    snapshot_with(directory, directory, &[])
+}
+
+/// The same with these files, which are named from the top of the repository, even where git ignores them by now.
+pub(super) fn snapshot_with(directory: &Path, top: &Path, files: &[PathBuf]) -> Result<String, WorkerError> {
     let scratch = Scratch::take(directory)?;
     let index = Some(scratch.index.as_path());
     add_all(directory, index)?;
+    let there =
+        files.iter().filter(|file| top.join(file).symlink_metadata().is_ok_and(|about| !about.is_dir()));
+    let there: Vec<_> = there.map(|file| literally(file)).collect();
+    for some in there.chunks(AT_ONCE) {
+        let add = ["add", "--force", "--ignore-errors", "--"].map(OsString::from);
+        git_as_far_as_it_goes(top, index, &[&add[..], some].concat())?;
+    }
     // Where it is committed, it is in the index that this one is a copy of.
     let forget = ["rm", "-r", "--force", "--cached", "--quiet", "--ignore-unmatch", "--"];
     git(directory, index, &[&forget[..], &OURS[..]].concat())?;
     let tree = git(directory, index, &["write-tree"])?;
     Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
+}
+
+/// A path that means itself, whatever is in its name.
+fn literally(path: &Path) -> OsString {
+    let mut literal = OsString::from(":(top,literal)");
+    literal.push(path);
+    literal
 }
 
 /// Takes every file in. Git gives up where a file vanishes that it has just seen, as those of a running build do: then it
@@ -251,6 +284,7 @@ impl Drop for Scratch {
 }
 
 fn between(directory: &Path, from: &str, to: &str, what: &str) -> Result<Vec<String>, WorkerError> {
+    let (from, to) = (named(from)?, named(to)?);
     let args = ["diff-tree", "-r", "-z", "--no-renames", "--relative", what, from, to];
     let out = git(directory, None, &args)?;
     Ok(out.split(|&byte| byte == 0).map(|field| String::from_utf8_lossy(field).into_owned()).collect())
@@ -299,6 +333,21 @@ mod tests {
         let changes = Directory::at(directory).changes(&baseline).unwrap();
         let paths: Vec<_> = changes.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["z.txt"]);
+    }
+
+    /// What others wrote is data: a state in a log is never an option of git.
+    #[test]
+    fn a_state_is_no_option() {
+        let project = tempfile::tempdir().unwrap();
+        let directory = project.path();
+        git(directory, None, &["init", "--quiet"]).unwrap();
+        let state = snapshot(directory).unwrap();
+        let written = directory.join("written");
+        let option = format!("--output={}", written.display());
+        assert!(matches!(diff(directory, &option, &state), Err(WorkerError::StateGone { .. })));
+        assert!(matches!(files_between(directory, &state, &option), Err(WorkerError::StateGone { .. })));
+        assert!(!written.exists());
+        assert_eq!(diff(directory, &state, &state).unwrap(), "");
     }
 
     /// What a process left that was killed here is cleared away, and several at once do not disturb each other.

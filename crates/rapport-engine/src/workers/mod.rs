@@ -20,6 +20,8 @@ use thiserror::Error;
 
 use process::{Kept, Launch};
 
+pub use take_over::take_back;
+
 /// What Rapport itself writes, plans included, is not the agent's work. Other sessions in the same directory write there
 /// all the time.
 const OURS: [&str; 3] = [".rapport", ".teddy", ".claude/todos"];

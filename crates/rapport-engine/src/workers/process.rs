@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use command_fds::{CommandFdExt as _, FdMapping};
@@ -14,11 +15,21 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until};
+use tracing::info;
 
 use super::keeper::{self, mark, mark::Mark};
 
 /// How long the keeper may take to end everything before it is ended itself: somebody may have stopped it.
 const KEEPER_TIME: Duration = Duration::from_secs(2);
+
+/// The arguments by which our own processes log where this one does.
+static LOG_ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// From now on keepers are started with these arguments, which say where they log.
+pub fn log_to(arguments: Vec<OsString>) {
+    // It is said once, by `main`.
+    let _ = LOG_ARGUMENTS.set(arguments);
+}
 
 /// What is to be started.
 #[derive(Debug)]
@@ -60,7 +71,7 @@ pub(super) fn spawn(directory: &Path, launch: Launch<'_>) -> io::Result<Kept> {
     std::fs::read_dir(directory)?;
     let (reading, lifeline) = io::pipe()?;
     let mut command = Command::new(launch.keeper);
-    command.arg("keep");
+    command.args(LOG_ARGUMENTS.get().into_iter().flatten()).arg("keep");
     match launch.kind {
         // The keeper of a command begins a session of its own, which has a group of its own.
         Kind::Command => command.arg(keeper::COMMAND),
@@ -75,6 +86,7 @@ pub(super) fn spawn(directory: &Path, launch: Launch<'_>) -> io::Result<Kept> {
     ];
     command.fd_mappings(mappings).map_err(io::Error::other)?;
     let child = command.spawn()?;
+    info!(keeper = child.id(), kind = ?launch.kind, program = %Path::new(launch.program).display(), "process started");
     // What the command still holds of the pipes would keep them open here.
     drop(command);
     Ok(Kept {
@@ -128,6 +140,7 @@ impl Kept {
                 self.child.wait().await?
             }
         };
+        info!(keeper = self.group.map(Pid::as_raw), %status, "process ended");
         // Somebody killed the keeper: then what it kept is found by its group and by its mark.
         if status.signal().is_some() && self.group.is_some() {
             self.signal(Signal::SIGKILL);

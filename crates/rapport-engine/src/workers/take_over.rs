@@ -1,4 +1,4 @@
-//! Puts a state of the files into the project, path by path. Each file is complete before it gets its name there, a path is
+//! Puts a state of the files into the project, path by path, or takes it back out. Each file is complete before it gets its name there, a path is
 //! only touched while it is as it was, and what fails takes back what it did. After a kill the same is done again: what is there
 //! already is left alone.
 
@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rapport_core::{FileChange, Merged};
+use rapport_core::{FileChange, Merged, UndoneFiles};
 use rapport_durable as durable;
 
 use super::git::{git, line};
@@ -53,14 +53,52 @@ pub(super) fn take_over(project: &Path, merged: &Merged) -> Result<Vec<FileChang
     let top = PathBuf::from(line(project, &["rev-parse", "--show-toplevel"])?);
     let steps = steps(&top, &merged.from, &merged.to)?;
     let due = due(&top, project, steps, &merged.from)?;
+    carry_out_or_go_back(&top, merged, &due)?;
+    local::files_between(project, &merged.from, &merged.to)
+}
+
+/// Brings the project back from one state to the one before, path by path. What is as it was left is brought back; what somebody
+/// changed since stays, and is listed. Done twice, it is the same as done once.
+pub fn take_back(project: &Path, states: &Merged) -> Result<UndoneFiles, WorkerError> {
+    local::is_there(project)?;
+    let top = PathBuf::from(line(project, &["rev-parse", "--show-toplevel"])?);
+    for state in [&states.from, &states.to] {
+        let tree = format!("{state}^{{tree}}");
+        git(&top, None, &["cat-file", "-e", &tree])
+            .map_err(|_| WorkerError::StateGone { state: state.clone() })?;
+    }
+    // The states hold all of the repository; what is outside of the project is not the session's.
+    let inside = PathBuf::from(line(project, &["rev-parse", "--show-prefix"])?);
+    let mut steps = steps(&top, &states.from, &states.to)?;
+    steps.retain(|step| step.path.starts_with(&inside));
+    let paths: Vec<_> = steps.iter().map(|step| step.path.clone()).collect();
+    let now = local::snapshot_with(project, &top, &paths)?;
+    let since: BTreeMap<_, _> =
+        self::steps(&top, &states.from, &now)?.into_iter().map(|step| (step.path, step.new)).collect();
+    let mut undone = UndoneFiles::default();
+    let mut due = Vec::new();
+    for step in steps {
+        let name = step.path.strip_prefix(&inside).unwrap_or(&step.path).to_string_lossy().into_owned();
+        match since.get(&step.path) {
+            Some(now) if *now != step.new => undone.kept.push(name),
+            found => {
+                due.extend(found.is_none().then(|| step.clone()));
+                if step.new.is_absent() { undone.removed.push(name) } else { undone.restored.push(name) }
+            }
+        }
+    }
+    carry_out_or_go_back(&top, states, &due)?;
+    Ok(undone)
+}
+
+/// Brings these paths from one state to the other, all of them or none.
+fn carry_out_or_go_back(top: &Path, states: &Merged, due: &[Step]) -> Result<(), WorkerError> {
     let mut done = Vec::new();
-    if let Err(error) = carry_out(&top, &merged.to, &due, &mut done) {
+    carry_out(top, &states.to, due, &mut done).inspect_err(|_| {
         let back: Vec<_> = done.iter().rev().map(Step::back).collect();
         // What cannot be taken back either is named by the error that began it.
-        let _ = carry_out(&top, &merged.from, &back, &mut Vec::new());
-        return Err(error);
-    }
-    local::files_between(project, &merged.from, &merged.to)
+        let _ = carry_out(top, &states.from, &back, &mut Vec::new());
+    })
 }
 
 /// The steps that are still to be done. Refuses where a path is neither as it was nor as it will be.
@@ -79,6 +117,7 @@ fn due(top: &Path, project: &Path, steps: Vec<Step>, from: &str) -> Result<Vec<S
 }
 
 fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<Step>, WorkerError> {
+    let (from, to) = (local::named(from)?, local::named(to)?);
     let out = git(top, None, &["diff-tree", "-r", "-z", "--no-renames", from, to])?;
     let mut fields = out.split(|byte| *byte == 0);
     let mut steps = Vec::new();

@@ -16,6 +16,12 @@ pub(crate) fn lines(view: &View, rounds: usize) -> Option<Vec<Line>> {
     }
 }
 
+/// What is told where nothing more comes before somebody says something: in a conversation the agent's last words.
+pub(crate) fn at_rest(view: &View) -> Vec<Line> {
+    let words = view.result.as_deref().filter(|_| view.aim == Aim::Chat);
+    words.map(|words| prose::lines(words, Tone::Text)).unwrap_or_default()
+}
+
 fn completed(view: &View, rounds: usize) -> Vec<Line> {
     let mut lines = vec![Line::empty(), Line::new(Tone::Good, "✓ ").and(Tone::Strong, "Done")];
     if let Some(result) = view.result.as_deref().filter(|result| !result.trim().is_empty()) {
@@ -52,12 +58,8 @@ fn failed(view: &View, rounds: usize) -> Vec<Line> {
     ];
     lines.extend(prose::lines(reason, Tone::Text).into_iter().map(|line| line.indented(2)));
     lines.push(Line::empty());
-    let command = match view.aim {
-        Aim::Files => format!("rapport resume --session {}", view.id),
-        Aim::Work | Aim::Progress(_) | Aim::Chat => format!("rapport run --resume {}", view.id),
-    };
     lines.push(Line::new(Tone::Text, "Nothing is lost. Go on with:"));
-    lines.push(Line::new(Tone::Strong, &command).indented(2));
+    lines.push(Line::new(Tone::Strong, &format!("rapport resume {}", view.id)).indented(2));
     lines.push(Line::empty());
     lines.push(totals(view, rounds));
     lines

@@ -3,6 +3,8 @@
 mod asking;
 mod between;
 mod files;
+mod growth;
+mod latency;
 mod stage;
 mod telegram;
 mod waiting;
@@ -68,10 +70,12 @@ fn main() -> ExitCode {
 
 /// Measures what is named, or everything.
 fn everything(wanted: &[&str]) -> Outcome {
-    let parts: [(&str, Measure); 8] = [
+    let parts: [(&str, Measure); 10] = [
         ("start-up", start_up),
         ("replay", replay),
+        ("growth", growth::measure),
         ("answers", answers),
+        ("latency", latency::measure),
         ("parsing", parsing),
         ("asking", || with_cli(asking::measure)),
         ("waiting", || with_cli(waiting::measure)),

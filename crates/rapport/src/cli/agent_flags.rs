@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use crate::config::{self, AgentLayer, Layer, RoundsLayer};
 
 /// How the agent is run, where that differs from the settings.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(super) struct AgentFlags {
     /// The agent's command ("claude", "rehearsal --scenario FILE")
     #[arg(long, value_name = "COMMAND")]

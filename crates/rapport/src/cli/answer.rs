@@ -6,13 +6,14 @@ use std::io::IsTerminal as _;
 use rapport_core::{Act, Answer, MAX_TEXT, Purpose, Question, QuestionId, Refusal, Reply, SessionId};
 use serde_json::json;
 
+use super::choose::{self, Verb};
 use super::output::{say, say_json};
-use super::sessions;
-use super::{Common, ask, screen, text, typed};
+use super::{Common, ask, screen, sessions, text, typed};
 use crate::channels::terminal::compose::{SentBy, compose};
 use crate::channels::terminal::safe;
 use crate::engine::Reached;
 use crate::error::{Code, Failure, Outcome};
+use crate::stores::StoreError;
 use crate::wiring::Place;
 
 const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
@@ -34,11 +35,16 @@ const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
   rapport answer add-auth -q q1 --edit Session  change an answer
   rapport answer add-auth --back                open the question before again")]
 pub(super) struct Args {
-    /// The session: its name, or a part of it that no other has
-    session: String,
+    /// The session: its name, or a part of it that no other has (default: the one around the current directory, else the only
+    /// one that asks something)
+    #[arg(value_name = "SESSION")]
+    first: Option<OsString>,
     /// What to answer
     #[arg(allow_negative_numbers = true)]
     value: Vec<OsString>,
+    /// The session, as a flag
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
     /// Which question (default: the only open one)
     #[arg(long, short, value_name = "ID")]
     question: Option<String>,
@@ -53,10 +59,10 @@ pub(super) struct Args {
     back: bool,
 }
 
-pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
     let place = Place::find(common)?;
     let store = place.store();
-    let id = sessions::find(&*store, &args.session)?;
+    let id = chosen(&place, &mut args)?;
     if args.value.is_empty() && args.text.is_none() && !args.back {
         return ask::execute(common, &place, id);
     }
@@ -80,7 +86,49 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         Some((question, answer)) => told(question, answer, &act)?,
         None => say(if args.back { "Open again." } else { "Answered." })?,
     }
-    sessions::next_step(reached, &*store, &id).map_or(Ok(()), say)
+    sessions::next_step(reached, &id).map_or(Ok(()), say)
+}
+
+/// The session that is meant. Where the first word names none, it is a part of the answer: but only where all words name
+/// options of what is open, so that a slip in a session's name does not become an answer somewhere else.
+fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
+    let verb = Verb::new("rapport answer SESSION VALUE", "with an open question", &|known| {
+        !known.view.questions.is_empty()
+    });
+    let Some(first) = args.first.take() else { return choose::choose(place, args.session.as_deref(), &verb) };
+    if let Some(named) = &args.session {
+        args.value.insert(0, first);
+        return choose::by_name(place, named);
+    }
+    let name = first.to_string_lossy();
+    let not_found = match choose::by_name(place, &name) {
+        // A number is in every session's name, and is rather that of an option.
+        Ok(id) if !is_number(&name) || id.as_str() == name => return Ok(id),
+        Err(failure) if !failure.candidates.is_empty() && !is_number(&name) => return Err(failure),
+        Ok(_) | Err(_) => Failure::from(StoreError::NotFound(SessionId::new(&*name))),
+    };
+    if args.text.is_some() || args.back {
+        return Err(not_found);
+    }
+    let Ok(id) = choose::choose(place, None, &verb) else { return Err(not_found) };
+    args.value.insert(0, first);
+    let view = sessions::view(&*place.store(), &id)?;
+    let asked = view.questions.iter().find(|open| match &args.question {
+        Some(named) => open.id.as_str() == named,
+        None => view.questions.len() == 1,
+    });
+    let words = text(&args.value, "this answer")?;
+    let answer = asked.and_then(|open| open.question().resolve(&Reply::Words(words)).ok());
+    match answer {
+        Some(answer) if answer.text.is_none() => Ok(id),
+        _ => Err(not_found.hint(format!(
+            "If it is the answer itself, name the session as well: rapport answer --session {id} VALUE"
+        ))),
+    }
+}
+
+fn is_number(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// What an answer was taken for. Words that were meant for an option may be none: a label with a slip.

@@ -3,8 +3,9 @@
 use rapport_core::{Act, Event, SessionId, WorkplaceView};
 use serde_json::json;
 
-use super::output::say;
-use super::{Common, handover, sessions};
+use super::choose::{self, Verb, Which};
+use super::output::{say, say_json};
+use super::{Common, handover};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
@@ -21,8 +22,8 @@ use crate::wiring::Place;
   rapport apply add-auth
   rapport apply add-auth --with-conflicts")]
 pub(super) struct Args {
-    /// The session: its name, or a part of it that no other has
-    session: String,
+    #[command(flatten)]
+    which: Which,
     /// Take it over also where both changed the same, with marks in the files
     #[arg(long)]
     with_conflicts: bool,
@@ -30,15 +31,17 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
+    let verb =
+        Verb::new("rapport apply SESSION", "with work to apply", &|known| handover::can_apply(&known.view));
     let store = place.store();
-    let id = sessions::find(&*store, &args.session)?;
+    let id = choose::choose(&place, args.which.name(), &verb)?;
     let ended = handover::carry_out(&place, &id, &Act::Apply { with_conflicts: args.with_conflicts })?;
     if ended.state != "applied" {
         return Err(not_applied(&id, &ended));
     }
     let files = files(&*store, &id)?;
     if common.json {
-        return say(json!({ "session": id, "state": "applied", "files": files }));
+        return say_json(&json!({ "session": id, "state": "applied", "files": files }));
     }
     for file in &files {
         say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;

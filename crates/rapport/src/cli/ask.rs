@@ -8,7 +8,7 @@ use futures_util::stream::BoxStream;
 use rapport_core::{Act, Answer, By, Event, Purpose, Question, QuestionId, Refusal, Session, SessionId};
 use tokio::sync::watch;
 
-use super::output::say;
+use super::output::{say, say_json};
 use super::screen::{self, StopSignal};
 use super::{Common, sessions, status};
 use crate::channels::terminal::{self, Link, Terminal};
@@ -24,8 +24,10 @@ pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome 
         return Err(Refusal::NothingOpen.into());
     }
     if common.json || !screen::is_terminal() {
-        for question in &view.questions {
-            status::waiting(&view, question, usize::MAX)?;
+        if common.json {
+            say_json(&view.questions)?;
+        } else {
+            view.questions.iter().try_for_each(|question| status::waiting(&view, question, usize::MAX))?;
         }
         return Err(Failure::new(Code::Usage, "an answer is missing")
             .hint(format!("Say it with: rapport answer {id} --question ID VALUE")));
@@ -35,7 +37,7 @@ pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome 
     let store = place.store();
     match (is_complete, store.holder(&id)?) {
         (true, Some(_)) => Ok(()),
-        (true, None) => sessions::next_step(Reached::Log, &*store, &id).map_or(Ok(()), say),
+        (true, None) => sessions::next_step(Reached::Log, &id).map_or(Ok(()), say),
         (false, _) => Err(screen::stopped(common, &id)),
     }
 }

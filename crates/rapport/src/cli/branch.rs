@@ -8,6 +8,7 @@ use rapport_core::{
 };
 use serde_json::json;
 
+use super::choose::{self, Known, Verb};
 use super::output::{say, say_json};
 use super::screen::word;
 use super::{Common, branch_turn, sessions};
@@ -38,16 +39,17 @@ const NAME: usize = 48;
   rapport branch 02                         another try of turn 02
   rapport branch 20260124-add-auth --at q2
   rapport answer add-auth-branch --question q2 Passwords
-  rapport run --resume add-auth-branch")]
+  rapport resume add-auth-branch")]
 pub(super) struct Args {
-    /// The turn; or the session: its name, or a part of it that no other has
-    #[arg(value_name = "TURN|SESSION")]
-    which: String,
+    /// The turn; or the session: its name, or a part of it that no other has (default: the one around the current directory,
+    /// else the only one that fits)
+    #[arg(value_name = "TURN|SESSION", required_unless_present = "at")]
+    which: Option<String>,
     /// The question that is to be open again
     #[arg(long, value_name = "QUESTION")]
     at: Option<String>,
-    /// The session of files that the turn is in (default: the one the current directory is in, else the newest)
-    #[arg(long, value_name = "SESSION", conflicts_with_all = ["at", "agent"])]
+    /// The session that the turn is in; or, with --at, the session
+    #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// The agent's command, where it is another one now than the session was begun with
     #[arg(long, value_name = "COMMAND")]
@@ -56,17 +58,24 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let Some(at) = &args.at else {
-        if args.which.parse::<TurnName>().is_err() {
-            return Err(Failure::new(Code::Usage, format!("{:?} is not a turn", safe::line(&args.which)))
+        let which = args.which.as_deref().unwrap_or_default();
+        if which.parse::<TurnName>().is_err() {
+            return Err(Failure::new(Code::Usage, format!("{:?} is not a turn", safe::line(which)))
                 .hint("Name a turn of a session of files: rapport branch 02")
                 .hint("or the question of another session that is to be open again: rapport branch SESSION --at q2"));
         }
-        return branch_turn::execute(common, args.session.as_deref(), &args.which);
+        return branch_turn::execute(common, args.session.as_deref(), which);
     };
     let place = Place::find(common)?;
     let store = wiring::trial(place.store());
-    let origin = sessions::find(&*store, &args.which)?;
-    let made = make(&place, &*store, &origin, at, &args)?;
+    let question = QuestionId::new(at);
+    let fits = |known: &Known| {
+        let entries = store.read(&known.id, 0).unwrap_or_default();
+        Branch::at(&entries, &question).is_ok()
+    };
+    let verb = Verb::new("rapport branch SESSION --at QUESTION", format!("that can branch at {at}"), &fits);
+    let origin = choose::choose(&place, args.which.as_deref().or(args.session.as_deref()), &verb)?;
+    let made = make(&place, &*store, &origin, &question, &args)?;
     if common.json {
         return say_json(&json!({
             "session": made.session, "branched_from": made.origin, "worktree": made.worktree,
@@ -90,12 +99,12 @@ fn make(
     place: &Place,
     store: &dyn Store,
     origin: &SessionId,
-    at: &str,
+    at: &QuestionId,
     args: &Args,
 ) -> Result<Made, Failure> {
     let entries = store.counted(origin, 0)?;
     let session = sessions::replay(store, origin, &entries)?;
-    let branch = Branch::at(&entries, &QuestionId::new(at))?;
+    let branch = Branch::at(&entries, at)?;
     let project = Path::new(&branch.project);
     let workplace = place.workers().find(origin, session.created()).map_err(failed)?;
     let workplace = workplace.unwrap_or_else(|| Arc::new(Directory::at(project)));
@@ -178,7 +187,7 @@ fn tell(made: &Made) -> Outcome {
     say(format_args!("  worktree  {}", safe::line(worktree)))?;
     say("Answer it and let it go on:")?;
     say(format_args!("  rapport answer {session} --question {} VALUE", origin.question))?;
-    say(format_args!("  rapport run --resume {session}"))?;
+    say(format_args!("  rapport resume {session}"))?;
     say("Compare the two when they are done:")?;
     say(format_args!("  git -C {} diff", word(worktree)))?;
     say(format_args!("  diff -r -x .git -x .rapport {} {}", word(project), word(worktree)))

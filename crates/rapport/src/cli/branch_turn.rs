@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::Common;
+use super::choose::{Known, Verb};
 use super::files::{self, seals};
 use super::output::{say, say_json};
 use crate::channels::terminal::safe;
@@ -15,7 +16,9 @@ use crate::wiring::Place;
 /// Makes a branch of the turn of this name (FILE-38, FILE-39).
 pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Outcome {
     let place = Place::find(common)?;
-    let folder = files::find(&place, session)?;
+    let fits = |known: &Known| known.has_turns() && known.session.file_turn(turn).is_some();
+    let verb = Verb::new("rapport branch --session SESSION TURN", format!("with a turn {turn}"), &fits);
+    let folder = files::find_for(&place, session, &verb)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
     check_ours(&place, &folder)?;
     let origin = folder.turn(turn)?;

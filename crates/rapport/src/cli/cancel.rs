@@ -3,6 +3,7 @@
 use rapport_core::Act;
 use serde_json::json;
 
+use super::choose::{self, Known, Verb, Which};
 use super::output::{say, say_json};
 use super::{Common, sessions};
 use crate::error::Outcome;
@@ -14,8 +15,8 @@ use crate::wiring::Place;
   rapport cancel 20260124-add-auth
   rapport cancel add-auth --reason \"we buy it instead\"")]
 pub(super) struct Args {
-    /// The session: its name, or a part of it that no other has
-    session: String,
+    #[command(flatten)]
+    which: Which,
     /// Why, for those who read the log
     #[arg(long, value_name = "WHY")]
     reason: Option<String>,
@@ -23,7 +24,8 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let id = sessions::find(&*place.store(), &args.session)?;
+    let verb = Verb::new("rapport cancel SESSION", "still open", &Known::goes_on);
+    let id = choose::choose(&place, args.which.name(), &verb)?;
     sessions::act(&place, &id, &Act::Cancel { reason: args.reason })?;
     if common.json {
         return say_json(&json!({ "session": id, "status": "cancelled" }));

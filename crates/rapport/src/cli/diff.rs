@@ -7,6 +7,7 @@ use rapport_core::{ActionKind, ActionPlan, Entry, Event};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
+use super::choose::{self, Known, Verb};
 use super::files::{self, seals};
 use super::output::{say, say_json};
 use super::{Common, handover, sessions, tree};
@@ -26,13 +27,13 @@ use crate::workers::local::{self, Directory};
   rapport diff 02 02-branch-01
   rapport diff --session add-auth 01 02 --json")]
 pub(super) struct Args {
-    /// The session, or a turn (02)
+    /// The session (default: the one around the current directory, else the only one that fits); or a turn (02)
     #[arg(value_name = "SESSION|TURN")]
-    one: String,
+    one: Option<String>,
     /// The turn to compare it with (02-branch-01)
     #[arg(value_name = "TURN")]
     other: Option<String>,
-    /// The session that the turns are in (default: the one the current directory is in, else the newest)
+    /// The session, as a flag; the one that the turns are in
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
 }
@@ -56,8 +57,16 @@ struct Side {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let Some(other) = &args.other else { return of_session(common, &place, &args.one) };
-    let folder = files::find(&place, args.session.as_deref())?;
+    let (Some(one), Some(other)) = (&args.one, &args.other) else {
+        return of_session(common, &place, args.one.as_deref().or(args.session.as_deref()));
+    };
+    let fits = |known: &Known| [one, other].iter().all(|turn| known.session.file_turn(turn).is_some());
+    let verb = Verb::showing(
+        "rapport diff --session SESSION TURN TURN",
+        format!("with turns {one} and {other}"),
+        &fits,
+    );
+    let folder = files::find_for(&place, args.session.as_deref(), &verb)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
     let session = files::state(&place, &folder)?;
     let side = |name: &str| {
@@ -65,7 +74,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         let drawn = tree::drawn(&session, &turn)?;
         side(&turn, drawn)
     };
-    let (one, other) = (side(&args.one)?, side(other)?);
+    let (one, other) = (side(one)?, side(other)?);
     if common.json {
         return say_json(&json!({ "turns": [as_json(&one), as_json(&other)] }));
     }
@@ -85,9 +94,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 /// What a session changed, as a diff to read.
-fn of_session(common: &Common, place: &Place, name: &str) -> Outcome {
+fn of_session(common: &Common, place: &Place, name: Option<&str>) -> Outcome {
     let store = place.store();
-    let id = sessions::find(&*store, name)?;
+    let verb =
+        Verb::showing("rapport diff SESSION", "that changed files", &|known| known.session.has_worked());
+    let id = choose::choose(place, name, &verb)?;
     let entries = store.read(&id, 0)?;
     let session = sessions::replay(&*store, &id, &entries)?;
     let diff = if session.created().works_apart() {

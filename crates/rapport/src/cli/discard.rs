@@ -3,8 +3,9 @@
 use rapport_core::Act;
 use serde_json::json;
 
-use super::output::say;
-use super::{Common, handover, sessions};
+use super::choose::{self, Verb, Which};
+use super::output::{say, say_json};
+use super::{Common, handover};
 use crate::error::Outcome;
 use crate::wiring::Place;
 
@@ -16,16 +17,19 @@ use crate::wiring::Place;
   rapport diff add-auth                 see it first
   rapport discard add-auth")]
 pub(super) struct Args {
-    /// The session: its name, or a part of it that no other has
-    session: String,
+    #[command(flatten)]
+    which: Which,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let id = sessions::find(&*place.store(), &args.session)?;
+    let verb = Verb::new("rapport discard SESSION", "with work to discard", &|known| {
+        handover::can_discard(&known.view)
+    });
+    let id = choose::choose(&place, args.which.name(), &verb)?;
     let ended = handover::carry_out(&place, &id, &Act::Discard)?;
     if common.json {
-        return say(json!({ "session": id, "state": ended.state, "cleared": ended.cleared }));
+        return say_json(&json!({ "session": id, "state": ended.state, "cleared": ended.cleared }));
     }
     say(format_args!("Discarded {id}."))?;
     handover::tell_left(&id, &ended)

@@ -1,13 +1,13 @@
 //! `rapport doctor`: what is there, what is missing, how to get it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Serialize;
 
 use super::files::seals;
 use super::output::{say, say_json};
-use super::{Common, serve, sessions};
+use super::{Common, report, serve, sessions};
 use crate::agents::Diagnosed;
 use crate::channels::telegram::BotFiles;
 use crate::channels::telegram::lease::{Lease, LeaseError};
@@ -21,8 +21,13 @@ use crate::wiring::{self, Place, ROUNDS};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport doctor
-  rapport doctor --json | jq '.[] | select(.state != \"good\")'")]
-pub(super) struct Args {}
+  rapport doctor --json | jq '.[] | select(.state != \"good\")'
+  rapport doctor --report report.txt   what a bug report needs, without secrets")]
+pub(super) struct Args {
+    /// Write what a bug report needs, without secrets and without what anybody wrote, to a file or to standard output
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    report: Option<PathBuf>,
+}
 
 /// How to get an agent.
 pub(super) const GET_AN_AGENT: &str = "Install Claude Code with: npm install -g @anthropic-ai/claude-code
@@ -48,8 +53,11 @@ enum State {
     Bad,
 }
 
-pub(super) fn execute(common: &Common, _: Args) -> Outcome {
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
+    if let Some(file) = args.report {
+        return report::write(common, &place, &file);
+    }
     let checks = [
         settings(&place),
         agent(&place),
@@ -94,6 +102,11 @@ fn settings(place: &Place) -> Check {
         }
         Err(failure) => bad("settings", failure.message, "Mend or remove what is named there."),
     }
+}
+
+/// The agent's CLI and git, in words.
+pub(super) fn programs(place: &Place) -> [(&'static str, String); 2] {
+    [agent(place), git(place)].map(|check| (check.name, check.found))
 }
 
 fn agent(place: &Place) -> Check {

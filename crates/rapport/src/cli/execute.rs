@@ -103,9 +103,9 @@ fn warn_of_cut_off(place: &Place) {
     if let Ok(Some(last)) = last_alone(place)
         && last.is_cut_off()
     {
-        eprintln!(
-            "rapport: the last plan was not run to its end; take back what it did to files with: rapport undo"
-        );
+        eprintln!("rapport: the last plan was not run to its end");
+        let name = last.path.file_name().unwrap_or_default().to_string_lossy();
+        eprintln!("  Take back what it did to files with: rapport undo --batch {}", safe::line(&name));
         last.story().iter().for_each(|line| eprintln!("  {}", safe::line(line)));
     }
 }
@@ -215,7 +215,10 @@ impl Job<'_> {
         written.map_err(|failure| {
             Failure::new(failure.code, failure.message)
                 .hint("All that was to be done has been done, or tried.")
-                .hint("Take back what was done to files with: rapport undo")
+                .hint(format!(
+                    "Take back what was done to files with: rapport undo --batch {}",
+                    held.folder.id
+                ))
         })?;
         match status {
             Overall::Failed => undo::offer(held, batch).await,
@@ -268,7 +271,7 @@ impl Job<'_> {
             )
         });
         Err(Failure::new(failure.code, failure.message)
-            .hint("Take back what was done to files with: rapport undo"))
+            .hint(format!("Take back what was done to files with: rapport undo --batch {}", held.folder.id)))
     }
 
     /// Writes the report here, in the place of our last one. A file of somebody else's that is called so stays, and so does

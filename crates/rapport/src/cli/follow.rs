@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use rapport_core::{Act, By, QuestionId, SessionId, View};
+use rapport_core::{Act, By, QuestionId, Session, SessionId, View};
 
 use super::Common;
 use super::output::say_json;
@@ -20,8 +20,8 @@ pub(super) async fn as_json(
     after: u64,
     mut stop: StopSignal,
 ) -> Outcome {
-    let mut updates = sessions.follow(id, after).await?;
-    let mut tried = Vec::new();
+    let (mut updates, past) = (sessions.follow(id, 0).await?, sessions.view(id).await?.seq);
+    let (mut session, mut tried) = (None::<Session>, Vec::new());
     loop {
         let update = tokio::select! {
             update = updates.next() => update,
@@ -33,11 +33,23 @@ pub(super) async fn as_json(
             Update::Lost(why) => return Err(Failure::new(Code::Store, why)),
             Update::Progress(_) | Update::Action(_) => continue,
         };
-        say_json(&entry)?;
-        let view = sessions.view(id).await?;
-        if view.seq == entry.seq && screen::is_over(&view) {
-            say_json(&view)?;
-            return screen::ended(&view);
+        if entry.seq > after {
+            say_json(&entry)?;
+        }
+        match &mut session {
+            Some(session) => session.apply_entry(&entry),
+            None => session = Session::open(&entry),
+        }
+        // What is past has had its consequences, and a session is long: it is looked at as a whole once it is present.
+        let Some(session) = session.as_ref().filter(|_| entry.seq >= past) else { continue };
+        let view = session.view(id);
+        if screen::is_over(&view) {
+            // Somebody may have gone on with it meanwhile; and who runs it knows more of it than its log.
+            let view = sessions.view(id).await?;
+            if view.seq == entry.seq && screen::is_over(&view) {
+                say_json(&view)?;
+                return screen::ended(&view);
+            }
         }
         answer(sessions, &view, answering, &mut tried).await?;
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rapport_core::{Act, Session, SessionId, View, WorkplaceView};
+use rapport_core::{Act, Session, SessionId, Status, View, WorkplaceView};
 
 use super::output::say;
 use super::sessions;
@@ -20,21 +20,40 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// How many lines of a diff are shown at the end of a run.
 const SHOWN: usize = 400;
 
-/// Does this in a session and sees it through: in the process that runs the session, or, if none does, in this one.
+/// Does this with the work of a session, and sees it through.
 pub(super) fn carry_out(place: &Place, id: &SessionId, act: &Act) -> Result<WorkplaceView, Failure> {
+    see_through(place, id, act, |session| {
+        let place = session.view(id).workplace?;
+        let is_over = match place.state.as_str() {
+            "applied" | "discarded" => place.cleared || place.left.is_some(),
+            "applying" => false,
+            _ => true,
+        };
+        is_over.then_some(place)
+    })
+}
+
+/// Does this in a session and sees it through, until it has an outcome: in the process that runs the session, or, if none does,
+/// in this one.
+pub(super) fn see_through<T>(
+    place: &Place,
+    id: &SessionId,
+    act: &Act,
+    outcome: impl Fn(&Session) -> Option<T>,
+) -> Result<T, Failure> {
     let store = place.store();
     sessions::act(place, id, act)?;
     let settings = place.settings(Layer::default())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
-        if let Some(ended) = settled(&*store, id).await? {
+        if let Some(ended) = settled(&*store, id, &outcome).await? {
             return Ok(ended);
         }
         let host = Host::start(place, &settings)?;
         let ended = match host.sessions().resume(id).await.map_err(Failure::from) {
             // Another process was faster, and sees it through.
             Err(failure) if failure.code != Code::Busy => Err(failure),
-            _ => settled(&*store, id).await,
+            _ => settled(&*store, id, &outcome).await,
         };
         host.stop().await;
         ended?.ok_or_else(|| {
@@ -45,17 +64,16 @@ pub(super) fn carry_out(place: &Place, id: &SessionId, act: &Act) -> Result<Work
 }
 
 /// Waits until it is settled, one way or the other; or until nobody is at it.
-async fn settled(store: &dyn Store, id: &SessionId) -> Result<Option<WorkplaceView>, Failure> {
+async fn settled<T>(
+    store: &dyn Store,
+    id: &SessionId,
+    outcome: &impl Fn(&Session) -> Option<T>,
+) -> Result<Option<T>, Failure> {
     loop {
         let held = store.holder(id)?.is_some();
-        let Some(place) = sessions::view(store, id)?.workplace else { return Ok(None) };
-        let is_over = match place.state.as_str() {
-            "applied" | "discarded" => place.cleared || place.left.is_some(),
-            "applying" => false,
-            _ => true,
-        };
-        if is_over || !held {
-            return Ok(is_over.then_some(place));
+        let settled = outcome(&sessions::replay(store, id, &store.read(id, 0)?)?);
+        if settled.is_some() || !held {
+            return Ok(settled);
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -103,6 +121,22 @@ pub(super) fn tell_work(place: &Place, id: &SessionId) -> Outcome {
     say(format_args!("This was done in a worktree; {} is as it was.", place.project.display()))?;
     say(format_args!("  rapport apply {id}    take it over"))?;
     say(format_args!("  rapport discard {id}  throw it away"))
+}
+
+/// Whether the work of a session can be applied, or is being applied.
+pub(super) fn can_apply(view: &View) -> bool {
+    let Some(place) = &view.workplace else { return false };
+    match place.state.as_str() {
+        "waiting" | "applying" => true,
+        "open" => view.status == Status::Failed,
+        _ => false,
+    }
+}
+
+/// Whether there is work, or something left of a workplace, that can be thrown away.
+pub(super) fn can_discard(view: &View) -> bool {
+    let Some(place) = &view.workplace else { return false };
+    matches!(place.state.as_str(), "waiting" | "open") || place.left.is_some()
 }
 
 /// Whether somebody has to say what becomes of the work.

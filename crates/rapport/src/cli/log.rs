@@ -2,8 +2,9 @@
 
 use rapport_core::{ActionResult, Asker, Changes, Entry, Event, NotMerged, Permission, Purpose};
 
+use super::choose::{self, Verb, Which};
 use super::output::{say, say_json};
-use super::{Common, sessions, tree};
+use super::{Common, tree};
 use crate::channels::terminal::safe;
 use crate::error::Outcome;
 use crate::wiring::Place;
@@ -12,23 +13,27 @@ use crate::wiring::Place;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport log add-auth
-  rapport log --tree                  the turns of the newest session of files
+  rapport log --tree                  sessions, their branches and turns
   rapport log add-auth --json | jq -c '.facts[] | .answered // empty'")]
 pub(super) struct Args {
-    /// The session: its name, or a part of it that no other has
-    #[arg(required_unless_present = "tree")]
-    session: Option<String>,
-    /// Draw the turns of a session of files (default: the one the current directory is in, else the newest)
+    #[command(flatten)]
+    which: Which,
+    /// Draw sessions with their branches and turns, as one tree (default: all sessions)
     #[arg(long)]
     tree: bool,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let Some(session) = args.session.as_deref().filter(|_| !args.tree) else {
-        return tree::execute(common, args.session.as_deref());
-    };
-    let store = Place::find(common)?.store();
-    let id = sessions::find(&*store, session)?;
+    let place = Place::find(common)?;
+    if args.tree {
+        return tree::execute(common, &place, args.which.name());
+    }
+    let store = place.store();
+    let id = choose::choose(
+        &place,
+        args.which.name(),
+        &Verb::showing("rapport log SESSION", "with a log", &|_| true),
+    )?;
     let (entries, seal) = store.sealed(&id, 0)?;
     if !seal.counts() {
         eprintln!("rapport: session {} {seal}", safe::line(id.as_str()));
@@ -197,6 +202,14 @@ fn words(fact: &Event) -> String {
         Event::Discarded { by } => format!("discarded by {by}"),
         Event::Cleared { left: None } => "the workplace is gone".into(),
         Event::Cleared { left: Some(why) } => format!("something of the workplace is left: {why}"),
+        Event::WorkUndoStarted { by, .. } => format!("{by} wants the work undone"),
+        Event::WorkUndoRefused { problem } => format!("the work is not undone: {}", problem.reason),
+        Event::WorkUndone { files } => format!(
+            "the work is undone: {} restored, {} removed, {} left as they are",
+            files.restored.len(),
+            files.removed.len(),
+            files.kept.len()
+        ),
         Event::Cancelled { by, reason } => match reason {
             Some(reason) => format!("cancelled by {by}: {reason}"),
             None => format!("cancelled by {by}"),

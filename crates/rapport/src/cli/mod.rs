@@ -7,6 +7,7 @@ mod ask;
 mod branch;
 mod branch_turn;
 mod cancel;
+mod choose;
 mod clipboard;
 mod completions;
 mod demo;
@@ -23,6 +24,7 @@ mod new;
 mod output;
 mod plan;
 mod plan_turn;
+mod report;
 mod resume;
 mod revoke;
 mod run;
@@ -35,18 +37,24 @@ mod trust;
 mod trust_session;
 mod typed;
 mod undo;
+mod undo_work;
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use rapport_engine::variant;
+use tracing::info;
 
 use crate::agents::{keeper, rehearsal};
 use crate::channels::terminal;
 use crate::error::{Code, Failure, Outcome};
+use crate::logging;
 
 pub(crate) use files::helpers::ProjectHelpers;
+pub(crate) use output::escaped;
 
 /// Makes coding agents ask instead of guess.
 ///
@@ -66,7 +74,7 @@ const EXAMPLES: &str = "Examples:
   rapport run \"add a greeting\"           clarify, plan, confirm, work, report
   rapport status                         what waits, and for whom
   rapport answer add-a-greeting English  answer from any terminal
-  rapport run --resume add-a-greeting    go on after an interruption
+  rapport resume add-a-greeting          go on, whatever comes next
   rapport apply add-a-greeting           take over what was done in a worktree
   rapport plan idea.md --as progress     a plan of phases, in progress.md
   rapport serve                          the same in Telegram: docs/telegram.md
@@ -98,9 +106,15 @@ pub struct Common {
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = EVERYWHERE,
         hide_possible_values = true, hide_default_value = true)]
     pub color: When,
-    /// Ask and answer line by line, without a screen (also: RAPPORT_PLAIN=1)
+    /// Ask and answer line by line, without a screen (also: terminal.plain, RAPPORT_PLAIN=1)
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub plain: bool,
+    /// Log what Rapport does: a level (info, debug, trace), or one per module (also: RAPPORT_LOG)
+    #[arg(long, global = true, value_name = "FILTER", env = "RAPPORT_LOG", hide_env = true, help_heading = EVERYWHERE)]
+    pub log: Option<String>,
+    /// Where the log goes, at the end of the file (also: RAPPORT_LOG_FILE; default: stderr)
+    #[arg(long, global = true, value_name = "FILE", env = "RAPPORT_LOG_FILE", hide_env = true, help_heading = EVERYWHERE)]
+    pub log_file: Option<PathBuf>,
 }
 
 /// When to use colour.
@@ -157,6 +171,10 @@ impl Cli {
     /// Reads the command line and does what it says.
     pub fn run() -> ExitCode {
         let args: Vec<_> = std::env::args_os().collect();
+        // A keeper is there as long as its agent is, so it does without all that a command line takes in memory.
+        if args.get(1).is_some_and(|arg| arg == "keep") {
+            return keeper::run(args.into_iter().skip(2));
+        }
         match Self::try_parse_from(&args) {
             Ok(cli) => cli.execute(),
             Err(error) => not_understood(&error, &args),
@@ -165,6 +183,11 @@ impl Cli {
 
     fn execute(self) -> ExitCode {
         let common = &self.common;
+        let logging = match logging::start(common, self.command.owns_stderr()) {
+            Ok(logging) => logging,
+            Err(failure) => return conclude(Err(failure), common.json),
+        };
+        info!(version = env!("CARGO_PKG_VERSION"), command = variant(&self.command), "started");
         if common.plain {
             terminal::use_lines();
         }
@@ -192,7 +215,20 @@ impl Cli {
             Command::Rehearse { args } => return rehearsal::run(args.into_iter()),
             Command::Keep { args } => return keeper::run(args),
         };
+        match &outcome {
+            Ok(()) => info!("done"),
+            // Its message may quote what somebody wrote.
+            Err(failure) => info!(code = failure.code as u8, why = variant(&failure.code), "failed"),
+        }
+        drop(logging);
         conclude(outcome, common.json)
+    }
+}
+
+impl Command {
+    /// Whether stderr is our own: that of an agent, or of what keeps it, is read by its host.
+    fn owns_stderr(&self) -> bool {
+        !matches!(self, Command::Rehearse { .. } | Command::Keep { .. })
     }
 }
 
@@ -200,9 +236,12 @@ impl Cli {
 fn not_understood(error: &clap::Error, args: &[OsString]) -> ExitCode {
     let as_json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     if !as_json || !error.use_stderr() {
-        // Help that nobody can read is no failure.
-        let _ = error.print();
-        return ExitCode::from(error.exit_code() as u8);
+        let code = match error.print() {
+            Err(closed) if closed.kind() == io::ErrorKind::BrokenPipe => Code::Quiet as u8,
+            // Help that nobody can read is no failure.
+            Ok(()) | Err(_) => error.exit_code() as u8,
+        };
+        return ExitCode::from(code);
     }
     let words = error.render().to_string();
     let mut parts = words.split("\n\n").map(str::trim).filter(|part| !part.is_empty());

@@ -5,17 +5,12 @@ use std::io::{self, Write as _};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::error::{Code, Failure, Outcome};
+use crate::error::Outcome;
 
 /// Prints a line.
 pub(super) fn say(line: impl Display) -> Outcome {
     let mut out = io::stdout().lock();
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        Ok(()) => Ok(()),
-        // `rapport log X | head` has what it wanted.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::new(Code::Quiet, "")),
-        Err(error) => Err(error.into()),
-    }
+    Ok(writeln!(out, "{line}").and_then(|()| out.flush())?)
 }
 
 /// Prints a value as JSON.

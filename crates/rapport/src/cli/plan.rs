@@ -25,7 +25,7 @@ use crate::wiring::Place;
 /// With --as progress, the agent looks at the project and writes a progress file: phases of tasks to tick off, with their tests. It assumes
 /// what is not said, and tells what it assumed; with --adaptive it asks for critical facts that are missing, and you
 /// answer here or from anywhere with `rapport answer`. It can be stopped at any moment, even killed, and gone on with by
-/// `rapport run --resume`.
+/// `rapport resume`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport plan -m \"Add a login page\"               the next turn

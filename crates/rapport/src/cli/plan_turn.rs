@@ -34,12 +34,15 @@ pub(super) enum UnderWay {
     Leave,
 }
 
+/// How a session is named to plan in it.
+const PLAN_IN: &str = "rapport plan --session SESSION -m MESSAGE";
+
 /// Plans the next turn.
 pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     let place = Place::find(common)?;
     trust::ask_once(common, &place)?;
     let settings = place.settings(planning.agent.layer())?;
-    let folder = files::find(&place, planning.at.session.as_deref())?;
+    let folder = files::find(&place, planning.at.session.as_deref(), PLAN_IN)?;
     if planning.message.is_empty() {
         refuse_if_one_waits(&place, &folder, planning.at.turn.as_deref())?;
     }
@@ -78,7 +81,7 @@ fn leave(place: &Place, folder: &Folder) -> Outcome {
 pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
     let place = Place::find(common)?;
     let settings = place.settings(planning.agent.layer())?;
-    let folder = files::find(&place, planning.at.session.as_deref())?;
+    let folder = files::find(&place, planning.at.session.as_deref(), PLAN_IN)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(request(common, planning))?;
@@ -149,6 +152,6 @@ fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<Str
     }
     let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);
     Err(Failure::new(Code::Refused, what)
-        .hint(format!("Go on with that first: rapport resume --session {}", folder.id))
+        .hint(format!("Go on with that first: rapport resume {}", folder.id))
         .hint("Or leave it, with what it asked, and have this planned: rapport plan --instead -m MESSAGE"))
 }

@@ -1,34 +1,49 @@
-//! `rapport resume`: whatever comes next in a session of files.
+//! `rapport resume`: whatever comes next in a session, whatever kind it is.
 
 use rapport_core::report::Overall;
-use rapport_core::{Asking, FileTurn, Session, TurnStage};
+use rapport_core::{Act, Aim, Asking, Branch, Entry, Event, FileTurn, Session, SessionId, Status, TurnStage};
 
 use super::agent_flags::AgentFlags;
+use super::choose::{self, Known, Verb, Which};
 use super::files::drafting::{self, Consent, Request};
 use super::files::held::{self, Held};
 use super::files::reviewing::{Approval, Reviewing};
 use super::files::seals::Changed;
-use super::files::{self, Where, asking};
-use super::{Common, message, trust};
+use super::files::{self, asking};
+use super::output::say;
+use super::run::{self, Start};
+use super::{Common, ask, message, trust, undo_work};
+use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
 use crate::wiring::Place;
 
-/// Go on with a session of files: review the plan and run what you approve, or say what to plan next
+/// Go on with a session, with whatever comes next: answer, review, run on after a kill, say what to do next
 ///
-/// Where the latest turn has a plan that was not run, it is checked, shown, run as far as you approve, and reported. Where it
-/// has a report, you are asked what to plan next. Planning or a run that was interrupted, even killed, is gone on with.
+/// A run that was stopped, killed or has failed goes on, and asks here what it asks. Turn by turn: a plan that was not run is
+/// checked, shown, run as far as you approve, and reported; after a report you are asked what to plan next. Where nothing is
+/// left to do, it says so, and what can be done.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  rapport resume                        whatever comes next
+  rapport resume                        where only one session can go on
+  rapport resume add-a-greeting         a run, or a session of files
   rapport resume -y                     run all of the plan without asking
   rapport resume -m \"now the tests\"     plan the next turn
-  rapport resume --session add-auth --turn 02-branch-01")]
+  rapport resume add-auth --turn 02-branch-01")]
 pub(super) struct Args {
-    /// Approve all of the plan
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How a session goes on.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct How {
+    /// Approve all of the plan of a turn
     #[arg(long, short)]
     yes: bool,
-    /// What to plan next, where no plan waits; "-" reads it from standard input, nothing opens an editor
+    /// What to do next, where no plan waits; "-" reads it from standard input, nothing opens an editor
     #[arg(long, short, value_name = "MESSAGE", num_args = 0..=1, default_missing_value = "")]
     message: Option<String>,
     /// Let the agent ask for critical facts that are missing
@@ -40,64 +55,177 @@ pub(super) struct Args {
     /// Build on finished turns, and take a plan, although their files were changed
     #[arg(long)]
     accept_changes: bool,
-    #[command(flatten)]
-    at: Where,
+    /// The turn (default: the latest)
+    #[arg(long, value_name = "TURN")]
+    turn: Option<String>,
     #[command(flatten)]
     agent: AgentFlags,
 }
 
+impl How {
+    /// As the agent's flags say, and as it comes.
+    pub(super) fn with(agent: AgentFlags) -> Self {
+        Self { agent, ..Self::default() }
+    }
+
+    /// A flag that only makes sense turn by turn, if one was given.
+    fn about_turns(&self) -> Option<&'static str> {
+        let given = [
+            (self.yes, "--yes"),
+            (self.adaptive, "--adaptive"),
+            (self.replan, "--replan"),
+            (self.accept_changes, "--accept-changes"),
+            (self.turn.is_some(), "--turn"),
+        ];
+        given.into_iter().find_map(|(is_given, flag)| is_given.then_some(flag))
+    }
+}
+
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    resume(common, args.which.name(), &args.how)
+}
+
+/// Goes on with the session of this name, or with the one that is meant.
+pub(super) fn resume(common: &Common, named: Option<&str>, how: &How) -> Outcome {
     let place = Place::find(common)?;
+    let verb = Verb::new("rapport resume SESSION", "to go on with", &Known::goes_on).rather(Known::is_free);
+    let verb = verb
+        .else_try("Begin one with: rapport run \"what you want done\", or turn by turn: rapport new NAME");
+    let known = choose::known(&place, &choose::choose(&place, named, &verb)?)?;
     trust::ask_once(common, &place)?;
-    let settings = place.settings(args.agent.layer())?;
-    let folder = files::find(&place, args.at.session.as_deref())?;
+    let settings = place.settings(how.agent.layer())?;
+    match known.view.aim {
+        Aim::Files => turn_by_turn(common, &place, &settings, &known, how),
+        Aim::Work | Aim::Progress(_) | Aim::Chat => run_on(common, &place, &settings, &known, how),
+    }
+}
+
+/// Goes on with work, a progress file or a conversation.
+fn run_on(common: &Common, place: &Place, settings: &Settings, known: &Known, how: &How) -> Outcome {
+    let (id, view) = (&known.id, &known.view);
+    if let Some(flag) = how.about_turns() {
+        let what = format!("{flag} is about turns, and {id} has none");
+        return Err(Failure::new(Code::Usage, what).hint(format!("Go on with: rapport resume {id}")));
+    }
+    if known.is_held() && !view.questions.is_empty() && asking::is_possible(common) {
+        // It runs in another process, and waits for an answer from anywhere.
+        return ask::execute(common, place, id.clone());
+    }
+    let said = said(common, known, how)?;
+    let was_over = matches!(view.status, Status::Completed | Status::Cancelled);
+    let outcome = run::host(common, place, settings, Start::Resume { id: id.clone(), said });
+    if !was_over || common.json {
+        return outcome;
+    }
+    let left = what_is_left(place, id)?;
+    match outcome {
+        Ok(()) => left.into_iter().try_for_each(say),
+        Err(failure) if failure.code == Code::Cancelled => Err(left.into_iter().fold(failure, Failure::hint)),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// What is said to the agent of a conversation that rests. Others take no message.
+fn said(common: &Common, known: &Known, how: &How) -> Result<Option<Act>, Failure> {
+    let Known { id, view, .. } = known;
+    if view.aim != Aim::Chat {
+        return match how.message {
+            None => Ok(None),
+            Some(_) => Err(Failure::new(Code::Usage, format!("{id} takes no message: it works on its task"))
+                .hint(format!("Answer what it asks with: rapport answer {id} VALUE"))
+                .hint("Or begin another session: rapport run \"what you want done\"")),
+        };
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let text = match &how.message {
+        Some(words) => runtime.block_on(message::given(common, words))?,
+        None if view.status != Status::Idle => return Ok(None),
+        None if asking::is_possible(common) => runtime.block_on(asking::message(common, id))?,
+        None => return Err(nobody_to_ask(id)),
+    };
+    // A line may still be asked for that nobody waits for any more.
+    runtime.shutdown_background();
+    Ok(Some(Act::Say { text, id: None }))
+}
+
+/// What can be done with a session in which nothing is left to do.
+fn what_is_left(place: &Place, id: &SessionId) -> Result<Vec<String>, Failure> {
+    let known = choose::known(place, id)?;
+    let mut left = vec![format!("Nothing is left to do in {id}. What can be done:")];
+    if known.session.has_worked() {
+        left.push(format!("  rapport diff {id}"));
+    }
+    if undo_work::is_due(&known) {
+        left.push(format!("  rapport undo {id}"));
+    }
+    let entries = place.store().read(id, 0)?;
+    if let Some(question) = branches(&entries) {
+        left.push(format!("  rapport branch {id} --at {question}"));
+    }
+    left.push("  rapport run \"what you want done\"".into());
+    Ok(left)
+}
+
+/// The last question that the session can branch at.
+fn branches(entries: &[Entry]) -> Option<String> {
+    let facts = entries.iter().rev().flat_map(|entry| entry.facts.iter().rev());
+    let asked = facts.filter_map(|fact| match fact {
+        Event::Asked { questions, .. } => questions.first(),
+        _ => None,
+    });
+    let mut asked = asked.filter(|question| Branch::at(entries, &question.id).is_ok());
+    asked.next().map(|question| question.id.to_string())
+}
+
+fn turn_by_turn(common: &Common, place: &Place, settings: &Settings, known: &Known, how: &How) -> Outcome {
+    let folder = Folder::new(&files::sessions_of(place), &known.id);
     // Before it is held: holding it lets it go on.
-    let before = files::state(&place, &folder)?;
-    refuse_another_turn(&before, &folder, args.at.turn.as_deref())?;
+    let before = &known.session;
+    refuse_another_turn(before, &folder, how.turn.as_deref())?;
     let is_over = |turn: &&FileTurn| turn.stage == TurnStage::Ended && turn.status != Some(Overall::Skipped);
     let ended = before.file_turns().iter().find(is_over);
     let ended = ended.map(|turn| turn.folder.clone());
-    held::hold(common, &place, &settings, folder, async |held| go_on(held, &args, ended.as_deref()).await)
+    held::hold(common, place, settings, folder, async |held| go_on(held, how, ended.as_deref()).await)
 }
 
 /// Goes on. `ended` is a turn of which only the report was missing: it is there by now.
-async fn go_on(held: &Held<'_>, args: &Args, ended: Option<&str>) -> Outcome {
-    let changed = Changed::from_flag(args.accept_changes);
+async fn go_on(held: &Held<'_>, how: &How, ended: Option<&str>) -> Outcome {
+    let changed = Changed::from_flag(how.accept_changes);
     drafting::begin_with(held, changed).await?;
     let mut request = Request {
         message: String::new(),
-        asking: if args.adaptive { Asking::Adaptive } else { Asking::Assume },
-        consent: if args.replan { Consent::Given } else { Consent::Ask },
+        asking: if how.adaptive { Asking::Adaptive } else { Asking::Assume },
+        consent: if how.replan { Consent::Given } else { Consent::Ask },
     };
     let session = held.session().await?;
-    if let Some(turn) = ended.filter(|_| args.message.is_none()) {
-        let approval = Approval::from_flag(args.yes);
+    if let Some(turn) = ended.filter(|_| how.message.is_none()) {
+        let approval = Approval::from_flag(how.yes);
         let reviewing = Reviewing { held, approval, changed, request: &request };
         return reviewing.conclude(&held.folder.turn(turn)?).await;
     }
     if let Some(turn) = session.drafting() {
         return drafting::go_on(held, &turn.folder, &request).await;
     }
-    let turn = files::turn(&session, &held.folder, args.at.turn.as_deref())?;
+    let turn = files::turn(&session, &held.folder, how.turn.as_deref())?;
     match turn.map(|turn| (turn.stage, turn)) {
-        Some((_, turn)) if drafting::is_waiting(turn) && args.message.is_some() => {
+        Some((_, turn)) if drafting::is_waiting(turn) && how.message.is_some() => {
             Err(drafting::waits(&held.folder, &turn.folder)
-                .hint("A message is for after that: rapport resume without -m."))
+                .hint(format!("A message is for after that: rapport resume {}", held.folder.id)))
         }
         Some((_, turn)) if drafting::is_waiting(turn) => {
-            let approval = Approval::from_flag(args.yes);
+            let approval = Approval::from_flag(how.yes);
             Reviewing { held, approval, changed, request: &request }.turn(&turn.folder).await
         }
-        Some((TurnStage::Unplanned { is_ready: true }, turn)) if args.message.is_none() => {
+        Some((TurnStage::Unplanned { is_ready: true }, turn)) if how.message.is_none() => {
             drafting::go_on(held, &turn.folder, &request).await
         }
         Some(_) | None => {
-            request.message = match &args.message {
+            request.message = match &how.message {
                 Some(words) => message::given(held.common, words).await?,
                 None if asking::is_possible(held.common) => {
                     asking::message(held.common, &held.folder.id).await?
                 }
-                None => return Err(nobody_to_ask()),
+                None => return Err(nobody_to_ask(&held.folder.id)),
             };
             drafting::plan(held, turn, &request).await
         }
@@ -110,13 +238,13 @@ fn refuse_another_turn(session: &Session, folder: &Folder, named: Option<&str>) 
     files::turn(session, folder, Some(named))?;
     let Some(other) = session.drafting().filter(|turn| turn.folder != named) else { return Ok(()) };
     Err(Failure::new(Code::Refused, format!("turn {} is being planned, and comes first", other.folder))
-        .hint(format!("Go on with it: rapport resume --session {}", folder.id)))
+        .hint(format!("Go on with it: rapport resume {}", folder.id)))
 }
 
-fn nobody_to_ask() -> Failure {
+fn nobody_to_ask(id: &SessionId) -> Failure {
     Failure::new(
         Code::Usage,
         "no plan waits here, and nobody can be asked what to plan next without a terminal",
     )
-    .hint("Say it: rapport resume -m \"now the tests\"")
+    .hint(format!("Say it: rapport resume {id} -m \"now the tests\""))
 }

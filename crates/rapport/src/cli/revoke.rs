@@ -53,7 +53,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             ))?;
         }
     }
-    if common.json { say(json!({ "revoked": chosen.len() })) } else { Ok(()) }
+    if common.json { say_json(&json!({ "revoked": chosen.len() })) } else { Ok(()) }
 }
 
 fn all(place: &Place) -> Result<Vec<Held>, Failure> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rapport_core::{Act, Aim, Created, SessionId, Status};
 
 use super::agent_flags::AgentFlags;
+use super::resume::{self, How};
 use super::screen::{self, Answering, StopSignal};
 use super::{Common, follow, handover, sessions, text, trust, typed};
 use crate::config::{self, Layer, Settings, WorkerName};
@@ -24,7 +25,6 @@ use crate::wiring::{Host, Place};
   rapport run \"add a greeting to the start page\"
   rapport run --file task.md
   git log -1 --format=%B | rapport run -
-  rapport run --resume 20260124-add-a-greeting
   rapport run --worker worktree \"add a greeting\"   until you apply it
   rapport run --agent rehearsal \"add a greeting\"   with the scripted agent")]
 pub(super) struct Args {
@@ -34,9 +34,9 @@ pub(super) struct Args {
     /// Read the task from a file
     #[arg(long, short, value_name = "FILE", conflicts_with = "task")]
     file: Option<PathBuf>,
-    /// Go on with a session that was stopped, killed, or has failed
-    #[arg(long, short, value_name = "SESSION", conflicts_with_all = ["task", "file"])]
-    resume: Option<String>,
+    /// Go on with a session: another name for `rapport resume`
+    #[arg(long, short, value_name = "SESSION", num_args = 0..=1, conflicts_with_all = ["task", "file"])]
+    resume: Option<Option<String>>,
     /// Where the agent works: "local" (the project itself) or "worktree" (a git worktree and branch of its own)
     #[arg(long, value_name = "WORKER", value_parser = config::worker, conflicts_with = "resume")]
     worker: Option<WorkerName>,
@@ -45,26 +45,17 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    if let Some(named) = &args.resume {
+        return resume::resume(common, named.as_deref(), &How::with(args.agent));
+    }
     let place = Place::find(common)?;
     trust::ask_once(common, &place)?;
     let settings = place.settings(Layer { worker: args.worker, ..args.agent.layer() })?;
-    if args.resume.is_none() && settings.worker == WorkerName::Worktree {
+    if settings.worker == WorkerName::Worktree {
         handover::check_worktrees(&place.project)?;
     }
-    let start = match &args.resume {
-        Some(name) => Start::Resume(resumable(&place, sessions::find(&*place.store(), name)?)?),
-        None => Start::New(Box::new(place.session(task(&args)?, Aim::Work, &settings)?)),
-    };
-    host(common, &place, &settings, start)
-}
-
-/// A session of files is gone on with turn by turn.
-fn resumable(place: &Place, id: SessionId) -> Result<SessionId, Failure> {
-    if sessions::view(&*place.store(), &id)?.aim != Aim::Files {
-        return Ok(id);
-    }
-    let resume = format!("Go on with: rapport resume --session {id}");
-    Err(Failure::new(Code::Refused, format!("{id} is a session of files")).hint(resume))
+    let created = place.session(task(&args)?, Aim::Work, &settings)?;
+    host(common, &place, &settings, Start::New(Box::new(created)))
 }
 
 /// Begins a session or goes on with one, and shows it until it ends or the person leaves.
@@ -78,7 +69,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
         let outcome = async {
             let id = match start {
                 Start::New(created) => sessions.create(*created, None).await?,
-                Start::Resume(id) => resume(&sessions, id).await?,
+                Start::Resume { id, said } => take_up(&sessions, id, said).await?,
             };
             if common.json {
                 return follow::as_json(common, &sessions, &id, &Answering::Person, 0, stop).await;
@@ -99,14 +90,14 @@ fn tell_of_others(place: &Place, start: &Start) -> Outcome {
     let is_apart = |id: &SessionId| sessions::view(&*store, id).is_ok_and(|view| view.workplace.is_some());
     let this_is_apart = match start {
         Start::New(created) => created.works_apart(),
-        Start::Resume(id) => is_apart(id),
+        Start::Resume { id, .. } => is_apart(id),
     };
     if this_is_apart {
         return Ok(());
     }
     let sessions = store.list()?;
     let newest = sessions.iter().rev().take(LOOKED_AT);
-    let others = newest.filter(|id| !matches!(start, Start::Resume(this) if this == *id));
+    let others = newest.filter(|id| !matches!(start, Start::Resume { id: this, .. } if this == *id));
     let held = others.filter(|id| matches!(store.holder(id), Ok(Some(Holder { address: Some(_), .. }))));
     let at_work = held.filter(|id| !is_apart(id));
     let (what, each) = match at_work.count() {
@@ -129,13 +120,24 @@ pub(super) enum Start {
     /// A new one.
     New(Box<Created>),
     /// One that is there.
-    Resume(SessionId),
+    Resume {
+        /// Which one.
+        id: SessionId,
+        /// What is said to its agent, if anything.
+        said: Option<Act>,
+    },
 }
 
 /// Takes a session up. One that failed is told to try again.
-async fn resume(sessions: &Arc<dyn Sessions>, id: SessionId) -> Result<SessionId, Failure> {
+async fn take_up(
+    sessions: &Arc<dyn Sessions>,
+    id: SessionId,
+    said: Option<Act>,
+) -> Result<SessionId, Failure> {
     sessions.resume(&id).await?;
-    if is_failed(sessions, &id).await? {
+    if let Some(said) = said {
+        sessions.act(&id, &socket::person_here(), &said).await?;
+    } else if is_failed(sessions, &id).await? {
         let restarted = sessions.act(&id, &socket::person_here(), &Act::Restart).await;
         // Somebody may have answered meanwhile, and it goes on already.
         if restarted.is_err() && is_failed(sessions, &id).await? {

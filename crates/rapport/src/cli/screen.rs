@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rapport_core::{Aim, By, OpenQuestion, Reply, SessionId, Status, View};
+use rapport_core::{By, OpenQuestion, Reply, SessionId, Status, View};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::doctor::GET_AN_AGENT;
 use super::{Common, When};
 use crate::agents::keeper::CANNOT_START;
-use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal, safe};
+use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal, TerminalError, safe};
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
 
@@ -60,11 +60,12 @@ pub(super) async fn show(
     match outcome {
         Ok(terminal::Outcome::Ended(_)) => ended_on_screen(&sessions.view(id).await?),
         Ok(terminal::Outcome::Detached) => Err(stopped(common, id)),
+        // Whoever read it has had enough.
+        Err(TerminalError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Err(error.into()),
         Err(error) => {
             // The session may be the reason, and knows better.
             sessions.view(id).await?;
-            let resume =
-                format!("Nothing is lost. Go on with: rapport run --resume {id}{}", of_project(common));
+            let resume = format!("Nothing is lost. Go on with: rapport resume {id}{}", of_project(common));
             Err(Failure::new(Code::Trouble, error.to_string()).hint(resume))
         }
     }
@@ -106,12 +107,8 @@ pub(super) fn ended(view: &View) -> Outcome {
     match view.status {
         Status::Failed => {
             let reason = view.failure.clone().unwrap_or_else(|| "failed".into());
-            let again = match view.aim {
-                Aim::Files => format!("rapport resume --session {}", view.id),
-                Aim::Work | Aim::Progress(_) | Aim::Chat => format!("rapport run --resume {}", view.id),
-            };
             let failure = Failure::new(Code::Agent, reason)
-                .hint(format!("Everything up to here is kept. Try again with: {again}"));
+                .hint(format!("Everything up to here is kept. Try again with: rapport resume {}", view.id));
             Err(advice(view).fold(failure, Failure::hint))
         }
         Status::Cancelled => Err(Failure::new(Code::Cancelled, format!("{} was cancelled", view.id))),
@@ -146,7 +143,7 @@ pub(super) fn is_over(view: &View) -> bool {
 /// How it is told that a session waits.
 pub(super) fn stopped(common: &Common, id: &SessionId) -> Failure {
     Failure::new(Code::Interrupted, format!("{id} waits; nothing is lost"))
-        .hint(format!("Go on with: rapport run --resume {id}{}", of_project(common)))
+        .hint(format!("Go on with: rapport resume {id}{}", of_project(common)))
 }
 
 /// What a command needs beside the session's name: the project, where it had to be named here as well.

@@ -1,29 +1,11 @@
-//! What the commands about sessions share: finding one, and acting on it wherever it runs.
+//! What the commands about sessions share: reading one, and acting on it wherever it runs.
 
-use rapport_core::{Act, Aim, Entry, Session, SessionId, View};
+use rapport_core::{Act, Entry, Session, SessionId, View};
 
 use crate::engine::{Reached, Sessions as _, socket};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::stores::{Store, StoreError};
 use crate::wiring::Place;
-
-/// The session that is meant: its whole name, or a part of it that no other has.
-pub(super) fn find(store: &dyn Store, name: &str) -> Result<SessionId, Failure> {
-    let all = store.list()?;
-    if let Some(exact) = all.iter().find(|id| id.as_str() == name) {
-        return Ok(exact.clone());
-    }
-    let alike: Vec<_> = all.into_iter().filter(|id| !name.is_empty() && id.as_str().contains(name)).collect();
-    match alike.as_slice() {
-        [] => Err(StoreError::NotFound(SessionId::new(name)).into()),
-        [only] => Ok(only.clone()),
-        several => {
-            let names: Vec<_> = several.iter().map(SessionId::as_str).collect();
-            Err(Failure::new(Code::NotFound, format!("several sessions are called like {name}"))
-                .hint(format!("Name one of them: {}.", names.join(", "))))
-        }
-    }
-}
 
 /// A session as it stands in its log.
 pub(super) fn view(store: &dyn Store, id: &SessionId) -> Result<View, Failure> {
@@ -46,10 +28,6 @@ pub(super) fn act(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, F
 }
 
 /// What to do so that a session goes on after an act, if a person has to do anything.
-pub(super) fn next_step(reached: Reached, store: &dyn Store, id: &SessionId) -> Option<String> {
-    let go_on = match view(store, id).map(|view| view.aim) {
-        Ok(Aim::Files) => "rapport resume --session",
-        Ok(Aim::Work | Aim::Progress(_) | Aim::Chat) | Err(_) => "rapport run --resume",
-    };
-    (reached == Reached::Log).then(|| format!("No process runs it now. Go on with: {go_on} {id}"))
+pub(super) fn next_step(reached: Reached, id: &SessionId) -> Option<String> {
+    (reached == Reached::Log).then(|| format!("No process runs it now. Go on with: rapport resume {id}"))
 }

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::files::{self, seals};
 use super::output::{ago, say, say_json};
-use super::{Common, handover, sessions, tree};
+use super::{Common, choose, handover, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config;
@@ -33,8 +33,11 @@ or look around first:    rapport demo";
   rapport status add-auth             one session, with its answers
   rapport status --json | jq '.[] | select(.status == \"needs_input\").questions'")]
 pub(super) struct Args {
-    /// One session: its name, or a part of it that no other has
+    /// One session: its name, or a part of it that no other has (default: all of them)
     session: Option<String>,
+    /// The same as a flag
+    #[arg(long = "session", value_name = "SESSION", conflicts_with = "session", hide_short_help = true)]
+    flag: Option<String>,
     /// List every session, however long ago it ended
     #[arg(long)]
     all: bool,
@@ -43,8 +46,8 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let store = place.store();
-    if let Some(name) = &args.session {
-        let id = sessions::find(&*store, name)?;
+    if let Some(name) = args.session.as_deref().or(args.flag.as_deref()) {
+        let id = choose::by_name(&place, name)?;
         let shown = Shown::of(&*store, &id)?;
         return if common.json { say_json(&shown) } else { detail(&place, &*store, &shown) };
     }
@@ -104,9 +107,7 @@ fn overview(place: &Place, store: &dyn Store, views: &[Shown], everything: bool)
     let (ended, going): (Vec<_>, Vec<_>) = views.iter().partition(|shown| is_over(shown.view.status));
     for shown in &going {
         brief(shown)?;
-        for question in &shown.view.questions {
-            waiting(&shown.view, question, FIRST_LINES)?;
-        }
+        questions(shown, FIRST_LINES)?;
         kept(&shown.view)?;
         stopped(place, store, shown)?;
     }
@@ -125,7 +126,13 @@ fn brief(Shown { view, sealed }: &Shown) -> Outcome {
     let task = view.task.lines().next().unwrap_or_default();
     let origin = view.branched_from.as_ref().map(|origin| format!("  (branch of {origin})"));
     let origin = safe::line(&origin.unwrap_or_default());
-    say(format_args!("{}  {}  {when}  {}{origin}", view.id, word(view), shorten(&safe::line(task), 60)))?;
+    let undone = if view.undone.is_some() { ", undone" } else { "" };
+    say(format_args!(
+        "{}  {}{undone}  {when}  {}{origin}",
+        view.id,
+        word(view),
+        shorten(&safe::line(task), 60)
+    ))?;
     match sealed {
         Seal::Ours => Ok(()),
         Seal::By(name) => say(format_args!("    signed by {}", safe::line(name))),
@@ -136,8 +143,27 @@ fn brief(Shown { view, sealed }: &Shown) -> Outcome {
     }
 }
 
-/// A question with its options. What an agent wants to do is shown as a whole where one session is, else in so many lines.
+/// A question with its options, and how to answer it. What an agent wants to do is shown as a whole where one session is, else
+/// in so many lines.
 pub(super) fn waiting(view: &View, question: &OpenQuestion, most: usize) -> Outcome {
+    asked(view, question, most)?;
+    say(format_args!("        rapport answer {} --question {} VALUE", view.id, question.id))
+}
+
+/// The open questions of a session. One that somebody else wrote takes no answer before it is trusted.
+fn questions(Shown { view, sealed }: &Shown, most: usize) -> Outcome {
+    for question in &view.questions {
+        if sealed.counts() {
+            waiting(view, question, most)?;
+        } else {
+            asked(view, question, most)?;
+            say(format_args!("        rapport trust {}", view.id))?;
+        }
+    }
+    Ok(())
+}
+
+fn asked(view: &View, question: &OpenQuestion, most: usize) -> Outcome {
     match &question.purpose {
         Purpose::Permission(asked) => {
             say(format_args!(
@@ -159,7 +185,7 @@ pub(super) fn waiting(view: &View, question: &OpenQuestion, most: usize) -> Outc
     for (place, option) in question.options.iter().enumerate() {
         say(format_args!("        {}. {}", place + 1, safe::line(&option.label)))?;
     }
-    say(format_args!("        rapport answer {} --question {} VALUE", view.id, question.id))
+    Ok(())
 }
 
 /// Why an agent that waits still has its process.
@@ -188,9 +214,9 @@ fn stopped(place: &Place, store: &dyn Store, Shown { view, sealed }: &Shown) -> 
         if let Some(turn) = drawn {
             say(format_args!("        turn {}", shorten(&safe::line(&tree::words(&turn)), 100)))?;
         }
-        return say(format_args!("        go on with: rapport resume --session {}", view.id));
+        return say(format_args!("        go on with: rapport resume {}", view.id));
     }
-    say(format_args!("        nobody runs it now; go on with: rapport run --resume {}", view.id))
+    say(format_args!("        nobody runs it now; go on with: rapport resume {}", view.id))
 }
 
 fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
@@ -220,9 +246,7 @@ fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
             safe::line(&rule.to_string())
         ))?;
     }
-    for question in &view.questions {
-        waiting(view, question, usize::MAX)?;
-    }
+    questions(shown, usize::MAX)?;
     kept(view)?;
     if let Some(failure) = &view.failure {
         say(format_args!("  failed    {}", safe::line(failure)))?;

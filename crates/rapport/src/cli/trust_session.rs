@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::files::{asking, sessions_of};
 use super::output::{say, say_json};
-use super::{Common, sessions};
+use super::{Common, choose, sessions};
 use crate::actions::journal::Journal;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -28,7 +28,7 @@ pub(super) enum Named {
 /// Finds what is meant by a name: a session, else a batch.
 pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
     let batch = batches::all(&place.project)?.into_iter().find(|path| name_of(path) == name);
-    match (sessions::find(&*place.store(), name), batch) {
+    match (choose::by_name(place, name), batch) {
         (_, Some(batch)) => Ok(Named::Batch(batch)),
         (found, None) => found.map(Named::Session),
     }
@@ -286,6 +286,7 @@ fn words(want: Want) -> Vec<String> {
         Want::Replied { reply, .. } => vec![reply_words(reply)],
         Want::Granted { rule, .. } => vec![format!("allows the agent from now on, in this project: {rule}")],
         Want::Merged { .. } | Want::Applied { .. } => vec!["puts its work into the project".to_owned()],
+        Want::WorkUndone(_) => vec!["undoes its work in the project".to_owned()],
         Want::Cleared => vec!["removes its worktree".to_owned()],
         Want::PlanSaved(_) => vec!["writes a plan".to_owned()],
         Want::Filed { path, .. } => vec![format!("writes {path}")],

@@ -1,56 +1,80 @@
-//! `rapport undo`: what a batch did to files is taken back.
+//! `rapport undo`: what a batch did to files is taken back; what a run did, by `undo_work.rs`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rapport_core::{Act, FileBatch, LaterChanges, Session, SessionId, UndoProblem, UndoState, UndoneFiles};
+use rapport_core::{
+    Act, Aim, FileBatch, LaterChanges, Session, SessionId, UndoProblem, UndoState, UndoneFiles,
+};
 use serde_json::json;
 
+use super::choose::{self, Known, Verb, Which};
 use super::files::held::{self, Held};
 use super::files::{self, asking};
-use super::output::say;
-use super::{Common, sessions};
+use super::output::{say, say_json};
+use super::{Common, sessions, undo_work};
 use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
-use crate::error::{Code, Failure, Outcome};
+use crate::error::{Candidate, Code, Failure, Outcome};
 use crate::turns::Folder;
 use crate::turns::batches::{self, BatchDir, Batches, Naming};
 use crate::wiring::{Place, Shelf};
 
+/// What can be undone.
+const BATCHES: &str = "What a run changed can be undone once it is over, in a git repository; and each batch that rapport resume or rapport \
+     execute ran: see .rapport/batches.";
+
 /// How long apart the log of a session is looked at that another process holds.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Take back what the last batch of a plan did to files
+/// Take back what a session did to files: the work of a run, or the last batch of a plan
 ///
-/// All files are as they were before the batch. What commands did cannot be taken back, and is listed. Files that somebody
-/// changed since are not touched: nothing is undone then, unless you say so.
+/// The work of a run is taken back file by file, where a file is as the work left it. Files that somebody changed since stay as
+/// they are, and are listed. You are asked first.
+///
+/// After a batch of a plan all files are as they were before it. What commands did cannot be taken back, and is listed. Where
+/// somebody changed a file since, nothing is undone, unless you say so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  rapport undo                          the last batch in this project
-  rapport undo --session add-auth       the last batch of a session
+  rapport undo                          where only one session can be undone
+  rapport undo add-auth                 a run, or the last batch of a session
+  rapport undo add-auth --yes           without being asked, for scripts
   rapport undo --batch 20260124-101500  this one; .rapport/batches has them
   rapport undo --force                  leave what was changed since")]
 pub(super) struct Args {
-    /// The last batch of this session
-    #[arg(long, value_name = "SESSION", conflicts_with = "batch")]
-    session: Option<String>,
+    #[command(flatten)]
+    which: Which,
     /// This batch
-    #[arg(long, value_name = "BATCH")]
+    #[arg(long, value_name = "BATCH", conflicts_with_all = ["session", "flag"])]
     batch: Option<String>,
-    /// Leave files that were changed since as they are, and undo the rest
+    /// Leave files that were changed since as they are, and undo the rest of a batch
     #[arg(long)]
     force: bool,
+    /// Undo the work of a run without being asked
+    #[arg(long, short)]
+    yes: bool,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let path = find(&place, &args)?;
+    let path = match find(&place, &args)? {
+        Found::Batch(path) => path,
+        Found::Work(id) => return undo_work::execute(common, &place, &id, args.yes),
+    };
     let later = if args.force { LaterChanges::Keep } else { LaterChanges::Refuse };
     match owner(&place, &path)? {
         Some(owner) => in_its_session(common, &place, owner, later),
         None => directly(common, &place, &path, later),
     }
+}
+
+/// What is to be undone.
+enum Found {
+    /// The batch with its journal there.
+    Batch(PathBuf),
+    /// The work of this session.
+    Work(SessionId),
 }
 
 /// The session that a batch belongs to, and what it is called there.
@@ -104,7 +128,7 @@ pub(super) async fn in_session(held: &Held<'_>, batch: &str, later: LaterChanges
 fn told(common: &Common, folder: &Folder, batch: &FileBatch) -> Outcome {
     let name = name_of(&folder.id, &batch.name);
     match (&batch.undo, &batch.undo_refused) {
-        (UndoState::Done(files), _) => tell(common, &name, files),
+        (UndoState::Done(files), _) => tell(common, ("batch", &name), files),
         (_, Some(problem)) => Err(failure(problem)),
         (_, None) => Err(Failure::new(Code::Trouble, format!("{name} was not undone"))),
     }
@@ -116,7 +140,7 @@ fn name_of(session: &SessionId, batch: &str) -> String {
     if is_alone { session.to_string() } else { format!("{session}-{batch}") }
 }
 
-fn failure(problem: &UndoProblem) -> Failure {
+pub(super) fn failure(problem: &UndoProblem) -> Failure {
     let failure = Failure::new(
         if problem.changed.is_empty() { Code::Store } else { Code::Refused },
         problem.reason.clone(),
@@ -133,37 +157,63 @@ fn failure(problem: &UndoProblem) -> Failure {
     }
 }
 
-fn find(place: &Place, args: &Args) -> Result<PathBuf, Failure> {
+fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
     let all = batches::all(&place.project)?;
     if let Some(name) = &args.batch {
-        let known = |path: &&PathBuf| path.file_name().is_some_and(|known| known.to_str() == Some(name));
-        return all.iter().find(known).cloned().ok_or_else(|| none(&format!("there is no batch {name}")));
+        let known = |path: &&PathBuf| file_name(path) == name;
+        let found = all.iter().find(known).cloned().map(Found::Batch);
+        return found.ok_or_else(|| none(&format!("there is no batch {name}")));
     }
-    let of_session = match &args.session {
-        Some(name) => Some(files::find(place, Some(name))?),
-        None => None,
-    };
+    // What was undone already is passed over; what was cut off while it was undone is not.
+    let mut left = Vec::new();
     for path in all {
-        let is_meant = of_session.as_ref().is_none_or(|folder| batches::turn_of(&folder.id, &path).is_some());
-        // What was undone already is passed over; what was cut off while it was undone is not.
-        if is_meant && !BatchDir::read(path.clone())?.is_undone() {
-            return Ok(path);
+        if !BatchDir::read(path.clone())?.is_undone() {
+            left.push(path);
         }
     }
-    Err(none("there is nothing to undo"))
+    let last_of = |id: &SessionId| left.iter().find(|path| batches::turn_of(id, path).is_some());
+    let folders = Folder::all(&files::sessions_of(place))?;
+    let is_alone = |path: &&PathBuf| !folders.iter().any(|known| batches::turn_of(&known.id, path).is_some());
+    let alone = left.iter().find(is_alone);
+    let fits = |known: &Known| last_of(&known.id).is_some() || undo_work::is_due(known);
+    let verb = Verb::new("rapport undo SESSION", "with something to undo", &fits)
+        .beside(alone.map(|path| plan_run_alone(path)))
+        .else_try(BATCHES);
+    let id = choose::choose(place, args.which.name(), &verb)?;
+    let alone = alone.filter(|path| file_name(path) == id.as_str());
+    if let Some(batch) = alone.or_else(|| last_of(&id)) {
+        return Ok(Found::Batch(batch.clone()));
+    }
+    match choose::known(place, &id)?.view.aim {
+        Aim::Work => Ok(Found::Work(id)),
+        Aim::Files | Aim::Progress(_) | Aim::Chat => Err(none(&format!("there is nothing to undo in {id}"))),
+    }
+}
+
+/// The last plan that was run outside of any session.
+fn plan_run_alone(path: &Path) -> Candidate {
+    let name = file_name(path).to_owned();
+    Candidate {
+        task: format!("a plan run by rapport execute; rapport undo --batch {name}"),
+        id: name,
+        status: "completed",
+        waits_for: None,
+    }
+}
+
+fn file_name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 fn none(what: &str) -> Failure {
-    Failure::new(Code::NotFound, what)
-        .hint("A batch is what rapport resume or rapport execute did; see .rapport/batches.")
+    Failure::new(Code::NotFound, what).hint(BATCHES)
 }
 
 /// The session a batch is of. One whose session is gone has none, and neither has a plan that an older version ran alone.
 fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
     let shelf = Shelf::Plans(String::new());
     let alone = place.store_in(&shelf);
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let id = SessionId::new(name);
+    let id = SessionId::new(file_name(path));
     if let Ok(entries) = alone.read(&id, 0) {
         let session = sessions::replay(&*alone, &id, &entries)?;
         let folder = Folder::new(&shelf.root(&place.project), &id);
@@ -202,7 +252,7 @@ fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) ->
         }
         error => failure(&UndoProblem { reason: error.to_string(), changed: Vec::new(), is_partial: false }),
     })?;
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = file_name(path);
     let set_aside = undone.set_aside.into_iter().map(|(file, path)| (file, path.display().to_string()));
     let files = UndoneFiles {
         restored: undone.restored,
@@ -211,7 +261,7 @@ fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) ->
         set_aside: set_aside.collect(),
         remaining: undone.remaining,
     };
-    tell(common, name, &files)
+    tell(common, ("batch", name), &files)
 }
 
 /// After a failure, all that was done to files can be taken back: now, if somebody says so, or later with the command.
@@ -224,18 +274,15 @@ pub(super) async fn offer(held: &Held<'_>, batch: &FileBatch) -> Outcome {
         return in_session(held, &batch.name, LaterChanges::Refuse).await;
     }
     let of_session = held.folder.path.join(crate::turns::SESSION_CONTEXT).exists();
-    let command = if of_session {
-        format!("rapport undo --session {}", held.folder.id)
-    } else {
-        "rapport undo".to_owned()
-    };
-    Err(failure.hint(format!("Take back what was done to files with: {command}")))
+    let named = if of_session { held.folder.id.to_string() } else { format!("--batch {}", held.folder.id) };
+    Err(failure.hint(format!("Take back what was done to files with: rapport undo {named}")))
 }
 
-fn tell(common: &Common, name: &str, undone: &UndoneFiles) -> Outcome {
+/// Tells what undoing this came to: a batch or a session, and its name.
+pub(super) fn tell(common: &Common, (kind, name): (&str, &str), undone: &UndoneFiles) -> Outcome {
     if common.json {
-        return say(json!({
-            "batch": name, "restored": undone.restored, "removed": undone.removed, "kept": undone.kept,
+        return say_json(&json!({
+            kind: name, "restored": undone.restored, "removed": undone.removed, "kept": undone.kept,
             "remaining": undone.remaining, "set_aside": undone.set_aside,
         }));
     }

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use rapport_core::{
     Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, Draft, Input, Leave, Merged, Permission,
-    PhaseView, QuestionId, Reply, RoundId, Terms, TurnId, Usage, Want, World,
+    PhaseView, QuestionId, Reply, RoundId, Terms, TurnId, UndoneFiles, Usage, Want, World,
 };
 
 use super::watch::Watch;
@@ -99,6 +99,7 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
             }
             Want::Applied { .. } => Input::World(World::Applied { files: Vec::new() }),
             Want::Cleared => Input::World(World::Cleared { left: None }),
+            Want::WorkUndone(_) => Input::World(World::WorkUndone { outcome: Ok(UndoneFiles::default()) }),
             Want::Replied { turn, call, .. } => agent(*turn, AgentDid::Take { call: call.clone() }),
             Want::AgentParked { turn, call } => {
                 agent(*turn, AgentDid::Leave(Leave::Deferred { call: call.clone() }))

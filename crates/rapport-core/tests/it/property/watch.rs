@@ -343,7 +343,10 @@ impl Watch {
             | Event::NotApplied(_)
             | Event::Applied { .. }
             | Event::Discarded { .. }
-            | Event::Cleared { .. } => {}
+            | Event::Cleared { .. }
+            | Event::WorkUndoStarted { .. }
+            | Event::WorkUndoRefused { .. }
+            | Event::WorkUndone { .. } => {}
             Event::Granted { .. } | Event::Revoked { .. } => {}
             Event::Created(_)
             | Event::Unreadable { .. }
@@ -562,6 +565,7 @@ impl Watch {
                 | Want::ActionReplied { .. }
                 | Want::ReportFiled { .. }
                 | Want::Undone { .. } => hold!(false, "an agent makes the rounds and the plan"),
+                Want::WorkUndone(_) => hold!(false, "nobody wants the work undone"),
                 Want::Merged { .. } | Want::Applied { .. } | Want::Cleared => {
                     hold!(false, "it is worked on in the project itself")
                 }

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use rapport_core::Order;
 use tokio::sync::{OnceCell, mpsc};
+use tracing::Instrument as _;
 
 use super::{Abilities, Agent, Controls, Conversations, Diagnosis, OneShot, Parking, Place, Report, RunId};
 
@@ -52,10 +53,11 @@ impl Agent for Claude {
     fn start(&self, run: RunId, order: Order, place: Place, reports: mpsc::Sender<Report>) -> Controls {
         let (commands, received) = mpsc::unbounded_channel();
         let (config, channel) = (self.config.clone(), self.channel.clone());
-        tokio::spawn(async move {
+        let driven = async move {
             let channel = *channel.get_or_init(|| channel::choose(&config)).await;
             driver::drive(config.clone(), channel, run, order, place, received, reports).await;
-        });
+        };
+        tokio::spawn(driven.in_current_span());
         Controls { commands }
     }
 
@@ -65,6 +67,10 @@ impl Agent for Claude {
             several_questions: true,
             previews: true,
             travels: true,
+            permissions: true,
+            listens: true,
+            stays: true,
+            servers: true,
             goes_on_at_eof: true,
         }
     }

@@ -54,7 +54,7 @@ pub(in crate::cli) async fn run(held: &Held<'_>, plan: &ActionPlan, act: Act) ->
 
 fn interrupted(held: &Held<'_>) -> Failure {
     Failure::new(Code::Interrupted, "the batch was interrupted")
-        .hint(format!("Go on with it, or undo it, with: rapport resume --session {}", held.folder.id))
+        .hint(format!("Go on with it, or undo it, with: rapport resume {}", held.folder.id))
 }
 
 /// What is seen of a batch while it runs.

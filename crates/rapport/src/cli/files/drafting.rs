@@ -116,7 +116,7 @@ pub(in crate::cli) fn is_waiting(turn: &FileTurn) -> bool {
 /// How it is told that a plan waits (FILE-19).
 pub(in crate::cli) fn waits(folder: &Folder, turn: &str) -> Failure {
     Failure::new(Code::Refused, format!("the plan of turn {turn} must be executed first"))
-        .hint(format!("Review and run it with: rapport resume --session {}", folder.id))
+        .hint(format!("Review and run it with: rapport resume {}", folder.id))
 }
 
 async fn begin(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
@@ -183,7 +183,7 @@ async fn finish(held: &Held<'_>, turn: &Turn, after: u64) -> Outcome {
     if session.file_turn(&turn.name.to_string()).is_none_or(is_unplanned) {
         let message = format!("the agent ended without a plan for turn {}", turn.name);
         return Err(Failure::new(Code::Agent, message)
-            .hint(format!("Try again with: rapport resume --session {}", held.folder.id)));
+            .hint(format!("Try again with: rapport resume {}", held.folder.id)));
     }
     Ok(())
 }
@@ -247,19 +247,19 @@ async fn consent(
     consent: Consent,
     replans: u32,
 ) -> Outcome {
-    const INSTEAD: &str = "Say what to plan instead: rapport plan -m MESSAGE";
+    let instead = format!("Say what to plan instead: rapport plan --session {} -m MESSAGE", held.folder.id);
     let what = format!("the plan of turn {}", turn.name);
     let failure = faulty(&what, problems);
     match consent {
-        Consent::Given | Consent::Ask if replans >= MOST_REPLANS => Err(failure.hint(INSTEAD)),
+        Consent::Given | Consent::Ask if replans >= MOST_REPLANS => Err(failure.hint(instead)),
         Consent::Given => Ok(()),
-        Consent::Ask if !asking::is_possible(held.common) => Err(failure.hint(INSTEAD)),
+        Consent::Ask if !asking::is_possible(held.common) => Err(failure.hint(instead)),
         Consent::Ask => {
             say(failure)?;
             if asking::yes("Have it made again, with these mistakes told?").await? {
                 return Ok(());
             }
-            Err(Failure::new(Code::Refused, format!("{what} is not made again")).hint(INSTEAD))
+            Err(Failure::new(Code::Refused, format!("{what} is not made again")).hint(instead))
         }
     }
 }
@@ -289,7 +289,7 @@ fn tell(held: &Held<'_>, turn: &Turn) -> Outcome {
     }
     say(review::unasked(&plan, &[]).trim_end())?;
     say(format_args!("\nThe plan of turn {} is in {}", turn.name, safe::line(&path)))?;
-    say(format_args!("Review and run it with: rapport resume --session {}", held.folder.id))
+    say(format_args!("Review and run it with: rapport resume {}", held.folder.id))
 }
 
 /// Makes a session for another agent, with a first turn that is ready to be planned.

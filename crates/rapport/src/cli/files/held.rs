@@ -137,7 +137,7 @@ impl<'a> Held<'a> {
     /// How it is told that somebody left in the middle.
     pub(in crate::cli) fn interrupted(&self, what: impl Into<String>) -> Failure {
         Failure::new(Code::Interrupted, what.into())
-            .hint(format!("Go on with: rapport resume --session {}", self.folder.id))
+            .hint(format!("Go on with: rapport resume {}", self.folder.id))
     }
 
     /// Shows it from after this entry until its agent has done its part and nothing waits for an answer.

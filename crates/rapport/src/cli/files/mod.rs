@@ -12,9 +12,9 @@ pub(super) mod told;
 
 use std::path::PathBuf;
 
-use jiff::Timestamp;
-use rapport_core::{Aim, Entry, Event, FileTurn, Input, Session, SessionId, World};
+use rapport_core::{Aim, Entry, Event, FileTurn, Input, Session, World};
 
+use super::choose::{self, Known, Verb};
 use super::sessions;
 use crate::clock::Clock;
 use crate::config::{self, Layer};
@@ -27,7 +27,7 @@ use crate::wiring::Place;
 /// Which session and turn is meant.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Where {
-    /// The session (default: the one the current directory is in, else the newest)
+    /// The session (default: the one around the current directory, else the only one that fits)
     #[arg(long, value_name = "SESSION")]
     pub(super) session: Option<String>,
     /// The turn (default: the latest)
@@ -40,72 +40,31 @@ pub(super) fn sessions_of(place: &Place) -> PathBuf {
     config::sessions(&place.project)
 }
 
-/// The session that is meant: the one that was named, else the one the current directory is in, else the newest.
-pub(super) fn find(place: &Place, named: Option<&str>) -> Result<Folder, Failure> {
-    let sessions = sessions_of(place);
-    if let Some(name) = named {
-        return by_name(place, name);
-    }
-    let here = std::env::current_dir().ok().and_then(|here| Folder::around(&sessions, &here));
-    if let Some(id) = here {
-        return checked(place, Folder::new(&sessions, &id));
-    }
-    let mut all = Vec::new();
-    for folder in Folder::all(&sessions)? {
-        if let Some(begun) = begun(place, &folder)? {
-            all.push((begun, folder));
-        }
-    }
-    all.sort_by(|(begun, folder), (other_begun, other)| {
-        (begun, folder.id.as_str()).cmp(&(other_begun, other.id.as_str()))
-    });
-    all.pop().map(|(_, folder)| folder).ok_or_else(|| {
-        Failure::new(Code::NotFound, format!("there is no session of files in {}", place.project.display()))
-            .hint("Begin one with: rapport new NAME")
-    })
+/// The session of files that is meant, which this usage names.
+pub(super) fn find(place: &Place, named: Option<&str>, usage: &'static str) -> Result<Folder, Failure> {
+    let verb = Verb::new(usage, "of files still open", &Known::has_turns);
+    find_for(place, named, &verb.else_try("Begin one with: rapport new NAME"))
 }
 
-fn by_name(place: &Place, name: &str) -> Result<Folder, Failure> {
-    let (all, known) = (Folder::all(&sessions_of(place))?, place.store().list()?);
-    let mut exact = all.iter().map(|folder| &folder.id).chain(&known).filter(|id| id.as_str() == name);
-    if let Some(id) = exact.next() {
-        return checked(place, Folder::new(&sessions_of(place), id));
-    }
-    let is_meant = |folder: &&Folder| !name.is_empty() && folder.id.as_str().contains(name);
-    let alike: Vec<_> = all.iter().filter(is_meant).collect();
-    match alike.as_slice() {
-        [] => Err(StoreError::NotFound(SessionId::new(name)).into()),
-        [only] => checked(place, (*only).clone()),
-        several => {
-            let names: Vec<_> = several.iter().map(|folder| folder.id.as_str()).collect();
-            Err(Failure::new(Code::NotFound, format!("several sessions are called like {name}"))
-                .hint(format!("Name one of them: {}.", names.join(", "))))
-        }
-    }
-}
-
-/// A session of another kind has no turns.
-fn checked(place: &Place, folder: Folder) -> Result<Folder, Failure> {
-    if begun(place, &folder)?.is_some() {
+/// The session of files that is meant by this verb.
+pub(super) fn find_for(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<Folder, Failure> {
+    let folder = Folder::new(&sessions_of(place), &choose::choose(place, named, verb)?);
+    if has_turns(place, &folder)? {
         return Ok(folder);
     }
-    let resume = format!("Go on with it by: rapport run --resume {}", folder.id);
+    let resume = format!("Go on with it by: rapport resume {}", folder.id);
     Err(Failure::new(Code::Refused, format!("{} is not a session of files", folder.id)).hint(resume))
 }
 
-/// When a session of files was begun; `None` where it is a session of another kind.
-fn begun(place: &Place, folder: &Folder) -> Result<Option<Timestamp>, Failure> {
+/// Whether a session goes on turn by turn. One of an older tool has no log.
+fn has_turns(place: &Place, folder: &Folder) -> Result<bool, Failure> {
     let first = match place.store().read(&folder.id, 0) {
         Ok(entries) => entries.into_iter().next(),
-        // One of an older tool has no log.
-        Err(StoreError::NotFound(_)) => {
-            let first = folder.turns()?.first().map(|turn| turn.created);
-            return Ok(Some(first.unwrap_or(Timestamp::UNIX_EPOCH)));
-        }
+        Err(StoreError::NotFound(_)) => return Ok(true),
         Err(error) => return Err(error.into()),
     };
-    let is_ours = |fact: &Event| matches!(fact, Event::Created(created) if created.aim == Aim::Files);
-    Ok(first.filter(|entry| entry.facts.iter().any(is_ours)).map(|entry| entry.at))
+    let is_of_files = |fact: &Event| matches!(fact, Event::Created(created) if created.aim == Aim::Files);
+    Ok(first.is_some_and(|entry| entry.facts.iter().any(is_of_files)))
 }
 
 /// A session as it stands: what its log says, and what else is in its directory. Nothing is written.

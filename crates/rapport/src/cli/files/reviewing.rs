@@ -143,9 +143,7 @@ impl Reviewing<'_> {
                 self.run(&directory, Act::Approve { folder, revision, chosen: selection.chosen() }).await
             }
             Verdict::Skip => self.skip(folder).await,
-            Verdict::Quit => {
-                Err(left().hint(format!("Go on with: rapport resume --session {}", held.folder.id)))
-            }
+            Verdict::Quit => Err(left().hint(format!("Go on with: rapport resume {}", held.folder.id))),
         }
     }
 
@@ -189,10 +187,8 @@ impl Reviewing<'_> {
                 Code::Refused,
                 "a batch was interrupted, and nobody can be asked what to do",
             )
-            .hint(format!(
-                "Go on with it (what was interrupted is done again): rapport resume -y --session {id}"
-            ))
-            .hint(format!("Take back what was done to files with: rapport undo --session {id}")));
+            .hint(format!("Go on with it (what was interrupted is done again): rapport resume {id} -y"))
+            .hint(format!("Take back what was done to files with: rapport undo {id}")));
         }
         let (prompt, letters) = match batch.unsure {
             Some(_) => ("(a)gain, the interrupted one too / (g)o on after it / (u)ndo / (q)uit › ", "aguq"),
@@ -225,7 +221,7 @@ impl Reviewing<'_> {
                 Code::Refused,
                 format!("{folder}/{PLAN} was changed; nothing was done"),
             )
-            .hint(format!("Look at it with: rapport resume --session {}", held.folder.id)));
+            .hint(format!("Look at it with: rapport resume {}", held.folder.id)));
         }
         if let Some(problems) = drafting::invalid(&held.session().await?, turn) {
             return drafting::replan_from(held, turn, &problems, self.request).await;
@@ -255,7 +251,7 @@ impl Reviewing<'_> {
 fn paused(held: &Held<'_>, folder: &str, batch: Option<&FileBatch>) -> Failure {
     let reason = batch.and_then(|batch| batch.paused.as_deref()).unwrap_or("it was stopped");
     Failure::new(Code::Interrupted, format!("the batch of turn {folder} was interrupted: {reason}"))
-        .hint(format!("Go on with it, or undo it, with: rapport resume --session {}", held.folder.id))
+        .hint(format!("Go on with it, or undo it, with: rapport resume {}", held.folder.id))
 }
 
 /// The journal of a batch, if it was begun here.
@@ -349,7 +345,7 @@ fn tell(held: &Held<'_>, turn: &Turn, status: Overall, batch: &FileBatch) -> Out
     }
     say_outcome(status, batch)?;
     say(format_args!("The report of turn {} is in {}", turn.name, safe::line(&path)))?;
-    say(format_args!("Go on with: rapport resume --session {}", held.folder.id))
+    say(format_args!("Go on with: rapport resume {}", held.folder.id))
 }
 
 /// A session that the plan began for another agent is planned at once.

@@ -11,7 +11,7 @@ use crate::channels::telegram::api_error::ApiError;
 use crate::channels::telegram::channel::{self, Telegram, TelegramConfig};
 use crate::channels::telegram::flow::{Template, file};
 use crate::channels::telegram::rates::Limits;
-use crate::channels::telegram::webhook::WebhookConfig;
+use crate::channels::telegram::webhook::{HEADERS_WITHIN, WebhookConfig};
 use crate::clock::Clock;
 use crate::config::{Settings, TelegramSettings};
 use crate::error::{Code, Failure, Outcome};
@@ -41,6 +41,7 @@ pub(super) fn channel(place: &Place, settings: &Settings) -> Result<Telegram, Fa
             url: webhook.url,
             listen: webhook.listen,
             secret: webhook.secret.map(|secret| secret.into_inner()),
+            headers_within: HEADERS_WITHIN,
         }),
         limits: Limits::faster(telegram.faster),
         now: Arc::new(|| Clock::system().now()),

@@ -112,7 +112,7 @@ fn status_tells_what_waits_and_what_nobody_runs() {
     status.check(0, &format!("        2. Blue\n        rapport answer {id} --question q1 VALUE\n"));
     project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
     for args in [&["status"][..], &["status", "paint"]] {
-        project.rapport(args).check(0, &format!("nobody runs it now; go on with: rapport run --resume {id}"));
+        project.rapport(args).check(0, &format!("nobody runs it now; go on with: rapport resume {id}"));
     }
     project.rapport(&["status", "paint"]).check(0, "  q1  Which colour? -> Red (by ");
 }
@@ -202,6 +202,50 @@ fn a_reader_that_has_had_enough_is_no_failure_and_a_full_disk_is_one() {
             sh(&format!("\"$1\" {command} >/dev/full")).check(1, "No space left on device");
         }
     }
+}
+
+/// `rapport log | head -1` has what it wanted: quietly, and told apart from a failure.
+#[test]
+fn output_that_was_closed_ends_a_command_with_141() {
+    let project = waiting();
+    let commands: [&[&str]; 10] = [
+        &["log", "paint"],
+        &["log", "--json"],
+        &["status"],
+        &["status", "--json"],
+        &["answer"],
+        &["resume", "paint"],
+        &["doctor"],
+        &["completions", "bash"],
+        &["--help"],
+        &["cancel", "paint"],
+    ];
+    for args in commands {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ran = Ran(project.command().args(args).stdout(writer).output().unwrap());
+        assert_eq!((ran.code(), ran.err().as_str()), (141, ""), "{args:?}");
+    }
+}
+
+/// Names of files come from outside, and JSON is looked at in terminals as well.
+#[test]
+fn json_of_every_verb_moves_no_cursor() {
+    let scenario = ONE_QUESTION.replace("path: paint.txt", r#"path: "a\u202eb\u009bc.txt""#);
+    let project = Project::with_scenario(&scenario);
+    let mut running = project.start(&["--worker", "worktree", "paint"], &[]);
+    running.until_asked();
+    project.rapport(&["answer", "Red"]).check(0, "");
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "yes"]).check(0, "");
+    assert_eq!(running.finish(), 0);
+    let ran = project.rapport(&["apply", "--json"]);
+    ran.check(0, r"a\u202eb\u009bc.txt");
+    let said: Value = serde_json::from_str(&ran.out()).unwrap();
+    assert_eq!(said["files"][0]["path"], "a\u{202e}b\u{9b}c.txt");
+    assert!(!ran.out().contains(['\u{202e}', '\u{9b}']));
+    let failed = project.rapport(&["log", "--json", "a\u{202e}b"]);
+    assert!(failed.code() == 4 && !failed.err().contains('\u{202e}'), "{}", failed.err());
 }
 
 #[test]

@@ -1,4 +1,8 @@
 //! The commands themselves: help, JSON, exit codes, what they print where.
 
+mod choosing;
 mod commands;
 mod demo;
+mod logging;
+mod resuming;
+mod tree;

@@ -1,8 +1,9 @@
-//! What every agent does under the driver. Each story is told twice: to the rehearsal agent, and to the real CLI with a
-//! model that plays the same script, so that neither the driver nor the rehearsal drifts from the truth.
+//! What every agent does under the engine: the same stories, told to each through `dyn Agent`. A row is an agent that says what
+//! it can: the scripted one, the real CLI in three versions with a model that plays the same script, and one that does as little
+//! as the trait allows. A story names what it needs beyond that; for an agent that lacks it, its test says so and tells nothing.
 //!
-//! The real CLI is the one that `cargo xtask test` installs and names in `RAPPORT_TEST_CLAUDE`; without that variable
-//! its half of the stories fails, unless it is left out on purpose (`support/needs.rs`).
+//! The real CLIs are those that `cargo xtask test` installs and names in `RAPPORT_TEST_CLAUDE` and the like; without these
+//! variables their rows fail, unless they are left out on purpose (`support/needs.rs`).
 
 mod actor;
 mod asking;
@@ -14,49 +15,36 @@ mod lingering;
 mod parked_permission;
 mod parking;
 mod permission;
+mod plain;
 mod recording;
 mod whole;
 
-/// Makes two tests of each story.
+/// Makes a test of each story for each agent: `story`, or `story [Need]`.
 macro_rules! on_every_agent {
-    ($($story:ident)*) => {
-        mod rehearsal {
+    (@ $row:ident ($actor:expr) $($story:ident $([$($need:ident)+])?)*) => {
+        mod $row {
             use crate::contract::agent::actor::Actor;
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $story() {
-                super::$story(Actor::Rehearsal).await;
+                let needs = &[$($(crate::contract::agent::actor::Need::$need),+)?];
+                crate::contract::agent::actor::tell($actor, super::$story, needs).await;
             })*
         }
-        mod claude {
-            use crate::contract::agent::actor::Actor;
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $story() {
-                if let Some(actor) = Actor::claude() {
-                    super::$story(actor).await;
-                }
-            })*
-        }
+    };
+    ($($story:ident $([$($need:ident)+])?)*) => {
+        on_every_agent! { @ rehearsal (Some(Actor::Rehearsal)) $($story $([$($need)+])?)* }
+        on_every_agent! { @ dummy (Some(Actor::Dummy)) $($story $([$($need)+])?)* }
+        on_every_agent! { @ claude (Actor::claude()) $($story $([$($need)+])?)* }
     };
 }
 use on_every_agent;
 
-/// Makes a test of each story for every version of the real CLI that is driven differently, beside the scripted agent.
+/// The same, and for every other version of the real CLI that is driven differently.
 macro_rules! on_every_version {
-    ($($story:ident)*) => {
-        on_every_agent! { $($story)* }
-        on_every_version! { @ claude_2_1_197 "RAPPORT_TEST_CLAUDE_2_1_197" $($story)* }
-        on_every_version! { @ claude_2_1_90 "RAPPORT_TEST_CLAUDE_2_1_90" $($story)* }
-    };
-    (@ $version:ident $variable:literal $($story:ident)*) => {
-        mod $version {
-            use crate::contract::agent::actor::Actor;
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $story() {
-                if let Some(actor) = Actor::named($variable) {
-                    super::$story(actor).await;
-                }
-            })*
-        }
+    ($($story:ident $([$($need:ident)+])?)*) => {
+        on_every_agent! { $($story $([$($need)+])?)* }
+        on_every_agent! { @ claude_2_1_197 (Actor::named("RAPPORT_TEST_CLAUDE_2_1_197")) $($story $([$($need)+])?)* }
+        on_every_agent! { @ claude_2_1_90 (Actor::named("RAPPORT_TEST_CLAUDE_2_1_90")) $($story $([$($need)+])?)* }
     };
 }
 use on_every_version;

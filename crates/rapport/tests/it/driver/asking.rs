@@ -86,6 +86,24 @@ async fn a_question_at_the_hook_can_be_put_away() {
     assert_eq!(run.responses().len(), 1);
 }
 
+/// B D12: versions before 2.1.90 pass over a hook that defers, and ask at the next door. Their process is ended there, once the
+/// transcript holds the call.
+#[tokio::test]
+async fn a_question_that_the_cli_does_not_put_away_is_parked_by_ending_it() {
+    let lines = printed("question-deferred");
+    let ids = lines.iter().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let id = ids.into_iter().find_map(|line| Some(line["session_id"].as_str()?.to_owned())).unwrap();
+    let folder = ".claude/projects/any";
+    let call = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_ask1","name":"AskUserQuestion"}]}}"#;
+    let script = Script::new().say_all(&lines[..5]).hear("defer").say(&printed("live-answer")[4]);
+    let script = script.sh(&format!("mkdir -p {folder}; printf '%s\\n' '{call}' > {folder}/{id}.jsonl"));
+    let mut run = World::new(script.until_closed()).start();
+    let (call, ..) = run.asked().await;
+    run.send(Command::Park { call: call.clone(), patience: Patience::Wait });
+    assert_eq!(run.leave().await, Leave::Deferred { call });
+    assert_eq!(run.responses().len(), 1, "it is deferred, and told nothing else");
+}
+
 #[tokio::test]
 async fn a_question_at_the_hook_can_be_answered_or_refused_and_then_is_not_put_away() {
     let lines = printed("question-deferred");

@@ -44,7 +44,7 @@ fn a_disk_that_is_full_while_the_agent_works() {
     let running = project.start(&["paint"], &[]);
     let (code, said) = running.finish_saying();
     assert_eq!(code, 6, "{said}");
-    assert!(said.contains("No space left on device") && said.contains("rapport run --resume"), "{said}");
+    assert!(said.contains("No space left on device") && said.contains("rapport resume "), "{said}");
     assert_eq!(project.agents_alive(), []);
     disk.fill();
     project.rapport(&["run", "more"]).check(6, "No space left on device");

@@ -63,7 +63,7 @@ fn file_38_file_39_a_branch_goes_on_as_its_own_line() {
     let compared: Value = project.json(&["diff", "02", "02-branch-01", "--json"]);
     assert_eq!(compared["turns"][1]["plan"][0], "CREATE b.txt");
     project.rapport(&["branch", "02-branch-01"]).check(0, "/02-branch-02\n");
-    project.rapport(&["branch", "07"]).check(4, "there is no turn 07");
+    project.rapport(&["branch", "07"]).check(4, "no session with a turn 07");
     project.rapport(&["branch", "nonsense"]).check(2, "is not a turn");
-    project.rapport(&["diff", "02", "09"]).check(4, "there is no turn 09");
+    project.rapport(&["diff", "02", "09"]).check(4, "no session with turns 02 and 09");
 }

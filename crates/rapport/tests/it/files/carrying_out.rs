@@ -117,7 +117,7 @@ fn a_failure_halts_the_batch_and_undo_takes_it_back() {
     assert_eq!((&undone["removed"][0], &undone["kept"][0]), (&"dir/one.txt".into(), &"README.md".into()));
     assert_eq!(undone["remaining"].as_array().unwrap().len(), 1, "{undone}");
     assert_eq!(project.changes(), [" M README.md"]);
-    project.rapport(&["undo"]).check(4, "there is nothing to undo");
+    project.rapport(&["undo"]).check(4, "with something to undo");
     project.rapport(&["log", "--tree"]).check(0, "01  Failed 🔴, undone  Fail");
     project.git(&["checkout", "--quiet", "README.md"]);
     project.plan_turn("again").check(0, "Add a greeting");
@@ -133,7 +133,7 @@ fn a_plan_that_is_not_valid_is_reported_and_planned_again_with_consent() {
         .plan_turn("Greet.")
         .check(3, "missing.txt is not there")
         .check(3, " | ### `EDIT`")
-        .check(3, "rapport plan -m MESSAGE");
+        .check(3, "rapport plan --session 2");
     assert!(project.turn_file("01/report.md").contains("Overall Status:** Validation Failed"));
     project.rapport(&["plan", "-m", "Greet again.", "--replan"]).check(0, "Add a greeting");
     assert_eq!(project.turn_names(), ["01", "02", "03", "04"]);

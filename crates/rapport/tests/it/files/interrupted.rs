@@ -56,7 +56,7 @@ fn a_batch_that_was_killed_is_undone_and_can_be_run_again() {
     std::fs::write(project.root().join("go-on"), "").unwrap();
     project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
     project.rapport(&["undo"]).check(0, "removed: b.txt");
-    project.rapport(&["undo"]).check(4, "there is nothing to undo");
+    project.rapport(&["undo"]).check(4, "with something to undo");
 }
 
 /// Ctrl-C while a command runs: the batch stops, and can be gone on with like one that was killed.
@@ -67,7 +67,7 @@ fn a_batch_that_was_stopped_is_gone_on_with() {
     nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGINT).unwrap();
     assert_eq!(resuming.wait().unwrap().code(), Some(130));
     assert!(!project.folder().join("01/report.md").exists());
-    project.rapport(&["resume"]).check(3, "interrupted  EXECUTE").check(3, "rapport resume -y");
+    project.rapport(&["resume"]).check(3, "interrupted  EXECUTE").check(3, "rapport resume 2");
     std::fs::write(project.root().join("go-on"), "").unwrap();
     project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
 }
@@ -187,7 +187,7 @@ fn planning_that_was_killed_is_gone_on_with() {
     running.kill();
     project.wait_alone(std::time::Duration::from_secs(5));
     project.rapport(&["log", "--tree"]).check(0, "01  being planned");
-    project.rapport(&["answer", project.session().as_str(), "French"]).check(0, "rapport resume --session");
+    project.rapport(&["answer", project.session().as_str(), "French"]).check(0, "rapport resume 2");
     project.plan_turn("Something else.").check(3, "is being planned already, with another message");
     project.rapport(&["plan", "-m", "Greet.", "--adaptive"]).check(0, "Add a greeting");
     assert_eq!(project.turn_names(), ["01"]);
@@ -234,8 +234,11 @@ fn file_8_a_turn_that_is_planned_anew_knows_nothing_of_before() {
 fn a_session_that_was_cancelled_takes_no_more_turns() {
     let project = project(&[&greeting()]);
     project.rapport(&["cancel", project.session().as_str()]).check(0, "");
+    let session = project.session();
     for command in [&["plan", "-m", "x"][..], &["resume"]] {
-        project.rapport(command).check(3, "was cancelled\n  Begin another one with: rapport new NAME");
+        project.rapport(command).check(4, "rapport new NAME");
+        let named = [command, &["--session", session.as_str()]].concat();
+        project.rapport(&named).check(3, "was cancelled\n  Begin another one with: rapport new NAME");
     }
     assert_eq!(project.turn_names(), Vec::<String>::new());
 }
@@ -249,7 +252,7 @@ fn a_turn_that_was_being_planned_and_is_gone() {
     assert!(!trial.unwrap().status.success());
     std::fs::remove_dir_all(project.folder().join("01")).unwrap();
     project.wait_alone(std::time::Duration::from_secs(5));
-    project.rapport(&["resume"]).check(2, "Say it: rapport resume -m");
+    project.rapport(&["resume"]).check(2, "-m \"now the tests\"");
     project.plan_turn("Greet.").check(0, "Add a greeting");
     project.rapport(&["resume", "-y"]).check(0, "Completed");
 }
@@ -283,7 +286,7 @@ fn an_agent_that_fails_is_tried_again() {
         .unwrap()
         .to_owned();
     let failing = ["plan", "-m", "Greet.", "--agent", "/nowhere/claude"];
-    project.rapport(&failing).check(7, "cannot start").check(7, "rapport resume --session");
+    project.rapport(&failing).check(7, "cannot start").check(7, "rapport resume 2");
     project.rapport(&["resume", "--agent", "/nowhere/claude"]).check(7, "cannot start");
     project
         .rapport(&["plan", "-m", "Greet otherwise.", "--agent", command.to_str().unwrap()])

@@ -96,7 +96,7 @@ fn file_31_file_32_skip_and_quit() {
     terminal.wait_for("(q)uit ›");
     terminal.send("q");
     terminal.wait_for("rapport: left; nothing was done");
-    terminal.wait_for("Go on with: rapport resume --session");
+    terminal.wait_for("Go on with: rapport resume 2");
     terminal.wait_for("left 130");
     assert!(!project.folder().join("01/report.md").exists());
     // Leaving where the message is asked for leaves the plan as well.

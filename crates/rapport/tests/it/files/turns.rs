@@ -57,7 +57,7 @@ fn file_20_a_turn_from_message_to_report() {
         .plan_turn("Greet whoever comes.")
         .check(0, "Turn 01 is shown about")
         .check(0, "▶ Reviewing Plan: \"Add a greeting\"")
-        .check(0, "rapport resume --session");
+        .check(0, "rapport resume 2");
     assert_eq!(project.names_in("01"), ["_context.log", "meta.yaml", "plan.md", "turn.context"]);
     assert_eq!(project.turn_file("01/plan.md"), greeting(), "what the agent said, as it said it");
     assert_eq!(project.changes(), Vec::<String>::new(), "nothing is done before it is approved");
@@ -139,7 +139,7 @@ fn file_26_after_a_report_comes_a_message_and_the_next_turn() {
     assert_eq!(project.file("bye.txt"), "Bye\n");
 }
 
-/// The current session is the one around, else the one that is named, else the newest of files.
+/// The current session is the one that is named, else the one around, else the only one of files.
 #[test]
 fn file_25_which_session_is_meant() {
     let project = without_session(planning(&[&greeting(), &greeting(), &greeting()]));
@@ -147,16 +147,17 @@ fn file_25_which_session_is_meant() {
     project.rapport(&["new", "zebra"]).check(0, "");
     let newest = project.rapport(&["new", "ant"]).out().trim().to_owned();
     let zebra = newest.replace("-ant", "-zebra");
-    project.plan_turn("x").check(0, "-ant/01/plan.md");
+    project.plan_turn("x").check(2, "2 sessions of files still open");
+    project.rapport(&["plan", "-m", "x", "--session", "ant"]).check(0, "-ant/01/plan.md");
     let mut inside = project.command();
     let ran = inside.current_dir(&zebra).args(["plan", "-m", "x"]).output().unwrap();
     assert!(ran.status.success() && std::path::Path::new(&zebra).join("01/plan.md").exists());
     project.rapport(&["resume", "-y", "--session", "zebra"]).check(0, "-zebra/01/report.md");
     project.rapport(&["resume", "--session", "nobody"]).check(4, "there is no session nobody");
-    project.rapport(&["resume", "--turn", "07"]).check(4, "there is no turn 07");
+    project.rapport(&["resume", "--session", "ant", "--turn", "07"]).check(4, "there is no turn 07");
     let id = newest.rsplit('/').next().unwrap();
-    project.rapport(&["run", "--resume", id]).check(3, "rapport resume --session");
-    project.rapport(&["status"]).check(0, "rapport resume --session");
+    project.rapport(&["run", "--resume", id]).check(3, "the plan of turn 01 cannot be carried out");
+    project.rapport(&["status"]).check(0, "rapport resume 2");
 }
 
 /// A directory of an older tool is used as it is, and gets a log when it needs one.

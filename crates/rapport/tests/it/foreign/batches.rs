@@ -30,7 +30,7 @@ fn victim(stranger: &Project) -> Project {
 fn undo_refuses_the_journal_of_a_stranger() {
     let stranger = stranger();
     let victim = victim(&stranger);
-    victim.rapport(&["undo"]).check(9, "is not signed by anybody you know");
+    victim.rapport(&["undo"]).check(9, "rapport trust ");
     assert_eq!(victim.file("hello.txt"), "Hello\n", "nothing was undone");
     for door in [&["resume", "-y"][..], &["plan", "-m", "two"], &["branch", "01"]] {
         victim.rapport(door).check(9, "rapport trust ");

@@ -5,6 +5,7 @@ use std::fs;
 use super::{CHAT, clone, clone_unsigned, log_of, strangers_session, victim, was_started};
 use crate::support::patience::wait_for;
 use crate::support::project::Project;
+use crate::support::scenarios::PERMISSION;
 use crate::telegram::{ANNA, Stage};
 
 /// Every command that would start something says no, and nothing is started or changed.
@@ -58,7 +59,25 @@ fn it_can_be_read_and_says_whose_it_is() {
     let log = victim.rapport(&["log", session.as_str()]);
     log.check(0, "is not signed by anybody you know").check(0, "echo built > built.txt");
     let shown = victim.rapport(&["status", session.as_str()]);
-    assert!(!shown.out().contains("rapport run --resume"), "{}", shown.out());
+    assert!(!shown.out().contains("rapport resume"), "{}", shown.out());
+}
+
+/// What would be refused is not proposed: before it is trusted it takes no answer.
+#[test]
+fn status_proposes_to_trust_it_and_not_to_answer_it() {
+    let stranger = Project::with_scenario(PERMISSION);
+    let mut running = stranger.start(&["build"], &[]);
+    running.until_asked();
+    running.kill();
+    let victim = victim();
+    clone(&stranger, &victim);
+    let session = victim.session();
+    for args in [&["status"][..], &["status", session.as_str()]] {
+        let shown = victim.rapport(args);
+        shown.check(0, &format!("        rapport trust {session}\n"));
+        assert!(!shown.out().contains("rapport answer"), "{}", shown.out());
+    }
+    victim.rapport(&["answer", "yes"]).check(9, &format!("rapport trust {session}"));
 }
 
 /// The daemon lists it and does nothing else: no agent, and no message to the chat that the log names, or to anybody.

@@ -256,6 +256,6 @@ fn failing_at_the_end_says_how_to_go_on() {
     sitting.press("c");
     sitting.act(|stage| stage.world(World::Failed { reason: "git is not installed".into() }));
     assert!(sitting.history().contains("✗ Failed while the agent was working\n  git is not installed"));
-    assert!(sitting.history().contains("rapport run --resume 20260124-add-user-auth"));
+    assert!(sitting.history().contains("rapport resume 20260124-add-user-auth"));
     assert_eq!(sitting.outcome, Some(Outcome::Ended(Status::Failed)));
 }

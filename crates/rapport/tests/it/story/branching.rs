@@ -89,7 +89,7 @@ fn a_parked_question_is_answered_two_ways_side_by_side() {
     let (before, told) = (log(&project, &original), conversations(&project));
 
     let ran = project.rapport(&["branch", "paint", "--at", "q1"]);
-    ran.check(0, "rapport run --resume 2").check(0, "paint-branch --question q1 VALUE");
+    ran.check(0, "rapport resume 2").check(0, "paint-branch --question q1 VALUE");
     let branch = project.store().list().unwrap().into_iter().find(|id| *id != original).unwrap();
     assert_eq!(log(&project, &original), before, "the original is not touched");
     assert_eq!(conversations(&project), told, "nor is its agent's conversation");

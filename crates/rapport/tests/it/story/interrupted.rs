@@ -37,8 +37,8 @@ fn killed_with_a_question_open_nothing_is_asked_twice_and_the_agent_is_told_once
 
     project
         .rapport(&["answer", "paint", "Blue"])
-        .check(0, "No process runs it now. Go on with: rapport run --resume 2");
-    project.rapport(&["status"]).check(0, "nobody runs it now; go on with: rapport run --resume 2");
+        .check(0, "No process runs it now. Go on with: rapport resume 2");
+    project.rapport(&["status"]).check(0, "nobody runs it now; go on with: rapport resume 2");
     finish(&project);
     assert_eq!(project.file("paint.txt"), "Blue\n");
     let facts = project.facts();
@@ -58,7 +58,7 @@ fn told_to_stop_with_a_question_open_the_agent_is_parked() {
         running.signal(signal);
         let (code, said) = running.finish_saying();
         assert_eq!(code, 130, "{signal}: {said}");
-        assert!(said.contains("Go on with: rapport run --resume 2"), "{said}");
+        assert!(said.contains("Go on with: rapport resume 2"), "{said}");
         assert_eq!(project.agents_alive(), [], "{signal}");
         assert!(
             matches!(project.facts().last(), Some(Event::Parked { .. })),

@@ -11,3 +11,4 @@ mod permissions;
 mod steering;
 mod together;
 mod typed;
+mod undoing;

@@ -165,10 +165,17 @@ fn what_had_begun_when_it_was_killed_is_asked_about_anew() {
 /// D H7: where keys cannot be had, or are not wanted, questions are answered by lines.
 #[test]
 fn a_run_is_answered_line_by_line() {
-    for (name, value, flag) in
-        [("TERM", "dumb", None), ("RAPPORT_PLAIN", "1", None), ("X", "", Some("--plain"))]
-    {
+    for (name, value, flag) in [
+        ("TERM", "dumb", None),
+        ("RAPPORT_PLAIN", "1", None),
+        ("X", "", Some("--plain")),
+        ("config", "terminal: { plain: true }\n", None),
+    ] {
         let project = Project::with_scenario(ONE_QUESTION).set(name, value);
+        if name == "config" {
+            std::fs::create_dir_all(project.path("home/.rapport")).unwrap();
+            std::fs::write(project.path("home/.rapport/config.yaml"), value).unwrap();
+        }
         let args: Vec<&str> = ["run", "paint it"].into_iter().chain(flag).collect();
         let mut pty = project.terminal(&args, 100, 40);
         pty.wait_for("q1 Which colour? >");

@@ -108,7 +108,7 @@ fn ctrl_c_leaves_and_resuming_goes_on_at_the_same_question() {
     assert_left(&mut pty, 130);
     let id = project.session();
     let text = pty.text();
-    assert!(text.contains(&format!("rapport run --resume {id}")), "{text}");
+    assert!(text.contains(&format!("rapport resume {id}")), "{text}");
     assert_eq!(text.matches("Answer from anywhere").count(), 1, "{text}");
     assert_eq!(project.agents_alive(), []);
 
@@ -139,7 +139,7 @@ fn a_failure_is_told_once_and_says_how_to_go_on() {
     assert_left(&mut pty, 7);
     let text = pty.text();
     assert_eq!(text.matches("cannot start no-such-agent").count(), 1, "{text}");
-    assert_eq!(text.matches("--resume").count(), 1, "{text}");
+    assert_eq!(text.matches("rapport resume").count(), 1, "{text}");
     assert_eq!(text.matches("npm install -g @anthropic-ai/claude-code").count(), 1, "{text}");
 }
 

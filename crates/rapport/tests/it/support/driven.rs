@@ -29,8 +29,13 @@ pub(crate) struct Driven {
 impl Driven {
     /// Starts it.
     pub(crate) fn start(config: ClaudeConfig, order: Order, directory: PathBuf) -> Self {
+        Self::with(&Claude::new(config), order, directory)
+    }
+
+    /// Starts any agent.
+    pub(crate) fn with(agent: &dyn Agent, order: Order, directory: PathBuf) -> Self {
         let (sender, reports) = mpsc::channel(1);
-        let controls = Claude::new(config).start(RunId(7), order, directory.into(), sender);
+        let controls = agent.start(RunId(7), order, directory.into(), sender);
         Self { controls, reports, glances: Vec::new(), notes: Vec::new() }
     }
 

@@ -1,8 +1,14 @@
 //! Delivered updates: only from who knows the secret, and taken only when they are durable.
 
-use rapport::channels::telegram::webhook::{MOST_BYTES, SECRET_HEADER, Webhook, WebhookConfig};
+use std::time::Duration;
+
+use rapport::channels::telegram::webhook::{
+    HEADERS_WITHIN, MOST_BYTES, SECRET_HEADER, Webhook, WebhookConfig,
+};
 use secrecy::SecretString;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use super::fake::{Fake, client, nobody};
@@ -17,11 +23,16 @@ struct Running {
 }
 
 async fn start(world: &World) -> (Running, Fake) {
+    start_within(world, HEADERS_WITHIN).await
+}
+
+async fn start_within(world: &World, headers_within: Duration) -> (Running, Fake) {
     let (fake, api) = Fake::start().await;
     let config = WebhookConfig {
         url: "https://bot.example/hook".into(),
         listen: "127.0.0.1:0".parse().unwrap(),
         secret: Some(SecretString::from("s3cret")),
+        headers_within,
     };
     let webhook = Webhook::bind(&config).await.unwrap();
     let url = format!("http://{}/hook", webhook.address().unwrap());
@@ -101,11 +112,35 @@ async fn what_is_not_durable_when_it_stops_is_left_to_be_brought_again() {
     assert_eq!(world.notes.ids(), [2]);
 }
 
+/// A-M9: who connects and never finishes the head of a request does not keep its connection, and others are answered meanwhile.
+#[tokio::test]
+async fn a_request_whose_headers_never_end_is_dropped() {
+    client("http://127.0.0.1:1");
+    let world = World::new();
+    let (running, _fake) = start_within(&world, Duration::from_millis(200)).await;
+    let address = running.url.trim_start_matches("http://").trim_end_matches("/hook").to_owned();
+    let mut silent = Vec::new();
+    for said in ["", "POST /hook HTTP/1.1\r\n", "POST /hook HTTP/1.1\r\nHost: bot.example\r\nX: "] {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        silent.push(stream);
+    }
+    assert_eq!(post(&running.url, Some("s3cret"), body(1, "x")).await, 200);
+    for mut stream in silent {
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut rest)).await;
+        assert!(ended.is_ok(), "it is still held");
+    }
+    running.stop.send_replace(true);
+    running.ends.await.unwrap();
+}
+
 #[tokio::test]
 async fn an_address_that_is_taken_is_named() {
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let listen = taken.local_addr().unwrap();
-    let config = WebhookConfig { url: "https://x".into(), listen, secret: None };
+    let config =
+        WebhookConfig { url: "https://x".into(), listen, secret: None, headers_within: HEADERS_WITHIN };
     let error = Webhook::bind(&config).await.err().unwrap();
     assert!(error.to_string().contains(&format!("cannot listen on {listen}")), "{error}");
     let free = WebhookConfig { listen: nobody().await, ..config };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// What a folder of the engine may use of the others. Between crates the compiler holds the arrows; here they go one way
 /// as well, and siblings never use siblings.
-const ENGINE: [(&str, &[&str]); 11] = [
+const ENGINE: [(&str, &[&str]); 12] = [
     ("clock", &[]),
     ("config", &["projects"]),
     ("actions", &["seals", "workers"]),
@@ -16,9 +16,13 @@ const ENGINE: [(&str, &[&str]); 11] = [
     ("workers", &[]),
     ("agents", &["projects", "workers"]),
     ("planners", &["agents"]),
+    ("logged", &[]),
     (
         "engine",
-        &["actions", "agents", "clock", "config", "planners", "projects", "stores", "turns", "workers"],
+        &[
+            "actions", "agents", "clock", "config", "logged", "planners", "projects", "stores", "turns",
+            "workers",
+        ],
     ),
 ];
 
@@ -66,11 +70,13 @@ const WRITES: [&str; 17] = [
 ];
 
 /// What may write all the same, because nobody counts on it later.
-const NOT_DURABLE: [(&str, &[&str]); 4] = [
+const NOT_DURABLE: [(&str, &[&str]); 5] = [
     // An index of git's that is made anew for every use.
     ("rapport-engine/src/workers/local.rs", &["fs::copy", "remove_file"]),
     // Handles that lead to a pipe and to nowhere.
     ("rapport-engine/src/workers/keeper.rs", &["File::options"]),
+    // What Rapport does, for who looks for a fault. No session depends on it.
+    ("rapport/src/logging.rs", &["OpenOptions", "set_permissions"]),
     // The socket of a process, which is of no use after it.
     ("rapport-engine/src/engine/socket.rs", &["remove_file"]),
     // A preview for another program to show, in a temporary directory.

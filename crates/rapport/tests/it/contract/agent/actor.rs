@@ -1,4 +1,5 @@
-//! Who plays a story: the rehearsal agent from a scenario, or the real CLI with a model that plays the same one.
+//! Who plays a story: the rehearsal agent from a scenario, the real CLI with a model that plays the same one, or an agent that
+//! does as little as the trait allows.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,13 +8,15 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rapport::agents::claude::ClaudeConfig;
+use rapport::agents::claude::{Claude, ClaudeConfig};
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Call, Scenario, Step};
-use rapport_core::Order;
+use rapport::agents::{Abilities, Agent, Parking};
+use rapport_core::{CallReply, Order};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::plain::PlainAgent;
 use crate::support::driven::{CONVERSATION, Driven, order};
 use crate::support::model::{Model, Response, Script, offline};
 use crate::support::needs;
@@ -23,6 +26,50 @@ use crate::support::needs;
 pub(super) enum Actor {
     Rehearsal,
     Claude(PathBuf),
+    Dummy,
+}
+
+/// What a story needs of an agent, beyond what every agent does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Need {
+    Parking,
+    SeveralQuestions,
+    Previews,
+    Travelling,
+    Permissions,
+    Listening,
+    Staying,
+    Servers,
+}
+
+impl Need {
+    fn is_met(self, by: Abilities) -> bool {
+        match self {
+            Self::Parking => by.parking != Parking::Never,
+            Self::SeveralQuestions => by.several_questions,
+            Self::Previews => by.previews,
+            Self::Travelling => by.travels,
+            Self::Permissions => by.permissions,
+            Self::Listening => by.listens,
+            Self::Staying => by.stays,
+            Self::Servers => by.servers,
+        }
+    }
+}
+
+/// Tells a story to an agent, unless that lacks what the story needs.
+pub(super) async fn tell<Told: Future<Output = ()>>(
+    actor: Option<Actor>,
+    story: impl FnOnce(Actor) -> Told,
+    needs: &[Need],
+) {
+    let Some(actor) = actor else { return };
+    let can = actor.abilities();
+    let lacks: Vec<_> = needs.iter().filter(|need| !need.is_met(can)).collect();
+    if lacks.is_empty() {
+        return story(actor).await;
+    }
+    println!("LEFT OUT: {actor:?} has no {lacks:?}");
 }
 
 impl Actor {
@@ -37,6 +84,16 @@ impl Actor {
         needs::program(variable).map(Self::Claude)
     }
 
+    /// What it can do. The scripted CLI knows no servers, although its driver does.
+    fn abilities(&self) -> Abilities {
+        let cli = || Claude::new(ClaudeConfig::new("claude", "rapport")).abilities();
+        match self {
+            Self::Rehearsal => Abilities { servers: false, ..cli() },
+            Self::Claude(_) => cli(),
+            Self::Dummy => PlainAgent::playing(Scenario::new("nothing").build()).abilities(),
+        }
+    }
+
     /// Sets the stage for a story.
     pub(super) fn with(&self, scenario: ScenarioBuilder) -> Stage {
         let folder = tempfile::tempdir().unwrap();
@@ -49,9 +106,10 @@ impl Actor {
                 let mut stage = Stage::new(folder, env!("CARGO_BIN_EXE_rapport").as_ref());
                 let path = scenario.write_into(stage.folder.path()).unwrap();
                 stage.set("RAPPORT_REHEARSAL_RECORD", stage.path("records"));
-                stage.config.leading_args = vec!["rehearse".into(), "--scenario".into(), path.into()];
+                stage.cli_mut().leading_args = vec!["rehearse".into(), "--scenario".into(), path.into()];
                 stage
             }
+            Self::Dummy => Stage { cast: Cast::Dummy(PlainAgent::playing(scenario)), model: None, folder },
             Self::Claude(program) => {
                 let script = as_script(&scenario, &folder.path().join("app"));
                 Stage::new(folder, program).with_model(Model::play(script))
@@ -62,9 +120,16 @@ impl Actor {
 
 /// Where a story is played: a home, a project, and whoever plays the model.
 pub(super) struct Stage {
-    pub(super) config: ClaudeConfig,
+    cast: Cast,
     pub(super) model: Option<Model>,
     folder: TempDir,
+}
+
+/// Who is on it.
+enum Cast {
+    /// A program, under its driver.
+    Cli(Box<ClaudeConfig>),
+    Dummy(PlainAgent),
 }
 
 impl Stage {
@@ -73,7 +138,7 @@ impl Stage {
         let mut config = ClaudeConfig::new(program, env!("CARGO_BIN_EXE_rapport"));
         config.grace = Duration::from_secs(10);
         config.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
-        let mut stage = Self { config, model: None, folder };
+        let mut stage = Self { cast: Cast::Cli(Box::new(config)), model: None, folder };
         stage.set("HOME", stage.path("home"));
         // The CLI leaves sockets there when it is killed.
         stage.set("TMPDIR", stage.path("tmp"));
@@ -91,8 +156,34 @@ impl Stage {
 
     /// With a variable for the agent.
     pub(super) fn set(&mut self, name: &str, value: impl Into<OsString>) {
-        self.config.env.retain(|(known, _)| known != name);
-        self.config.env.push((name.into(), value.into()));
+        let env = &mut self.cli_mut().env;
+        env.retain(|(known, _)| known != name);
+        env.push((name.into(), value.into()));
+    }
+
+    /// How the CLI is started, for stories about that.
+    pub(super) fn cli(&self) -> &ClaudeConfig {
+        let Cast::Cli(config) = &self.cast else { panic!("it is no program") };
+        config
+    }
+
+    /// The same, to be changed.
+    pub(super) fn cli_mut(&mut self) -> &mut ClaudeConfig {
+        let Cast::Cli(config) = &mut self.cast else { panic!("it is no program") };
+        config
+    }
+
+    /// The agent.
+    pub(super) fn agent(&self) -> Box<dyn Agent> {
+        match &self.cast {
+            Cast::Cli(config) => Box::new(Claude::new((**config).clone())),
+            Cast::Dummy(agent) => Box::new(agent.clone()),
+        }
+    }
+
+    /// Lets it use these tools without asking.
+    pub(super) fn allow(&mut self, tools: &str) {
+        self.cli_mut().extra_args = vec!["--allowedTools".into(), tools.into()];
     }
 
     pub(super) fn start(&self) -> Driven {
@@ -104,7 +195,7 @@ impl Stage {
     }
 
     pub(super) fn start_in(&self, directory: &str, order: Order) -> Driven {
-        Driven::start(self.config.clone(), order, self.path(directory))
+        Driven::with(&*self.agent(), order, self.path(directory))
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -142,6 +233,14 @@ impl Stage {
         .await;
     }
 
+    /// The model was told these answers, by a CLI in its own words.
+    #[track_caller]
+    pub(super) fn assert_answered(&self, call: &str, pairs: &[(&str, &str)], words: impl Fn(&str) -> String) {
+        let pairs = in_quotes(pairs);
+        let expected = if let Cast::Dummy(_) = &self.cast { pairs } else { words(&pairs) };
+        assert_eq!(self.tool_result(call), Some((expected, false)));
+    }
+
     /// The processes that are at work in the project: the agent, its keeper, and what they started.
     pub(super) fn processes(&self) -> Vec<i32> {
         processes_in(&self.path("app"))
@@ -161,6 +260,11 @@ impl Stage {
 
     /// What the model was told a tool gave back: the words, and whether they are an error.
     pub(super) fn tool_result(&self, call: &str) -> Option<(String, bool)> {
+        if let Cast::Dummy(agent) = &self.cast {
+            let CallReply::Answers(told) = agent.told(call)? else { return None };
+            let pairs: Vec<_> = told.iter().map(|told| (&*told.question, &*told.answer)).collect();
+            return Some((in_quotes(&pairs), false));
+        }
         if let Some(model) = &self.model {
             return model.tool_result(call);
         }
@@ -172,6 +276,13 @@ impl Stage {
             blocks.filter(|block| block["type"] == "tool_result" && block["tool_use_id"] == call);
         results.next().map(|block| (block["content"].as_str().unwrap().to_owned(), block["is_error"] == true))
     }
+}
+
+/// Questions and answers, as the CLI tells them.
+pub(super) fn in_quotes(pairs: &[(&str, &str)]) -> String {
+    let pairs: Vec<_> =
+        pairs.iter().map(|(question, answer)| format!("\"{question}\"=\"{answer}\"")).collect();
+    pairs.join(", ")
 }
 
 /// The processes whose working directory this is.

@@ -1,11 +1,12 @@
 //! Questions, answered while the agent waits.
 
+use rapport::agents::Parking;
 use rapport::agents::claude::transcript::Transcript;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Ask as Round, Call, FullQuestion, Scenario};
 use rapport_core::{AgentDid, Ask, CallId, ConversationId, Draft, Leave, Order, Usage};
 
-use super::actor::Actor;
+use super::actor::{Actor, in_quotes};
 use super::on_every_agent;
 use crate::support::driven::{CONVERSATION, answers, order};
 
@@ -17,13 +18,13 @@ const OWN_WORDS: &str = "Read the answers carefully — they may request clarifi
 
 on_every_agent! {
     no_question
-    a_message_is_nothing_but_words
+    a_message_is_nothing_but_words [Parking]
     one_question
-    options_with_previews
-    four_questions_in_one_call
+    options_with_previews [Previews]
+    four_questions_in_one_call [SeveralQuestions]
     options_and_own_words
-    questions_in_the_same_words
-    two_questions_that_differ_in_a_space
+    questions_in_the_same_words [SeveralQuestions]
+    two_questions_that_differ_in_a_space [SeveralQuestions]
     signs_that_steer_a_terminal
     two_calls_at_once
     two_rounds
@@ -83,7 +84,8 @@ async fn one_question(actor: Actor) {
     );
     let mut run = stage.start();
     let (call, ask, parkable) = run.asked().await;
-    assert_eq!((call.as_str(), parkable), ("toolu_0102", true));
+    let can_park = stage.agent().abilities().parking != Parking::Never;
+    assert_eq!((call.as_str(), parkable), ("toolu_0102", can_park));
     let Ask::Questions(drafts) = ask else { panic!("{ask:?}") };
     assert_eq!(drafts.len(), 1);
     assert_eq!((drafts[0].text.as_str(), drafts[0].header.as_deref()), ("Which database?", Some("DB")));
@@ -93,9 +95,7 @@ async fn one_question(actor: Actor) {
     let (did, leave) = run.rest().await;
     assert_eq!(did, [AgentDid::Take { call }, AgentDid::Say { text: "Done.".into() }, spent(2)]);
     assert_eq!(leave, finished("Done."));
-    let pairs = in_quotes(&[("Which database?", "SQLite")]);
-    let told = format!("Your questions have been answered: {pairs}. {OFFERED}");
-    assert_eq!(stage.tool_result("toolu_0102"), Some((told, false)));
+    stage.assert_answered("toolu_0102", &[("Which database?", "SQLite")], offered);
 }
 
 async fn four_questions_in_one_call(actor: Actor) {
@@ -143,14 +143,9 @@ async fn options_and_own_words(actor: Actor) {
         run.reply(call.as_str(), answers(&[("Which database?", answer)]));
     }
     assert_eq!(run.leave().await, finished("Done."));
-    for (n, (_, answer, offered)) in cases.iter().enumerate() {
-        let pairs = in_quotes(&[("Which database?", answer)]);
-        let expected = if *offered {
-            format!("Your questions have been answered: {pairs}. {OFFERED}")
-        } else {
-            format!("The user answered: {pairs}. {OWN_WORDS}")
-        };
-        assert_eq!(stage.tool_result(&format!("toolu_01{:02}", n + 1)), Some((expected, false)));
+    for (n, (_, answer, is_offered)) in cases.iter().enumerate() {
+        let words = if *is_offered { offered } else { own_words };
+        stage.assert_answered(&format!("toolu_01{:02}", n + 1), &[("Which database?", answer)], words);
     }
 }
 
@@ -191,11 +186,7 @@ async fn signs_that_steer_a_terminal(actor: Actor) {
     assert_eq!(labels(&drafts[0]), ["\u{1b}]0;title\u{7}", "Plain"]);
     run.reply(call.as_str(), answers(&[(ODD, "\u{1b}]0;title\u{7}")]));
     assert_eq!(run.leave().await, finished("Done."));
-    let told = format!(
-        "Your questions have been answered: {}. {OFFERED}",
-        in_quotes(&[(ODD, "\u{1b}]0;title\u{7}")])
-    );
-    assert_eq!(stage.tool_result(call.as_str()), Some((told, false)));
+    stage.assert_answered(call.as_str(), &[(ODD, "\u{1b}]0;title\u{7}")], offered);
 }
 
 async fn two_calls_at_once(actor: Actor) {
@@ -255,10 +246,12 @@ pub(super) fn spent(responses: u64) -> AgentDid {
     AgentDid::Spend { usage: sum }
 }
 
-fn in_quotes(pairs: &[(&str, &str)]) -> String {
-    let pairs: Vec<_> =
-        pairs.iter().map(|(question, answer)| format!("\"{question}\"=\"{answer}\"")).collect();
-    pairs.join(", ")
+fn offered(pairs: &str) -> String {
+    format!("Your questions have been answered: {pairs}. {OFFERED}")
+}
+
+fn own_words(pairs: &str) -> String {
+    format!("The user answered: {pairs}. {OWN_WORDS}")
 }
 
 fn labels(draft: &Draft) -> Vec<&str> {

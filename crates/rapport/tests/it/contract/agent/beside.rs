@@ -16,15 +16,15 @@ use super::{on_every_agent, on_every_version};
 use crate::support::driven::{Driven, answers};
 
 on_every_version! {
-    a_question_before_a_write
-    a_question_before_a_command
-    a_question_after_a_write
-    a_question_before_a_read
-    a_question_between_reads
-    two_questions
-    a_question_beside_a_background_agent
-    a_question_beside_a_background_command
-    a_question_beside_a_message_that_was_not_read
+    a_question_before_a_write [Parking]
+    a_question_before_a_command [Parking]
+    a_question_after_a_write [Parking]
+    a_question_before_a_read [Parking]
+    a_question_between_reads [Parking]
+    two_questions [Parking]
+    a_question_beside_a_background_agent [Parking]
+    a_question_beside_a_background_command [Parking]
+    a_question_beside_a_message_that_was_not_read [Parking]
 }
 
 /// What the background waits for before it ends.
@@ -184,8 +184,8 @@ fn assert_told(stage: &Stage, call: &CallId, answer: &str) {
 fn set(actor: &Actor, scenario: ScenarioBuilder) -> Stage {
     let mut stage = actor.with(scenario);
     fs::write(stage.path("app").join("read.txt"), "Hello.\n").unwrap();
-    stage.config.work_mode = "acceptEdits".into();
-    stage.config.extra_args = vec!["--allowedTools".into(), "Bash,Task,Agent,Write".into()];
+    stage.cli_mut().work_mode = "acceptEdits".into();
+    stage.allow("Bash,Task,Agent,Write");
     stage
 }
 

@@ -9,39 +9,14 @@ use serde_json::{Map, Value, json};
 
 use super::actor::{Actor, Stage};
 use super::asking::finished;
+use super::{on_every_agent, on_every_version};
 use crate::support::driven::Driven;
 use crate::support::model::{Model, Response, Script};
 
-/// A test of each story on every version of the CLI.
-macro_rules! on_every_claude {
-    ($($version:ident $variable:literal)*) => {$(
-        mod $version {
-            use super::Actor;
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn a_form_is_filled_in() {
-                if let Some(actor) = Actor::named($variable) {
-                    super::a_form_is_filled_in(actor).await;
-                }
-            }
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn declined_and_cancelled_are_told_apart() {
-                if let Some(actor) = Actor::named($variable) {
-                    super::declined_and_cancelled_are_told_apart(actor).await;
-                }
-            }
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn it_is_held_and_never_parked() {
-                if let Some(actor) = Actor::named($variable) {
-                    super::it_is_held_and_never_parked(actor).await;
-                }
-            }
-        }
-    )*};
-}
-on_every_claude! {
-    claude "RAPPORT_TEST_CLAUDE"
-    claude_2_1_197 "RAPPORT_TEST_CLAUDE_2_1_197"
-    claude_2_1_90 "RAPPORT_TEST_CLAUDE_2_1_90"
+on_every_version! {
+    a_form_is_filled_in [Servers]
+    declined_and_cancelled_are_told_apart [Servers]
+    it_is_held_and_never_parked [Servers]
 }
 
 async fn a_form_is_filled_in(actor: Actor) {
@@ -166,7 +141,7 @@ fn set(actor: &Actor, asks: &Value) -> Stage {
     let call = Response::default().tool("toolu_1", "mcp__desk__ask_person", json!({"params": asks}));
     let script = Script::default().say(call).say(Response::default().text("Done."));
     let mut stage = Stage::new(folder, program).with_model(Model::play(script));
-    stage.config.extra_args = vec![
+    stage.cli_mut().extra_args = vec![
         "--allowedTools".into(),
         "mcp__desk__ask_person".into(),
         "--mcp-config".into(),

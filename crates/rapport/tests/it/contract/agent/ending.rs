@@ -12,14 +12,14 @@ use super::parking::answered;
 use crate::support::driven::{answers, failure, order};
 
 on_every_agent! {
-    killed_with_a_question_open
-    killed_as_soon_as_it_asks
-    killed_when_it_has_just_taken_an_answer
+    killed_with_a_question_open [Parking]
+    killed_as_soon_as_it_asks [Parking]
+    killed_when_it_has_just_taken_an_answer [Parking]
     stopped_with_a_question_open
     stopped_at_work
     left_alone_with_a_question_open
-    told_something_at_work
-    told_something_at_the_end
+    told_something_at_work [Listening]
+    told_something_at_the_end [Listening]
 }
 
 /// CLARIFY-11: the call is gone with its process, so the answer comes by message.

@@ -37,7 +37,7 @@ async fn a_wrong_key_is_told_in_the_words_of_the_cli() {
 #[tokio::test]
 async fn no_key_at_all() {
     let Some(mut stage) = stage(done()) else { return };
-    stage.config.env.retain(|(name, _)| name != "ANTHROPIC_API_KEY");
+    stage.cli_mut().env.retain(|(name, _)| name != "ANTHROPIC_API_KEY");
     assert_eq!(failure(stage.start().leave().await), "Not logged in · Please run /login");
 }
 
@@ -96,7 +96,7 @@ async fn the_stream_breaks_off_in_the_middle_of_a_tool_call() {
 #[tokio::test]
 async fn a_model_that_says_nothing() {
     let Some(mut stage) = stage(done().after(Fault::Stall)) else { return };
-    stage.config.silence = std::time::Duration::from_secs(2);
+    stage.cli_mut().silence = std::time::Duration::from_secs(2);
     let reason = failure(stage.start().leave().await);
     assert!(reason.ends_with(" was silent for 2s"), "{reason}");
     stage.assert_nothing_runs();
@@ -127,7 +127,7 @@ async fn a_program_that_is_not_there() {
     fs::create_dir(stage.path("app")).unwrap();
     let reason = failure(stage.start().leave().await);
     assert_eq!(reason, "cannot start no-such-claude: No such file or directory (os error 2)");
-    stage.config.program = stage.path("app");
+    stage.cli_mut().program = stage.path("app");
     let reason = failure(stage.start().leave().await);
     assert!(reason.contains("Permission denied"), "{reason}");
 }

@@ -12,12 +12,12 @@ use super::on_every_agent;
 use crate::support::driven::{answers, order};
 
 on_every_agent! {
-    another_message_costs_no_start
-    it_asks_in_a_later_turn
-    it_leaves_when_nobody_says_more
-    stopped_while_it_rests
-    killed_while_it_rests
-    the_same_words_again_after_a_restart
+    another_message_costs_no_start [Staying]
+    it_asks_in_a_later_turn [Staying]
+    it_leaves_when_nobody_says_more [Staying]
+    stopped_while_it_rests [Staying]
+    killed_while_it_rests [Staying]
+    the_same_words_again_after_a_restart [Staying]
 }
 
 async fn another_message_costs_no_start(actor: Actor) {

@@ -12,10 +12,10 @@ use super::{on_every_agent, on_every_version};
 use crate::support::driven::order;
 
 on_every_version! {
-    allowed_while_parked
-    denied_while_parked
-    leaving_plan_mode_is_parked
-    a_permission_beside_a_background_command_stays
+    allowed_while_parked [Parking Permissions]
+    denied_while_parked [Parking Permissions]
+    leaving_plan_mode_is_parked [Parking Permissions]
+    a_permission_beside_a_background_command_stays [Parking Permissions]
 }
 
 const ASKED: &str = "May the agent use Write: one.txt?";
@@ -68,13 +68,13 @@ async fn leaving_plan_mode_is_parked(actor: Actor) {
     assert_told(&stage, &call, "1. Allow once").await;
 }
 
-/// Parking would end the command, so there is none.
+/// B D18: parking would end the command, so there is none.
 async fn a_permission_beside_a_background_command_stays(actor: Actor) {
     let works = "until [ -f go ]; do sleep 0.05; done; echo x > written.txt";
     let command = Bash { command: works.into(), background: true, ..Bash::default() };
     let scenario = Scenario::new("beside").step(Step::Bash(command)).uses_write("one.txt", "1\n");
     let mut stage = actor.with(scenario.with_permission().respond_with_text("Done."));
-    stage.config.extra_args = vec!["--allowedTools".into(), "Bash".into()];
+    stage.allow("Bash");
     let mut run = stage.start();
     let (call, ..) = run.asked().await;
     run.send(Command::Park { call: call.clone(), patience: Patience::Wait });

@@ -16,16 +16,16 @@ mod moved {
     use super::{on_every_agent, on_every_version, resumed_after_the_project_moved};
 
     on_every_version! {
-        resumed_after_the_project_moved
+        resumed_after_the_project_moved [Parking Travelling]
     }
 }
 
 on_every_agent! {
-    parked_and_resumed_at_the_same_call
-    parked_beside_another_tool
-    parked_twice
-    resumed_from_another_home
-    forked
+    parked_and_resumed_at_the_same_call [Parking]
+    parked_beside_another_tool [Parking]
+    parked_twice [Parking]
+    resumed_from_another_home [Parking Travelling]
+    forked [Parking]
 }
 
 async fn parked_and_resumed_at_the_same_call(actor: Actor) {
@@ -89,7 +89,7 @@ async fn resumed_from_another_home(actor: Actor) {
     assert_eq!(run.leave().await, finished("Done."));
 }
 
-/// B D11: older CLIs look for a conversation under the name of the directory alone.
+/// B D13: older CLIs look for a conversation under the name of the directory alone.
 async fn resumed_after_the_project_moved(actor: Actor) {
     let stage = actor.with(one_question());
     let call = park(&stage).await;
@@ -107,7 +107,7 @@ async fn forked(actor: Actor) {
     let call = park(&stage).await;
     let before = fs::read(stage.transcript()).unwrap();
 
-    stage.config.extra_args = vec!["--fork-session".into()];
+    stage.cli_mut().extra_args = vec!["--fork-session".into()];
     let mut fork = stage.start_with(answered(&call, "Postgres"));
     let (did, leave) = fork.rest().await;
     let connected = did.iter().find_map(|did| match did {
@@ -121,7 +121,7 @@ async fn forked(actor: Actor) {
     }
     assert!(fs::read(stage.transcript()).unwrap() == before, "the original has changed");
 
-    stage.config.extra_args.clear();
+    stage.cli_mut().extra_args.clear();
     let mut run = stage.start_with(answered(&call, "SQLite"));
     assert_eq!(run.asked().await.0, call);
     assert_eq!(run.leave().await, finished("Done."));

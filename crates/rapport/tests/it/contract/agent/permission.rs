@@ -10,12 +10,12 @@ use super::on_every_agent;
 use crate::support::driven::{answers, order};
 
 on_every_agent! {
-    allowed_once
-    each_call_is_asked_about
-    a_file_that_is_replaced_is_shown_as_a_diff
-    denied_with_words
-    a_plan_is_approved
-    a_plan_is_sent_back
+    allowed_once [Permissions]
+    each_call_is_asked_about [Permissions]
+    a_file_that_is_replaced_is_shown_as_a_diff [Permissions]
+    denied_with_words [Permissions]
+    a_plan_is_approved [Permissions]
+    a_plan_is_sent_back [Permissions]
 }
 
 const PLAN: &str = "# Auth\n\n1. Add JWT\n2. Tests";

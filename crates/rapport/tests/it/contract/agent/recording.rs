@@ -125,9 +125,9 @@ fn replay(stage: &Stage, recording: &[Value], flags: &[&str]) -> Vec<Value> {
 }
 
 fn command(stage: &Stage, flags: &[&str]) -> Command {
-    let mut command = Command::new(&stage.config.program);
+    let mut command = Command::new(&stage.cli().program);
     command.args(LIVE).args(flags).current_dir(stage.path("app")).env_clear();
-    command.envs(stage.config.env.iter().map(|(name, value)| (name, value)));
+    command.envs(stage.cli().env.iter().map(|(name, value)| (name, value)));
     command
 }
 

@@ -1,0 +1,84 @@
+//! Taking back what work did to the project's files: wanted once, done once, whatever is killed in between.
+
+use rapport_core::{Act, Changes, Status, Terms, UndoProblem, UndoneFiles, WorkUndo, World};
+
+use crate::support::{Story, created};
+
+/// A session whose agent works in the project itself, from the state that `Story::baseline` notes.
+fn working() -> Story {
+    let mut story = Story::begun(created("Add login", Terms::default()));
+    story
+        .connects()
+        .finishes(
+            "# Login\n\n1. Do it.",
+            "turn 1 ended; plan proposed: login/add-login; Rapport asked round 1: confirm",
+        )
+        .saved()
+        .answer("confirm", "confirm", "confirm answered confirm by ann (terminal); turn 2 started to work")
+        .baseline()
+        .connects();
+    story
+}
+
+fn done() -> Story {
+    let mut story = working();
+    let changes = Changes { result: Some("r1".into()), ..Changes::default() };
+    story
+        .finishes("Done.", "turn 2 ended")
+        .world(World::Report { changes: Some(changes) }, "reported")
+        .wants(&[]);
+    story
+}
+
+fn undone() -> World {
+    let restored = vec!["a.txt".to_owned()];
+    World::WorkUndone { outcome: Ok(UndoneFiles { restored, ..UndoneFiles::default() }) }
+}
+
+#[test]
+fn it_is_wanted_once_and_done_once() {
+    let mut story = done();
+    let states = story.play.session.undoable_work().unwrap();
+    let wanted = format!("the work undone from {} to {}", states.from, states.to);
+    assert_eq!(states.from, "r1");
+    story
+        .world(undone(), "")
+        .act(Act::UndoWork, "the work to be undone by ann (terminal)")
+        .crash("")
+        .wants(&[wanted.as_str()])
+        .act(Act::UndoWork, "")
+        .world(undone(), "the work undone")
+        .crash("")
+        .wants(&[])
+        .world(undone(), "")
+        .act(Act::UndoWork, "");
+    let view = story.play.view();
+    assert_eq!(
+        (view.status, view.undone.map(|files| files.restored)),
+        (Status::Completed, Some(vec!["a.txt".into()]))
+    );
+}
+
+#[test]
+fn what_is_not_possible_can_be_tried_again() {
+    let mut story = done();
+    let problem = UndoProblem { reason: "no git".into(), changed: Vec::new(), is_partial: false };
+    story
+        .act(Act::UndoWork, "the work to be undone by ann (terminal)")
+        .world(World::WorkUndone { outcome: Err(problem.clone()) }, "the work not undone: no git")
+        .wants(&[]);
+    assert_eq!(*story.play.session.work_undo(), WorkUndo::Refused(problem));
+    story.act(Act::UndoWork, "the work to be undone by ann (terminal)").world(undone(), "the work undone");
+}
+
+#[test]
+fn nothing_is_undone_before_the_session_is_over() {
+    let mut story = working();
+    let refused = "refused: undoing is not possible now: the session is not over; cancel it first";
+    story.act(Act::UndoWork, refused);
+    // No state was noted since the work began, so nobody can tell what it changed.
+    story.act(Act::Cancel { reason: None }, "cancelled by ann (terminal)");
+    let refused =
+        "refused: undoing is not possible now: no state of the files is known that its work changed";
+    story.act(Act::UndoWork, refused);
+}

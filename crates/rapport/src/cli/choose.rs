@@ -1,0 +1,275 @@
+//! Which session a command is about: one rule for every verb. The session that is named, else the one around the current
+//! directory, else the only one that fits the verb; where several do, they are listed, and none is taken.
+
+use rapport_core::{Aim, Session, SessionId, Status, View};
+
+use super::{files, handover, sessions};
+use crate::channels::terminal::safe;
+use crate::config;
+use crate::error::{Candidate, Code, Failure};
+use crate::seals::Seal;
+use crate::stores::StoreError;
+use crate::turns::Folder;
+use crate::wiring::Place;
+
+/// How much of a task and of a question is listed.
+const SHOWN: usize = 60;
+
+/// The session, as commands take it.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct Which {
+    /// The session: its name, or a part of it that no other has (default: the one around the current directory, else the
+    /// only one that fits)
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+    /// The same as a flag
+    #[arg(long = "session", value_name = "SESSION", conflicts_with = "session", hide_short_help = true)]
+    flag: Option<String>,
+}
+
+impl Which {
+    /// What was named.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.session.as_deref().or(self.flag.as_deref())
+    }
+}
+
+/// A session as verbs look at it.
+pub(super) struct Known {
+    pub(super) id: SessionId,
+    pub(super) session: Session,
+    pub(super) view: View,
+    /// Whether what it says may start anything.
+    counts: bool,
+    is_held: bool,
+}
+
+/// What a verb asks of a session.
+pub(super) struct Verb<'a> {
+    /// How it is typed where the session is named.
+    usage: &'static str,
+    /// What fits it, as in "no session SUCH".
+    such: String,
+    fits: &'a dyn Fn(&Known) -> bool,
+    /// Of several that fit, those that are rather meant.
+    rather: Option<fn(&Known) -> bool>,
+    /// Whether it only shows something, also of sessions that others wrote.
+    shows: bool,
+    /// What fits as well and is kept elsewhere.
+    beside: Option<Candidate>,
+    hint: &'static str,
+}
+
+impl<'a> Verb<'a> {
+    /// A verb that does something in such sessions. One that somebody else wrote is meant only where no other fits; then the
+    /// verb says what to do about that.
+    pub(super) fn new(
+        usage: &'static str,
+        such: impl Into<String>,
+        fits: &'a dyn Fn(&Known) -> bool,
+    ) -> Self {
+        let hint = "See what there is with: rapport status --all";
+        Self { usage, such: such.into(), fits, rather: None, shows: false, beside: None, hint }
+    }
+
+    /// A verb that only shows something of such sessions.
+    pub(super) fn showing(
+        usage: &'static str,
+        such: impl Into<String>,
+        fits: &'a dyn Fn(&Known) -> bool,
+    ) -> Self {
+        Self { shows: true, ..Self::new(usage, such, fits) }
+    }
+
+    /// The same, where some of those that fit are rather meant than others.
+    pub(super) fn rather(self, rather: fn(&Known) -> bool) -> Self {
+        Self { rather: Some(rather), ..self }
+    }
+
+    /// The same with something that fits as well and is no session of the project.
+    pub(super) fn beside(self, beside: Option<Candidate>) -> Self {
+        Self { beside, ..self }
+    }
+
+    /// The same with another hint where nothing fits.
+    pub(super) fn else_try(self, hint: &'static str) -> Self {
+        Self { hint, ..self }
+    }
+}
+
+/// The session that is meant.
+pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<SessionId, Failure> {
+    if let Some(id) = named_or_around(place, named)? {
+        return Ok(id);
+    }
+    let (mut fitting, damaged) = all(place)?;
+    fitting.retain(|known| (verb.fits)(known));
+    if !verb.shows && (verb.beside.is_some() || fitting.iter().any(|known| known.counts)) {
+        fitting.retain(|known| known.counts);
+    }
+    if let Some(rather) = verb.rather.filter(|rather| fitting.iter().any(rather)) {
+        fitting.retain(rather);
+    }
+    let fitting: Vec<_> = fitting.iter().map(Known::candidate).chain(verb.beside.clone()).collect();
+    match fitting.as_slice() {
+        [only] => Ok(SessionId::new(&only.id)),
+        [] => {
+            // One that cannot be read may be the one that is meant.
+            let none = || {
+                let what = format!("there is no session {} in {}", verb.such, place.project.display());
+                Failure::new(Code::NotFound, what).hint(verb.hint)
+            };
+            Err(damaged.into_iter().next().unwrap_or_else(none))
+        }
+        several => {
+            let what = format!("there are {} sessions {}", several.len(), verb.such);
+            let failure = several.iter().cloned().fold(Failure::new(Code::Usage, what), Failure::candidate);
+            Err(failure.hint(format!("Name the one you mean: {}", verb.usage)))
+        }
+    }
+}
+
+/// The session that is named, else the one around the current directory, if it is in one.
+pub(super) fn named_or_around(place: &Place, named: Option<&str>) -> Result<Option<SessionId>, Failure> {
+    match named {
+        Some(name) => by_name(place, name).map(Some),
+        None => around(place),
+    }
+}
+
+/// The session of this name, or the only one with this in its name.
+pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
+    let ids = ids(place)?;
+    if let Some(exact) = ids.iter().find(|id| id.as_str() == name) {
+        return Ok(exact.clone());
+    }
+    let alike: Vec<_> = ids.into_iter().filter(|id| !name.is_empty() && id.as_str().contains(name)).collect();
+    match alike.as_slice() {
+        [] => Err(StoreError::NotFound(SessionId::new(name)).into()),
+        [only] => Ok(only.clone()),
+        several => {
+            let what = format!("several sessions are called like {name}");
+            let known = several.iter().filter_map(|id| known(place, id).ok());
+            let failure = known
+                .map(|known| known.candidate())
+                .fold(Failure::new(Code::NotFound, what), Failure::candidate);
+            Err(failure.hint("Name one of them, in full or by a part that no other has."))
+        }
+    }
+}
+
+/// The session whose directory, or whose worktree, the current directory is in.
+fn around(place: &Place) -> Result<Option<SessionId>, Failure> {
+    let Ok(here) = std::env::current_dir() else { return Ok(None) };
+    let folders = [config::sessions(&place.project), config::worktrees(&place.project)];
+    let Some(id) = folders.iter().find_map(|folder| Folder::around(folder, &here)) else { return Ok(None) };
+    by_name(place, id.as_str()).map(Some)
+}
+
+/// Every session that can be read, and why others cannot.
+pub(super) fn all(place: &Place) -> Result<(Vec<Known>, Vec<Failure>), Failure> {
+    let (mut readable, mut damaged) = (Vec::new(), Vec::new());
+    for id in ids(place)? {
+        match known(place, &id) {
+            Ok(known) => readable.push(known),
+            Err(failure) => damaged.push(failure),
+        }
+    }
+    Ok((readable, damaged))
+}
+
+/// The names of all sessions; also of directories of an older tool, which have no log.
+fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
+    let mut ids = place.store().list()?;
+    for folder in Folder::all(&files::sessions_of(place))? {
+        if !ids.contains(&folder.id) {
+            ids.push(folder.id);
+        }
+    }
+    ids.sort();
+    Ok(ids)
+}
+
+/// A session, whatever kind it is.
+pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
+    let store = place.store();
+    let folder = Folder::new(&files::sessions_of(place), id);
+    let (session, seal) = match store.sealed(id, 0) {
+        Ok((entries, seal)) => match sessions::replay(&*store, id, &entries)? {
+            session if session.created().aim == Aim::Files => (files::state(place, &folder)?, seal),
+            session => (session, seal),
+        },
+        Err(StoreError::NotFound(_)) => (files::state(place, &folder)?, Seal::Ours),
+        Err(error) => return Err(error.into()),
+    };
+    // One of an older tool has no log that anybody could hold.
+    let is_held = store.holder(id).ok().flatten().is_some();
+    Ok(Known { id: id.clone(), view: session.view(id), session, counts: seal.counts(), is_held })
+}
+
+impl Known {
+    /// Whether something may still come of it.
+    pub(super) fn goes_on(&self) -> bool {
+        !matches!(self.view.status, Status::Completed | Status::Cancelled)
+    }
+
+    /// Whether a process is at it.
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    /// Whether none is.
+    pub(super) fn is_free(&self) -> bool {
+        !self.is_held
+    }
+
+    /// Whether it goes on turn by turn.
+    pub(super) fn has_turns(&self) -> bool {
+        self.view.aim == Aim::Files && self.view.status != Status::Cancelled
+    }
+
+    fn candidate(&self) -> Candidate {
+        let task = self.view.task.lines().next().unwrap_or_default();
+        Candidate {
+            id: self.id.to_string(),
+            status: self.view.status.as_str(),
+            task: shorten(&safe::line(task)),
+            waits_for: self.waits_for(),
+        }
+    }
+
+    fn waits_for(&self) -> Option<String> {
+        let view = &self.view;
+        if !self.counts {
+            return Some("to be trusted".into());
+        }
+        if let Some(question) = view.questions.first() {
+            let more = match view.questions.len() {
+                1 => String::new(),
+                several => format!(" and {} more", several - 1),
+            };
+            return Some(format!("{} {}{more}", question.id, shorten(&safe::line(&question.text))));
+        }
+        if let Some(review) = &view.review {
+            let what = if review.paused.is_some() { "a decision about its batch" } else { "a review" };
+            return Some(format!("{what}, turn {}", safe::line(&review.turn)));
+        }
+        if handover::awaits_decision(view) {
+            return Some("apply or discard".into());
+        }
+        match view.status {
+            Status::Completed | Status::Cancelled => None,
+            Status::Failed => Some("another try".into()),
+            Status::Idle => Some("a message".into()),
+            Status::Started | Status::Running | Status::NeedsInput if self.is_held => None,
+            Status::Started | Status::Running | Status::NeedsInput => Some("somebody to resume it".into()),
+        }
+    }
+}
+
+fn shorten(text: &str) -> String {
+    if text.chars().count() <= SHOWN {
+        return text.to_owned();
+    }
+    text.chars().take(SHOWN - 1).chain(['…']).collect()
+}

@@ -1,0 +1,69 @@
+//! `rapport undo` after `rapport run`: what the agent did to files since its work began is taken back.
+
+use std::path::Path;
+
+use rapport_core::{Act, Merged, Session, SessionId, UndoProblem, UndoneFiles, WorkUndo};
+
+use super::choose::{self, Known};
+use super::files::asking;
+use super::output::say;
+use super::{Common, handover, undo};
+use crate::channels::terminal::safe;
+use crate::error::{Code, Failure, Outcome};
+use crate::wiring::Place;
+use crate::workers::local;
+
+/// Whether there is work that can be undone and is not.
+pub(super) fn is_due(known: &Known) -> bool {
+    let session = &known.session;
+    session.is_over()
+        && session.undoable_work().is_some()
+        && !matches!(session.work_undo(), WorkUndo::Done(_))
+}
+
+/// Undoes the work of this session, once the person says so.
+pub(super) fn execute(common: &Common, place: &Place, id: &SessionId, yes: bool) -> Outcome {
+    let known = choose::known(place, id)?;
+    if !known.session.is_over() {
+        return Err(Failure::new(Code::Refused, format!("{id} is not over, and its agent may go on"))
+            .hint(format!("Nothing was undone. Cancel it first: rapport cancel {id}")));
+    }
+    let is_new = matches!(known.session.work_undo(), WorkUndo::Not | WorkUndo::Refused(_));
+    if let Some(states) = known.session.undoable_work().filter(|_| is_new && !yes) {
+        ask(common, id, known.session.project(), &states)?;
+    }
+    match handover::see_through(place, id, &Act::UndoWork, outcome)? {
+        Ok(files) => undo::tell(common, ("session", id.as_str()), &files),
+        Err(problem) => Err(undo::failure(&problem)),
+    }
+}
+
+/// How it came out, once it did.
+fn outcome(session: &Session) -> Option<Result<UndoneFiles, UndoProblem>> {
+    match session.work_undo() {
+        WorkUndo::Done(files) => Some(Ok(files.clone())),
+        WorkUndo::Refused(problem) => Some(Err(problem.clone())),
+        WorkUndo::Not | WorkUndo::UnderWay(_) => None,
+    }
+}
+
+/// Shows what the work changed, and asks whether to take it back.
+fn ask(common: &Common, id: &SessionId, project: &str, states: &Merged) -> Outcome {
+    if !asking::is_possible(common) {
+        return Err(Failure::new(Code::Refused, "nobody can be asked here whether to undo it")
+            .hint(format!("See what it changed: rapport diff {id}"))
+            .hint(format!("If it is to be undone, say so: rapport undo {id} --yes")));
+    }
+    let changed = local::files_between(Path::new(project), &states.to, &states.from)
+        .map_err(|error| Failure::new(Code::Trouble, error.to_string()).hint("Nothing was undone."))?;
+    say(format_args!("{id} changed:"))?;
+    for file in &changed {
+        say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let question = "Take that back? Files that somebody changed since stay as they are.";
+    let is_wanted = runtime.block_on(asking::yes(question));
+    // A line may still be asked for that nobody waits for any more.
+    runtime.shutdown_background();
+    if is_wanted? { Ok(()) } else { Err(asking::left()) }
+}

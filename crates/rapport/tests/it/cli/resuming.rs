@@ -1,0 +1,136 @@
+//! One set of verbs (`docs/commands.md`): `rapport resume` is the one way to go on with any session, and `run --resume` another
+//! name for it.
+
+use rapport::clock::{Clock, new_conversation};
+use rapport::engine::socket;
+use rapport::stores::{Holder, Store as _};
+use rapport_core::{Aim, Created, Event, Session, Status};
+
+use crate::files::{self, greeting};
+use crate::support::project::Project;
+use crate::support::scenarios::ONE_QUESTION;
+
+/// A project with a session that asked and was killed.
+fn killed() -> Project {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running.kill();
+    project
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_without_being_named() {
+    let project = killed();
+    project.rapport(&["answer", "Blue"]).check(0, "Go on with: rapport resume 2");
+    let mut running = project.launch(&["resume", "--json"], &[]);
+    running.until(|fact| matches!(fact, Event::PlanSaved { .. }));
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "yes"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+
+    // Nothing is left to do, which is said with what can be done.
+    let id = project.session();
+    for args in [["resume", "paint"].as_slice(), &["run", "--resume", "paint"]] {
+        let said = project.rapport(args);
+        said.check(0, &format!("Nothing is left to do in {id}.")).check(0, &format!("rapport diff {id}"));
+        said.check(0, &format!("rapport branch {id} --at q1"));
+    }
+    project.rapport(&["diff"]).check(0, "+Blue");
+    project.rapport(&["branch", "--at", "q1"]).check(0, "Branched").check(0, "rapport resume 2");
+}
+
+#[test]
+fn what_a_session_asks_is_answered_at_the_terminal_that_resumes_it() {
+    let project = killed();
+    let mut terminal = project.terminal(&["resume"], 100, 40);
+    terminal.wait_for("Which colour?");
+    terminal.wait_for("enter answer");
+    terminal.send("2");
+    terminal.wait_for("enter or c confirm");
+    terminal.send("c");
+    terminal.wait_for("left 0");
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+}
+
+/// It runs in another process already: what it asks can be answered here all the same.
+#[test]
+fn a_session_that_another_process_runs_is_answered_here() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    project.rapport(&["resume", "paint"]).check(5, "rapport answer 2");
+    project.rapport(&["resume"]).check(5, "rapport answer 2");
+    let mut terminal = project.terminal(&["resume", "paint"], 100, 40);
+    terminal.wait_for("Which colour?");
+    terminal.wait_for("enter answer");
+    terminal.send("1");
+    terminal.wait_for("left 0");
+    running.until(|fact| matches!(fact, Event::PlanSaved { .. }));
+    running.kill();
+}
+
+#[test]
+fn a_cancelled_session_says_so_and_what_is_left_of_it() {
+    let project = killed();
+    project.rapport(&["cancel"]).check(0, "Cancelled");
+    let id = project.session();
+    project
+        .rapport(&["resume", "paint"])
+        .check(8, "was cancelled")
+        .check(8, &format!("rapport branch {id} --at q1"));
+    project.rapport(&["resume"]).check(4, "rapport run \"what you want done\"");
+}
+
+#[test]
+fn flags_about_turns_are_refused_where_there_are_none() {
+    let project = killed();
+    for flag in [&["-y"][..], &["--turn", "01"], &["--adaptive"], &["--replan"], &["--accept-changes"]] {
+        project
+            .rapport(&[&["resume"], flag].concat())
+            .check(2, "is about turns")
+            .check(2, "rapport resume 2");
+    }
+    project.rapport(&["resume", "-m", "now the tests"]).check(2, "takes no message");
+    assert_eq!(project.view().questions.len(), 1, "it waits as before");
+}
+
+/// Turn by turn it is the same command, under both of its names.
+#[test]
+fn run_resume_is_another_name_for_resume() {
+    let project = files::project(&[&greeting()]);
+    project.plan_turn("one").check(0, "Review and run it with: rapport resume 2");
+    let session = project.session();
+    let one = project.rapport(&["resume", session.as_str()]);
+    let other = project.rapport(&["run", "--resume", session.as_str()]);
+    assert_eq!((one.code(), one.err()), (other.code(), other.err()));
+    project.rapport(&["resume", "greeting", "-y"]).check(0, "Completed");
+    project.rapport(&["run", "--resume"]).check(2, &format!("rapport resume {session} -m"));
+}
+
+/// A conversation begins elsewhere, such as in Telegram, and is a session like any other.
+#[test]
+fn a_conversation_goes_on_with_what_is_said() {
+    let project = Project::with_scenario(
+        "version: 1\nname: chat\ninvocations:\n  - result: \"Good morning.\"\n  - result: \"Fine.\"\n  - result: \"Bye.\"\n",
+    );
+    let root = project.root().canonicalize().unwrap();
+    let begun =
+        Created::new("talk".into(), root.to_str().unwrap().into(), new_conversation(), socket::person_here());
+    let facts = Session::begin(Created { aim: Aim::Chat, ..begun }).unwrap();
+    let holder = Holder::this_process(None);
+    drop(project.store().create("talk", Clock::system().now(), facts, &holder).unwrap());
+    project.trust();
+    project.rapport(&["resume", "talk"]).check(0, "Good morning.");
+    project.rapport(&["resume", "talk"]).check(2, "nobody can be asked");
+    project.rapport(&["resume", "-m", "How are you?"]).check(0, "Fine.");
+    assert_eq!(project.view().status, Status::Idle);
+    let mut terminal = project.terminal(&["resume"], 100, 40);
+    terminal.wait_for("What next?");
+    terminal.send("And now?\r");
+    terminal.wait_for("Bye.");
+    terminal.wait_for("left 0");
+    let heard = project.facts().into_iter().filter(|fact| matches!(fact, Event::Heard { .. })).count();
+    assert_eq!(heard, 2);
+}

@@ -1,0 +1,51 @@
+//! One set of verbs (`docs/commands.md`): sessions, their branches at questions and their turns are one picture.
+
+use serde_json::{Value, json};
+
+use crate::files::{self, greeting};
+use crate::support::project::Project;
+use crate::support::scenarios::ONE_QUESTION;
+
+#[test]
+fn sessions_and_their_branches_are_one_picture() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running.kill();
+    let paint = project.session();
+    let branched: Value = project.json(&["branch", "--at", "q1", "--json"]);
+    let branch = branched["session"].as_str().unwrap();
+    let again: Value = project.json(&["branch", branch, "--at", "q1", "--json"]);
+    let again = again["session"].as_str().unwrap();
+    project.rapport(&["cancel", branch]).check(0, "");
+    let made: Value = project.json(&["new", "add-auth", "--json"]);
+    let auth = made["session"].as_str().unwrap();
+
+    let family = format!(
+        "{paint}  needs input  paint\n└─ at q1  {branch}  cancelled  paint\n   └─ at q1  {again}  needs input  paint\n"
+    );
+    assert_eq!(project.rapport(&["log", "--tree"]).out(), format!("{auth}  idle  add-auth\n{family}"));
+    for name in [paint.as_str(), branch, again] {
+        assert_eq!(project.rapport(&["log", "--tree", name]).out(), family);
+    }
+    project
+        .rapport(&["log", "--tree", "add-auth"])
+        .check(0, "no turns yet; plan the first with: rapport plan");
+    let drawn: Value = project.json(&["log", "--tree", "--json"]);
+    assert_eq!(
+        drawn[1],
+        json!({ "session": branch, "parent": paint, "at": "q1", "status": "cancelled", "title": "paint", "undone": false })
+    );
+    assert_eq!(drawn.as_array().unwrap().len(), 3, "a session of files is told by its turns");
+}
+
+#[test]
+fn turns_stand_below_their_session() {
+    let project = files::project(&[&greeting()]);
+    project.plan_turn("one").check(0, "");
+    let session = project.session();
+    let drawn = project.rapport(&["log", "--tree"]);
+    drawn.check(0, &format!("{session}  needs input  add-greeting\n└─ 01  waits for review  Add a greeting"));
+    let drawn: Value = project.json(&["log", "--tree", "--json"]);
+    assert_eq!((&drawn[0]["session"], &drawn[0]["turn"]), (&json!(session), &json!("01")));
+}

@@ -1,0 +1,264 @@
+//! `rapport undo` after `rapport run` (`docs/commands.md`): what the agent did since its work began is taken back, where the files
+//! are as it left them; the rest stays and is listed. Killed anywhere, it comes to the same end.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rapport_core::Event;
+use serde_json::{Value, json};
+
+use crate::support::project::Project;
+
+/// The agent changes a file, one that is not committed, and one that it has git ignore from then on; it adds one and removes one.
+const WORK: &str = r##"
+version: 1
+name: undo
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - write: { path: README.md, content: "# A painted app\n" }
+      - write: { path: draft.txt, content: "painted\n" }
+      - write: { path: deep/down/new.txt, content: "new\n" }
+      - bash: { command: "rm gone.txt; chmod +x tool.sh; printf '*.log\n' > .gitignore; echo painted > own.log" }
+    result: "Painted."
+"##;
+
+/// Work that asks in the middle, so that the state is noted there.
+const ASKING: &str = r##"
+version: 1
+name: asking
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - write: { path: before.txt, content: "before\n" }
+      - ask: { questions: [{ question: "Which colour?", options: [{ label: Red }, { label: Blue }] }] }
+      - write: { path: after.txt, content: "after\n" }
+    result: "Painted."
+"##;
+
+fn project(scenario: &str) -> Project {
+    let project = Project::with_scenario(scenario);
+    for (path, content) in [("gone.txt", "gone\n"), ("tool.sh", "true\n")] {
+        std::fs::write(project.root().join(path), content).unwrap();
+    }
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "-m", "Files"]);
+    for (path, content) in [("draft.txt", "not committed\n"), ("own.log", "mine\n")] {
+        std::fs::write(project.root().join(path), content).unwrap();
+    }
+    project
+}
+
+/// Has the work done.
+fn work(project: &Project, more: &[&str]) {
+    let run = project.spawn(&[&["run"], more, &["paint"]].concat());
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert!(run.wait_with_output().unwrap().status.success());
+}
+
+/// Every file with its content and whether it can be run, without what is git's and ours.
+fn files(project: &Project) -> BTreeMap<String, (String, bool)> {
+    fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<String, (String, bool)>) {
+        use std::os::unix::fs::PermissionsExt as _;
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
+            if [".git", ".rapport", ".claude"].contains(&name.as_str()) {
+                continue;
+            }
+            if path.is_dir() {
+                collect(root, &path, found);
+            } else {
+                let runs = path.metadata().unwrap().permissions().mode() & 0o100 != 0;
+                found.insert(name, (std::fs::read_to_string(&path).unwrap(), runs));
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    collect(&project.root(), &project.root(), &mut found);
+    found
+}
+
+#[test]
+fn what_the_agent_did_is_taken_back() {
+    let project = project(WORK);
+    let before = files(&project);
+    work(&project, &[]);
+    let done = files(&project);
+    assert_ne!(done, before);
+    let id = project.session();
+    let refused = project.rapport(&["undo"]);
+    refused.check(3, "nobody can be asked").check(3, &format!("rapport undo {id} --yes"));
+    assert_eq!(files(&project), done, "nothing was undone");
+
+    let undone: Value = project.json(&["undo", "--yes", "--json"]);
+    let expected = json!({
+        "session": id, "restored": ["README.md", "draft.txt", "gone.txt", "tool.sh"],
+        "removed": [".gitignore", "deep/down/new.txt"], "kept": ["own.log"], "remaining": [], "set_aside": {},
+    });
+    assert_eq!(undone, expected);
+    // What git ignored when the work was over is in no state, so nobody can tell whose it is.
+    let mut wanted = before.clone();
+    wanted.insert("own.log".into(), ("painted\n".into(), false));
+    assert_eq!(files(&project), wanted);
+    assert!(!project.root().join("deep").exists(), "git knows no empty directories");
+    assert_eq!(project.git(&["diff", "--cached", "--stat"]), "", "the index is as it was");
+
+    // The same again comes to the same end, and there is nothing else to undo.
+    assert_eq!(project.json::<Value>(&["undo", "paint", "--yes", "--json"]), expected);
+    project.rapport(&["undo"]).check(4, "with something to undo");
+    project
+        .rapport(&["log", "paint"])
+        .check(0, "the work is undone: 4 restored, 2 removed, 1 left as they are");
+    let view: Value = project.json(&["status", "paint", "--json"]);
+    assert_eq!(view["undone"]["removed"][0], ".gitignore");
+    assert_eq!(view["status"], "completed");
+}
+
+#[test]
+fn what_somebody_changed_since_stays_and_is_listed() {
+    let project = project(WORK);
+    let before = files(&project);
+    work(&project, &[]);
+    for (path, content) in [("README.md", "# Mine by now\n"), ("gone.txt", "back, and other\n")] {
+        std::fs::write(project.root().join(path), content).unwrap();
+    }
+    std::fs::remove_file(project.root().join("draft.txt")).unwrap();
+    std::fs::write(project.root().join("another.txt"), "of somebody else\n").unwrap();
+    let said = project.rapport(&["undo", "--yes"]);
+    for file in ["README.md", "gone.txt", "draft.txt"] {
+        said.check(0, &format!("left as it is, because it was changed since: {file}"));
+    }
+    said.check(0, "restored: tool.sh").check(0, "removed: deep/down/new.txt");
+    assert_eq!(project.file("README.md"), "# Mine by now\n");
+    assert_eq!(project.file("gone.txt"), "back, and other\n");
+    assert!(!project.root().join("draft.txt").exists());
+    assert_eq!(project.file("another.txt"), "of somebody else\n");
+    assert_eq!(files(&project)["tool.sh"], before["tool.sh"]);
+}
+
+#[test]
+fn in_a_terminal_it_is_shown_and_asked_about() {
+    let project = project(WORK);
+    let before = files(&project);
+    work(&project, &[]);
+    let done = files(&project);
+    let mut terminal = project.terminal(&["undo"], 100, 40);
+    terminal.wait_for("modified  README.md");
+    terminal.wait_for("deleted   gone.txt");
+    terminal.wait_for("Take that back?");
+    terminal.send("n\r");
+    terminal.wait_for("left 130");
+    assert_eq!(files(&project), done);
+    let mut terminal = project.terminal(&["undo", "--plain"], 100, 40);
+    terminal.wait_for("Take that back?");
+    terminal.send("y\r");
+    terminal.wait_for("restored: README.md");
+    terminal.wait_for("left 0");
+    assert_eq!(files(&project)["README.md"], before["README.md"]);
+}
+
+/// Until it is over the agent may go on, with files that it does not know.
+#[test]
+fn a_session_that_is_not_over_is_cancelled_first() {
+    let project = project(ASKING);
+    let mut running = project.start(&["paint"], &[]);
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "");
+    running.until(|fact| matches!(fact, Event::Snapshotted { .. }));
+    let id = project.session();
+    let refused = format!("Cancel it first: rapport cancel {id}");
+    project.rapport(&["undo", "paint", "--yes"]).check(3, &refused);
+    running.kill();
+    // The same where nobody runs it any more.
+    project.rapport(&["undo", "paint", "--yes"]).check(3, &refused);
+    assert_eq!(project.file("before.txt"), "before\n");
+    project.rapport(&["cancel", "paint"]).check(0, "Cancelled");
+    std::fs::write(project.root().join("after.txt"), "after\n").unwrap();
+    project.rapport(&["undo", "--yes"]).check(0, "removed: before.txt");
+    assert!(!project.root().join("before.txt").exists());
+    assert_eq!(project.file("after.txt"), "after\n", "made after the last state that was noted");
+}
+
+#[test]
+fn work_that_was_applied_is_taken_back_from_the_project() {
+    let project = project(WORK);
+    work(&project, &["--worker", "worktree"]);
+    project
+        .rapport(&["undo", "paint", "--yes"])
+        .check(3, "its work is not in the project; discard it instead");
+    let before = files(&project);
+    project.rapport(&["apply"]).check(0, "Applied to");
+    assert_ne!(files(&project), before);
+    project
+        .rapport(&["undo", "--yes"])
+        .check(0, "restored: README.md")
+        .check(0, "removed: deep/down/new.txt");
+    assert_eq!(files(&project), before);
+}
+
+/// Paths of the repository beside the project are not the session's, whatever happened there meanwhile.
+#[test]
+fn what_is_beside_the_project_in_its_repository_stays() {
+    let project = project(WORK);
+    let inner = project.root().join("inner");
+    std::fs::create_dir_all(inner.join(".rapport")).unwrap();
+    for (path, content) in
+        [("inner/README.md", "# Inner\n"), ("inner/gone.txt", "gone\n"), ("inner/tool.sh", "")]
+    {
+        std::fs::write(project.root().join(path), content).unwrap();
+    }
+    let within = ["--project", inner.to_str().unwrap()];
+    let rapport = |args: &[&str]| project.rapport(&[args, &within].concat());
+    let run = project.spawn(&[&["run", "paint"], &within[..]].concat());
+    crate::support::patience::wait_for("the plan", || {
+        let all: Vec<Value> = project.json(&[&["status", "--json"], &within[..]].concat());
+        all.first().filter(|view| view["status"] == "needs_input").map(drop)
+    });
+    std::fs::write(project.root().join("gone.txt"), "changed beside it\n").unwrap();
+    project.git(&["add", "gone.txt"]);
+    rapport(&["answer", "yes"]).check(0, "");
+    assert!(run.wait_with_output().unwrap().status.success());
+    rapport(&["undo", "--yes"]).check(0, "restored: README.md").check(0, "restored: gone.txt");
+    assert_eq!(project.file("inner/gone.txt"), "gone\n");
+    assert_eq!(project.file("gone.txt"), "changed beside it\n");
+}
+
+#[test]
+fn without_git_nothing_is_known_to_go_back_to() {
+    let project = project(WORK);
+    std::fs::remove_dir_all(project.root().join(".git")).unwrap();
+    work(&project, &[]);
+    project.rapport(&["undo"]).check(4, "in a git repository");
+    project.rapport(&["undo", "paint"]).check(3, "no state of the files is known");
+}
+
+/// Killed at every durable write, and given again, it comes to the same end.
+#[test]
+fn killed_while_it_is_undone_it_comes_out_the_same() {
+    let mut point = 1;
+    loop {
+        let project = project(WORK);
+        let before = files(&project);
+        work(&project, &[]);
+        let mut command = project.command();
+        command.args(["undo", "paint", "--yes"]).env("RAPPORT_TRIAL_WRITES", point.to_string());
+        let killed = command.output().unwrap();
+        if killed.status.code() == Some(0) {
+            assert!(point > 8, "only {point} points");
+            return;
+        }
+        assert_eq!(killed.status.code(), None, "{point}: {killed:?}");
+        let undone: Value = project.json(&["undo", "paint", "--yes", "--json"]);
+        assert_eq!(undone["restored"], json!(["README.md", "draft.txt", "gone.txt", "tool.sh"]), "{point}");
+        assert_eq!(undone["removed"], json!([".gitignore", "deep/down/new.txt"]), "{point}");
+        assert_eq!(undone["kept"], json!(["own.log"]), "{point}");
+        let mut wanted = before;
+        wanted.insert("own.log".into(), ("painted\n".into(), false));
+        assert_eq!(files(&project), wanted, "{point}");
+        let undone = project.facts().into_iter().filter(|fact| matches!(fact, Event::WorkUndone { .. }));
+        assert_eq!(undone.count(), 1, "{point}");
+        point += 1;
+    }
+}
