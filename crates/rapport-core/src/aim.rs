@@ -1,5 +1,4 @@
-//! What a session is for, beside its task: to have it done, to have it planned in a file, or to go on from turn to
-//! turn.
+//! The aim of a session: to have a task done, to have it planned in a file, to converse, or to go from turn to turn.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! Another session in which a question of this one is open again. The past up to the question is copied; what was
-//! answered and done since is not in it.
+//! Branches: a new session in which a question of this one is open again. The facts up to the question are copied; later
+//! answers and work are not.
 
 use jiff::Timestamp;
 

@@ -1,7 +1,7 @@
-//! Whether a plan can be carried out, as far as that can be told beforehand: paths inside the project, files that are
-//! there or not, and a place for every FIND, with all that the plan itself does before taken into account.
+//! Checks whether a plan can be carried out: paths are inside the project, files exist or do not as the plan needs, every FIND
+//! occurs once, each time with what the plan itself has changed by then.
 //!
-//! A command may make any file, so after one a file that is missing is not held against the plan.
+//! A command may create any file, so after a command a missing file is not an error.
 
 mod closest;
 mod paths;
@@ -9,7 +9,7 @@ mod paths;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::action_plan::{Action, ActionKind, ActionPlan, Replacement, Resource};
+use crate::action_plan::{ActionPlan, Replacement};
 use crate::edit::{Mismatch, apply_edit, contains};
 use closest::{Budget, Closest, closest};
 pub use paths::{PathFault, project_path, steers_agents};
@@ -96,7 +96,7 @@ pub fn validate(plan: &ActionPlan, project: &dyn Project) -> Vec<Problem> {
         }
     }
     for (index, action) in plan.actions.iter().enumerate() {
-        Checked { check: &mut check, index, line: action.line }.action(action);
+        action.kind.check(&mut Checked { check: &mut check, index, line: action.line });
     }
     check.problems
 }
@@ -132,45 +132,18 @@ impl Check<'_> {
 }
 
 /// One action, being checked.
-struct Checked<'c, 'p> {
+pub(crate) struct Checked<'c, 'p> {
     check: &'c mut Check<'p>,
     index: usize,
     line: usize,
 }
 
 impl Checked<'_, '_> {
-    fn wrong(&mut self, what: impl Into<String>, hint: impl Into<String>) {
+    pub(crate) fn wrong(&mut self, what: impl Into<String>, hint: impl Into<String>) {
         self.check.add(Some(self.index), self.line, what, hint);
     }
 
-    fn action(&mut self, action: &Action) {
-        match &action.kind {
-            ActionKind::Create { path, content, overwrite } => self.create(path, content, *overwrite),
-            ActionKind::Read { resource: Resource::File(path) } => self.read(path),
-            ActionKind::Read { resource: Resource::Url(url) } => {
-                let host = url.split_once("://").map_or("", |(_, rest)| rest);
-                if host.is_empty() || host.starts_with('/') || url.contains(char::is_whitespace) {
-                    self.wrong(format!("{url:?} is no address"), "Write it as https://host/path.");
-                }
-            }
-            ActionKind::Edit { path, edits } => self.edit(path, edits),
-            ActionKind::Execute { command, cwd, .. } => self.execute(command, cwd.as_deref()),
-            ActionKind::Research { queries } => {
-                if queries.is_empty() || queries.iter().any(|query| query.trim().is_empty()) {
-                    self.wrong("RESEARCH has an empty query", "Say what is searched for.");
-                }
-            }
-            ActionKind::ChatWithUser { message } => self.message("CHAT_WITH_USER", message),
-            ActionKind::Invoke { agent, message } => {
-                if agent.trim().is_empty() {
-                    self.wrong("INVOKE names no agent", "Add a line `- **Agent:** name`.");
-                }
-                self.message("INVOKE", message);
-            }
-        }
-    }
-
-    fn message(&mut self, name: &str, message: &str) {
+    pub(crate) fn message(&mut self, name: &str, message: &str) {
         if message.trim().is_empty() {
             self.wrong(format!("{name} has an empty message"), "Write it below the heading.");
         }
@@ -204,7 +177,7 @@ impl Checked<'_, '_> {
         Some(plain)
     }
 
-    fn create(&mut self, path: &str, content: &str, overwrite: bool) {
+    pub(crate) fn create(&mut self, path: &str, content: &str, overwrite: bool) {
         let Some(plain) = self.file(path) else { return };
         let parents = plain.match_indices('/').filter_map(|(at, _)| plain.get(..at));
         let blocked =
@@ -224,7 +197,7 @@ impl Checked<'_, '_> {
         self.check.made.insert(plain, content.to_owned());
     }
 
-    fn read(&mut self, path: &str) {
+    pub(crate) fn read(&mut self, path: &str) {
         if let Some(plain) = self.file(path) {
             self.text(path, &plain);
         }
@@ -250,7 +223,7 @@ impl Checked<'_, '_> {
         None
     }
 
-    fn edit(&mut self, path: &str, edits: &[Replacement]) {
+    pub(crate) fn edit(&mut self, path: &str, edits: &[Replacement]) {
         let Some(plain) = self.file(path) else { return };
         if edits.is_empty() {
             self.wrong(format!("EDIT changes nothing in {path}"), "Add a FIND and a REPLACE.");
@@ -314,7 +287,7 @@ impl Checked<'_, '_> {
         }
     }
 
-    fn execute(&mut self, command: &str, cwd: Option<&str>) {
+    pub(crate) fn execute(&mut self, command: &str, cwd: Option<&str>) {
         if command.trim().is_empty() {
             self.wrong("EXECUTE has an empty command", "Put the command into the fence.");
         }

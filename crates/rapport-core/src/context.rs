@@ -1,4 +1,4 @@
-//! What an agent is shown: which files (the cascade of `.context` files), and how (the payload, and its log).
+//! What an agent is shown: which files (the cascade of `.context` files), and in which form (the payload and its log).
 
 mod glob;
 mod log;

@@ -1,7 +1,7 @@
-//! Replacements in a text: each has to find its place exactly once. Plain text, never a pattern.
+//! Applies replacements to a text. Each FIND is plain text, never a pattern, and must occur exactly once.
 //!
-//! Line ends are the file's: in a file with CRLF both halves of an edit are read as if they had CRLF too. Everything that
-//! is not replaced stays as it is, a byte order mark and a missing line end at the end included.
+//! The file's line endings win: in a file with CRLF, both halves of an edit are read as if they had CRLF. All other bytes stay
+//! as they are, including a byte order mark and a missing final newline.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! What an MCP server wants to know from a person: fields of a form, or a page to visit. Each field is a question; together
-//! they become one reply to the server. Declining and cancelling are replies of their own, and told apart.
+//! What an MCP server asks a person: the fields of a form, or a page to visit. Each field is a question; their answers
+//! become one reply to the server. Declining and cancelling are different replies.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};

@@ -1,5 +1,5 @@
-//! The facts. A session is nothing but the list of them: they are stored, and everything else is derived.
-//! Facts are past tense, are never edited, and say nothing that could be derived from the ones before.
+//! The facts. A session is the list of its facts: they are stored, and everything else is derived from them.
+//! Facts are past tense, are never edited, and say nothing that follows from the facts before.
 
 use std::collections::BTreeMap;
 use std::ops::Not;

@@ -1,4 +1,4 @@
-//! Names of things. Each is its own type, so that a question's name can never be taken for a round's.
+//! Ids. Each is its own type, so that the compiler tells a question's id from a round's.
 
 use std::fmt;
 

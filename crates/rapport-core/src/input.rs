@@ -1,4 +1,4 @@
-//! What can come in. Each input is decided on against the facts so far; nothing else changes a session.
+//! The inputs: everything that can happen to a session. The session decides each against its facts; nothing else changes it.
 
 use std::collections::BTreeMap;
 

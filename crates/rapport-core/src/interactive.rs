@@ -1,5 +1,5 @@
-//! A session in the file format of older relays, `{chatId}-interactive.json`: written from the log for people and tools, and
-//! read where such a relay left one behind.
+//! The file format of older relays, `{chatId}-interactive.json`: written from the log for people and tools, and read where
+//! such a relay left one behind.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,47 @@
-//! The pure heart of Rapport: questions, sessions, and the facts they are made of.
+//! The core of Rapport: questions, sessions, and the facts that sessions are made of.
 //!
-//! Nothing here reads a file, a clock, a socket or the environment, and nothing here is random: what happened and when
-//! comes in as an argument, and what should be done goes out as data. Read [`Event`] first, then [`Session`].
+//! The core is pure. It reads no file, clock, socket or environment variable and uses no randomness: what happened, and
+//! when, comes in as an argument; what should be done goes out as data. Read [`Event`] first, then [`Session`], whose three
+//! functions are all there is to it:
+//!
+//! - [`Session::decide`] says which facts follow from an [`Input`], or refuses it ([`Refusal`]). It changes nothing.
+//! - [`Session::apply_entry`] folds stored facts into the state. It cannot fail.
+//! - [`Session::wants`] says what should be true of the world now ([`Want`]). The engine makes it true.
+//!
+//! # Glossary
+//!
+//! One word per thing, in the code, on screens and in the docs.
+//!
+//! | word | what it is | type |
+//! |---|---|---|
+//! | project | a directory that agents work in | [`Created::project`] |
+//! | task | what somebody wants done there, in their words | [`Created::task`] |
+//! | session | one task from the first word to the result | [`Session`], named by [`SessionId`] |
+//! | log | the facts of a session, append-only; all else is derived from it | a list of [`Entry`] |
+//! | fact | something that became true; past tense, never edited | [`Event`] |
+//! | input | something that came in: from a person, the agent, or the engine | [`Input`] of [`Act`], [`AgentDid`], [`World`] |
+//! | want | a state that should hold; the engine can make it true twice without harm | [`Want`] |
+//! | question | text and options, with or without free text, one choice or several | [`Question`]; not yet asked, a [`Draft`] |
+//! | round | questions that are asked together and answered into one place | [`RoundId`], as it stands a [`RoundView`]; made by a planner, a [`QuestionRound`] |
+//! | answer | the value that was chosen or typed, and by whom | [`Answer`], [`By`] |
+//! | permission | what a tool call would do, shown in full before somebody allows it | [`Permission`], by a [`Rule`] |
+//! | plan | a Markdown document that is agreed on before the work | [`PlanFile`]; as steps to carry out, an [`ActionPlan`] |
+//! | action | one step of a plan of actions | [`Action`], of an [`ActionKind`] |
+//! | selection | which items of a plan somebody approved | [`review::Selection`], stored as [`Chosen`] |
+//! | batch | the approved actions of one plan, run in order; it can be resumed and undone | [`FileBatch`] |
+//! | turn | one piece of the agent's work, from its prompt to its result | [`TurnId`], [`TurnKind`]; with a directory, a [`FileTurn`] |
+//! | branch | another try from a question or a turn | [`Branch`], [`BranchPoint`] |
+//! | memo | a lasting fact that every session is told | [`Change`] of a plan's memos |
+//! | progress file | a task list in Markdown that a session can be for | [`ProgressFile`], [`ProgressAim`] |
+//! | agent | the program that does the work | [`AgentCommand`] |
+//! | lead | the agent that a person talks to and that may answer for them | [`By`] |
+//! | planner | a model that makes rounds of questions before any agent runs | [`Brief`], [`Clarifier`] |
+//! | worker, workplace | the kind of place an agent runs in; one such place, opened for one session | [`Created::worker`], [`WorkplaceView`] |
+//! | channel, origin | where people see and answer; the channel and key that a session came from | [`Presenter`], [`Origin`] |
+//! | hot, parked | how a waiting agent waits: with its process alive, or with no process at all | [`AgentState`] |
+//! | cut off | an agent's process that ended in the middle of something | [`Event::CutOff`] |
+
+#![warn(missing_docs)]
 
 pub mod check;
 pub mod context;
@@ -35,7 +75,7 @@ mod view;
 mod want;
 
 pub use action_plan::{
-    Action, ActionKind, ActionPlan, Change, Fenced, PlanError, Replacement, Resource, Sign, fenced,
+    Action, ActionKind, ActionPlan, Change, Effect, Fenced, PlanError, Replacement, Resource, Sign, fenced,
     first_heading,
 };
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};

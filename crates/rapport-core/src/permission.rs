@@ -1,5 +1,5 @@
-//! What an agent asks leave for: everything that would happen, as data; and the rule by which the same could be allowed
-//! from now on. Who shows a permission shows [`Permission::lines`], so that nobody allows what they have not seen.
+//! A permission: all that a tool call would do, as data, and the rule by which the same call could be allowed from now on.
+//! Every channel shows [`Permission::lines`], so that nobody allows what they have not seen.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The plan a person confirms, and the Markdown file it is kept in (`.claude/todos/{goal}/{description}.md`).
+//! The plan that a person confirms, and its Markdown file (`.claude/todos/{goal}/{description}.md`).
 
 use std::fmt::Write as _;
 

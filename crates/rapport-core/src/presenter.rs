@@ -1,6 +1,6 @@
-//! A session as a channel follows it, and which of its questions are in front of the person, since when.
+//! Follows a session for a channel, and says which of its questions is in front of the person, and since when.
 //!
-//! Everything here follows from the log alone, so that every channel, and every process that starts later, shows the same.
+//! The answer follows from the log alone, so every channel shows the same, and so does a process that starts later.
 
 use jiff::Timestamp;
 

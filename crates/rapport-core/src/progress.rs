@@ -1,7 +1,7 @@
-//! The progress file: a name, how it stands, phases of tasks to tick off, and what was learned on the way.
+//! The progress file: a name, a status, phases of tasks to tick off, and what was learned on the way.
 //!
-//! It is read line by line and kept as it was written. Whatever nobody here knows stays where it is, byte for byte; a
-//! change touches only the section, or the line, that it is about.
+//! The file is parsed line by line and kept as it was written. Lines that Rapport does not know stay where they are, byte for
+//! byte; a change touches only the section or line that it is about.
 
 mod cut;
 mod rows;

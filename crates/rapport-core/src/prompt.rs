@@ -1,4 +1,4 @@
-//! What agents are told, word for word.
+//! The prompts: what agents are told, word for word.
 
 pub(crate) mod action_plan;
 pub(crate) mod progress;

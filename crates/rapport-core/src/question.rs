@@ -1,4 +1,4 @@
-//! Questions, and how what somebody typed becomes an answer to one.
+//! Questions, and how the words that somebody typed become an answer.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
-//! Rounds of questions that are made without the agent: what a planner is given, and what it gives back.
+//! Rounds of questions that a planner makes: what the planner is given, and what it gives back.
 //!
-//! `wire` is how a model writes a round, `clean` what is made of it, `signal` a round inside an ordinary reply.
+//! `wire` parses a round as a model writes it, `clean` brings it within the limits, `signal` finds a round in an agent's reply.
 
 mod clean;
 pub mod signal;

@@ -1,4 +1,4 @@
-//! Why an input was not taken. A refusal changes nothing, and says what would have been taken.
+//! Why an input was refused. A refusal changes nothing and says what would have been accepted.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
-//! What became of a plan: which of it was approved, what was done, what came of it; as Markdown, for people and for the
-//! next turn.
+//! The report on a plan: what was approved, what was done and how it ended; as Markdown, for people and for the next turn.
 
 mod markdown;
 mod read;
@@ -7,7 +6,7 @@ mod read;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::action_plan::{Action, ActionKind, ActionPlan, Change, Resource};
+use crate::action_plan::{Action, ActionPlan, Change};
 pub use read::Applied;
 
 /// What became of a plan.
@@ -197,7 +196,7 @@ impl Report {
 impl Entry {
     /// An action of which nothing came, or not yet.
     pub fn not_begun(action: &Action, verdict: Verdict) -> Self {
-        let mut parameters = parameters(&action.kind);
+        let mut parameters = action.kind.parameters();
         parameters.extend(action.description.iter().map(|words| ("Description".to_owned(), words.clone())));
         Self {
             action: action.kind.name().to_owned(),
@@ -206,33 +205,5 @@ impl Entry {
             parameters,
             details: Vec::new(),
         }
-    }
-}
-
-/// What an action is done with, without the contents of files, which are in the plan.
-fn parameters(kind: &ActionKind) -> Vec<(String, String)> {
-    let one = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    match kind {
-        ActionKind::Create { path, overwrite, .. } => {
-            let overwrite = overwrite.then(|| one("Overwrite", "true"));
-            [one("File Path", path)].into_iter().chain(overwrite).collect()
-        }
-        ActionKind::Edit { path, edits } => {
-            vec![one("File Path", path), one("Edits", &edits.len().to_string())]
-        }
-        ActionKind::Read { resource: Resource::File(path) } => vec![one("File Path", path)],
-        ActionKind::Read { resource: Resource::Url(url) } => vec![one("Resource", url)],
-        ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } => {
-            let mut named = vec![one("Command", command)];
-            named.extend(cwd.iter().map(|cwd| one("cwd", cwd)));
-            named.extend(env.iter().map(|(name, value)| one(&format!("env {name}"), value)));
-            named.extend(expected.iter().map(|words| one("Expected Outcome", words)));
-            named.extend(allow_failure.then(|| one("Allow Failure", "true")));
-            named.extend(timeout.iter().map(|time| one("Timeout", &format!("{time:#}"))));
-            named
-        }
-        ActionKind::Research { queries } => queries.iter().map(|query| one("Query", query)).collect(),
-        ActionKind::ChatWithUser { message } => vec![one("Message", message)],
-        ActionKind::Invoke { agent, message } => vec![one("Agent", agent), one("Message", message)],
     }
 }

@@ -1,9 +1,9 @@
-//! Reviewing a plan of actions, whatever it is shown on: its items in words, which of them are taken, what builds on what,
-//! and what can be seen of each before it is approved.
+//! Reviewing a plan of actions, on any kind of screen: its items in words, which of them are checked, their dependencies, and
+//! their previews.
 
 mod depends;
 mod outline;
-mod preview;
+pub(crate) mod preview;
 mod selection;
 
 pub use depends::Dependencies;

@@ -1,9 +1,9 @@
-//! One task from first word to result.
+//! One task from the first word to the result.
 //!
-//! Three functions are the whole of it: [`Session::decide`] says which facts follow from an input and changes nothing,
-//! [`Session::apply`] folds a fact in and cannot fail, [`Session::wants`] says what should be true of the world now.
-//! Whoever runs a session does, for every input: decide, store, apply, make the wants true. There is no recovery:
-//! after a crash the log is replayed, [`World::Lost`](crate::World) is put in, and the same loop goes on.
+//! A session is three functions: [`Session::decide`] says which facts follow from an input and changes nothing,
+//! [`Session::apply`] folds a fact into the state and cannot fail, [`Session::wants`] says what should be true of the world.
+//! For every input the engine decides, stores, applies, and makes the wants true. There is no recovery code: after a crash it
+//! replays the log, puts in [`World::Lost`](crate::World), and continues in the same loop.
 
 mod agent;
 mod apply;
@@ -60,7 +60,7 @@ pub struct Session {
     pub(crate) outline: Option<Outline>,
     /// What somebody said and the agent was not told yet, in order.
     pub(crate) heard: Vec<String>,
-    /// What the latest of all that was said is known by.
+    /// Ids of recent messages, for de-duplication.
     pub(crate) heard_lately: VecDeque<String>,
     /// Check sums of turns that are complete, by directory and file.
     pub(crate) sealed: BTreeMap<String, BTreeMap<String, String>>,

@@ -1,4 +1,4 @@
-//! Names that are safe as a part of a path, whatever they were made from.
+//! Makes names that are safe as one part of a path, from any text.
 
 /// How long a part may be.
 const MAX: usize = 60;

@@ -1,8 +1,8 @@
-//! Turns in directories, as plain data: how far each is, what was approved of its plan, and what became of that.
+//! The state of turns that have directories: how far each is, what was approved of its plan, and how that went.
 //!
-//! A turn is planned, checked, reviewed, run as a batch, and reported. Every step is a fact, and these types are the state that
-//! follows from the facts. The files in the turn's directory are written from them; what a file says that the facts do not is
-//! only ever *found* ([`FoundTurn`]), and is nobody's word until a person accepts it.
+//! A turn is planned, checked, reviewed, run as a batch, and reported. Each step is a fact, and these types are the state that
+//! follows from the facts. Rapport writes the files in a turn's directory from that state. Where a file says something else,
+//! the difference is only ever *found* ([`FoundTurn`]); it counts once a person accepts it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

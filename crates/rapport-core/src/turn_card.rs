@@ -1,5 +1,5 @@
-//! What of a session of files is in front of the person, beside questions: a plan to review, a batch that pauses, what became of
-//! it. Known among questions by a name of its own, so that channels show and close it like one.
+//! What a channel shows of a session of files beside its questions: a plan to review, a paused batch, a result. Each has an id
+//! like a question's, so that channels show and close it in the same way.
 
 use crate::aim::Aim;
 use crate::answer::By;

@@ -1,4 +1,4 @@
-//! A session as it is shown: on a screen, in a chat, as JSON. A public contract, so fields are only ever added.
+//! A session as screens, chats and JSON show it. This is a public contract: fields are only ever added.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

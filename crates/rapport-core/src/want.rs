@@ -1,4 +1,4 @@
-//! What should be true of the world now. Wants are states, not commands: making one true twice does no harm.
+//! What should be true of the world now. Wants are states, not commands: making one true is idempotent.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};

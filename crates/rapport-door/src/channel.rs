@@ -42,14 +42,12 @@ impl Served {
 pub enum ChannelNotice {
     /// People can reach the channel now.
     Serving {
-        /// The channel.
         channel: &'static str,
         /// The name that people reach it by.
         name: String,
     },
     /// Something happened on the way to people.
     Told {
-        /// The channel.
         channel: &'static str,
         /// What happened, in words.
         message: String,

@@ -29,12 +29,7 @@ pub enum DoorError {
     Forbidden(String),
     /// The process that runs the session is there and says nothing. What was sent may still count.
     #[error("session {id} is run by {holder}, which does not answer")]
-    Silent {
-        /// Which session.
-        id: SessionId,
-        /// By whom.
-        holder: Holder,
-    },
+    Silent { id: SessionId, holder: Holder },
     /// Rapport is stopping.
     #[error("Rapport is shutting down")]
     Closed,
@@ -72,16 +67,10 @@ pub enum StoreError {
     NotFound(SessionId),
     /// Somebody else writes.
     #[error("session {id} is held by {holder}")]
-    Busy {
-        /// Which session.
-        id: SessionId,
-        /// By whom.
-        holder: Holder,
-    },
+    Busy { id: SessionId, holder: Holder },
     /// The log is not what was written.
     #[error("{place} is damaged at line {line}: {what}")]
     Damaged {
-        /// Which log.
         place: String,
         /// Where in it.
         line: usize,
@@ -91,7 +80,6 @@ pub enum StoreError {
     /// The log was written by a newer program.
     #[error("{place} has format {found}, this program knows formats up to {known}")]
     Newer {
-        /// Which log.
         place: String,
         /// What it has.
         found: u32,
@@ -101,7 +89,6 @@ pub enum StoreError {
     /// What the log says does not count here: nothing is started for it.
     #[error("session {id} {seal}")]
     NotOurs {
-        /// Which session.
         id: SessionId,
         /// Whose word it is.
         seal: Seal,
@@ -111,7 +98,6 @@ pub enum StoreError {
     Io {
         /// What was tried.
         what: &'static str,
-        /// Where.
         place: String,
         /// What the system said.
         source: std::io::Error,

@@ -71,9 +71,10 @@ pub type Pieces = BoxStream<'static, Result<Vec<u8>, DoorError>>;
 pub enum Content {
     /// The log as it is stored.
     Log,
+    /// What the session changed so far, as a diff.
+    Diff,
     /// What would be done by an item of a plan that waits for review: content, a diff, a command.
     Preview {
-        /// The turn.
         turn: String,
         /// The part of the plan,
         group: Group,
@@ -109,7 +110,6 @@ pub enum Doing {
 /// Something seen in one of all sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Which session.
     pub session: SessionId,
     /// What, in order.
     pub updates: Vec<Update>,

@@ -43,7 +43,6 @@ pub(super) enum OutputFormat {
     Text,
     /// The result event.
     Json,
-    /// Every event.
     Stream,
 }
 

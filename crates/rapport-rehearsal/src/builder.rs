@@ -108,7 +108,6 @@ impl ScenarioBuilder {
         self.step(Step::Crash(true))
     }
 
-    /// Any step.
     pub fn step(mut self, step: Step) -> Self {
         self.entry.steps.push(step);
         self
@@ -132,7 +131,6 @@ impl ScenarioBuilder {
         self
     }
 
-    /// The scenario.
     pub fn build(mut self) -> Scenario {
         self.scenario.invocations.push(self.entry);
         self.scenario

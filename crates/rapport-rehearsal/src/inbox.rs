@@ -14,10 +14,12 @@ use super::tools::Done;
 pub(super) enum Happened {
     /// A line of JSON came in; lines that are not JSON are passed over.
     Line(Value),
-    /// Stdin ended.
     Eof,
     /// The command of this run ended.
-    Ran { run: u64, done: Done },
+    Ran {
+        run: u64,
+        done: Done,
+    },
 }
 
 /// The channel's two ends; the sender is for commands that will report.

@@ -92,9 +92,7 @@ pub struct Entry {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Usage {
-    /// Tokens read.
     pub input_tokens: u64,
-    /// Tokens written.
     pub output_tokens: u64,
     /// Tokens put into the cache.
     pub cache_creation_input_tokens: u64,
@@ -106,7 +104,6 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Says something.
     Text(String),
     /// Asks the user.
     Ask(Ask),

@@ -27,7 +27,6 @@ pub struct Event {
     /// Whatever else belongs to it.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
-    /// The conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The event's own id.

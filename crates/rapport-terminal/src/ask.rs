@@ -1,4 +1,4 @@
-//! The card of one question: where the cursor is, what is chosen, what is being typed; and what each key does to that.
+//! The card of one question: the cursor, the choices, the typed text, and what each key does.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use rapport_core::{OpenQuestion, Purpose, Reply};
@@ -9,7 +9,6 @@ use super::keys::{Intent, Number, Picked, moved, plain_char};
 /// The card of one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskCard {
-    /// The question.
     pub question: OpenQuestion,
     /// The row the cursor is on: an option, or own words behind the last one.
     pub cursor: usize,

@@ -1,5 +1,5 @@
-//! Which card is on top. A card in hand stays until its question is settled, whatever else is asked meanwhile, and what
-//! was typed on a card is still there when it comes up again.
+//! The cards, and which one is on top. The current card stays until its question is settled, whatever else is asked, and keeps
+//! what was typed on it when it comes up again.
 
 use std::time::Duration;
 
@@ -16,10 +16,8 @@ pub const GUARD: Duration = Duration::from_millis(300);
 /// How long that is where somebody decides what an agent may do. A key that is pressed meanwhile makes it longer.
 pub const LONG_GUARD: Duration = Duration::from_secs(1);
 
-/// A card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Card {
-    /// A question.
     Ask(AskCard),
     /// Whether to start.
     Confirm(ConfirmCard),
@@ -37,7 +35,6 @@ pub enum TextAt {
 /// The card on top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// The card.
     pub card: Card,
     /// When it came up.
     pub since: Duration,
@@ -61,7 +58,6 @@ pub struct News<'a> {
     pub in_front: Option<&'a QuestionId>,
 }
 
-/// The cards.
 #[derive(Debug, Default)]
 pub struct Cards {
     shown: Option<Shown>,
@@ -161,7 +157,7 @@ impl Cards {
         self.aside.extend(left);
         let Some(question) = next else { return false };
         let guarded = question.purpose != Purpose::Clarify || !news.by_me;
-        let card = self.take_up(question, view);
+        let card = self.card_for(question, view);
         let guard = match guarded {
             true if card.decides() => LONG_GUARD,
             true => GUARD,
@@ -172,7 +168,7 @@ impl Cards {
         true
     }
 
-    fn take_up(&mut self, question: &OpenQuestion, view: &View) -> Card {
+    fn card_for(&mut self, question: &OpenQuestion, view: &View) -> Card {
         let fresh = Card::new(question.clone(), view);
         let Some(place) = self.aside.iter().position(|card| card.question().id == question.id) else {
             return fresh;

@@ -1,5 +1,5 @@
-//! A message that somebody writes in the terminal: as many lines as it takes, pasted ones too. What is pasted is one text and
-//! never keys, so that no line of it can end the message and be left to the shell, which would run it.
+//! Takes a message of several lines. Pasted text is one text and never keys, so that no line of it can end the message and
+//! leave the rest to the shell, which would run it.
 
 use std::io;
 

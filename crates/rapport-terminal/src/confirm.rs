@@ -19,10 +19,8 @@ pub enum Choice {
     Cancel,
 }
 
-/// The card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfirmCard {
-    /// The question.
     pub question: OpenQuestion,
     /// The answers that can be changed, in order.
     pub answers: Vec<QuestionId>,

@@ -1,4 +1,4 @@
-//! Words being typed: a text, a place in it, and the keys that change both. Several lines are fine.
+//! A text field: the text, the cursor, and the keys that change them. It can have several lines.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_width::UnicodeWidthChar as _;
@@ -38,7 +38,6 @@ impl Editor {
         editor
     }
 
-    /// The text.
     pub fn text(&self) -> String {
         self.chars.iter().collect()
     }

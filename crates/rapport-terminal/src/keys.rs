@@ -1,4 +1,4 @@
-//! What keys mean in lists, and what a card can want when one was pressed.
+//! What keys do in lists, and what a card can ask for when one is pressed.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rapport_core::{QuestionId, Reply};
@@ -11,7 +11,6 @@ const PAGE: usize = 5;
 pub enum Intent {
     /// Nothing beyond the card itself.
     Nothing,
-    /// To answer.
     Answer(Reply),
     /// To go back to the question before.
     Back,

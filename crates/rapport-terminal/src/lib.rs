@@ -1,8 +1,8 @@
-//! The terminal: what a person sees and types while a session runs.
+//! The terminal channel: what a person sees and types while a session runs.
 //!
-//! Everything but the loop below is pure. [`screen::Screen`] (with a terminal) and [`plain::Plain`] (without one) take in
-//! what happened and say what to do; [`story`] turns facts into lines; `render` says what cards look like; [`region`]
-//! writes. History scrolls by in the normal screen, and only the few rows below it are ever drawn again.
+//! All but the loop below is pure. [`screen::Screen`] (with a terminal) and [`plain::Plain`] (without one) take events and
+//! return effects; [`story`] turns facts into lines; `render` draws cards; [`region`] writes. History scrolls by in the normal
+//! screen, and only the few rows below it are ever redrawn.
 
 pub mod ask;
 pub mod cards;
@@ -152,7 +152,6 @@ pub enum Effect {
     Submit {
         /// In whose name.
         by: By,
-        /// What.
         act: Act,
     },
     /// Give the terminal back to the shell until it takes this program up again.

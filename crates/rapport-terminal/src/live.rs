@@ -1,4 +1,4 @@
-//! A real terminal: put into raw mode, drawn on, and always given back as it was: at the end, on an error, on a panic.
+//! The real terminal: put into raw mode, drawn on, and restored at the end, on an error and on a panic.
 
 use std::io::{self, Stdout, Write as _};
 use std::sync::Once;

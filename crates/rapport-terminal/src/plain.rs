@@ -1,6 +1,6 @@
-//! Without a screen: the same facts as plain lines, each written at once, without a single control character. Where somebody
-//! can type lines, a line answers the first question that is open; an empty one answers nothing, and the end of what can be
-//! typed leaves. Where nobody can, nothing is read, and questions say how to answer them from elsewhere.
+//! The channel without a screen: facts as plain lines, written at once and without control characters. Where lines can be
+//! typed, a line answers the first open question, an empty line answers nothing, and the end of the input leaves. Otherwise
+//! nothing is read, and each question says how to answer it from elsewhere.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -20,7 +20,6 @@ use rapport_door::Update;
 /// What the agent is at just now is told only where no fact tells it within this time.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Plain lines.
 #[derive(Debug)]
 pub struct Plain<W> {
     out: W,

@@ -1,4 +1,4 @@
-//! Writing to a terminal: history scrolls by as plain lines, and the block below it is drawn over itself, in one write.
+//! Writes to the terminal: history scrolls by as plain lines, and the block below it is redrawn in one write.
 
 use std::io::{self, Write};
 

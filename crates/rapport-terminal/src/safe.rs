@@ -1,7 +1,7 @@
-//! Text from outside, made safe to show: nothing in it can move the cursor, change a colour, or hide.
+//! Makes text from outside safe to show: nothing in it can move the cursor, change a colour, or hide.
 //!
-//! Control characters become their pictures (`␛`), characters that reorder or are invisible become their names
-//! (`<U+202E>`). Ordinary writing of any language stays as it is.
+//! Control characters become their pictures (`␛`); characters that reorder or are invisible become their names (`<U+202E>`).
+//! Ordinary writing in any language stays as it is.
 
 use rapport_core::visible::push;
 use unicode_width::UnicodeWidthChar as _;

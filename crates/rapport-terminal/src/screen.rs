@@ -1,5 +1,5 @@
-//! The interactive screen without a terminal: what happened goes in, what to do comes out, and [`Screen::frame`] is what
-//! the bottom of the screen shows now. Time is told from outside.
+//! The interactive screen as a pure state: events go in, effects come out, and [`Screen::frame`] is what the bottom of the
+//! screen shows. The time is an argument.
 
 use std::time::Duration;
 

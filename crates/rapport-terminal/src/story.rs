@@ -1,7 +1,7 @@
-//! The facts of a session as lines of history: what is said about each, whatever the screen.
+//! The facts of a session as lines of history, for every kind of screen.
 //!
-//! A story folds the same facts into the same state as the engine does, so that what is shown is never older or newer
-//! than the fact it is shown with.
+//! A story folds the same facts into the same state as the engine does, so that what it shows is never older or newer than the
+//! fact it is shown with.
 
 use rapport_core::{Aim, Asker, Asking, Purpose, Question, Status, TurnKind, View};
 use rapport_core::{

@@ -1,5 +1,5 @@
-//! How tones look: the sixteen colours every terminal has, bold and dim; or bold and dim alone; or nothing at all.
-//! Colour only ever repeats what a sign or a word says already.
+//! How tones look: the sixteen standard colours with bold and dim, bold and dim alone, or nothing.
+//! Colour only repeats what a sign or a word says.
 
 use anstyle::{AnsiColor, Style};
 
@@ -11,9 +11,7 @@ pub enum ColourChoice {
     /// As the environment says (`NO_COLOR`, `TERM`).
     #[default]
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 

@@ -1,4 +1,4 @@
-//! Lines of styled text, and how they fit a width. Whatever goes into a line has been made safe.
+//! Lines of styled text, and how they are fitted to a width. All text in a line has been made safe.
 
 use unicode_width::UnicodeWidthChar as _;
 
@@ -10,7 +10,6 @@ pub const MEASURE: usize = 88;
 /// What a piece of text is, which decides how it looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// Ordinary text.
     #[default]
     Text,
     /// What the eye should find first.
@@ -23,7 +22,6 @@ pub enum Tone {
     Good,
     /// To be careful about.
     Care,
-    /// Failed, removed.
     Bad,
 }
 
@@ -39,7 +37,6 @@ pub struct Span {
 /// A line of styled text. Too long for a row, it is wrapped or one of its spans is shortened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Its pieces.
     pub spans: Vec<Span>,
     /// How far rows after the first are indented.
     hang: usize,

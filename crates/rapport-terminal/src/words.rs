@@ -1,4 +1,4 @@
-//! How amounts, times and people are put into words.
+//! Amounts, times and people in words.
 
 use jiff::SignedDuration;
 use rapport_core::{By, OpenQuestion, Purpose, Usage};

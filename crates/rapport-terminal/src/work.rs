@@ -1,4 +1,4 @@
-//! What the agent is at, gathered from facts and from the progress between them.
+//! What the agent is doing, from facts and from the progress reports between them.
 
 use std::time::Duration;
 

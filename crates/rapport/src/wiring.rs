@@ -183,7 +183,7 @@ impl Place {
 
     /// The door to all sessions here, for a command that runs none of them itself.
     pub fn sessions(&self) -> ProjectSessions {
-        ProjectSessions::new(self.store(), None, Clock::system())
+        ProjectSessions::new(self.store(), None, Arc::new(self.workers()), Clock::system())
     }
 
     /// Where this project's logs are.
@@ -303,7 +303,8 @@ impl Host {
             home: place.home.clone(),
         });
         let socket = socket.serve(engine.gateway());
-        let sessions = ProjectSessions::new(store, Some(engine.gateway()), Clock::system());
+        let sessions =
+            ProjectSessions::new(store, Some(engine.gateway()), Arc::new(place.workers()), Clock::system());
         Ok(Self { sessions, engine, socket })
     }
 

@@ -1,81 +1,53 @@
-//! One action: its parameters, its blocks, and what they make.
-
-use std::collections::BTreeMap;
+//! Parses one action: its parameters and fences, which its kind then makes an action of.
 
 use super::fence::{Block, Place, is_stray};
 use super::inline::{self, Marker};
+use super::kinds::{ROWS, Row, Shape};
 use super::lines::{Kind, indent, is_lost_action};
 use super::parse::{Reader, Until};
-use super::values::{Parameter, duration, flag, path, resource, variables};
-use super::{Action, ActionKind, Replacement};
-
-/// The parameters of each action, first as they are written, then what else they are called.
-const PARAMETERS: [(&str, &[&[&str]]); 7] = [
-    ("CREATE", &[&["File Path", "Path"], &["Description"], &["Overwrite"], &["Final Newline"]]),
-    ("READ", &[&["Resource", "File Path", "Path", "URL"], &["Description"]]),
-    ("EDIT", &[&["File Path", "Path"], &["Description"]]),
-    (
-        "EXECUTE",
-        &[
-            &["Description"],
-            &["Expected Outcome"],
-            &["cwd", "Working Directory"],
-            &["env", "Environment"],
-            &["Allow Failure"],
-            &["Timeout"],
-        ],
-    ),
-    ("RESEARCH", &[&["Description"]]),
-    ("CHAT_WITH_USER", &[&["Description"]]),
-    ("INVOKE", &[&["Agent"], &["Description"]]),
-];
+use super::values::Parameter;
+use super::{Action, Replacement};
 
 /// What was found below the heading of an action.
-struct Body<'t> {
-    name: &'static str,
-    at: usize,
+pub(super) struct Body<'t> {
+    row: &'static Row,
+    pub(super) at: usize,
     parameters: Vec<Parameter>,
-    blocks: Vec<(Option<Marker>, Block<'t>)>,
+    pub(super) blocks: Vec<(Option<Marker>, Block<'t>)>,
     /// Whether something in it could not be read.
     is_broken: bool,
 }
 
 /// Reads the action whose heading is at a line.
-pub(super) fn action(reader: &mut Reader<'_>, at: usize, name: &'static str) -> Option<Action> {
+pub(super) fn action(reader: &mut Reader<'_>, at: usize, row: &'static Row) -> Option<Action> {
     let before = reader.errors.len();
-    let mut body = Body { name, at, parameters: Vec::new(), blocks: Vec::new(), is_broken: false };
-    let kind = match name {
-        "CHAT_WITH_USER" | "INVOKE" => message(reader, &mut body),
-        _ => {
-            read(reader, &mut body);
-            kind(reader, &mut body)
-        }
-    };
+    let mut body = Body { row, at, parameters: Vec::new(), blocks: Vec::new(), is_broken: false };
+    match row.shape {
+        Shape::Message => read_head(reader, &mut body),
+        Shape::Bare | Shape::Fence | Shape::Fences | Shape::Pairs => read(reader, &mut body),
+    }
+    let kind = if body.is_broken { None } else { (row.read)(reader, &mut body) };
     let description =
         body.take("Description").map(|parameter| parameter.value).filter(|text| !text.is_empty());
     (reader.errors.len() == before).then_some(Action { kind: kind?, description, line: at + 1 })
 }
 
-fn known(name: &str) -> &'static [&'static [&'static str]] {
-    PARAMETERS.into_iter().find(|(action, _)| *action == name).map_or(&[], |(_, keys)| keys)
-}
-
 /// Whether a line outside of any action is a parameter of some.
 pub(super) fn is_parameter(line: &str) -> bool {
-    let named = |written| PARAMETERS.into_iter().any(|(name, _)| key(name, written).is_some());
+    let named = |written| ROWS.into_iter().any(|row| key(row, written).is_some());
     inline::parameter(line).is_some_and(|(written, _)| named(written))
 }
 
-fn key(name: &str, written: &str) -> Option<&'static str> {
+fn key(row: &Row, written: &str) -> Option<&'static str> {
     let written = written.replace(['_', '-'], " ");
-    let keys = known(name).iter();
+    let keys = row.parameters.iter();
     keys.copied()
         .find(|names| names.iter().any(|name| name.eq_ignore_ascii_case(&written)))
         .and_then(|names| names.first().copied())
 }
 
 impl Body<'_> {
-    fn take(&mut self, key: &str) -> Option<Parameter> {
+    pub(super) fn take(&mut self, key: &str) -> Option<Parameter> {
         let at = self.parameters.iter().position(|parameter| parameter.key == key)?;
         Some(self.parameters.remove(at))
     }
@@ -84,7 +56,7 @@ impl Body<'_> {
         if self.parameters.iter().any(|parameter| parameter.key == key) {
             reader.wrong(
                 at,
-                format!("{} has {key} twice", self.name),
+                format!("{} has {key} twice", self.row.name),
                 "Say it once, or make an action of each.",
             );
         }
@@ -106,7 +78,7 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
             Kind::Heading { level, text } if is_lost_action(level, text) => break,
             Kind::Blank | Kind::Rule => {}
             Kind::Fence(fence) => {
-                let has_blocks = !body.blocks.is_empty() || body.name == "READ";
+                let has_blocks = !body.blocks.is_empty() || body.row.shape == Shape::Bare;
                 if has_blocks && marker.is_none() {
                     if reader.ends_all(at, fence) {
                         reader.at = reader.lines.len();
@@ -117,10 +89,10 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
                         continue;
                     }
                 }
-                let place = match body.name {
-                    "EDIT" => Place::Marked,
-                    "RESEARCH" => Place::Among,
-                    _ => Place::Alone,
+                let place = match body.row.shape {
+                    Shape::Pairs => Place::Marked,
+                    Shape::Fences => Place::Among,
+                    Shape::Bare | Shape::Fence | Shape::Message => Place::Alone,
                 };
                 let Some(block) = reader.block(at, fence, place) else {
                     (body.is_broken, marker) = (true, None);
@@ -131,7 +103,7 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
                 continue;
             }
             Kind::Heading { .. } | Kind::Text => {
-                let found = inline::marker(line).filter(|_| body.name == "EDIT");
+                let found = inline::marker(line).filter(|_| body.row.shape == Shape::Pairs);
                 if found.is_some() {
                     if marker.is_some() {
                         missing_block(reader, at);
@@ -170,7 +142,7 @@ fn item(body: &mut Body<'_>, at: usize, line: &str, next: Option<usize>) -> bool
 
 /// Takes a parameter: a known one however it is written, any other where it looks like one.
 fn parameter(reader: &mut Reader<'_>, body: &mut Body<'_>, at: usize, line: &str) -> bool {
-    let known = inline::pair(line).and_then(|(written, value)| Some((key(body.name, written)?, value)));
+    let known = inline::pair(line).and_then(|(written, value)| Some((key(body.row, written)?, value)));
     if let Some((key, value)) = known {
         body.add(reader, at, key, value);
         return true;
@@ -178,7 +150,7 @@ fn parameter(reader: &mut Reader<'_>, body: &mut Body<'_>, at: usize, line: &str
     let Some((written, value)) = inline::parameter(line) else { return false };
     // A label of the block below it, such as `**Command:**`.
     if !value.is_empty() || !is_label(reader, at) {
-        unknown_parameter(reader, body.name, at, written);
+        unknown_parameter(reader, body.row, at, written);
     }
     true
 }
@@ -205,77 +177,21 @@ fn is_label(reader: &Reader<'_>, at: usize) -> bool {
     next < reader.lines.len() && matches!(reader.lines.kind(next), Kind::Fence(_))
 }
 
-fn unknown_parameter(reader: &mut Reader<'_>, name: &str, at: usize, written: &str) {
-    let names: Vec<_> = known(name).iter().filter_map(|names| names.first().copied()).collect();
+fn unknown_parameter(reader: &mut Reader<'_>, row: &Row, at: usize, written: &str) {
+    let names: Vec<_> = row.parameters.iter().filter_map(|names| names.first().copied()).collect();
     reader.wrong(
         at,
-        format!("{name} has no parameter {written:?}"),
+        format!("{} has no parameter {written:?}", row.name),
         format!("Its parameters are {}.", names.join(", ")),
     );
 }
 
-fn kind(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
-    if body.is_broken {
-        return None;
-    }
-    match body.name {
-        "CREATE" => create(reader, body),
-        "READ" => {
-            no_block(reader, body);
-            let value = required(reader, body, "Resource")?;
-            resource(reader, &value).map(|resource| ActionKind::Read { resource })
-        }
-        "EDIT" => {
-            let value = required(reader, body, "File Path");
-            let path = value.and_then(|value| path(reader, &value));
-            let edits = edits(reader, body);
-            Some(ActionKind::Edit { path: path?, edits })
-        }
-        "EXECUTE" => execute(reader, body),
-        _ => research(reader, body),
-    }
-}
-
-fn create(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
-    let value = required(reader, body, "File Path");
-    let path = value.and_then(|value| path(reader, &value));
-    let overwrite = body.take("Overwrite").and_then(|value| flag(reader, &value)).unwrap_or(false);
-    let ends = body.take("Final Newline").and_then(|value| flag(reader, &value)).unwrap_or(true);
-    let block = only_block(reader, body, "the file's content")?;
-    let content = if ends { block.content } else { block.text().to_owned() };
-    Some(ActionKind::Create { path: path?, content, overwrite })
-}
-
-fn execute(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
-    let expected =
-        body.take("Expected Outcome").map(|parameter| parameter.value).filter(|text| !text.is_empty());
-    let cwd = match body.take("cwd") {
-        Some(value) if !value.value.is_empty() => Some(path(reader, &value)?),
-        _ => None,
-    };
-    let env = body.take("env").map_or_else(BTreeMap::new, |parameter| variables(reader, &parameter));
-    let allow_failure = body.take("Allow Failure").and_then(|value| flag(reader, &value)).unwrap_or(false);
-    let timeout = body.take("Timeout").and_then(|parameter| duration(reader, &parameter));
-    let command = only_block(reader, body, "the command")?.text().to_owned();
-    Some(ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout })
-}
-
-fn research(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
-    if body.blocks.is_empty() {
-        reader.wrong(body.at, "RESEARCH has no query", "Put each query into a fence.");
-        return None;
-    }
-    let lines = body.blocks.iter().flat_map(|(_, block)| block.content.lines());
-    let queries = lines.map(str::trim).filter(|query| !query.is_empty()).map(str::to_owned).collect();
-    Some(ActionKind::Research { queries })
-}
-
 /// A message is everything up to the next action, so only what is known is taken for a parameter, and only before it.
-fn message(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
+fn read_head(reader: &mut Reader<'_>, body: &mut Body<'_>) {
     while reader.at < reader.lines.len() {
         let line = reader.lines.line(reader.at);
         let found =
-            inline::parameter(line).and_then(|(written, value)| Some((key(body.name, written)?, value)));
+            inline::parameter(line).and_then(|(written, value)| Some((key(body.row, written)?, value)));
         let (width, _) = indent(line);
         match (reader.lines.kind(reader.at), found) {
             (Kind::Blank, _) => {}
@@ -289,34 +205,24 @@ fn message(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
         }
         reader.at += 1;
     }
-    let at = body.at;
-    let agent = if body.name == "INVOKE" { Some(required(reader, body, "Agent")) } else { None };
+}
+
+/// The message, which goes on to the next action.
+pub(super) fn message(reader: &mut Reader<'_>, body: &Body<'_>) -> Option<String> {
     let start = reader.at;
     let message = reader.free(Until::Action);
     if message.is_empty() && reader.lines.solid(start) >= reader.at {
-        reader.wrong(at, format!("{} has no message", body.name), "Write it below the heading.");
+        reader.wrong(body.at, format!("{} has no message", body.row.name), "Write it below the heading.");
         return None;
     }
-    match agent {
-        None => Some(ActionKind::ChatWithUser { message }),
-        Some(agent) => {
-            let Parameter { value: agent, at, .. } = agent?;
-            let code = inline::code(&agent).filter(|(_, rest)| rest.is_empty()).map(|(name, _)| name);
-            let agent = code.unwrap_or(agent).trim().to_owned();
-            if agent.is_empty() {
-                reader.wrong(at, "Agent names nobody", "Name an agent.");
-                return None;
-            }
-            Some(ActionKind::Invoke { agent, message })
-        }
-    }
+    Some(message)
 }
 
 fn follows_parameter(reader: &Reader<'_>, body: &Body<'_>) -> bool {
     body.parameters.last().is_some_and(|last| last.at + 1 == reader.at)
 }
 
-fn edits(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Vec<Replacement> {
+pub(super) fn edits(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Vec<Replacement> {
     const HINT: &str = "Write `#### FIND:`, a fence, `#### REPLACE:`, a fence, for each change.";
     let mut edits = Vec::new();
     let mut found: Option<Block<'_>> = None;
@@ -349,25 +255,29 @@ fn edits(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Vec<Replacement> {
     edits
 }
 
-fn required(reader: &mut Reader<'_>, body: &mut Body<'_>, key: &str) -> Option<Parameter> {
+pub(super) fn required(reader: &mut Reader<'_>, body: &mut Body<'_>, key: &str) -> Option<Parameter> {
     let found = body.take(key).filter(|parameter| !parameter.value.is_empty());
     if found.is_none() {
         let hint = format!("Add a line `- **{key}:** ...` below the heading.");
-        reader.wrong(body.at, format!("{} has no {key}", body.name), hint);
+        reader.wrong(body.at, format!("{} has no {key}", body.row.name), hint);
     }
     found
 }
 
-fn only_block<'t>(reader: &mut Reader<'_>, body: &mut Body<'t>, what: &str) -> Option<Block<'t>> {
+pub(super) fn only_block<'t>(reader: &mut Reader<'_>, body: &mut Body<'t>, what: &str) -> Option<Block<'t>> {
     let mut blocks = std::mem::take(&mut body.blocks).into_iter().map(|(_, block)| block);
     let Some(first) = blocks.next() else {
-        reader.wrong(body.at, format!("{} has no fence with {what}", body.name), "Put it into one fence.");
+        reader.wrong(
+            body.at,
+            format!("{} has no fence with {what}", body.row.name),
+            "Put it into one fence.",
+        );
         return None;
     };
     if let Some(second) = blocks.next() {
         reader.wrong(
             second.open,
-            format!("{} has more than one fence", body.name),
+            format!("{} has more than one fence", body.row.name),
             "Make one action of each; if the first fence has fences inside, make it longer than those.",
         );
         return None;
@@ -375,8 +285,8 @@ fn only_block<'t>(reader: &mut Reader<'_>, body: &mut Body<'t>, what: &str) -> O
     Some(first)
 }
 
-fn no_block(reader: &mut Reader<'_>, body: &Body<'_>) {
+pub(super) fn no_block(reader: &mut Reader<'_>, body: &Body<'_>) {
     if let Some((_, block)) = body.blocks.first() {
-        reader.wrong(block.open, format!("{} takes no fence", body.name), "Leave it out.");
+        reader.wrong(block.open, format!("{} takes no fence", body.row.name), "Leave it out.");
     }
 }

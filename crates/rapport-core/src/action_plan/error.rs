@@ -1,4 +1,4 @@
-//! What keeps a text from being a plan: where, what, and what to do about it.
+//! Why a text is not a plan: the line, the problem, and the remedy.
 
 use thiserror::Error;
 

@@ -1,8 +1,8 @@
-//! Where a fence ends, and what is in it.
+//! Finds where a fence ends.
 //!
-//! A fence ends at the first bare line of as many backticks (or tildes), as CommonMark says, unless there is a fence of
-//! that length inside. Then it ends where the fences inside are closed and the plan goes on; where that is not clear it is
-//! an error, for a wrong guess would cut a file short.
+//! As in CommonMark, a fence ends at the first bare line of as many backticks (or tildes), unless there is a fence of that
+//! length inside. Then it ends where the inner fences are closed and the plan continues. Where that is ambiguous it is an
+//! error, because a wrong guess would cut a file short.
 
 use super::error::PlanError;
 use super::inline::marker;

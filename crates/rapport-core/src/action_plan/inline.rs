@@ -1,4 +1,4 @@
-//! What is within a line: keys, links, code, markers; read as models write them, written in one way.
+//! Parses what is inside a line (keys, links, code, markers) as models write it, and writes it in one way.
 
 use memchr::memchr;
 

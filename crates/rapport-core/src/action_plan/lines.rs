@@ -1,16 +1,13 @@
-//! A plan as lines, and what kind each one is.
+//! Classifies the lines of a plan.
 //!
-//! CommonMark is not enough here: models put fences into fences of the same length, and then every reader of CommonMark
-//! ends the outer one too early and takes the rest of a file for headings. So the lines are looked at one by one, and
-//! `fence.rs` decides with what it knows about plans where a fence ends.
+//! A CommonMark parser is not enough: models put fences into fences of the same length, and then CommonMark ends the outer one
+//! too early and takes the rest of a file for headings. So the lines are classified one by one, and `fence.rs` uses what it
+//! knows about plans to find where a fence ends.
 
 use std::borrow::Cow;
 
 use super::inline;
-
-/// The actions a plan may have, as they are named.
-pub(super) const ACTIONS: [&str; 7] =
-    ["CREATE", "READ", "EDIT", "EXECUTE", "RESEARCH", "CHAT_WITH_USER", "INVOKE"];
+use super::kinds::{ROWS, Row};
 
 /// The sections a plan may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,15 +182,15 @@ impl<'t> Lines<'t> {
 }
 
 /// The action that a third-level heading names, if it is one: `CREATE`, `` `CREATE` ``, `1. **CREATE**: a.rs`.
-pub(super) fn action_of(heading: &str) -> Option<&'static str> {
+pub(super) fn action_of(heading: &str) -> Option<&'static Row> {
     let plain = inline::unnumbered(heading.trim()).trim_start_matches(['`', '*']);
     let named = plain.replace(' ', "_").to_ascii_uppercase();
     let whole = named.trim_end_matches(['`', '*', ':', '_']);
-    if let Some(name) = ACTIONS.into_iter().find(|name| *name == whole) {
-        return Some(name);
+    if let Some(row) = ROWS.into_iter().find(|row| row.name == whole) {
+        return Some(row);
     }
-    ACTIONS.into_iter().find(|name| {
-        let rest = plain.strip_prefix(name);
+    ROWS.into_iter().find(|row| {
+        let rest = plain.strip_prefix(row.name);
         rest.is_some_and(|rest| rest.starts_with(['`', '*', ':', '(']) || rest.starts_with(" - "))
     })
 }
@@ -211,7 +208,7 @@ pub(super) fn looks_like_action(heading: &str) -> bool {
 /// Whether a heading of another level names an action in capitals, and so is likely to be one.
 pub(super) fn is_lost_action(level: usize, heading: &str) -> bool {
     let plain = inline::unnumbered(heading.trim()).trim_start_matches(['`', '*']);
-    level != 3 && action_of(heading).is_some_and(|name| plain.starts_with(name))
+    level != 3 && action_of(heading).is_some_and(|row| plain.starts_with(row.name))
 }
 
 /// The section that a second-level heading names.

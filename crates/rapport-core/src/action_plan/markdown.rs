@@ -1,7 +1,7 @@
-//! A plan becomes a text, in one way only, that reads back as the same plan.
+//! Writes a plan as Markdown, in exactly one way, such that it parses to the same plan.
 //!
-//! What has no place in one line (a title, a description, a path with a line end in it) is written with a space instead.
-//! A file without a line end at its end says so (`Final Newline`), because a fence cannot.
+//! A line end inside a title, a description or a path is written as a space. A file without a final newline says so (`Final
+//! Newline`), because a fence cannot.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 
 use super::inline::{as_code, as_path, bullet, longest_run, one_line};
 use super::lines::{Kind, Lines};
-use super::{Action, ActionKind, ActionPlan, Change, Replacement, Resource, Sign};
+use super::{Action, ActionPlan, Change, Replacement, Sign};
 
 impl fmt::Display for ActionPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -36,62 +36,7 @@ impl fmt::Display for ActionPlan {
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "### `{}`\n\n", self.kind.name())?;
-        let description = self.description.as_deref().map(one_line);
-        match &self.kind {
-            ActionKind::Create { path, content, overwrite } => {
-                parameter(f, "File Path", Some(as_path(&one_line(path))))?;
-                parameter(f, "Description", description)?;
-                parameter(f, "Overwrite", overwrite.then(|| "true".to_owned()))?;
-                let ends = content.is_empty() || content.ends_with('\n');
-                parameter(f, "Final Newline", (!ends).then(|| "false".to_owned()))?;
-                let content = content.strip_suffix('\n').map_or_else(
-                    || fenced(content, language(path)),
-                    |content| fenced_lines(content, language(path)),
-                );
-                write!(f, "\n{content}")
-            }
-            ActionKind::Read { resource } => {
-                let resource = match resource {
-                    Resource::File(path) => as_path(&one_line(path)),
-                    Resource::Url(url) if url.contains("](") => as_code(&one_line(url)),
-                    Resource::Url(url) => one_line(url),
-                };
-                parameter(f, "Resource", Some(resource))?;
-                parameter(f, "Description", description)
-            }
-            ActionKind::Edit { path, edits } => {
-                parameter(f, "File Path", Some(as_path(&one_line(path))))?;
-                parameter(f, "Description", description)?;
-                edits.iter().try_for_each(|edit| write!(f, "\n{}", replacement(edit, language(path))))
-            }
-            ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } => {
-                parameter(f, "Description", description)?;
-                parameter(f, "Expected Outcome", expected.as_deref().map(one_line))?;
-                parameter(f, "cwd", cwd.as_deref().map(|cwd| as_path(&one_line(cwd))))?;
-                variables(f, env)?;
-                parameter(f, "Allow Failure", allow_failure.then(|| "true".to_owned()))?;
-                parameter(f, "Timeout", timeout.map(duration))?;
-                write!(f, "\n{}", fenced(command, "shell"))
-            }
-            ActionKind::Research { queries } => {
-                parameter(f, "Description", description)?;
-                if queries.is_empty() {
-                    // A fence with nothing in it says that there is nothing, and no fence would say nothing at all.
-                    return write!(f, "\n{}", fenced("", "text"));
-                }
-                queries.iter().try_for_each(|query| write!(f, "\n{}", fenced(&one_line(query), "text")))
-            }
-            ActionKind::ChatWithUser { message } => {
-                parameter(f, "Description", description)?;
-                let gap = if self.description.is_some() { "\n" } else { "" };
-                write!(f, "{gap}{}", free(message))
-            }
-            ActionKind::Invoke { agent, message } => {
-                parameter(f, "Agent", Some(as_code(&one_line(agent))))?;
-                parameter(f, "Description", description)?;
-                write!(f, "\n{}", free(message))
-            }
-        }
+        self.kind.write(f, self.description.as_deref().map(one_line))
     }
 }
 
@@ -117,7 +62,7 @@ pub fn fenced<'t>(text: &'t str, info: &'t str) -> Fenced<'t> {
 }
 
 /// Lines as they are written in a fence; nothing is one empty line.
-fn fenced_lines<'t>(text: &'t str, info: &'t str) -> Fenced<'t> {
+pub(super) fn fenced_lines<'t>(text: &'t str, info: &'t str) -> Fenced<'t> {
     Fenced { info, text, end: "\n" }
 }
 
@@ -152,11 +97,11 @@ pub(crate) fn fact(fact: &str) -> String {
     fact.to_owned()
 }
 
-fn parameter(f: &mut fmt::Formatter<'_>, key: &str, value: Option<String>) -> fmt::Result {
+pub(super) fn parameter(f: &mut fmt::Formatter<'_>, key: &str, value: Option<String>) -> fmt::Result {
     value.map_or(Ok(()), |value| writeln!(f, "- **{key}:** {value}"))
 }
 
-fn variables(f: &mut fmt::Formatter<'_>, env: &BTreeMap<String, String>) -> fmt::Result {
+pub(super) fn variables(f: &mut fmt::Formatter<'_>, env: &BTreeMap<String, String>) -> fmt::Result {
     if env.is_empty() {
         return Ok(());
     }
@@ -167,17 +112,17 @@ fn variables(f: &mut fmt::Formatter<'_>, env: &BTreeMap<String, String>) -> fmt:
     })
 }
 
-fn replacement(edit: &Replacement, language: &str) -> String {
+pub(super) fn replacement(edit: &Replacement, language: &str) -> String {
     let (find, replace) = (fenced(&edit.find, language), fenced(&edit.replace, language));
     format!("#### FIND:\n\n{find}\n#### REPLACE:\n\n{replace}")
 }
 
-fn duration(duration: SignedDuration) -> String {
+pub(super) fn duration(duration: SignedDuration) -> String {
     if duration.subsec_nanos() == 0 { format!("{}s", duration.as_secs()) } else { format!("{duration:#}") }
 }
 
 /// A message as it is where nothing in it could be taken for something else, and in a fence otherwise.
-fn free(message: &str) -> String {
+pub(super) fn free(message: &str) -> String {
     let lines = Lines::new(message);
     let plain = !message.is_empty()
         && message == message.trim()
@@ -189,7 +134,7 @@ fn free(message: &str) -> String {
 }
 
 /// What a file is written in, for whoever shows the plan in colour.
-fn language(path: &str) -> &'static str {
+pub(super) fn language(path: &str) -> &'static str {
     match path.rsplit_once('.').map(|(_, ending)| ending) {
         Some("rs") => "rust",
         Some("py") => "python",

@@ -1,10 +1,11 @@
-//! A text becomes a plan: tolerant of how models write, strict about what they mean. The text itself stays as it is.
+//! Parses a text into a plan: tolerant of how models write, strict about what they mean.
 
 use super::error::{MAX_ERRORS, PlanError};
 use super::fence::{Block, Place, block, is_stray, is_stray_in_text, runs_over, unclosed};
 use super::inline;
+use super::kinds::ROWS;
 use super::lines::{
-    ACTIONS, Fence, Kind, Lines, Section, action_of, is_lost_action, looks_like_action, normal, section_of,
+    Fence, Kind, Lines, Section, action_of, is_lost_action, looks_like_action, normal, section_of,
 };
 use super::values::{more_than_a_path, written_path};
 use super::{ActionPlan, Change, Sign, actions};
@@ -194,7 +195,7 @@ impl<'t> Reader<'t> {
                 Kind::Heading { level: 3, text } => {
                     self.at += 1;
                     match action_of(text) {
-                        Some(name) => plan.actions.extend(actions::action(self, at, name)),
+                        Some(row) => plan.actions.extend(actions::action(self, at, row)),
                         None => self.unknown_action(at, text),
                     }
                 }
@@ -222,9 +223,10 @@ impl<'t> Reader<'t> {
     fn unknown_action(&mut self, at: usize, text: &str) {
         let words =
             |name: &&str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == *name);
-        let hint = match ACTIONS.into_iter().find(words) {
+        let names = ROWS.map(|row| row.name);
+        let hint = match names.into_iter().find(words) {
             Some(name) => format!("Write the name and nothing else: ### `{name}`."),
-            None => format!("The actions are {}.", ACTIONS.join(", ")),
+            None => format!("The actions are {}.", names.join(", ")),
         };
         self.wrong(at, format!("{} is no action", inline::unnumbered(text.trim())), hint);
         self.free(Until::Action);

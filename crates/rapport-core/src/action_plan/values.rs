@@ -1,4 +1,4 @@
-//! What a parameter says: paths, addresses, yes and no, lengths of time, variables; however it is written.
+//! Parses the values of parameters, in every form that models write them: paths, addresses, booleans, durations, variables.
 
 use std::collections::BTreeMap;
 

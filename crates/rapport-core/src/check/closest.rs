@@ -1,4 +1,4 @@
-//! The place in a file that is most like a FIND that is not there, and what is different.
+//! Finds the place in a file that is most like a FIND that does not occur in it, and says what differs.
 
 use std::collections::BTreeMap;
 

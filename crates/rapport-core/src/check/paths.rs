@@ -1,4 +1,4 @@
-//! Which paths a plan may name: those inside the project, and there neither Git's own files nor the sessions'.
+//! Which paths a plan may name: paths inside the project, except for Git's own files and those of sessions.
 
 /// Why a path may not be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

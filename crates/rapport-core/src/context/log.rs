@@ -1,7 +1,7 @@
-//! `_context.log`: the system prompt and the document, exactly as the agent is told them. What is sent is read from it, so
-//! it cannot say anything else.
+//! `_context.log`: the system prompt and the document, exactly as the agent is told them. What is sent is read from this file,
+//! so the two cannot differ.
 //!
-//! Its first line says how long the two are, in bytes; that way anything can be in them.
+//! Its first line gives the length of both in bytes, so they may contain anything.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! The payload: everything an agent is told for one turn, as one Markdown document. Whatever is from outside is in a fence
-//! longer than any run of backticks in it, so that nothing in it can be taken for a part of the document.
+//! The payload: everything an agent is told for one turn, as one Markdown document. Text from outside is in a fence longer
+//! than any run of backticks in it, so that none of it can be taken for a part of the document.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};

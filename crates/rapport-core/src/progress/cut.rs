@@ -1,4 +1,4 @@
-//! The file in what an agent said, which may have said something before it and put it into a code block.
+//! Cuts the progress file out of an agent's reply, which may have other text before it and a code block around it.
 
 use super::name_in;
 use super::rows::Fence;

@@ -1,4 +1,4 @@
-//! A text line by line: where headings, list items and tasks are, and where a code block makes them mean nothing.
+//! Classifies the lines of a text: headings, list items, tasks, and lines inside a code block, which mean nothing.
 
 /// A line of a text, with its end.
 #[derive(Clone, Copy, Debug)]

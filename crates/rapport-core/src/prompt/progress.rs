@@ -1,4 +1,4 @@
-//! What an agent is told that is to make a progress file.
+//! The prompts for an agent that makes a progress file.
 
 use crate::aim::{Asking, PlanMode, ProgressAim};
 use crate::progress::Problem;

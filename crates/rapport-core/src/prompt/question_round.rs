@@ -1,4 +1,4 @@
-//! What a model is told that makes rounds of questions (CHAT-6, CHAT-7), and one that may ask by itself (CHAT-36).
+//! The prompts for a model that makes rounds of questions (CHAT-6, CHAT-7), and for one that may ask in its reply (CHAT-36).
 
 use serde_json::{Value, json};
 

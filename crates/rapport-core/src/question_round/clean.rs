@@ -1,4 +1,4 @@
-//! What is made of a model's questions: only what can be shown, answered, and was not asked before.
+//! Cleans a model's questions: keeps those that can be shown and answered and were not asked before.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A round as a model writes it. Read leniently: what is left out or `null` has a meaning.
+//! A round as a model writes it. The parser is lenient: a field that is missing or `null` has a meaning.
 
 use serde::Deserialize;
 use serde_json::Number;

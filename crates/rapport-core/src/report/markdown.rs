@@ -1,4 +1,4 @@
-//! A report as Markdown. Everything from outside is one line, or in a fence longer than any run of backticks in it.
+//! Writes a report as Markdown. Text from outside is either one line, or in a fence longer than any run of backticks in it.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What the next turn needs of a report: what became of the plan, and which changes were approved. Tolerant, for people may
-//! have written in it.
+//! Reads from a report what the next turn needs: what became of the plan, and which changes were approved. The parser is
+//! tolerant, because people may have edited the report.
 
 use super::{Overall, Report};
 use crate::action_plan::{Change, Kind, Lines, Subject, change_on_line, parameter, skip_block};

@@ -1,10 +1,10 @@
-//! What in a plan builds on what: an EDIT on the CREATE of its file or on the text of an earlier EDIT, an EXECUTE on all
-//! changes before it. Looked up once for a plan; from then on it only depends on what is checked.
+//! Dependencies between the actions of a plan: an EDIT depends on the CREATE of its file and on earlier EDITs whose text it
+//! looks for; an EXECUTE depends on all changes before it. They are computed once per plan.
 
 use std::collections::BTreeMap;
 
 use super::selection::{Checks, Group};
-use crate::action_plan::{ActionKind, ActionPlan, Replacement, Resource};
+use crate::action_plan::{ActionPlan, Effect, Replacement};
 
 /// How many letters and digits make a line tell something about where it comes from.
 const TELLING: usize = 3;
@@ -46,28 +46,25 @@ impl Dependencies {
         let mut actions = Vec::with_capacity(plan.actions.len());
         for (place, action) in plan.actions.iter().enumerate() {
             let mut needs = Needs::default();
-            match &action.kind {
-                ActionKind::Create { path, .. } => {
+            match action.kind.effect() {
+                Effect::Creates { path, .. } => {
                     created.insert(path, place);
-                    edited.remove(path.as_str());
+                    edited.remove(path);
                     needs.part = Part::Changes(format!("CREATE {path}"));
                 }
-                ActionKind::Read { resource: Resource::File(path) } => {
-                    needs.create = created.get(path.as_str()).copied();
+                Effect::Reads(path) => {
+                    needs.create = created.get(path).copied();
                 }
-                ActionKind::Edit { path, edits } => {
-                    needs.create = created.get(path.as_str()).copied();
+                Effect::Edits { path, edits } => {
+                    needs.create = created.get(path).copied();
                     let before = edited.entry(path).or_default();
                     let brings = before.iter().filter(|(_, earlier)| brings_in(earlier, edits));
                     needs.edits = brings.map(|(place, _)| *place).collect();
                     before.push((place, edits));
                     needs.part = Part::Changes(format!("EDIT {path}"));
                 }
-                ActionKind::Execute { .. } => needs.part = Part::Runs,
-                ActionKind::Read { resource: Resource::Url(_) }
-                | ActionKind::Research { .. }
-                | ActionKind::ChatWithUser { .. }
-                | ActionKind::Invoke { .. } => {}
+                Effect::Runs => needs.part = Part::Runs,
+                Effect::Hands | Effect::Nothing => {}
             }
             actions.push(needs);
         }

@@ -1,11 +1,11 @@
-//! What can be seen of an item before it is approved: the whole content, the computed diff, the full command. What has to be
-//! read for it is read by the caller ([`needed`]); nothing is changed.
+//! The preview of an item before it is approved: its whole content, its diff, or the full command. The caller reads the file
+//! that a preview needs ([`needed`]); nothing is changed.
 
 use similar::TextDiff;
 
 use super::outline::{self, change_label};
 use super::selection::{Checks, Group};
-use crate::action_plan::{Action, ActionKind, ActionPlan, Change, Replacement, Resource};
+use crate::action_plan::{ActionKind, ActionPlan, Change, Effect, Replacement, Resource};
 use crate::edit::apply_edits;
 use crate::slug;
 
@@ -56,11 +56,7 @@ pub fn needed(plan: &ActionPlan, checks: &Checks, group: Group, item: Option<usi
     let (resource, first) = match group {
         Group::Context => (named(&plan.context.iter().flatten().nth(item)?.what), plan.actions.len()),
         Group::Memos => return None,
-        Group::Actions => match &plan.actions.get(item)?.kind {
-            ActionKind::Read { resource } => (resource.clone(), item),
-            ActionKind::Edit { path, .. } => (Resource::File(path.clone()), item),
-            _ => return None,
-        },
+        Group::Actions => (plan.actions.get(item)?.kind.shows()?, item),
     };
     let Resource::File(path) = &resource else { return Some(resource) };
     created(path, &checked(plan, checks, first)).is_none().then_some(resource)
@@ -87,7 +83,7 @@ pub fn preview(
         Group::Actions => plan
             .actions
             .get(item)
-            .map_or_else(whole, |action| of_action(action, &checked(plan, checks, item), read)),
+            .map_or_else(whole, |action| action.kind.preview(&checked(plan, checks, item), read)),
     }
 }
 
@@ -114,45 +110,16 @@ fn checked<'a>(plan: &'a ActionPlan, checks: &Checks, first: usize) -> Vec<&'a A
     actions.filter_map(|(action, checked)| checked.then_some(&action.kind)).collect()
 }
 
-fn of_action(action: &Action, before: &[&ActionKind], read: Option<Result<String, String>>) -> Preview {
-    let name = action.kind.name();
-    match &action.kind {
-        ActionKind::Create { path, content, .. } => {
-            Preview::file(format!("{name} {path}"), path, content.clone())
-        }
-        ActionKind::Read { resource: resource @ (Resource::File(path) | Resource::Url(path)) } => {
-            let title = format!("{name} {path}");
-            match as_will_be(resource, before, read) {
-                Ok(text) => Preview::file(title, path, text),
-                Err(why) => Preview::text(title, path, "txt", format!("It cannot be read now: {why}")),
-            }
-        }
-        ActionKind::Edit { path, edits } => of_edit(path, edits, before, read),
-        ActionKind::Execute { command, .. } => {
-            Preview::text(format!("{name} {}", first(command)), "command", "sh", execution(&action.kind))
-        }
-        ActionKind::Research { queries } => {
-            let queries = queries.iter().map(|query| format!("- {}", query.trim()));
-            Preview::text(name.into(), "queries", "md", queries.collect::<Vec<_>>().join("\n"))
-        }
-        ActionKind::ChatWithUser { message } => Preview::text(name.into(), "message", "md", message.clone()),
-        ActionKind::Invoke { agent, message } => {
-            let text = format!("Agent: {agent}\n\n{message}");
-            Preview::text(format!("{name} {agent}"), agent, "md", text)
-        }
-    }
-}
-
 fn created<'a>(path: &str, before: &[&'a ActionKind]) -> Option<(usize, &'a str)> {
     let places = before.iter().enumerate().rev();
-    places.into_iter().find_map(|(place, kind)| match kind {
-        ActionKind::Create { path: other, content, .. } if other == path => Some((place, content.as_str())),
+    places.into_iter().find_map(|(place, kind)| match kind.effect() {
+        Effect::Creates { path: other, content } if other == path => Some((place, content)),
         _ => None,
     })
 }
 
 /// A file as it will be when the checked actions before were run; anything else as it is now.
-fn as_will_be(
+pub(crate) fn as_will_be(
     resource: &Resource,
     before: &[&ActionKind],
     read: Option<Result<String, String>>,
@@ -163,14 +130,14 @@ fn as_will_be(
         Some((place, content)) => (content.to_owned(), place + 1),
         None => (read.unwrap_or_else(unread)?, 0),
     };
-    before.get(later..).unwrap_or_default().iter().try_fold(text, |text, kind| match kind {
-        ActionKind::Edit { path: other, edits } if other == path => apply_edits(&text, edits)
+    before.get(later..).unwrap_or_default().iter().try_fold(text, |text, kind| match kind.effect() {
+        Effect::Edits { path: other, edits } if other == path => apply_edits(&text, edits)
             .map_err(|why| format!("an EDIT of it that comes before cannot be made: {why}")),
         _ => Ok(text),
     })
 }
 
-fn of_edit(
+pub(crate) fn of_edit(
     path: &str,
     edits: &[Replacement],
     before: &[&ActionKind],
@@ -227,26 +194,9 @@ fn change_text(change: &Change) -> String {
     format!("{} {}{comment}", change_label(change.sign), change.what)
 }
 
-/// A command with all that belongs to it, in comments around it.
-fn execution(kind: &ActionKind) -> String {
-    let ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } = kind else {
-        return String::new();
-    };
-    let mut about = vec![format!("# cwd: {}", one_line(cwd.as_deref().unwrap_or(".")))];
-    about.extend(env.iter().map(|(name, value)| format!("# env: {}={}", one_line(name), one_line(value))));
-    about.extend(timeout.map(|timeout| format!("# timeout: {timeout:#}")));
-    about.extend(expected.as_ref().map(|words| format!("# expected: {}", one_line(words))));
-    about.extend(allow_failure.then(|| "# the plan goes on when it fails".to_owned()));
-    format!("{}\n\n{}", about.join("\n"), command.trim_end())
-}
-
 /// Words that stay in one line, whatever is in them.
-fn one_line(words: &str) -> String {
+pub(crate) fn one_line(words: &str) -> String {
     words.escape_debug().collect::<String>().replace("\\\"", "\"").replace("\\'", "'")
-}
-
-fn first(text: &str) -> &str {
-    text.trim().lines().next().unwrap_or_default()
 }
 
 /// A name for a preview's file that is safe in any folder.
@@ -263,12 +213,12 @@ fn ending(path: &str) -> &str {
 }
 
 impl Preview {
-    fn text(title: String, name: &str, ending: &str, text: String) -> Self {
+    pub(crate) fn text(title: String, name: &str, ending: &str, text: String) -> Self {
         Self { title, file_name: file_name(name, ending), text, shown: Shown::Text }
     }
 
     /// A file's content.
-    fn file(title: String, path: &str, text: String) -> Self {
+    pub(crate) fn file(title: String, path: &str, text: String) -> Self {
         let stem = path.strip_suffix(&format!(".{}", ending(path))).unwrap_or(path);
         Self { title, file_name: file_name(stem, ending(path)), text, shown: Shown::File }
     }

@@ -1,4 +1,4 @@
-//! What of a plan is to be done: a mark for every change and action, and what follows from leaving some out.
+//! The selection: which changes and actions of a plan are checked, and what follows from leaving some out.
 
 use super::depends::Dependencies;
 use crate::action_plan::ActionPlan;

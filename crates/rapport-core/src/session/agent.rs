@@ -1,4 +1,4 @@
-//! What the agent does: ask, take answers, say, use tools, come and go.
+//! Decides the agent's inputs: it asks, takes answers, speaks, uses tools, comes and goes.
 
 use super::{Item, Process, Round, Session, State, Turn};
 use crate::aim::Asking;

@@ -1,4 +1,4 @@
-//! How each fact changes the state. Nothing here can fail or refuse: a fact has happened.
+//! Folds each fact into the state. Nothing here can fail or refuse: a fact has happened.
 
 use jiff::Timestamp;
 

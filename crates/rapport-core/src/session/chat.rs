@@ -1,4 +1,4 @@
-//! Conversations: whatever somebody says is a turn of the agent, and in between the session rests.
+//! The flow for conversations: each message is a turn of the agent, and between turns the session rests.
 
 use super::{Phase, Session};
 use crate::aim::Aim;

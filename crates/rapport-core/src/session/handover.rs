@@ -1,7 +1,7 @@
-//! What becomes of work that was done apart from the project, in a workplace of its own: somebody has it applied, or
-//! discards it. Either way the workplace is cleared away after that.
+//! The end of work that was done in a workplace of its own: a person applies it to the project or discards it; either way
+//! the workplace is then cleared.
 //!
-//! Applying is three facts, so that a kill at any instant neither loses nor repeats it: it is wanted, it is merged (which
+//! Applying is three facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is merged (which
 //! changes nothing yet), it is applied.
 
 use super::{Phase, Session};

@@ -1,4 +1,4 @@
-//! What people do: answer, go back, edit, confirm, cancel, restart.
+//! Decides people's acts: answer, go back, edit, confirm, cancel, restart.
 
 use super::{Item, Phase, Process, Round, Session, State};
 use crate::answer::{Answer, By};

@@ -1,4 +1,4 @@
-//! Rounds of questions that a planner makes before any agent runs: when the next one is wanted, and what follows from it.
+//! The flow for rounds that a planner makes before any agent runs: when the next round is wanted, and what follows from it.
 
 use jiff::Timestamp;
 

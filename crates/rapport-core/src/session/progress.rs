@@ -1,4 +1,4 @@
-//! A session whose aim is a progress file: what the agent said becomes the file, or the agent is told what is wrong.
+//! The flow for a progress file: the agent's reply becomes the file, or the agent is told what is wrong with it.
 
 use super::agent::decline;
 use super::{Phase, Session, Turn};

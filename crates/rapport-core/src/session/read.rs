@@ -1,4 +1,4 @@
-//! A session looked at from outside: what was asked round by round, with everything that channels show of it.
+//! Read access to a session: its rounds as they stand, and everything else that channels show.
 
 use jiff::Timestamp;
 

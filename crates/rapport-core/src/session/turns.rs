@@ -1,9 +1,8 @@
-//! Turns in directories: a plan of actions is made, checked, reviewed, run as a batch, reported, and perhaps undone.
+//! The flow for turns with directories: a plan of actions is made, checked, reviewed, run as a batch, reported, perhaps undone.
 //!
-//! Each turn has a stage of its own, because several can wait side by side (branches). Only one thing is done at a time,
-//! and that is the session's phase: drafting, writing the plan's file, checking it, running a batch, writing the report.
-//! `acts` is what people do about a turn, `ends` what Rapport brings about, `fold` how facts change the state, and here is
-//! what should be true.
+//! Each turn has a stage of its own, because several can wait side by side (branches). The session does one thing at a time,
+//! and that is its phase: drafting, writing the plan's file, checking it, running a batch, writing the report. `acts` decides
+//! what people do, `ends` what the engine reports, `fold` folds the facts; this file derives the wants.
 
 mod acts;
 mod ends;

@@ -1,4 +1,4 @@
-//! What should be true of the world, given the facts.
+//! Derives the wants from the facts.
 
 use super::{Item, Phase, Process, Round, Session, Turn};
 use crate::event::{Ending, TurnKind};

@@ -1,4 +1,4 @@
-//! What Rapport itself brings about or finds out: lost processes, passing time, files written.
+//! Decides the engine's inputs: lost processes, passing time, files that were written.
 
 use jiff::Timestamp;
 

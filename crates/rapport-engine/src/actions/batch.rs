@@ -1,13 +1,12 @@
 //! Running a batch: the chosen actions of a plan in their order, up to the first failure that is not allowed, each noted
 //! before and after; and going on with a batch that was interrupted.
 
-mod changes;
-pub(super) mod kinds;
-mod step;
+pub(super) mod changes;
+pub(super) mod step;
 
 use rapport_core::{ActionPlan, Interrupted};
+use rapport_durable::digest;
 
-use self::kinds::fingerprint;
 use self::step::{Step, after};
 use super::files::Desk;
 use super::journal::{Fact, Intent, Journal, RESERVE};
@@ -158,6 +157,12 @@ fn start(journal: &mut Journal, plan: String, skip: Vec<Option<String>>) -> Resu
     journal.reserve(RESERVE)?;
     journal.note(Fact::Started { id: id.clone(), plan, skip })?;
     Ok(id)
+}
+
+/// Names what a plan does, and nothing of what it says about it.
+fn fingerprint(plan: &ActionPlan) -> String {
+    let actions = plan.actions.iter().map(|action| action.kind.identity()).collect();
+    digest(serde_json::Value::Array(actions).to_string().as_bytes())
 }
 
 fn take_up(journal: &mut Journal, fingerprint: &str) -> Result<String, ActionError> {

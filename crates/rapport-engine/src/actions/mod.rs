@@ -1,22 +1,16 @@
-//! Carrying out a plan of actions: one file per action, [`batch`] runs them in order, [`journal`] makes durable what was
+//! Carrying out a plan of actions: [`kinds`] has one file per kind of action, [`batch`] runs them in order, [`journal`] makes durable what was
 //! done, [`mod@undo`] takes back what was done to files, [`project`] keeps all of it inside the project.
 //!
 //! Nothing is changed before the journal says what is about to change and how it was before. So a kill at any instant
 //! leaves each action not begun, done, or, for commands alone, begun and perhaps done.
 
 pub mod batch;
-mod chat;
-mod create;
 mod diff;
-mod edit;
-mod execute;
 mod files;
-mod invoke;
 pub mod journal;
+mod kinds;
 pub mod outcome;
 pub mod project;
-pub mod read;
-mod research;
 pub mod stop;
 pub mod undo;
 
@@ -33,6 +27,7 @@ use crate::seals::Seals;
 
 pub use batch::{ActionBatch, Choice};
 pub use journal::JournalError;
+pub use kinds::read;
 pub use outcome::{Details, FileChange, Outcome, Output, Ran, Settled};
 pub use project::{OnDisk, PathError};
 pub use rapport_core::{Interrupted, LaterChanges};

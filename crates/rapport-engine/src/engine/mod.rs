@@ -7,6 +7,7 @@
 
 mod batches;
 pub mod claims;
+mod diff;
 mod errands;
 mod fulfil;
 mod gateway;

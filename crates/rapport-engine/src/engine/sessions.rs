@@ -17,11 +17,13 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
 use super::claims::AGENTS_ANSWER_NOTHING;
+use super::diff;
 use super::gateway::{Follower, Gateway, GatewayError};
 use super::socket::{self, Sent};
 use crate::clock::Clock;
 use crate::stores::{Changes, Holder, Store, StoreError};
 use crate::workers::keeper::descent;
+use crate::workers::{Worker, WorkerError};
 
 /// How often, and how long apart, a process that is just starting or stopping is tried again.
 const TRIES: u32 = 40;
@@ -37,12 +39,14 @@ pub struct ProjectSessions {
     here: Option<Gateway>,
     /// Sessions that the engine of this process runs: their facts come from the loop, and need not be read.
     hosted: Arc<Mutex<HashSet<SessionId>>>,
+    /// Where sessions are worked on, to read what they changed.
+    worker: Arc<dyn Worker>,
 }
 
 impl ProjectSessions {
     /// The sessions of this store, some of which may run in the engine behind this gateway.
-    pub fn new(store: Arc<dyn Store>, here: Option<Gateway>, clock: Clock) -> Self {
-        Self { store, clock, here, hosted: Arc::default() }
+    pub fn new(store: Arc<dyn Store>, here: Option<Gateway>, worker: Arc<dyn Worker>, clock: Clock) -> Self {
+        Self { store, clock, here, hosted: Arc::default(), worker }
     }
 
     async fn blocking<T: Send + 'static>(
@@ -100,6 +104,18 @@ impl ProjectSessions {
             None => None,
         };
         Ok(review::preview(&plan, &checks, group, Some(item), read).text)
+    }
+
+    /// What a session changed so far.
+    async fn diff(&self, id: &SessionId) -> Result<String, DoorError> {
+        let (id, store, worker) = (id.clone(), self.store.clone(), self.worker.clone());
+        let done = spawn_blocking(move || {
+            let entries = store.read(&id, 0)?;
+            let session = replay(&*store, &id, &entries)?;
+            let failed = |error: WorkerError| DoorError::Failed(error.to_string());
+            diff::diff(&*worker, &id, &session, &entries).map_err(failed)
+        });
+        done.await.map_err(|error| broken(io::Error::other(error)))?
     }
 
     async fn holder_of(&self, id: &SessionId) -> Result<Option<Holder>, DoorError> {
@@ -238,6 +254,7 @@ impl Sessions for ProjectSessions {
                     let entries = self.blocking(move |store| store.read(&id, 0)).await?;
                     Ok(stream::iter(entries).map(|entry| line(&entry)).boxed())
                 }
+                Content::Diff => Ok(stream::iter([Ok(self.diff(id).await?.into_bytes())]).boxed()),
                 Content::Preview { turn, group, item } => {
                     let text = self.preview(id, &turn, group, item).await?;
                     Ok(stream::iter([Ok(text.into_bytes())]).boxed())

@@ -153,6 +153,12 @@ impl ChatState {
         !self.cards.pending.is_empty()
     }
 
+    /// A card that is on its way to a chat.
+    pub(super) fn pending_in(&self, chat: i64) -> Option<CardKey> {
+        let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
+        self.cards.pending.iter().find(|key| is_here(key)).cloned()
+    }
+
     /// The notes about a card, if any.
     pub(super) fn card_note(&self, key: &CardKey) -> Option<&CardNote> {
         let noted = self.notes.of(&key.session)?;

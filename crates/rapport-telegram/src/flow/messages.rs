@@ -40,6 +40,7 @@ pub(super) struct Early {
     visit: Visit,
     text: String,
     message: i32,
+    reply_to: Option<i32>,
 }
 
 impl ChatState {
@@ -131,6 +132,10 @@ impl ChatState {
         if let Some(card) = replied {
             return self.answer_words(visit, &card, text);
         }
+        // A reply may overtake the news that its card has arrived.
+        if let Some(card) = reply_to.and_then(|_| self.pending_in(room.chat)).filter(|_| !self.is_stopping) {
+            return self.early.push(Early { card, visit, text, message, reply_to });
+        }
         if let Some((id, shown)) = self.planning(room)
             && self.may(visit.sender.id, shown)
         {
@@ -142,7 +147,7 @@ impl ChatState {
                 }
                 // The number of the card's message, once it has arrived, says which came first.
                 if self.cards.pending.contains(&card) && !self.is_stopping {
-                    return self.early.push(Early { card, visit, text, message });
+                    return self.early.push(Early { card, visit, text, message, reply_to });
                 }
                 // The card was refused; this update has it sent again.
                 if self.cards.refused.contains(&card) {
@@ -161,7 +166,7 @@ impl ChatState {
     /// Handles words that waited for this card, now that it has arrived or was not taken.
     pub(super) fn look_at_early(&mut self, card: &CardKey) {
         for early in self.early.extract_if(.., |early| early.card == *card).collect::<Vec<_>>() {
-            self.words(early.visit, early.text, early.message, None);
+            self.words(early.visit, early.text, early.message, early.reply_to);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Steps of the chat state as tables: what comes in on the left, what is wanted on the right. No network, clock or disk.
 
+use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup};
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
     Act, Aim, Answer, Asker, By, Choice, Clarifier, ConversationId, Created, Entry, Event, Question,
@@ -10,7 +11,7 @@ use rapport_door::{DoorError, Seen, Update};
 use super::button::Button;
 use super::cards::CardKey;
 use super::chat_state::{ChatState, Settings, person};
-use super::effect::{AfterOps, AfterSend, Effect, Input, NewUser, SessionOp, Ticket};
+use super::effect::{AfterContent, AfterOps, AfterSend, Effect, Input, NewUser, SessionOp, Ticket};
 use super::incoming::{Incoming, Sender, What};
 use super::notes::Notes;
 use crate::access::Access;
@@ -314,6 +315,25 @@ fn words_wait_for_the_card_they_may_answer() {
     assert_eq!(stage.put(Input::Stopping), [early, "finish 1"]);
 }
 
+/// A reply can be here before it is known which message its card became. It is an answer all the same, not something to talk
+/// about with an agent.
+#[test]
+fn a_reply_waits_for_the_card_it_answers() {
+    let mut stage = Stage::new();
+    let created = Event::Created(Created { aim: Aim::Work, ..chat_created() });
+    stage.happens(vec![created, asked(&["q1"])]);
+    let reply = |to| What::Words { text: "blue".into(), message: 8, reply_to: Some(to) };
+    assert_eq!(stage.comes(ANNA, HOME, reply(7)), Vec::<String>::new());
+    let wanted = stage.arrives(&key("q1", 1), 7);
+    assert!(wanted.contains(&"act: answer q1 Text(\"blue\")".to_owned()), "{wanted:?}");
+    // A reply to something else is for the agent, as soon as that is known.
+    let mut stage = Stage::new();
+    stage.happens(vec![Event::Created(chat_created()), asked(&["q1"])]);
+    stage.comes(ANNA, HOME, reply(3));
+    let wanted = stage.arrives(&key("q1", 1), 7);
+    assert!(wanted.contains(&"create \"blue\" with 0 questions".to_owned()), "{wanted:?}");
+}
+
 /// One reminder, an hour after the question came to the front, and never a second one.
 #[test]
 fn somebody_is_reminded_once() {
@@ -517,4 +537,42 @@ fn chat_created() -> Created {
     let by = person(ANNA);
     let created = Created::new("hello".into(), "/app".into(), ConversationId::new("c"), by);
     Created { origin: Some(HOME.into()), ..created }
+}
+
+/// Options are toggled one by one and answered together. After a restart only the buttons of the message know them.
+#[test]
+fn several_options_are_chosen_on_the_buttons() {
+    let Event::Asked { round, asker, mut questions } = asked(&["q1"]) else { unreachable!() };
+    questions[0].multi = true;
+    let asked = Event::Asked { round, asker, questions };
+    let q1 = key("q1", 1);
+    let mut stage = Stage::new();
+    stage.happens(vec![created(HOME), asked]);
+    stage.arrives(&q1, 7);
+    let toggled = stage.taps(ANNA, Button::Toggle(0, 1), &q1);
+    assert_eq!(toggled, ["buttons 7 in 42", "answer tap 1: ", "finish 1"]);
+    assert_eq!(stage.taps(ANNA, Button::Done, &q1), ["act: answer q1 Choices([1])"]);
+
+    stage.state.sessions.get_mut(&id()).unwrap().chosen.clear();
+    let data = Button::Toggle(0, 0).data(&q1.tag());
+    let marked = InlineKeyboardButton::builder().text("☑ Yes").callback_data(data).build();
+    let keyboard = InlineKeyboardMarkup::builder().inline_keyboard(vec![vec![marked]]).build();
+    let (query, data) = ("t".into(), Button::Done.data(&q1.tag()));
+    let press = What::Press { query, data, message: Some(7), keyboard: Some(keyboard) };
+    assert_eq!(stage.comes(ANNA, HOME, press), ["act: answer q1 Choices([0])"]);
+}
+
+/// What was read of a session is sent where it was asked for, and so is why it cannot be.
+#[test]
+fn content_is_sent_where_it_was_asked_for() {
+    let cases = [
+        (None, Ok("All done.".to_owned()), "All done."),
+        (Some("Create a.txt"), Ok("hello".to_owned()), "hello"),
+        (None, Err(DoorError::Closed), "It cannot be shown now: Rapport is shutting down"),
+    ];
+    for (title, read, said) in cases {
+        let then = AfterContent { room: GROUP, ticket: Ticket(4), title: title.map(str::to_owned) };
+        let wanted = Stage::new().put(Input::Content(then, read));
+        assert_eq!(wanted, [format!("send \"{said}\" in -7"), "finish 4".into()]);
+    }
 }

@@ -1,4 +1,4 @@
-//! The card of one question as rows.
+//! Renders the card of a question.
 
 use rapport_core::{OpenQuestion, Purpose};
 

@@ -1,4 +1,4 @@
-//! A block of rows at the bottom of the screen, cut to the height there is so that what matters stays in sight.
+//! A block of rows at the bottom of the screen, cut to the available height such that the important rows stay visible.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The card that asks whether to start, as rows.
+//! Renders the card that asks whether to start.
 
 use rapport_core::View;
 

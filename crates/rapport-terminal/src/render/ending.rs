@@ -1,4 +1,4 @@
-//! The end of a session: what came of it, what changed, what it took, or why it stopped and how to go on.
+//! The end of a session: the result, the changes and the cost, or why it stopped and how to resume it.
 
 use rapport_core::{Aim, Changes, FileChange, PhaseView, Status, View};
 

@@ -1,4 +1,4 @@
-//! The bottom of the screen as a whole: a card or the progress line, what went wrong, and the keys; within its height.
+//! Renders the bottom of the screen within its height: a card or the progress line, an error, and the keys.
 
 use std::time::Duration;
 
@@ -167,7 +167,7 @@ fn foot(screen: &Screen, columns: usize, now: Duration) -> Block {
     match screen.over {
         Over::Cancel => {
             let line = Line::new(Tone::Care, "! ").and(Tone::Strong, "Cancel the session?");
-            block.push(&line.and(Tone::Text, " It cannot be taken up again. (y/n)").hanging(2), columns);
+            block.push(&line.and(Tone::Text, " It cannot be resumed. (y/n)").hanging(2), columns);
         }
         Over::Help => block.push(&Line::new(Tone::Dim, "any key goes back"), columns),
         Over::Whole { top } => {

@@ -1,4 +1,4 @@
-//! What things look like: pure functions from what is known to lines of text.
+//! Rendering: pure functions from state to lines of text.
 
 pub(super) mod ask;
 pub(super) mod block;

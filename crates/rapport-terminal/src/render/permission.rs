@@ -1,4 +1,4 @@
-//! Everything that a card is about, as lines: what a tool call would do, what options would look like.
+//! The details of a card as lines: what a tool call would do, what an option would look like.
 
 use rapport_core::{Mark, OpenQuestion, Permission, Purpose, ShownLine};
 

@@ -1,4 +1,4 @@
-//! The one line that shows what the agent is at.
+//! The line that shows what the agent is doing.
 
 use std::time::Duration;
 

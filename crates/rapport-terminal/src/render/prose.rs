@@ -1,4 +1,4 @@
-//! Longer texts: the agent's words, plans, tasks. Markdown is left as it is but for headings, which stand out.
+//! Longer texts: the agent's words, plans, tasks. Markdown stays as it is, except that headings stand out.
 
 use super::super::safe;
 use super::super::text::{Line, Tone, clip};

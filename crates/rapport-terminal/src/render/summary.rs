@@ -1,4 +1,4 @@
-//! The summary before work begins: the task, what was answered, the plan, and where it is.
+//! The summary before the work begins: the task, the answers, the plan, and the path of its file.
 
 use rapport_core::{OpenQuestion, Purpose, View};
 
@@ -9,7 +9,6 @@ use super::{permission, prose};
 /// How much of a plan is shown. The whole of it is in its file.
 const PLAN_LINES: usize = 20;
 
-/// The summary.
 pub(crate) fn lines(view: &View) -> Vec<Line> {
     let mut lines =
         vec![Line::empty(), Line::new(Tone::Good, "✓ ").and(Tone::Strong, "Plan ready"), Line::empty()];

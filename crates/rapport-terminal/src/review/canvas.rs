@@ -1,5 +1,5 @@
-//! The whole screen, borrowed: the alternate one, in raw mode, and given back whatever happens: at the end, on an error, on
-//! a panic. Nothing can be given back when the process is killed outright; [`tidy_up`] does it at the next review.
+//! The alternate screen in raw mode. It is restored at the end, on an error and on a panic. When the process is killed it
+//! cannot be; then [`tidy_up`] restores it at the next review.
 
 use std::io::{self, Stdout, Write as _};
 use std::sync::Once;

@@ -1,5 +1,5 @@
-//! The second look at a plan: every item with a mark, in a tree. Keys go in, wishes come out, and [`Checklist::draw`] is a
-//! function of what is in here and the size of the screen.
+//! The checklist: every item of the plan with a mark, as a tree. Keys go in, wishes come out, and [`Checklist::draw`] is a
+//! function of its state and the size of the screen.
 
 mod drawing;
 
@@ -31,7 +31,6 @@ pub struct Checklist {
 /// A row that can be chosen: a group, or one of its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Which group.
     pub group: Group,
     /// Which item of it, from 0; the group itself where there is none.
     pub item: Option<usize>,

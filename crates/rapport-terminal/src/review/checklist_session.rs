@@ -1,4 +1,4 @@
-//! The checklist on a real terminal: draws it, takes keys to it, and gets the previews it is asked for.
+//! Runs the checklist on a real terminal: draws it, passes keys to it, and fetches the previews it asks for.
 
 use std::future::Future;
 use std::io;

@@ -1,4 +1,4 @@
-//! What changes between two texts, as numbered lines.
+//! The difference of two texts as numbered lines.
 
 use std::time::Duration;
 

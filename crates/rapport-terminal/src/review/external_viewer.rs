@@ -1,5 +1,4 @@
-//! The terminal in other hands for a while: a program that shows a preview there, or the shell; and the signals that may
-//! come meanwhile.
+//! Hands the terminal over to a program that shows a preview, takes it back when that ends, and handles signals meanwhile.
 
 use std::io::{self, Write as _};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A line typed at a terminal that is not in raw mode, awaited without a thread that keeps on reading when nobody listens.
+//! Reads a line from a terminal that is not in raw mode. When the caller stops waiting, the reading thread ends.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};

@@ -1,4 +1,4 @@
-//! How a review looks on this terminal: which signs it can show, and how tones become styles of cells.
+//! The look of a review on this terminal: which characters it can show, and how tones become cell styles.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};

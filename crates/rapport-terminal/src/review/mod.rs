@@ -1,8 +1,8 @@
-//! Reviewing a plan of actions: a summary with one question, and where that is not enough a checklist with previews.
+//! Reviewing a plan of actions: a summary with one question, and a checklist with previews for those who want to choose.
 //!
-//! [`summary()`], [`checklist::Checklist`], [`pager::Pager`] and what a preview contains are functions of the plan; `review_session`
-//! drives them on a real terminal, which is always given back as it was. Nothing but a key or a line typed at it approves
-//! anything: when it closes, when a signal comes, when nothing more can be read, the review is left.
+//! [`summary()`], [`checklist::Checklist`], [`pager::Pager`] and previews are functions of the plan; `review_session` drives
+//! them on a real terminal and always restores it. Only a key or a line typed there approves anything: when the terminal
+//! closes, a signal arrives or the input ends, the review is left.
 
 pub mod checklist;
 pub mod look;

@@ -1,4 +1,4 @@
-//! The checklist where only lines can be typed: numbered items, and numbers that check or uncheck them.
+//! The checklist for terminals that only take lines: numbered items, and numbers that check or uncheck them.
 
 use super::checklist::{Checklist, Node};
 
@@ -18,7 +18,6 @@ pub(super) enum Request {
     Run,
     /// To go back to the summary.
     Back,
-    /// To leave.
     Quit,
     /// Nothing that is understood; this says why.
     Unclear(String),

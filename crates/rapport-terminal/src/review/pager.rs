@@ -1,4 +1,4 @@
-//! A preview in the terminal itself: pages through lines.
+//! Pages through a preview in the terminal itself.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Frame;

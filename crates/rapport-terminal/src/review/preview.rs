@@ -1,4 +1,4 @@
-//! A preview on this terminal: what the core says is shown of an item, with what has to be read for it, as lines.
+//! Makes a preview for this terminal: reads what the core says it needs, and lays it out as lines.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! A review on a real terminal: shows the summary and asks the one question, by key or by line.
+//! Reviews a plan on a real terminal: shows the summary and asks its question, by key or by line.
 
 use std::io::{self, Write as _};
 

@@ -1,4 +1,4 @@
-//! The first look at a plan: what changes, how many actions of which kind, and the one question.
+//! The summary of a plan: what changes, how many actions of each kind, and the question.
 
 use rapport_core::{ActionPlan, Change, Sign};
 

@@ -1,4 +1,4 @@
-//! Programs that show previews: which one, and how it is run. Its file is kept until the review ends.
+//! The program that shows previews: which one, and how it is started. Its temporary files are kept until the review ends.
 
 use std::ffi::OsStr;
 use std::io;

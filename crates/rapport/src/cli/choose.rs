@@ -51,8 +51,8 @@ pub(super) struct Verb<'a> {
     /// What fits it, as in "no session SUCH".
     such: String,
     fits: &'a dyn Fn(&Known) -> bool,
-    /// Of several that fit, those that are rather meant.
-    rather: Option<fn(&Known) -> bool>,
+    /// Of those that fit, which are rather meant; what matters most comes first.
+    rather: Vec<fn(&Known) -> bool>,
     /// Whether it only shows something, also of sessions that others wrote.
     shows: bool,
     /// What fits as well and is kept elsewhere.
@@ -69,7 +69,7 @@ impl<'a> Verb<'a> {
         fits: &'a dyn Fn(&Known) -> bool,
     ) -> Self {
         let hint = "See what there is with: rapport status --all";
-        Self { usage, such: such.into(), fits, rather: None, shows: false, beside: None, hint }
+        Self { usage, such: such.into(), fits, rather: Vec::new(), shows: false, beside: None, hint }
     }
 
     /// A verb that only shows something of such sessions.
@@ -82,8 +82,9 @@ impl<'a> Verb<'a> {
     }
 
     /// The same, where some of those that fit are rather meant than others.
-    pub(super) fn rather(self, rather: fn(&Known) -> bool) -> Self {
-        Self { rather: Some(rather), ..self }
+    pub(super) fn rather(mut self, rather: fn(&Known) -> bool) -> Self {
+        self.rather.push(rather);
+        self
     }
 
     /// The same with something that fits as well and is no session of the project.
@@ -107,8 +108,10 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
     if !verb.shows && (verb.beside.is_some() || fitting.iter().any(|known| known.counts)) {
         fitting.retain(|known| known.counts);
     }
-    if let Some(rather) = verb.rather.filter(|rather| fitting.iter().any(rather)) {
-        fitting.retain(rather);
+    for rather in &verb.rather {
+        if fitting.iter().any(rather) {
+            fitting.retain(rather);
+        }
     }
     let fitting: Vec<_> = fitting.iter().map(Known::candidate).chain(verb.beside.clone()).collect();
     match fitting.as_slice() {
@@ -223,9 +226,9 @@ impl Known {
         !self.is_held
     }
 
-    /// Whether it goes on turn by turn.
+    /// Whether it works turn by turn.
     pub(super) fn has_turns(&self) -> bool {
-        self.view.aim == Aim::Files && self.view.status != Status::Cancelled
+        self.view.aim == Aim::Files
     }
 
     fn candidate(&self) -> Candidate {

@@ -1,23 +1,18 @@
 //! `rapport diff`: two turns of a session of files, side by side: what they were shown, planned and did.
 
-use std::path::Path;
-
 use rapport_core::report::Report;
-use rapport_core::{ActionKind, ActionPlan, Entry, Event};
+use rapport_core::{ActionKind, ActionPlan};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
 use super::choose::{self, Known, Verb};
 use super::files::{self, seals};
 use super::output::{say, say_json};
-use super::{Common, handover, sessions, tree};
+use super::{Common, sessions, tree};
 use crate::channels::terminal::safe;
-use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store as _;
+use crate::error::{Failure, Outcome};
 use crate::turns::{PLAN, REPORT, TURN_CONTEXT, Turn, text};
 use crate::wiring::Place;
-use crate::workers::Workplace as _;
-use crate::workers::local::{self, Directory};
 
 /// See what a session changed; or compare two turns of a session of files: context, plan, changes, result
 ///
@@ -96,40 +91,15 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 
 /// What a session changed, as a diff to read.
 fn of_session(common: &Common, place: &Place, name: Option<&str>) -> Outcome {
-    let store = place.store();
     let verb =
         Verb::showing("rapport diff SESSION", "that changed files", &|known| known.session.has_worked());
     let id = choose::choose(place, name, &verb)?;
-    let entries = store.read(&id, 0)?;
-    let session = sessions::replay(&*store, &id, &entries)?;
-    let diff = if session.created().works_apart() {
-        handover::patch(place, &id, &session)?
-    } else {
-        in_project(&entries, Path::new(session.project()))?
-    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let diff = runtime.block_on(sessions::diff(&place.sessions(), &id))?;
     if common.json {
         return say_json(&json!({ "session": id, "diff": diff }));
     }
     diff.lines().try_for_each(|line| say(safe::line(line)))
-}
-
-/// What work in the project itself changed: until its end, or until now.
-fn in_project(entries: &[Entry], project: &Path) -> Result<String, Failure> {
-    let facts = || entries.iter().rev().flat_map(|entry| entry.facts.iter().rev());
-    let baseline = facts().find_map(|fact| match fact {
-        Event::Baselined { baseline, .. } => baseline.as_deref(),
-        _ => None,
-    });
-    let result = facts().find_map(|fact| match fact {
-        Event::Reported { changes: Some(changes) } => changes.result.as_deref(),
-        _ => None,
-    });
-    let diff = match (baseline, result) {
-        (None, _) => return Ok(String::new()),
-        (Some(from), Some(to)) => local::diff(project, from, to),
-        (Some(from), None) => Directory::at(project).patch(Some(from)),
-    };
-    diff.map_err(|error| Failure::new(Code::Trouble, error.to_string()))
 }
 
 /// Both, line by line: what only the first has, what only the second has, and what both have.
@@ -178,28 +148,10 @@ fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
         title: drawn.title.unwrap_or_default(),
         context: text(&turn.file(TURN_CONTEXT))?.unwrap_or_default(),
         actions: kinds().map(|kind| format!("{}\n", kind.in_brief())).collect(),
-        changes: kinds().map(content).collect(),
+        changes: kinds().map(ActionKind::content).collect(),
         state: state.collect(),
         results: report.as_deref().map(results).unwrap_or_default(),
     })
-}
-
-/// What an action makes of a file, and what it runs, whole.
-fn content(kind: &ActionKind) -> String {
-    let lines =
-        |sign: &str, text: &str| text.lines().map(|line| format!("  {sign} {line}\n")).collect::<String>();
-    match kind {
-        ActionKind::Create { path, content, .. } => format!("{path}\n{}", lines("+", content)),
-        ActionKind::Edit { path, edits } => {
-            let edits = edits.iter().map(|edit| lines("-", &edit.find) + &lines("+", &edit.replace));
-            format!("{path}\n{}", edits.collect::<String>())
-        }
-        ActionKind::Execute { command, .. } => lines("$", command),
-        ActionKind::Read { .. }
-        | ActionKind::Research { .. }
-        | ActionKind::ChatWithUser { .. }
-        | ActionKind::Invoke { .. } => String::new(),
-    }
 }
 
 /// What a report says came of each action: its name, status and outcome, on a line.

@@ -9,11 +9,12 @@ use super::output::say;
 use super::sessions;
 use crate::channels::terminal::safe;
 use crate::config::Layer;
+use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
 use crate::wiring::{Host, Place};
+use crate::workers::WorkerError;
 use crate::workers::worktrees::Worktrees;
-use crate::workers::{Worker as _, WorkerError};
 
 /// How long to wait before the log is looked at again.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -104,13 +105,11 @@ pub(super) fn check_worktrees(project: &Path) -> Outcome {
 }
 
 /// Shows at the end of a run what was done apart from the project, and what can be done with it.
-pub(super) fn tell_work(place: &Place, id: &SessionId) -> Outcome {
-    let store = place.store();
-    let session = sessions::replay(&*store, id, &store.read(id, 0)?)?;
-    if !awaits_decision(&session.view(id)) {
+pub(super) async fn tell_work(place: &Place, sessions: &dyn Sessions, id: &SessionId) -> Outcome {
+    if !awaits_decision(&sessions.view(id).await?) {
         return Ok(());
     }
-    let diff = patch(place, id, &session)?;
+    let diff = sessions::diff(sessions, id).await?;
     say("")?;
     for line in diff.lines().take(SHOWN) {
         say(safe::line(line))?;
@@ -142,11 +141,4 @@ pub(super) fn can_discard(view: &View) -> bool {
 /// Whether somebody has to say what becomes of the work.
 pub(super) fn awaits_decision(view: &View) -> bool {
     view.workplace.as_ref().is_some_and(|place| place.state == "waiting")
-}
-
-/// What was done in the workplace of a session so far, as a diff.
-pub(super) fn patch(place: &Place, id: &SessionId, session: &Session) -> Result<String, Failure> {
-    let failed = |error: WorkerError| Failure::new(Code::Trouble, error.to_string());
-    let found = place.workers().find(id, session.created()).map_err(failed)?;
-    found.map_or(Ok(String::new()), |workplace| workplace.patch(None).map_err(failed))
 }

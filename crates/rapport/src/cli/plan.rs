@@ -24,8 +24,8 @@ use crate::wiring::Place;
 ///
 /// With --as progress, the agent looks at the project and writes a progress file: phases of tasks to tick off, with their tests. It assumes
 /// what is not said, and tells what it assumed; with --adaptive it asks for critical facts that are missing, and you
-/// answer here or from anywhere with `rapport answer`. It can be stopped at any moment, even killed, and gone on with by
-/// `rapport resume`.
+/// answer here or from anywhere with `rapport answer`. You can stop it at any moment, or even kill it;
+/// `rapport resume` resumes it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport plan -m \"Add a login page\"               the next turn
@@ -117,8 +117,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             .hint("Say what the next turn is about: rapport plan -m MESSAGE"));
     }
     if args.idea.is_empty() || args.kind.is_none() {
-        let what = if args.idea.is_empty() { "what to plan" } else { "what the plan is to become" };
-        return Err(Failure::new(Code::Usage, format!("it is not said {what}"))
+        let what = match args.idea.is_empty() {
+            true => "nothing to plan: pass an idea or -m MESSAGE",
+            false => "the kind of plan is missing: pass --as progress, or -m MESSAGE for a turn",
+        };
+        return Err(Failure::new(Code::Usage, what)
             .hint("The next turn of a session of files: rapport plan -m \"add a login page\"")
             .hint("An idea in a file of phases and tasks: rapport plan \"a todo app\" --as progress"));
     }

@@ -89,7 +89,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 /// Goes on with the session of this name, or with the one that is meant.
 pub(super) fn resume(common: &Common, named: Option<&str>, how: &How) -> Outcome {
     let place = Place::find(common)?;
-    let verb = Verb::new("rapport resume SESSION", "to go on with", &Known::goes_on).rather(Known::is_free);
+    let verb =
+        Verb::new("rapport resume SESSION", "to go on with", &|known| known.goes_on() || known.has_turns());
+    let verb = verb.rather(Known::goes_on).rather(Known::is_free);
     let verb = verb
         .else_try("Begin one with: rapport run \"what you want done\", or turn by turn: rapport new NAME");
     let known = choose::known(&place, &choose::choose(&place, named, &verb)?)?;

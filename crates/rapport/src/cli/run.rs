@@ -75,7 +75,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
                 return follow::as_json(common, &sessions, &id, &Answering::Person, 0, stop).await;
             }
             let outcome = screen::show(common, &sessions, &id, Answering::Person, stop).await;
-            handover::tell_work(place, &id)?;
+            handover::tell_work(place, &*sessions, &id).await?;
             outcome
         };
         let outcome = outcome.await;

@@ -62,6 +62,10 @@ pub(super) async fn show(
         Ok(terminal::Outcome::Detached) => Err(stopped(common, id)),
         // Whoever read it has had enough.
         Err(TerminalError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Err(error.into()),
+        // Whoever read has had enough, as with every other command.
+        Err(terminal::TerminalError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Code::Quiet, ""))
+        }
         Err(error) => {
             // The session may be the reason, and knows better.
             sessions.view(id).await?;

@@ -1,8 +1,10 @@
 //! What the commands about sessions share: reading one, and acting on it wherever it runs.
 
+use futures_util::TryStreamExt as _;
 use rapport_core::{Act, Entry, Session, SessionId, View};
+use rapport_door::Content;
 
-use crate::engine::{Reached, Sessions as _, socket};
+use crate::engine::{Reached, Sessions, socket};
 use crate::error::Failure;
 use crate::stores::{Store, StoreError};
 use crate::wiring::Place;
@@ -25,6 +27,12 @@ pub(super) fn replay(store: &dyn Store, id: &SessionId, entries: &[Entry]) -> Re
 pub(super) fn act(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(place.sessions().act(id, &socket::person_here(), act))?)
+}
+
+/// What a session changed so far, as a diff to read.
+pub(super) async fn diff(sessions: &dyn Sessions, id: &SessionId) -> Result<String, Failure> {
+    let diff = sessions.read(id, Content::Diff).await?.try_concat().await?;
+    Ok(String::from_utf8_lossy(&diff).into_owned())
 }
 
 /// What to do so that a session goes on after an act, if a person has to do anything.

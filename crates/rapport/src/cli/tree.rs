@@ -137,7 +137,8 @@ fn turns(session: &Session, folder: &Folder) -> Result<Vec<Node>, Failure> {
 pub(super) fn drawn(session: &Session, turn: &Turn) -> Result<Drawn, Failure> {
     let name = turn.name.to_string();
     let known = session.file_turn(&name);
-    let undone = known.and_then(|known| known.batch()).is_some_and(|batch| batch.undo != UndoState::Not);
+    let undone =
+        known.and_then(|known| known.batch()).is_some_and(|batch| matches!(batch.undo, UndoState::Done(_)));
     Ok(Drawn {
         status: known.map_or_else(|| "not planned yet".to_owned(), |known| status(session, known)),
         turn: name,

@@ -13,6 +13,7 @@ use super::files::held::{self, Held};
 use super::files::{self, asking};
 use super::output::{say, say_json};
 use super::{Common, sessions, undo_work};
+use crate::actions::journal::Journal;
 use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
@@ -127,7 +128,7 @@ pub(super) async fn in_session(held: &Held<'_>, batch: &str, later: LaterChanges
 }
 
 fn told(common: &Common, folder: &Folder, batch: &FileBatch) -> Outcome {
-    let name = name_of(&folder.id, &batch.name);
+    let name = name_of(folder, &batch.name);
     match (&batch.undo, &batch.undo_refused) {
         (UndoState::Done(files), _) => tell(common, ("batch", &name), files),
         (_, Some(problem)) => Err(failure(problem)),
@@ -135,10 +136,11 @@ fn told(common: &Common, folder: &Folder, batch: &FileBatch) -> Outcome {
     }
 }
 
-/// A batch's directory is called after the session and its name there; where it belongs to none, after the session alone.
-fn name_of(session: &SessionId, batch: &str) -> String {
-    let is_alone = session.as_str().split('-').all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
-    if is_alone { session.to_string() } else { format!("{session}-{batch}") }
+/// A batch's directory is named after its session and its turn there. A plan that was run alone has its session and its journal in
+/// one directory, which is named after the session.
+fn name_of(folder: &Folder, batch: &str) -> String {
+    let is_alone = Journal::is_in(&folder.path);
+    if is_alone { folder.id.to_string() } else { format!("{}-{batch}", folder.id) }
 }
 
 pub(super) fn failure(problem: &UndoProblem) -> Failure {

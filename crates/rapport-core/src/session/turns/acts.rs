@@ -1,4 +1,4 @@
-//! What people do about a turn: have it planned, review its plan, approve or skip it, say how a batch goes on, undo it.
+//! Decides people's acts on a turn: plan it, review its plan, approve or skip it, resume a batch, undo it.
 
 use std::collections::BTreeMap;
 

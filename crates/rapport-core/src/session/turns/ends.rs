@@ -1,5 +1,5 @@
-//! What Rapport brings about or finds out for a turn: what is in the directories, whether a plan can be carried out, how a
-//! batch goes, that a report is written, that a batch is undone. What does not belong to anything that goes on changes nothing.
+//! Decides the engine's inputs for turns: what is in the directories, whether a plan can be carried out, how a batch goes,
+//! that a report is written, that a batch is undone. An input that belongs to nothing under way changes nothing.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How facts about turns in directories change the state.
+//! Folds facts about turns with directories into the state.
 
 use jiff::Timestamp;
 

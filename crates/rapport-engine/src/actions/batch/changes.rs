@@ -11,7 +11,7 @@ use crate::actions::journal::{Fact, JournalError};
 use crate::actions::outcome::Outcome;
 
 /// Notes what a command did to files that the batch had changed before.
-pub(super) fn note_changes(desk: &mut Desk) {
+pub(in crate::actions) fn note_changes(desk: &mut Desk) {
     let expected = expected_files(desk.journal.facts());
     let Desk { root, journal, .. } = &mut *desk;
     let now = expected.into_iter().filter_map(|(file, expected)| {

@@ -2,19 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use rapport_core::{Action, ActionKind, Interrupted};
+use rapport_core::{Action, Interrupted};
 
-use super::changes::note_changes;
-use super::kinds::path_of;
 use super::{ActionBatch, Course, Known};
 use crate::actions::files::{Desk, State, made, state, temporary};
 use crate::actions::journal::{Fact, Intent};
 use crate::actions::outcome::{Outcome, Settled};
-use crate::actions::{Hands, Observer, Stop};
-use crate::actions::{blocking, chat, create, edit, execute, invoke, read, research};
+use crate::actions::{Hands, Observer, Stop, blocking};
 
 /// What came of an action for now.
-enum Came {
+pub(in crate::actions) enum Came {
     /// That is what came of it.
     Settled(Outcome),
     /// It was stopped, with this so far. When the batch goes on, it is not settled.
@@ -22,13 +19,13 @@ enum Came {
 }
 
 /// One action that is to be done now.
-pub(super) struct Step<'a> {
-    pub(super) batch: &'a ActionBatch<'a>,
-    pub(super) n: usize,
-    pub(super) action: &'a Action,
-    pub(super) interrupted: Interrupted,
-    pub(super) hands: &'a dyn Hands,
-    pub(super) stop: &'a Stop,
+pub(in crate::actions) struct Step<'a> {
+    pub(in crate::actions) batch: &'a ActionBatch<'a>,
+    pub(in crate::actions) n: usize,
+    pub(in crate::actions) action: &'a Action,
+    pub(in crate::actions) interrupted: Interrupted,
+    pub(in crate::actions) hands: &'a dyn Hands,
+    pub(in crate::actions) stop: &'a Stop,
 }
 
 impl Step<'_> {
@@ -71,7 +68,7 @@ impl Step<'_> {
     /// Finds out whether a change that was begun was made. Nothing where it is still to be made.
     async fn look(&self, desk: Desk, intent: Intent) -> (Desk, Option<Outcome>) {
         let n = self.n;
-        let path = path_of(&self.action.kind).unwrap_or(&intent.file).to_owned();
+        let path = self.action.kind.effect().changed().unwrap_or(&intent.file).to_owned();
         blocking(move || {
             let real = desk.root.join(&intent.file);
             let _ = rapport_durable::remove(&temporary(&desk.id, n, &real));
@@ -88,54 +85,8 @@ impl Step<'_> {
         .await
     }
 
-    /// Does it.
-    async fn perform(&self, desk: Desk, observer: &mut Observer<'_>) -> (Desk, Came) {
-        let Self { batch: ActionBatch { means, .. }, n, action, hands, stop, .. } = *self;
-        let root = desk.root.clone();
-        match action.kind.clone() {
-            ActionKind::Create { path, content, overwrite } => {
-                let create = move |desk: &mut Desk, what| {
-                    create::run(desk, n, what, &path, &content, overwrite.into())
-                };
-                self.change(desk, create).await
-            }
-            ActionKind::Edit { path, edits } => {
-                self.change(desk, move |desk, what| edit::run(desk, n, what, &path, &edits)).await
-            }
-            ActionKind::Execute { command, cwd, env, timeout, expected: _, allow_failure: _ } => {
-                let order = execute::Order { command: &command, cwd: cwd.as_deref(), env: &env, timeout };
-                let running = ended_early(stop, execute::run(means, &root, n, order, observer, stop));
-                let (mut desk, came) = self.begin(desk, running).await;
-                let look = move || {
-                    note_changes(&mut desk);
-                    desk
-                };
-                (blocking(look).await, came)
-            }
-            ActionKind::Research { queries } => match means.research_command.split_first() {
-                Some((program, args)) => {
-                    let order = research::Order { program, args, queries: &queries };
-                    let running = research::run(means, &root, n, order, observer, stop);
-                    self.begin(desk, ended_early(stop, running)).await
-                }
-                None => self.begin(desk, stoppable(stop, research::ask(hands, n, &queries))).await,
-            },
-            // A session that was begun cannot be taken back by not waiting for its name.
-            ActionKind::Invoke { agent, message } => {
-                let invoking = async { Came::Settled(invoke::run(hands, n, &agent, &message).await) };
-                self.begin(desk, invoking).await
-            }
-            ActionKind::Read { resource } => {
-                self.begin(desk, stoppable(stop, read::run(&root, &resource))).await
-            }
-            ActionKind::ChatWithUser { message } => {
-                self.begin(desk, stoppable(stop, chat::run(hands, n, &message))).await
-            }
-        }
-    }
-
     /// Changes a file, which notes by itself what it is about to do.
-    async fn change(
+    pub(in crate::actions) async fn change(
         &self,
         mut desk: Desk,
         change: impl FnOnce(&mut Desk, String) -> Outcome + Send + 'static,
@@ -149,7 +100,11 @@ impl Step<'_> {
     }
 
     /// Notes that it begins, and only then does it.
-    async fn begin(&self, mut desk: Desk, work: impl Future<Output = Came>) -> (Desk, Came) {
+    pub(in crate::actions) async fn begin(
+        &self,
+        mut desk: Desk,
+        work: impl Future<Output = Came>,
+    ) -> (Desk, Came) {
         let kind = &self.action.kind;
         let irreversible = Some(kind.is_irreversible());
         let fact = Fact::Began { n: self.n, what: kind.in_brief(), intent: None, irreversible };
@@ -182,7 +137,7 @@ impl Step<'_> {
 }
 
 /// What cannot be left alone halfway: it ends itself when it is told to stop, and then has not done what it was to do.
-async fn ended_early(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
+pub(in crate::actions) async fn ended_early(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
     match work.await {
         outcome @ Outcome::Failed { .. } if stop.is_told() => Came::Stopped(outcome),
         outcome => Came::Settled(outcome),
@@ -190,7 +145,7 @@ async fn ended_early(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
 }
 
 /// What only waits for others, and can be done again later.
-async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
+pub(in crate::actions) async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
     tokio::select! {
         // Who is asked may be told to stop as well, and has no answer then.
         biased;

@@ -1,4 +1,4 @@
-//! How the checklist looks: as a screen of any size, and as numbered lines where there is none. Only visible rows are drawn.
+//! Draws the checklist: on a screen of any size, or as numbered lines where there is none. Only visible rows are drawn.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

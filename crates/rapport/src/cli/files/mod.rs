@@ -42,7 +42,7 @@ pub(super) fn sessions_of(place: &Place) -> PathBuf {
 
 /// The session of files that is meant, which this usage names.
 pub(super) fn find(place: &Place, named: Option<&str>, usage: &'static str) -> Result<Folder, Failure> {
-    let verb = Verb::new(usage, "of files still open", &Known::has_turns);
+    let verb = Verb::new(usage, "of files", &Known::has_turns).rather(Known::goes_on);
     find_for(place, named, &verb.else_try("Begin one with: rapport new NAME"))
 }
 

@@ -36,6 +36,19 @@ fn every_command_has_help_with_examples() {
     project.rapport(&["--version"]).check(0, "rapport 0.");
 }
 
+/// B D15: `rapport run ... | head -1` ends as every command does whose reader is gone, and nothing goes on.
+#[test]
+fn a_run_whose_reader_is_gone_ends_quietly() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut command = project.command();
+    command.args(["run", "paint"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = command.spawn().unwrap();
+    drop(running.stdout.take());
+    let output = running.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(141), ""));
+    assert_eq!(project.agents_alive(), []);
+}
+
 #[test]
 fn failures_are_json_where_json_is_asked_for() {
     let project = waiting();
@@ -121,8 +134,7 @@ fn status_tells_what_waits_and_what_nobody_runs() {
 #[test]
 fn plan_says_what_it_needs() {
     let project = Project::with_agent("rehearsal");
-    for (args, what) in
-        [(&["plan"][..], "it is not said what to plan"), (&["plan", "x"], "what the plan is to become")]
+    for (args, what) in [(&["plan"][..], "nothing to plan"), (&["plan", "x"], "the kind of plan is missing")]
     {
         let ran = project.rapport(args);
         ran.check(2, what).check(2, "rapport plan -m \"").check(2, "--as progress");

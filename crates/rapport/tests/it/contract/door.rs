@@ -49,7 +49,7 @@ async fn a_session_of_no_process_is_written_to_its_log() {
         let process = Process::start(store.clone());
         let id = process.sessions.create(task("nowhere"), None).await.unwrap();
         process.stop().await;
-        let outside = ProjectSessions::new(store, None, Clock::system());
+        let outside = ProjectSessions::new(store, None, Arc::new(Local), Clock::system());
         is_seen_followed_and_ended(&outside, &id, Reached::Log).await;
     }
 }
@@ -96,6 +96,8 @@ async fn is_seen_followed_and_ended(sessions: &dyn Sessions, id: &SessionId, exp
     assert_eq!(file.map(Result::unwrap).concat().await, b"a plan");
     let log = sessions.read(id, Content::Log).await.unwrap().map(Result::unwrap).concat().await;
     assert_eq!(String::from_utf8(log).unwrap().lines().count(), 1);
+    let diff = sessions.read(id, Content::Diff).await.unwrap().map(Result::unwrap).concat().await;
+    assert_eq!(diff, b"", "it changed nothing");
 
     assert_eq!(sessions.act(id, &person_here(), &cancel()).await.unwrap(), expected);
     assert!(matches!(next(&mut updates).await.facts[..], [Event::Cancelled { .. }]));
@@ -137,7 +139,7 @@ impl Process {
             home: run.path().to_owned(),
         });
         let socket = socket.serve(engine.gateway());
-        let sessions = ProjectSessions::new(store, Some(engine.gateway()), Clock::system());
+        let sessions = ProjectSessions::new(store, Some(engine.gateway()), Arc::new(Local), Clock::system());
         Self { engine, sessions, socket, _run: run }
     }
 

@@ -206,6 +206,18 @@ fn undo_keeps_to_the_session_that_is_named() {
     assert_eq!(undone["batch"], format!("{first}-01"));
 }
 
+/// A name of digits alone does not make a session's batch one that was run outside of any session.
+#[test]
+fn undo_names_the_batch_of_a_session_whose_name_is_a_number() {
+    let note = plan("Note", &[], &[], &[create("one.txt", "x")]);
+    let project = without_session(planning(&[&note]));
+    project.rapport(&["new", "2026"]).check(0, "");
+    project.plan_turn("Note it.").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let undone: Value = project.json(&["undo", "--json"]);
+    assert_eq!(undone["batch"], format!("{}-01", project.session()));
+}
+
 /// What is found in a file is nobody's word: a plan that was changed counts once a person accepts it, and who did is a fact.
 #[test]
 fn a_plan_that_was_changed_counts_when_it_is_accepted() {

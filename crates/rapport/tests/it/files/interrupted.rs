@@ -236,8 +236,8 @@ fn a_session_that_was_cancelled_takes_no_more_turns() {
     project.rapport(&["cancel", project.session().as_str()]).check(0, "");
     let session = project.session();
     for command in [&["plan", "-m", "x"][..], &["resume"]] {
-        project.rapport(command).check(4, "rapport new NAME");
         let named = [command, &["--session", session.as_str()]].concat();
+        project.rapport(command).check(3, "was cancelled");
         project.rapport(&named).check(3, "was cancelled\n  Begin another one with: rapport new NAME");
     }
     assert_eq!(project.turn_names(), Vec::<String>::new());

@@ -147,7 +147,7 @@ fn file_25_which_session_is_meant() {
     project.rapport(&["new", "zebra"]).check(0, "");
     let newest = project.rapport(&["new", "ant"]).out().trim().to_owned();
     let zebra = newest.replace("-ant", "-zebra");
-    project.plan_turn("x").check(2, "2 sessions of files still open");
+    project.plan_turn("x").check(2, "2 sessions of files");
     project.rapport(&["plan", "-m", "x", "--session", "ant"]).check(0, "-ant/01/plan.md");
     let mut inside = project.command();
     let ran = inside.current_dir(&zebra).args(["plan", "-m", "x"]).output().unwrap();

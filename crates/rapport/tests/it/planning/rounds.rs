@@ -230,7 +230,7 @@ fn mistakes_are_told_before_anything_begins() {
     for (args, code, says) in [
         (&["plan", "x"][..], 2, "--as"),
         (&["plan", "x", "--as", "poem"], 2, "progress"),
-        (&["plan", "--as", "progress"], 2, "it is not said what to plan"),
+        (&["plan", "--as", "progress"], 2, "nothing to plan"),
         (&["plan", "x", "--as", "progress", "--mode", "zen"], 2, "gsd"),
         (&["plan", "x", "--as", "progress", "--out", "../x.md"], 2, "is not within the project"),
         (&["plan", "x", "--as", "progress", "--out", "docs"], 2, "is a directory"),

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::execute::{Call, run_program};
-use super::outcome::{Details, Outcome};
-use super::{Hands, Means, Observer, Stop};
+use crate::actions::outcome::{Details, Outcome};
+use crate::actions::{Hands, Means, Observer, Stop};
 
 /// A program that searches, and for what.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use rapport_core::Resource;
 
-use super::blocking;
-use super::outcome::{Details, Outcome};
-use super::project::{PathError, resolve, size};
+use crate::actions::blocking;
+use crate::actions::outcome::{Details, Outcome};
+use crate::actions::project::{PathError, resolve, size};
 
 /// How many lines are shown.
 const MOST_LINES: usize = 1000;

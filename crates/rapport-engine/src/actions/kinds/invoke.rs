@@ -1,7 +1,7 @@
 //! INVOKE: another agent gets a session of its own, and this plan does not wait for it.
 
-use super::Hands;
-use super::outcome::{Details, Outcome};
+use crate::actions::Hands;
+use crate::actions::outcome::{Details, Outcome};
 
 pub(super) async fn run(hands: &dyn Hands, n: usize, agent: &str, message: &str) -> Outcome {
     Outcome::from_words(hands.invoke(n, agent, message).await, |name| Details::Session { name })

@@ -2,9 +2,9 @@
 
 use rapport_core::{Replacement, apply_edits};
 
-use super::files::{Desk, change};
-use super::outcome::Outcome;
-use super::project::text;
+use crate::actions::files::{Desk, change};
+use crate::actions::outcome::Outcome;
+use crate::actions::project::text;
 
 pub(super) fn run(desk: &mut Desk, n: usize, what: String, path: &str, edits: &[Replacement]) -> Outcome {
     change(desk, n, what, path, |before| {

@@ -13,8 +13,8 @@ use jiff::SignedDuration;
 
 use self::output::Tail;
 use self::process::{Ending, Process};
-use super::outcome::{Details, Outcome};
-use super::{Live, Means, Observer, Stop, project};
+use crate::actions::outcome::{Details, Outcome};
+use crate::actions::{Live, Means, Observer, Stop, project};
 
 /// The exit code of what took too long.
 const TIMED_OUT: i32 = 124;

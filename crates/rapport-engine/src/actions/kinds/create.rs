@@ -1,7 +1,7 @@
 //! CREATE: a file comes to be, or is replaced where the plan says so.
 
-use super::files::{Desk, change};
-use super::outcome::Outcome;
+use crate::actions::files::{Desk, change};
+use crate::actions::outcome::Outcome;
 
 pub(super) fn run(
     desk: &mut Desk,

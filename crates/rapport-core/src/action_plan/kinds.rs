@@ -1,0 +1,610 @@
+//! The kinds of action: all in which they differ, but for how they are carried out, which is in the engine's
+//! `actions/kinds.rs`. A new kind is a variant, a row among [`ROWS`], and an arm in each `match` here; the compiler names
+//! them. What a plan's other parts need to know of an action they ask as its [`Effect`], and name no kind.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use super::actions::{Body, edits, message, no_block, only_block, required};
+use super::inline::{self, as_code, as_path, one_line};
+use super::markdown::{
+    duration as written, fenced, fenced_lines, free, language, parameter, replacement,
+    variables as write_variables,
+};
+use super::parse::Reader;
+use super::values::{Parameter, duration, flag, path, resource, variables};
+use super::{Replacement, Resource};
+use crate::check::Checked;
+use crate::review::preview::{Preview, as_will_be, of_edit, one_line as escaped};
+
+/// What an action does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ActionKind {
+    /// A file comes to be.
+    Create {
+        /// Where, from the project's root.
+        path: String,
+        /// What is in it.
+        content: String,
+        /// Whether one that is there is replaced.
+        overwrite: bool,
+    },
+    /// A file or a page is read, and shown in the report and the next turn.
+    Read {
+        /// Which.
+        resource: Resource,
+    },
+    /// A file is changed.
+    Edit {
+        /// Which, from the project's root.
+        path: String,
+        /// How, in order.
+        edits: Vec<Replacement>,
+    },
+    /// A command is run.
+    Execute {
+        /// As a shell takes it.
+        command: String,
+        /// Where, from the project's root; the root where nothing is said.
+        cwd: Option<String>,
+        /// Variables beside the usual ones.
+        env: BTreeMap<String, String>,
+        /// What is expected of it, in words.
+        expected: Option<String>,
+        /// Whether the plan goes on when it fails.
+        allow_failure: bool,
+        /// How long it may take, where the plan says so.
+        timeout: Option<SignedDuration>,
+    },
+    /// The web is searched.
+    Research {
+        /// For these.
+        queries: Vec<String>,
+    },
+    /// A person is told or asked something, and their words go into the report.
+    ChatWithUser {
+        /// What, in Markdown.
+        message: String,
+    },
+    /// Another agent gets a session of its own.
+    Invoke {
+        /// Which.
+        agent: String,
+        /// What it is told.
+        message: String,
+    },
+}
+
+/// What an action does to the project and to others: all that the rest of a plan has to know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect<'a> {
+    /// A file is written, whole.
+    Creates {
+        /// Its path in the project.
+        path: &'a str,
+        /// Its new content.
+        content: &'a str,
+    },
+    /// Parts of a file are replaced.
+    Edits {
+        /// Its path in the project.
+        path: &'a str,
+        /// The replacements, in order.
+        edits: &'a [Replacement],
+    },
+    /// A file of the project is read.
+    Reads(&'a str),
+    /// A command runs on the project as it is.
+    Runs,
+    /// A person or another agent is needed.
+    Hands,
+    /// Nothing that others could build on.
+    Nothing,
+}
+
+impl<'a> Effect<'a> {
+    /// The file that is changed, if one is.
+    pub fn changed(self) -> Option<&'a str> {
+        match self {
+            Effect::Creates { path, .. } | Effect::Edits { path, .. } => Some(path),
+            Effect::Reads(_) | Effect::Runs | Effect::Hands | Effect::Nothing => None,
+        }
+    }
+}
+
+/// How a kind of action is written in a plan, and read from it.
+pub(super) struct Row {
+    /// Its name in a heading.
+    pub(super) name: &'static str,
+    /// Its parameters, each first as it is written, then what else it is called.
+    pub(super) parameters: &'static [&'static [&'static str]],
+    /// What comes below its parameters.
+    pub(super) shape: Shape,
+    /// Makes the action of what was found below its heading.
+    pub(super) read: fn(&mut Reader<'_>, &mut Body<'_>) -> Option<ActionKind>,
+}
+
+/// What an action has below its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Nothing.
+    Bare,
+    /// One fence.
+    Fence,
+    /// As many fences as it takes.
+    Fences,
+    /// Pairs of FIND and REPLACE, each with a fence.
+    Pairs,
+    /// Free text, up to the next action.
+    Message,
+}
+
+/// Every kind of action, in the order in which people are told them.
+pub(super) static ROWS: [&Row; 7] = [&CREATE, &READ, &EDIT, &EXECUTE, &RESEARCH, &CHAT_WITH_USER, &INVOKE];
+
+static CREATE: Row = Row {
+    name: "CREATE",
+    parameters: &[&["File Path", "Path"], &["Description"], &["Overwrite"], &["Final Newline"]],
+    shape: Shape::Fence,
+    read: create,
+};
+static READ: Row = Row {
+    name: "READ",
+    parameters: &[&["Resource", "File Path", "Path", "URL"], &["Description"]],
+    shape: Shape::Bare,
+    read: |reader, body| {
+        no_block(reader, body);
+        let value = required(reader, body, "Resource")?;
+        resource(reader, &value).map(|resource| ActionKind::Read { resource })
+    },
+};
+static EDIT: Row = Row {
+    name: "EDIT",
+    parameters: &[&["File Path", "Path"], &["Description"]],
+    shape: Shape::Pairs,
+    read: |reader, body| {
+        let value = required(reader, body, "File Path");
+        let path = value.and_then(|value| path(reader, &value));
+        let edits = edits(reader, body);
+        Some(ActionKind::Edit { path: path?, edits })
+    },
+};
+static EXECUTE: Row = Row {
+    name: "EXECUTE",
+    parameters: &[
+        &["Description"],
+        &["Expected Outcome"],
+        &["cwd", "Working Directory"],
+        &["env", "Environment"],
+        &["Allow Failure"],
+        &["Timeout"],
+    ],
+    shape: Shape::Fence,
+    read: execute,
+};
+static RESEARCH: Row =
+    Row { name: "RESEARCH", parameters: &[&["Description"]], shape: Shape::Fences, read: research };
+static CHAT_WITH_USER: Row = Row {
+    name: "CHAT_WITH_USER",
+    parameters: &[&["Description"]],
+    shape: Shape::Message,
+    read: |reader, body| message(reader, body).map(|message| ActionKind::ChatWithUser { message }),
+};
+static INVOKE: Row =
+    Row { name: "INVOKE", parameters: &[&["Agent"], &["Description"]], shape: Shape::Message, read: invoke };
+
+impl ActionKind {
+    /// The action's name, as it is in a plan.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ActionKind::Create { .. } => CREATE.name,
+            ActionKind::Read { .. } => READ.name,
+            ActionKind::Edit { .. } => EDIT.name,
+            ActionKind::Execute { .. } => EXECUTE.name,
+            ActionKind::Research { .. } => RESEARCH.name,
+            ActionKind::ChatWithUser { .. } => CHAT_WITH_USER.name,
+            ActionKind::Invoke { .. } => INVOKE.name,
+        }
+    }
+
+    /// Whether the plan goes on when it fails.
+    pub fn may_fail(&self) -> bool {
+        match self {
+            ActionKind::Execute { allow_failure, .. } => *allow_failure,
+            ActionKind::Create { .. }
+            | ActionKind::Read { .. }
+            | ActionKind::Edit { .. }
+            | ActionKind::Research { .. }
+            | ActionKind::ChatWithUser { .. }
+            | ActionKind::Invoke { .. } => false,
+        }
+    }
+
+    /// Whether it does more than Rapport can see, as a command or another session does. It cannot be undone, and one that
+    /// was cut off may have run: it is not idempotent.
+    pub fn is_irreversible(&self) -> bool {
+        match self {
+            ActionKind::Execute { .. } | ActionKind::Invoke { .. } => true,
+            ActionKind::Create { .. }
+            | ActionKind::Edit { .. }
+            | ActionKind::Read { .. }
+            | ActionKind::Research { .. }
+            | ActionKind::ChatWithUser { .. } => false,
+        }
+    }
+
+    /// The action in a few words, such as `EXECUTE cargo test`.
+    pub fn in_brief(&self) -> String {
+        let about = match self {
+            ActionKind::Create { path, .. } | ActionKind::Edit { path, .. } => path.clone(),
+            ActionKind::Read { resource: Resource::File(what) | Resource::Url(what) } => what.clone(),
+            ActionKind::Execute { command, .. } => beginning(command),
+            ActionKind::Research { queries } => beginning(&queries.join("; ")),
+            ActionKind::ChatWithUser { message } => beginning(message),
+            ActionKind::Invoke { agent, .. } => agent.clone(),
+        };
+        format!("{} {about}", self.name())
+    }
+
+    /// What it does to the project and to others.
+    pub fn effect(&self) -> Effect<'_> {
+        match self {
+            ActionKind::Create { path, content, .. } => Effect::Creates { path, content },
+            ActionKind::Edit { path, edits } => Effect::Edits { path, edits },
+            ActionKind::Read { resource: Resource::File(path) } => Effect::Reads(path),
+            ActionKind::Execute { .. } => Effect::Runs,
+            ActionKind::ChatWithUser { .. } | ActionKind::Invoke { .. } => Effect::Hands,
+            ActionKind::Read { resource: Resource::Url(_) } | ActionKind::Research { .. } => Effect::Nothing,
+        }
+    }
+
+    /// What it is about in one line, and what makes it unlike the others.
+    pub(crate) fn summary(&self) -> (String, Option<&'static str>) {
+        match self {
+            ActionKind::Create { path, overwrite, .. } => {
+                (path.clone(), overwrite.then_some("replaces one that is there"))
+            }
+            ActionKind::Edit { path, .. } => (path.clone(), None),
+            ActionKind::Read { resource: Resource::File(path) | Resource::Url(path) } => (path.clone(), None),
+            ActionKind::Execute { command, .. } => (first_line(command), None),
+            ActionKind::Research { queries } => (several(queries), None),
+            ActionKind::ChatWithUser { message } => (first_line(message), Some("waits for your reply")),
+            ActionKind::Invoke { agent, .. } => (agent.clone(), Some("hands over to another agent")),
+        }
+    }
+
+    /// What it is done with, by name, without the contents of files, which are in the plan.
+    pub(crate) fn parameters(&self) -> Vec<(String, String)> {
+        let one = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        match self {
+            ActionKind::Create { path, overwrite, .. } => {
+                let overwrite = overwrite.then(|| one("Overwrite", "true"));
+                [one("File Path", path)].into_iter().chain(overwrite).collect()
+            }
+            ActionKind::Edit { path, edits } => {
+                vec![one("File Path", path), one("Edits", &edits.len().to_string())]
+            }
+            ActionKind::Read { resource: Resource::File(path) } => vec![one("File Path", path)],
+            ActionKind::Read { resource: Resource::Url(url) } => vec![one("Resource", url)],
+            ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } => {
+                let mut named = vec![one("Command", command)];
+                named.extend(cwd.iter().map(|cwd| one("cwd", cwd)));
+                named.extend(env.iter().map(|(name, value)| one(&format!("env {name}"), value)));
+                named.extend(expected.iter().map(|words| one("Expected Outcome", words)));
+                named.extend(allow_failure.then(|| one("Allow Failure", "true")));
+                named.extend(timeout.iter().map(|time| one("Timeout", &format!("{time:#}"))));
+                named
+            }
+            ActionKind::Research { queries } => queries.iter().map(|query| one("Query", query)).collect(),
+            ActionKind::ChatWithUser { message } => vec![one("Message", message)],
+            ActionKind::Invoke { agent, message } => vec![one("Agent", agent), one("Message", message)],
+        }
+    }
+
+    /// What it makes of a file and what it runs, as lines to compare with those of another plan.
+    pub fn content(&self) -> String {
+        let lines = |sign: &str, text: &str| {
+            text.lines().map(|line| format!("  {sign} {line}\n")).collect::<String>()
+        };
+        match self {
+            ActionKind::Create { path, content, .. } => format!("{path}\n{}", lines("+", content)),
+            ActionKind::Edit { path, edits } => {
+                let edits = edits.iter().map(|edit| lines("-", &edit.find) + &lines("+", &edit.replace));
+                format!("{path}\n{}", edits.collect::<String>())
+            }
+            ActionKind::Execute { command, .. } => lines("$", command),
+            ActionKind::Read { .. }
+            | ActionKind::Research { .. }
+            | ActionKind::ChatWithUser { .. }
+            | ActionKind::Invoke { .. } => String::new(),
+        }
+    }
+
+    /// What it does and nothing of what is said about it. Journals keep a digest of this: it must never change.
+    pub fn identity(&self) -> Value {
+        let fields = match self {
+            ActionKind::Create { path, content, overwrite } => json!([path, content, overwrite]),
+            ActionKind::Read { resource: Resource::File(path) } => json!(["file", path]),
+            ActionKind::Read { resource: Resource::Url(url) } => json!(["url", url]),
+            ActionKind::Edit { path, edits } => {
+                let edits: Vec<_> = edits.iter().map(|edit| [&edit.find, &edit.replace]).collect();
+                json!([path, edits])
+            }
+            ActionKind::Execute { command, cwd, env, expected: _, allow_failure, timeout } => {
+                json!([command, cwd, env, allow_failure, timeout.map(|time| time.as_millis() as i64)])
+            }
+            ActionKind::Research { queries } => json!([queries]),
+            ActionKind::ChatWithUser { message } => json!([message]),
+            ActionKind::Invoke { agent, message } => json!([agent, message]),
+        };
+        json!([self.name(), fields])
+    }
+
+    /// Writes what comes below the heading.
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, description: Option<String>) -> fmt::Result {
+        match self {
+            ActionKind::Create { path, content, overwrite } => {
+                parameter(f, "File Path", Some(as_path(&one_line(path))))?;
+                parameter(f, "Description", description)?;
+                parameter(f, "Overwrite", overwrite.then(|| "true".to_owned()))?;
+                let ends = content.is_empty() || content.ends_with('\n');
+                parameter(f, "Final Newline", (!ends).then(|| "false".to_owned()))?;
+                let content = content.strip_suffix('\n').map_or_else(
+                    || fenced(content, language(path)),
+                    |content| fenced_lines(content, language(path)),
+                );
+                write!(f, "\n{content}")
+            }
+            ActionKind::Read { resource } => {
+                let resource = match resource {
+                    Resource::File(path) => as_path(&one_line(path)),
+                    Resource::Url(url) if url.contains("](") => as_code(&one_line(url)),
+                    Resource::Url(url) => one_line(url),
+                };
+                parameter(f, "Resource", Some(resource))?;
+                parameter(f, "Description", description)
+            }
+            ActionKind::Edit { path, edits } => {
+                parameter(f, "File Path", Some(as_path(&one_line(path))))?;
+                parameter(f, "Description", description)?;
+                edits.iter().try_for_each(|edit| write!(f, "\n{}", replacement(edit, language(path))))
+            }
+            ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } => {
+                parameter(f, "Description", description)?;
+                parameter(f, "Expected Outcome", expected.as_deref().map(one_line))?;
+                parameter(f, "cwd", cwd.as_deref().map(|cwd| as_path(&one_line(cwd))))?;
+                write_variables(f, env)?;
+                parameter(f, "Allow Failure", allow_failure.then(|| "true".to_owned()))?;
+                parameter(f, "Timeout", timeout.map(written))?;
+                write!(f, "\n{}", fenced(command, "shell"))
+            }
+            ActionKind::Research { queries } => {
+                parameter(f, "Description", description)?;
+                if queries.is_empty() {
+                    // A fence with nothing in it says that there is nothing, and no fence would say nothing at all.
+                    return write!(f, "\n{}", fenced("", "text"));
+                }
+                queries.iter().try_for_each(|query| write!(f, "\n{}", fenced(&one_line(query), "text")))
+            }
+            ActionKind::ChatWithUser { message } => {
+                let has_description = description.is_some();
+                parameter(f, "Description", description)?;
+                let gap = if has_description { "\n" } else { "" };
+                write!(f, "{gap}{}", free(message))
+            }
+            ActionKind::Invoke { agent, message } => {
+                parameter(f, "Agent", Some(as_code(&one_line(agent))))?;
+                parameter(f, "Description", description)?;
+                write!(f, "\n{}", free(message))
+            }
+        }
+    }
+
+    /// Checks it against the project as it is by then.
+    pub(crate) fn check(&self, checked: &mut Checked<'_, '_>) {
+        match self {
+            ActionKind::Create { path, content, overwrite } => checked.create(path, content, *overwrite),
+            ActionKind::Read { resource: Resource::File(path) } => checked.read(path),
+            ActionKind::Read { resource: Resource::Url(url) } => {
+                let host = url.split_once("://").map_or("", |(_, rest)| rest);
+                if host.is_empty() || host.starts_with('/') || url.contains(char::is_whitespace) {
+                    checked.wrong(format!("{url:?} is no address"), "Write it as https://host/path.");
+                }
+            }
+            ActionKind::Edit { path, edits } => checked.edit(path, edits),
+            ActionKind::Execute { command, cwd, .. } => checked.execute(command, cwd.as_deref()),
+            ActionKind::Research { queries } => {
+                if queries.is_empty() || queries.iter().any(|query| query.trim().is_empty()) {
+                    checked.wrong("RESEARCH has an empty query", "Say what is searched for.");
+                }
+            }
+            ActionKind::ChatWithUser { message } => checked.message("CHAT_WITH_USER", message),
+            ActionKind::Invoke { agent, message } => {
+                if agent.trim().is_empty() {
+                    checked.wrong("INVOKE names no agent", "Add a line `- **Agent:** name`.");
+                }
+                checked.message("INVOKE", message);
+            }
+        }
+    }
+
+    /// What is read to preview it, if anything is.
+    pub(crate) fn shows(&self) -> Option<Resource> {
+        match self {
+            ActionKind::Read { resource } => Some(resource.clone()),
+            ActionKind::Edit { path, .. } => Some(Resource::File(path.clone())),
+            ActionKind::Create { .. }
+            | ActionKind::Execute { .. }
+            | ActionKind::Research { .. }
+            | ActionKind::ChatWithUser { .. }
+            | ActionKind::Invoke { .. } => None,
+        }
+    }
+
+    /// What can be seen of it before it is approved, given those `before` it and what was `read`.
+    pub(crate) fn preview(&self, before: &[&ActionKind], read: Option<Result<String, String>>) -> Preview {
+        let name = self.name();
+        match self {
+            ActionKind::Create { path, content, .. } => {
+                Preview::file(format!("{name} {path}"), path, content.clone())
+            }
+            ActionKind::Read { resource: resource @ (Resource::File(path) | Resource::Url(path)) } => {
+                let title = format!("{name} {path}");
+                match as_will_be(resource, before, read) {
+                    Ok(text) => Preview::file(title, path, text),
+                    Err(why) => Preview::text(title, path, "txt", format!("It cannot be read now: {why}")),
+                }
+            }
+            ActionKind::Edit { path, edits } => of_edit(path, edits, before, read),
+            ActionKind::Execute { command, .. } => {
+                Preview::text(format!("{name} {}", first(command)), "command", "sh", execution(self))
+            }
+            ActionKind::Research { queries } => {
+                let queries = queries.iter().map(|query| format!("- {}", query.trim()));
+                Preview::text(name.into(), "queries", "md", queries.collect::<Vec<_>>().join("\n"))
+            }
+            ActionKind::ChatWithUser { message } => {
+                Preview::text(name.into(), "message", "md", message.clone())
+            }
+            ActionKind::Invoke { agent, message } => {
+                let text = format!("Agent: {agent}\n\n{message}");
+                Preview::text(format!("{name} {agent}"), agent, "md", text)
+            }
+        }
+    }
+}
+
+/// How much actions of one kind come to, such as `2 files (3 edits)`.
+pub(crate) fn amount(kinds: &[&ActionKind]) -> String {
+    let mut files = BTreeSet::new();
+    let (mut pages, mut queries) = (0, 0);
+    for kind in kinds {
+        match kind {
+            ActionKind::Create { path, .. }
+            | ActionKind::Edit { path, .. }
+            | ActionKind::Read { resource: Resource::File(path) } => drop(files.insert(path.as_str())),
+            ActionKind::Read { resource: Resource::Url(_) } => pages += 1,
+            ActionKind::Research { queries: more } => queries += more.len(),
+            ActionKind::Execute { .. } | ActionKind::ChatWithUser { .. } | ActionKind::Invoke { .. } => {}
+        }
+    }
+    match kinds.first() {
+        None => String::new(),
+        Some(ActionKind::Edit { .. }) if kinds.len() > files.len() => {
+            format!("{} ({})", count(files.len(), "file"), count(kinds.len(), "edit"))
+        }
+        Some(ActionKind::Create { .. } | ActionKind::Edit { .. }) => count(files.len(), "file"),
+        Some(ActionKind::Read { .. }) => match (files.len(), pages) {
+            (0, pages) => count(pages, "page"),
+            (files, 0) => count(files, "file"),
+            (files, pages) => format!("{}, {}", count(files, "file"), count(pages, "page")),
+        },
+        Some(ActionKind::Execute { .. }) => count(kinds.len(), "command"),
+        Some(ActionKind::Research { .. }) if queries == 1 => "1 query".into(),
+        Some(ActionKind::Research { .. }) => format!("{queries} queries"),
+        Some(ActionKind::ChatWithUser { .. }) => count(kinds.len(), "message"),
+        Some(ActionKind::Invoke { .. }) => count(kinds.len(), "agent"),
+    }
+}
+
+/// A count with its noun: `1 file`, `3 files`.
+fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default().trim();
+    match lines.count() {
+        0 => first.to_owned(),
+        more => format!("{first} (+{})", count(more, "line")),
+    }
+}
+
+fn several(queries: &[String]) -> String {
+    let first = queries.first().map(|query| first_line(query)).unwrap_or_default();
+    match queries.len() {
+        0 | 1 => first,
+        all => format!("{first} (+{} more)", all - 1),
+    }
+}
+
+/// How a text begins, and whether there is more of it.
+fn beginning(text: &str) -> String {
+    const MOST: usize = 60;
+    let text = text.trim();
+    let first = text.lines().next().unwrap_or_default();
+    let short: String = first.chars().take(MOST).collect();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    format!("{short}{more}")
+}
+
+/// A command with all that belongs to it, in comments around it.
+fn execution(kind: &ActionKind) -> String {
+    let ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } = kind else {
+        return String::new();
+    };
+    let mut about = vec![format!("# cwd: {}", escaped(cwd.as_deref().unwrap_or(".")))];
+    about.extend(env.iter().map(|(name, value)| format!("# env: {}={}", escaped(name), escaped(value))));
+    about.extend(timeout.map(|timeout| format!("# timeout: {timeout:#}")));
+    about.extend(expected.as_ref().map(|words| format!("# expected: {}", escaped(words))));
+    about.extend(allow_failure.then(|| "# the plan goes on when it fails".to_owned()));
+    format!("{}\n\n{}", about.join("\n"), command.trim_end())
+}
+
+fn first(text: &str) -> &str {
+    text.trim().lines().next().unwrap_or_default()
+}
+
+fn create(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
+    let value = required(reader, body, "File Path");
+    let path = value.and_then(|value| path(reader, &value));
+    let overwrite = body.take("Overwrite").and_then(|value| flag(reader, &value)).unwrap_or(false);
+    let ends = body.take("Final Newline").and_then(|value| flag(reader, &value)).unwrap_or(true);
+    let block = only_block(reader, body, "the file's content")?;
+    let content = if ends { block.content } else { block.text().to_owned() };
+    Some(ActionKind::Create { path: path?, content, overwrite })
+}
+
+fn execute(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
+    let expected =
+        body.take("Expected Outcome").map(|parameter| parameter.value).filter(|text| !text.is_empty());
+    let cwd = match body.take("cwd") {
+        Some(value) if !value.value.is_empty() => Some(path(reader, &value)?),
+        _ => None,
+    };
+    let env = body.take("env").map_or_else(BTreeMap::new, |parameter| variables(reader, &parameter));
+    let allow_failure = body.take("Allow Failure").and_then(|value| flag(reader, &value)).unwrap_or(false);
+    let timeout = body.take("Timeout").and_then(|parameter| duration(reader, &parameter));
+    let command = only_block(reader, body, "the command")?.text().to_owned();
+    Some(ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout })
+}
+
+fn research(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
+    if body.blocks.is_empty() {
+        reader.wrong(body.at, "RESEARCH has no query", "Put each query into a fence.");
+        return None;
+    }
+    let lines = body.blocks.iter().flat_map(|(_, block)| block.content.lines());
+    let queries = lines.map(str::trim).filter(|query| !query.is_empty()).map(str::to_owned).collect();
+    Some(ActionKind::Research { queries })
+}
+
+fn invoke(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
+    let agent = required(reader, body, "Agent");
+    let message = message(reader, body)?;
+    let Parameter { value: agent, at, .. } = agent?;
+    let code = inline::code(&agent).filter(|(_, rest)| rest.is_empty()).map(|(name, _)| name);
+    let agent = code.unwrap_or(agent).trim().to_owned();
+    if agent.is_empty() {
+        reader.wrong(at, "Agent names nobody", "Name an agent.");
+        return None;
+    }
+    Some(ActionKind::Invoke { agent, message })
+}

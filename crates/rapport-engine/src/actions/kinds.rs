@@ -1,0 +1,65 @@
+//! How each kind of action is carried out: one file per kind, and here what each is begun with. What kinds there are, and
+//! all else in which they differ, is in the core's `action_plan/kinds.rs`.
+
+mod chat;
+mod create;
+mod edit;
+mod execute;
+mod invoke;
+pub mod read;
+mod research;
+
+use rapport_core::ActionKind;
+
+use super::batch::changes::note_changes;
+use super::batch::step::{Came, Step, ended_early, stoppable};
+use super::files::Desk;
+use super::{ActionBatch, Observer, blocking};
+
+impl Step<'_> {
+    /// Does it.
+    pub(super) async fn perform(&self, desk: Desk, observer: &mut Observer<'_>) -> (Desk, Came) {
+        let Self { batch: ActionBatch { means, .. }, n, action, hands, stop, .. } = *self;
+        let root = desk.root.clone();
+        match action.kind.clone() {
+            ActionKind::Create { path, content, overwrite } => {
+                let create = move |desk: &mut Desk, what| {
+                    create::run(desk, n, what, &path, &content, overwrite.into())
+                };
+                self.change(desk, create).await
+            }
+            ActionKind::Edit { path, edits } => {
+                self.change(desk, move |desk, what| edit::run(desk, n, what, &path, &edits)).await
+            }
+            ActionKind::Execute { command, cwd, env, timeout, expected: _, allow_failure: _ } => {
+                let order = execute::Order { command: &command, cwd: cwd.as_deref(), env: &env, timeout };
+                let running = ended_early(stop, execute::run(means, &root, n, order, observer, stop));
+                let (mut desk, came) = self.begin(desk, running).await;
+                let look = move || {
+                    note_changes(&mut desk);
+                    desk
+                };
+                (blocking(look).await, came)
+            }
+            ActionKind::Research { queries } => match means.research_command.split_first() {
+                Some((program, args)) => {
+                    let order = research::Order { program, args, queries: &queries };
+                    let running = research::run(means, &root, n, order, observer, stop);
+                    self.begin(desk, ended_early(stop, running)).await
+                }
+                None => self.begin(desk, stoppable(stop, research::ask(hands, n, &queries))).await,
+            },
+            // A session that was begun cannot be taken back by not waiting for its name.
+            ActionKind::Invoke { agent, message } => {
+                let invoking = async { Came::Settled(invoke::run(hands, n, &agent, &message).await) };
+                self.begin(desk, invoking).await
+            }
+            ActionKind::Read { resource } => {
+                self.begin(desk, stoppable(stop, read::run(&root, &resource))).await
+            }
+            ActionKind::ChatWithUser { message } => {
+                self.begin(desk, stoppable(stop, chat::run(hands, n, &message))).await
+            }
+        }
+    }
+}
