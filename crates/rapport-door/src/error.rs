@@ -43,19 +43,28 @@ pub struct Holder {
     /// Where it listens, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// The machine it is on, where that is not this one. What `pid` and `address` mean is known there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 impl Holder {
     /// Somebody who holds a session and has not said who it is.
-    pub const UNKNOWN: Holder = Holder { pid: 0, address: None };
+    pub const UNKNOWN: Holder = Holder { pid: 0, address: None, host: None };
+
+    /// This process, which listens there.
+    pub fn this_process(address: Option<String>) -> Self {
+        Self { pid: std::process::id(), address, host: None }
+    }
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid {
-            0 => f.write_str("another process"),
-            pid => write!(f, "process {pid}"),
+            0 => f.write_str("another process")?,
+            pid => write!(f, "process {pid}")?,
         }
+        self.host.as_ref().map_or(Ok(()), |host| write!(f, " on {host}"))
     }
 }
 
@@ -68,6 +77,9 @@ pub enum StoreError {
     /// Somebody else writes.
     #[error("session {id} is held by {holder}")]
     Busy { id: SessionId, holder: Holder },
+    /// Somebody else writes now, and this process no longer may: nothing was added, and nothing will be.
+    #[error("session {id} was taken over by another process")]
+    Superseded { id: SessionId },
     /// The log is not what was written.
     #[error("{place} is damaged at line {line}: {what}")]
     Damaged {

@@ -94,6 +94,9 @@ pub enum Update {
     Progress(Progress),
     /// What an action of a batch is doing just now; some may be missed.
     Action(Doing),
+    /// The session is not followed here any more, and why: its log cannot be read, or another process took it over. To
+    /// follow one session ends with this; where all are followed, it is told once.
+    Lost(String),
 }
 
 /// What an action of a running batch is doing just now. Shown and forgotten, never stored.

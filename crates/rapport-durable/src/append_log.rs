@@ -98,6 +98,11 @@ impl AppendLog {
         self.file.try_lock()
     }
 
+    /// Whether the file has no name any more.
+    pub fn is_removed(&self) -> bool {
+        self.file.metadata().is_ok_and(|about| about.nlink() == 0)
+    }
+
     /// Adds bytes that end with a newline, in one write. When this returns, they are durable; when it fails, nothing was added.
     pub fn append(&mut self, line: &[u8]) -> Result<(), AppendError> {
         self.cut_excess().map_err(AppendError::Uncut)?;

@@ -78,6 +78,13 @@ pub enum Notice {
         /// Whose word it is.
         why: String,
     },
+    /// A session is not followed, so its questions cannot be shown.
+    Lost {
+        /// Which session.
+        session: String,
+        /// Why.
+        why: String,
+    },
     /// Something could not be written.
     Unwritten {
         /// What the system said, and about which file.
@@ -124,6 +131,7 @@ impl fmt::Display for Notice {
                     "session {session} {why}. Nothing is done for it; look at it with: rapport trust {session}"
                 )
             }
+            Self::Lost { session, why } => write!(f, "session {session} cannot be followed: {why}"),
             Self::Unwritten { why } => write!(f, "{why}"),
         }
     }

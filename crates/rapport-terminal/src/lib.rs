@@ -264,6 +264,10 @@ async fn drive(
         while let Some(Some(update)) = link.next().now_or_never().filter(|_| happenings.len() < AT_ONCE) {
             happenings.push(Happening::Update(update));
         }
+        let lost = happenings.iter().find_map(|happening| match happening {
+            Happening::Update(Update::Lost(why)) => Some(why.clone()),
+            _ => None,
+        });
         let now = start.elapsed();
         let (mut lines, mut outcome, mut suspends) = (Vec::new(), None, false);
         for effect in happenings.into_iter().flat_map(|happening| front.step(happening, now)) {
@@ -280,6 +284,9 @@ async fn drive(
             return Ok(outcome);
         }
         shown?;
+        if let Some(why) = lost {
+            return Err(DoorError::Failed(why).into());
+        }
         if suspends {
             front.suspend()?;
             front.step(Happening::Resumed, start.elapsed());

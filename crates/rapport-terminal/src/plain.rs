@@ -257,7 +257,7 @@ impl<W: Write + Send> Front for Plain<W> {
     fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
         match happening {
             Happening::Update(Update::Entry(entry)) => self.entry(&entry, now),
-            Happening::Update(Update::Action(_)) => Vec::new(),
+            Happening::Update(Update::Action(_) | Update::Lost(_)) => Vec::new(),
             Happening::Update(Update::Progress(progress)) => {
                 self.progress(progress, now);
                 Vec::new()

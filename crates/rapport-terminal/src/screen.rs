@@ -86,7 +86,7 @@ impl Screen {
     pub fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
         match happening {
             Happening::Update(Update::Entry(entry)) => self.entry(&entry, now),
-            Happening::Update(Update::Action(_)) => Vec::new(),
+            Happening::Update(Update::Action(_) | Update::Lost(_)) => Vec::new(),
             Happening::Update(Update::Progress(progress)) => {
                 self.work.progress(progress);
                 Vec::new()

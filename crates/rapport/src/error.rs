@@ -185,6 +185,8 @@ impl From<StoreError> for Failure {
             StoreError::Busy { id, .. } => Self::new(Code::Busy, message)
                 .hint(format!("See it with: rapport status {id}"))
                 .hint(format!("Answer it from here with: rapport answer {id} VALUE; it goes on in that process.")),
+            StoreError::Superseded { id } => Self::new(Code::Busy, message)
+                .hint(format!("See who runs it now with: rapport status {id}")),
             StoreError::Damaged { .. } => Self::new(Code::Store, message).hint(
                 "Nothing was changed. Restore the file from a backup or from version control, or move the session's \
                  directory away.",

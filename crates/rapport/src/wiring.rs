@@ -187,12 +187,12 @@ impl Place {
     }
 
     /// Where this project's logs are.
-    pub fn store(&self) -> Arc<Files> {
+    pub fn store(&self) -> Arc<dyn Store> {
         self.store_in(&Shelf::Sessions)
     }
 
     /// Where the logs are that are kept there.
-    pub fn store_in(&self, shelf: &Shelf) -> Arc<Files> {
+    pub fn store_in(&self, shelf: &Shelf) -> Arc<dyn Store> {
         let files = Files::new(shelf.root(&self.project)).of(self.project.clone());
         Arc::new(files.sealed_by(self.seals()))
     }
@@ -299,7 +299,7 @@ impl Host {
             worker: Arc::new(place.workers()),
             workshop: Some(shelf.workshop(place, settings)?),
             clock: Clock::system(),
-            holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
+            holder: Holder::this_process(Some(socket.address())),
             home: place.home.clone(),
         });
         let socket = socket.serve(engine.gateway());
@@ -456,7 +456,7 @@ fn agent_env(home: &Path, settings: &Settings, is_rehearsal: bool) -> Vec<(OsStr
 }
 
 /// In debug builds the crash test can have a store that dies on purpose.
-pub(crate) fn trial(store: Arc<Files>) -> Arc<dyn Store> {
+pub(crate) fn trial(store: Arc<dyn Store>) -> Arc<dyn Store> {
     #[cfg(debug_assertions)]
     return crate::stores::trial::wrap(store);
     #[cfg(not(debug_assertions))]

@@ -1,6 +1,7 @@
 //! The door to the engine: everything a channel can do with a session.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rapport_core::{Act, By, Created, Entry, QuestionRound, Refusal, SessionId, View};
 use rapport_door::{DoorError, Seen, Update};
@@ -13,6 +14,25 @@ use crate::stores::StoreError;
 #[derive(Clone, Debug)]
 pub struct Gateway {
     requests: mpsc::Sender<Request>,
+    running: Running,
+}
+
+/// The sessions that the engine runs, as the loop keeps them. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Running(Arc<Mutex<HashSet<SessionId>>>);
+
+impl Running {
+    pub(super) fn insert(&self, id: SessionId) {
+        self.ids().insert(id);
+    }
+
+    pub(super) fn remove(&self, id: &SessionId) {
+        self.ids().remove(id);
+    }
+
+    fn ids(&self) -> MutexGuard<'_, HashSet<SessionId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A session being followed. It ends when the engine does.
@@ -61,7 +81,7 @@ pub enum GatewayError {
     Store(#[from] StoreError),
     /// The session can no longer be stored, so nothing more is done in it here.
     #[error("{0}")]
-    Broken(std::sync::Arc<StoreError>),
+    Broken(Arc<StoreError>),
     /// The engine does not run this session.
     #[error("session {0} is not run here")]
     NotHere(SessionId),
@@ -95,8 +115,13 @@ pub(super) enum Request {
 }
 
 impl Gateway {
-    pub(super) fn new(requests: mpsc::Sender<Request>) -> Self {
-        Self { requests }
+    pub(super) fn new(requests: mpsc::Sender<Request>, running: Running) -> Self {
+        Self { requests, running }
+    }
+
+    /// Whether the engine runs this session now. Its facts then come from the loop, and need not be read.
+    pub fn runs(&self, session: &SessionId) -> bool {
+        self.running.ids().contains(session)
     }
 
     /// Begins a session.

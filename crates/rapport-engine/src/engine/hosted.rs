@@ -18,7 +18,7 @@ use crate::workers::Workplace;
 
 pub(super) struct Hosted {
     pub(super) session: Session,
-    /// Away while an entry is being stored.
+    /// Away while an entry is being stored, and where somebody else writes.
     pub(super) log: Option<Box<dyn Log>>,
     /// What came in meanwhile, in order.
     pub(super) inbox: VecDeque<Incoming>,
@@ -82,6 +82,11 @@ impl Hosted {
             broken: None,
             span,
         }
+    }
+
+    /// Whether an entry is on its way to the log.
+    pub(super) fn is_storing(&self) -> bool {
+        self.log.is_none() && self.broken.is_none()
     }
 
     pub(super) fn tell(&mut self, update: &Update) {

@@ -34,11 +34,11 @@ impl Conversation {
 
 impl Keepsake for Conversation {
     fn keep(&self, content: &[u8]) -> io::Result<()> {
-        self.store.keep(&self.session, &self.name, content).map_err(io::Error::other)
+        self.store.attach(&self.session, &self.name, content).map_err(io::Error::other)
     }
 
     fn kept(&self) -> io::Result<Option<Vec<u8>>> {
-        self.store.kept(&self.session, &self.name).map_err(io::Error::other)
+        self.store.attached(&self.session, &self.name).map_err(io::Error::other)
     }
 
     fn shown(&self) -> io::Result<Option<Vec<u8>>> {

@@ -13,6 +13,7 @@ mod fulfil;
 mod gateway;
 mod hosted;
 mod keepsake;
+mod reach;
 mod run;
 mod sessions;
 pub mod socket;
@@ -36,6 +37,7 @@ pub use claims::ChannelLease;
 pub use gateway::{Follower, Gateway, GatewayError};
 pub use keepsake::CONVERSATION;
 pub use rapport_door::{Doing, DoorError, Reached, Seen, Sessions, Update};
+pub use reach::{Reach, Sent};
 pub use sessions::ProjectSessions;
 
 /// What an engine is put together from.
@@ -72,8 +74,9 @@ impl Engine {
     pub fn start(parts: Parts) -> Self {
         let (requests, incoming) = mpsc::channel(64);
         let (stop, stopped) = oneshot::channel();
-        let done = tokio::spawn(run::Loop::new(parts, incoming).run(stopped));
-        Self { gateway: Gateway::new(requests), stop, done }
+        let running = gateway::Running::default();
+        let done = tokio::spawn(run::Loop::new(parts, incoming, running.clone()).run(stopped));
+        Self { gateway: Gateway::new(requests, running), stop, done }
     }
 
     /// The door to it.

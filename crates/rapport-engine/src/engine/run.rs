@@ -16,7 +16,7 @@ use tracing::{debug, error, info, info_span, warn};
 
 use super::Parts;
 use super::errands::Errand;
-use super::gateway::{Answer, Follower, GatewayError, Request};
+use super::gateway::{Answer, Follower, GatewayError, Request, Running};
 use super::hosted::{Hosted, Incoming, Run};
 use rapport_door::{Doing, Seen, Update};
 
@@ -44,6 +44,7 @@ pub(super) struct Loop {
     pub(super) done_to: mpsc::UnboundedSender<Done>,
     pub(super) sessions: HashMap<SessionId, Hosted>,
     pub(super) runs: HashMap<RunId, SessionId>,
+    running: Running,
     watchers: Vec<mpsc::UnboundedSender<Seen>>,
     deadlines: BTreeSet<(Timestamp, SessionId)>,
     pub(super) last_run: u64,
@@ -100,7 +101,7 @@ pub(super) enum Taken {
 }
 
 impl Loop {
-    pub(super) fn new(parts: Parts, requests: mpsc::Receiver<Request>) -> Self {
+    pub(super) fn new(parts: Parts, requests: mpsc::Receiver<Request>, running: Running) -> Self {
         let (reports_to, reports) = mpsc::channel(256);
         let (done_to, done) = mpsc::unbounded_channel();
         Self {
@@ -112,6 +113,7 @@ impl Loop {
             done_to,
             sessions: HashMap::new(),
             runs: HashMap::new(),
+            running,
             watchers: Vec::new(),
             deadlines: BTreeSet::new(),
             last_run: 0,
@@ -154,7 +156,7 @@ impl Loop {
     fn hosted(&self, id: &SessionId) -> Result<&Hosted, GatewayError> {
         let hosted = self.sessions.get(id).ok_or_else(|| GatewayError::NotHere(id.clone()))?;
         match &hosted.broken {
-            Some(error) => Err(GatewayError::Broken(error.clone())),
+            Some(error) => Err(gone(id, error)),
             None => Ok(hosted),
         }
     }
@@ -188,8 +190,10 @@ impl Loop {
     }
 
     fn adopt(&self, id: SessionId, answer: Answer<()>) {
-        if self.sessions.contains_key(&id) {
-            let _ = answer.send(Ok(()));
+        if let Some(hosted) = self.sessions.get(&id) {
+            // What was taken from us can be taken up again once the agent that we had is gone.
+            let ending = hosted.broken.clone().filter(|error| is_superseded(error));
+            let _ = answer.send(ending.map_or(Ok(()), |error| Err(GatewayError::Broken(error))));
             return;
         }
         let (store, holder, done) =
@@ -256,6 +260,7 @@ impl Loop {
                 let span = info_span!("session", %id);
                 info!(parent: &span, seq = session.seq(), "session taken up");
                 self.sessions.insert(id.clone(), Hosted::new(*session, log, span));
+                self.running.insert(id.clone());
                 match answer {
                     Taken::Created(entry, answer) => {
                         self.tell(&id, Update::Entry(entry));
@@ -303,6 +308,7 @@ impl Loop {
                     hosted.batch.take_if(|run| run.name == batch);
                 }
                 self.put(&id, Incoming::new(Input::World(world)));
+                self.forget_superseded(&id);
             }
         }
     }
@@ -364,7 +370,11 @@ impl Loop {
         incoming: Incoming,
     ) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
-        hosted.log = Some(log);
+        match outcome {
+            // Somebody else writes now: to let go of it is all that is left to do with it.
+            Err(StoreError::Superseded { .. }) => drop(log),
+            _ => hosted.log = Some(log),
+        }
         match outcome {
             Ok(entry) => {
                 hosted.session.apply_entry(&entry);
@@ -382,26 +392,30 @@ impl Loop {
     }
 
     /// A person is told and may try again. Nobody else can be told: then nothing more is done in this session, its
-    /// agent is killed, and everything up to here is found again by whoever takes it up.
+    /// agent is killed, and everything up to here is found again by whoever takes it up. So it is where somebody else
+    /// has taken it up already; then the session is not run here any more.
     fn not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         error!(parent: &hosted.span, %error, "not stored");
         let error = match incoming.answer {
-            Some(answer) if !incoming.is_vital => {
+            Some(answer) if !incoming.is_vital && !is_superseded(&error) => {
                 let _ = answer.send(Err(error.into()));
                 return;
             }
-            Some(answer) => {
+            answer => {
                 let error = Arc::new(error);
-                let _ = answer.send(Err(GatewayError::Broken(error.clone())));
+                answer.map(|answer| answer.send(Err(gone(id, &error))));
                 error
             }
-            None => Arc::new(error),
         };
         hosted.broken = Some(error.clone());
+        if is_superseded(&error) {
+            hosted.tell(&Update::Lost(error.to_string()));
+        }
         hosted.followers.clear();
+        self.running.remove(id);
         for waiting in hosted.inbox.drain(..).filter_map(|incoming| incoming.answer) {
-            let _ = waiting.send(Err(GatewayError::Broken(error.clone())));
+            let _ = waiting.send(Err(gone(id, &error)));
         }
         if let Some(run) = &mut hosted.run {
             run.kill();
@@ -410,6 +424,27 @@ impl Loop {
             batch.end();
         }
         self.forget_run(id, incoming.left);
+        self.forget_superseded(id);
+    }
+
+    /// A session that somebody else runs is forgotten as soon as the agent and the batch that ran here are gone.
+    fn forget_superseded(&mut self, id: &SessionId) {
+        let is_over = |hosted: &Hosted| {
+            hosted.broken.as_deref().is_some_and(is_superseded)
+                && hosted.run.is_none()
+                && hosted.batch.is_none()
+        };
+        if self.sessions.get(id).is_some_and(is_over) {
+            self.remove(id);
+        }
+    }
+
+    fn remove(&mut self, id: &SessionId) {
+        let deadline = self.sessions.remove(id).and_then(|hosted| hosted.deadline);
+        if let Some(deadline) = deadline {
+            self.deadlines.remove(&(deadline, id.clone()));
+        }
+        self.running.remove(id);
     }
 
     fn settled(&mut self, id: &SessionId, incoming: Incoming, outcome: Result<(), Refusal>) {
@@ -429,6 +464,7 @@ impl Loop {
             && hosted.run.as_ref().is_some_and(|run| run.id == left)
         {
             hosted.run = None;
+            self.forget_superseded(id);
         }
     }
 
@@ -448,11 +484,8 @@ impl Loop {
         let is_idle = hosted.run.is_none() && hosted.batch.is_none();
         let is_quiet = is_idle && hosted.inbox.is_empty() && hosted.log.is_some();
         if is_quiet && hosted.errands.is_empty() && hosted.session.wants().is_empty() {
-            if let Some(deadline) = hosted.deadline {
-                self.deadlines.remove(&(deadline, id.clone()));
-            }
             debug!(parent: &hosted.span, "session let go");
-            self.sessions.remove(id);
+            self.remove(id);
         }
     }
 
@@ -514,8 +547,17 @@ impl Loop {
     fn is_busy(&self) -> bool {
         self.sessions
             .values()
-            .any(|hosted| hosted.run.is_some() || hosted.batch.is_some() || hosted.log.is_none())
+            .any(|hosted| hosted.run.is_some() || hosted.batch.is_some() || hosted.is_storing())
     }
+}
+
+fn is_superseded(error: &StoreError) -> bool {
+    matches!(error, StoreError::Superseded { .. })
+}
+
+/// Why nothing is done here in a session any more. Where somebody else runs it, they can be asked.
+fn gone(id: &SessionId, error: &Arc<StoreError>) -> GatewayError {
+    if is_superseded(error) { GatewayError::NotHere(id.clone()) } else { GatewayError::Broken(error.clone()) }
 }
 
 /// What kinds of facts these are.

@@ -1,9 +1,9 @@
 //! The door to the sessions of one store, wherever they run: in this process, in another one, or nowhere just now.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream};
@@ -19,7 +19,7 @@ use tokio::task::spawn_blocking;
 use super::claims::AGENTS_ANSWER_NOTHING;
 use super::diff;
 use super::gateway::{Follower, Gateway, GatewayError};
-use super::socket::{self, Sent};
+use super::reach::{Reach, Sent, Sockets};
 use crate::clock::Clock;
 use crate::stores::{Changes, Holder, Store, StoreError};
 use crate::workers::keeper::descent;
@@ -37,8 +37,8 @@ pub struct ProjectSessions {
     /// The engine of this process, where it has one. Without one, nothing is run here: acts go to the process that runs
     /// the session, or into its log.
     here: Option<Gateway>,
-    /// Sessions that the engine of this process runs: their facts come from the loop, and need not be read.
-    hosted: Arc<Mutex<HashSet<SessionId>>>,
+    /// The way to the processes that run other sessions.
+    reach: Arc<dyn Reach>,
     /// Where sessions are worked on, to read what they changed.
     worker: Arc<dyn Worker>,
 }
@@ -46,7 +46,13 @@ pub struct ProjectSessions {
 impl ProjectSessions {
     /// The sessions of this store, some of which may run in the engine behind this gateway.
     pub fn new(store: Arc<dyn Store>, here: Option<Gateway>, worker: Arc<dyn Worker>, clock: Clock) -> Self {
-        Self { store, clock, here, hosted: Arc::default(), worker }
+        Self { store, clock, here, reach: Arc::new(Sockets), worker }
+    }
+
+    /// The same, where another way leads to those who hold sessions.
+    #[must_use]
+    pub fn reached_by(self, reach: Arc<dyn Reach>) -> Self {
+        Self { reach, ..self }
     }
 
     async fn blocking<T: Send + 'static>(
@@ -62,16 +68,8 @@ impl ProjectSessions {
         self.here.as_ref().ok_or_else(|| DoorError::Failed("this process runs no sessions".into()))
     }
 
-    fn is_hosted(&self, id: &SessionId) -> bool {
-        self.hosted.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
-    }
-
-    fn note_hosted(&self, id: &SessionId) {
-        self.hosted.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
-    }
-
-    fn note_released(&self, id: &SessionId) {
-        self.hosted.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    fn runs_here(&self, id: &SessionId) -> bool {
+        self.here.as_ref().is_some_and(|gateway| gateway.runs(id))
     }
 
     /// The facts of a session, where they count: a channel tells them to people, and acts on them.
@@ -97,8 +95,9 @@ impl ProjectSessions {
         let checks = Checks::all(&plan);
         let read = match review::needed(&plan, &checks, group, Some(item)) {
             Some(resource) => {
-                let root = std::path::PathBuf::from(session.project());
-                let root = root.canonicalize().map_err(broken)?;
+                let project = session.project().to_owned();
+                let root = spawn_blocking(move || std::path::Path::new(&project).canonicalize()).await;
+                let root = root.map_err(io::Error::other).and_then(|root| root).map_err(broken)?;
                 Some(crate::actions::read::look(&root, &resource).await)
             }
             None => None,
@@ -124,9 +123,7 @@ impl ProjectSessions {
     }
 
     async fn take_up(&self, id: &SessionId) -> Result<(), DoorError> {
-        self.gateway()?.adopt(id).await?;
-        self.note_hosted(id);
-        Ok(())
+        Ok(self.gateway()?.adopt(id).await?)
     }
 
     /// Tries until the act is stored: a process that holds the session may be just starting or stopping.
@@ -138,7 +135,7 @@ impl ProjectSessions {
             }
             match self.holder_of(id).await? {
                 Some(holder) => {
-                    if let Some(reached) = send(&holder, id, by, act).await? {
+                    if let Some(reached) = self.send(&holder, id, by, act).await? {
                         return Ok(reached);
                     }
                     last = holder;
@@ -148,6 +145,9 @@ impl ProjectSessions {
                     Ok(None) => continue,
                     // Another process was faster.
                     Err(DoorError::Store(StoreError::Busy { holder, .. })) => last = holder,
+                    Err(DoorError::Store(StoreError::Superseded { .. })) => {}
+                    // What this process had of it is just ending.
+                    Err(DoorError::Broken(error)) if matches!(*error, StoreError::Superseded { .. }) => {}
                     Err(error) => return Err(error),
                 },
             }
@@ -162,6 +162,24 @@ impl ProjectSessions {
             Ok(()) => Ok(Some(Reached::Process)),
             Err(GatewayError::NotHere(_)) => Ok(None),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends an act to the process that holds a session; `None` where that process is not there, or not yet.
+    async fn send(
+        &self,
+        holder: &Holder,
+        id: &SessionId,
+        by: &By,
+        act: &Act,
+    ) -> Result<Option<Reached>, DoorError> {
+        match self.reach.send(holder, id, by, act).await {
+            Sent::Done => Ok(Some(Reached::Process)),
+            Sent::Refused(refusal) => Err(refusal.into()),
+            Sent::Forbidden(why) => Err(DoorError::Forbidden(why)),
+            Sent::Failed(why) => Err(DoorError::Failed(why)),
+            Sent::Silent => Err(DoorError::Silent { id: id.clone(), holder: holder.clone() }),
+            Sent::Nobody => Ok(None),
         }
     }
 
@@ -195,7 +213,8 @@ impl ProjectSessions {
         // Watched before it is read, so that nothing is missed in between.
         let changes = self.blocking(|store| store.watch()).await?;
         let past = self.read_entries(id, after).await?.into();
-        let log = FollowedLog { sessions: self.clone(), id: id.clone(), after, past, changes };
+        let log =
+            FollowedLog { sessions: self.clone(), id: id.clone(), after, past, changes, is_over: false };
         Ok(stream::unfold(log, FollowedLog::next).boxed())
     }
 
@@ -205,7 +224,13 @@ impl ProjectSessions {
             Some(gateway) => Some(gateway.watch().await?),
             None => None,
         };
-        let watched = WatchedStore { sessions: self.clone(), here, changes, seen: HashMap::new() };
+        let watched = WatchedStore {
+            sessions: self.clone(),
+            here,
+            changes,
+            seen: HashMap::new(),
+            unreadable: HashMap::new(),
+        };
         Ok(stream::unfold(watched, WatchedStore::next).boxed())
     }
 }
@@ -281,12 +306,10 @@ impl Sessions for ProjectSessions {
     fn create(&self, created: Created, first: Option<QuestionRound>) -> Reply<'_, SessionId> {
         async move {
             let gateway = self.gateway()?;
-            let id = match first {
-                Some(first) => gateway.create_with(created, first).await?,
-                None => gateway.create(created).await?,
-            };
-            self.note_hosted(&id);
-            Ok(id)
+            match first {
+                Some(first) => Ok(gateway.create_with(created, first).await?),
+                None => Ok(gateway.create(created).await?),
+            }
         }
         .boxed()
     }
@@ -311,7 +334,6 @@ impl Sessions for ProjectSessions {
         async move {
             if let Some(gateway) = &self.here {
                 gateway.let_go(id).await?;
-                self.note_released(id);
             }
             Ok(())
         }
@@ -332,6 +354,8 @@ struct FollowedLog {
     after: u64,
     past: VecDeque<Entry>,
     changes: Changes,
+    /// It was told that the log cannot be read.
+    is_over: bool,
 }
 
 impl FollowedLog {
@@ -341,9 +365,17 @@ impl FollowedLog {
                 self.after = entry.seq;
                 return Some((Update::Entry(entry), self));
             }
+            if self.is_over {
+                return None;
+            }
             while self.changes.next().await? != self.id {}
-            // A log that cannot be read now changes again when it can, or never.
-            self.past = self.sessions.read_entries(&self.id, self.after).await.ok()?.into();
+            match self.sessions.read_entries(&self.id, self.after).await {
+                Ok(entries) => self.past = entries.into(),
+                Err(error) => {
+                    self.is_over = true;
+                    return Some((Update::Lost(error.to_string()), self));
+                }
+            }
         }
     }
 }
@@ -355,6 +387,8 @@ struct WatchedStore {
     changes: Changes,
     /// The last entry that was passed on, by session.
     seen: HashMap<SessionId, u64>,
+    /// Why a session cannot be read, as it was told last.
+    unreadable: HashMap<SessionId, String>,
 }
 
 impl WatchedStore {
@@ -365,25 +399,42 @@ impl WatchedStore {
                 seen = from_here(&mut self.here) => {
                     let seen = seen?;
                     if let [Update::Entry(entry)] = seen.updates.as_slice() {
-                        self.sessions.note_hosted(&seen.session);
                         self.seen.insert(seen.session.clone(), entry.seq);
                     }
                     return Some((seen, self));
                 }
                 id = self.changes.next() => {
                     let id = id?;
-                    if self.sessions.is_hosted(&id) {
+                    if self.sessions.runs_here(&id) {
                         continue;
                     }
-                    let after = self.seen.get(&id).copied().unwrap_or_default();
-                    // A directory that is no session, or a damaged log: there is nothing to show of it.
-                    let entries = self.sessions.read_entries(&id, after).await.unwrap_or_default();
-                    if let Some(last) = entries.last() {
-                        self.seen.insert(id.clone(), last.seq);
-                        let updates = entries.into_iter().map(Update::Entry).collect();
+                    let updates = self.read(&id).await;
+                    if !updates.is_empty() {
                         return Some((Seen { session: id, updates }, self));
                     }
                 }
+            }
+        }
+    }
+
+    /// What is new in a session that changed.
+    async fn read(&mut self, id: &SessionId) -> Vec<Update> {
+        let after = self.seen.get(id).copied().unwrap_or_default();
+        match self.sessions.read_entries(id, after).await {
+            Ok(entries) => {
+                self.unreadable.remove(id);
+                if let Some(last) = entries.last() {
+                    self.seen.insert(id.clone(), last.seq);
+                }
+                entries.into_iter().map(Update::Entry).collect()
+            }
+            // A directory that is no session, or not yet.
+            Err(DoorError::Store(StoreError::NotFound(_))) => Vec::new(),
+            Err(error) => {
+                let why = error.to_string();
+                let is_known =
+                    self.unreadable.insert(id.clone(), why.clone()).is_some_and(|known| known == why);
+                if is_known { Vec::new() } else { vec![Update::Lost(why)] }
             }
         }
     }
@@ -400,25 +451,12 @@ async fn next_update(mut follower: Follower) -> Option<(Update, Follower)> {
     follower.next().await.map(|update| (update, follower))
 }
 
-/// Sends an act to the process that holds a session; `None` where that process is not there, or not yet.
-async fn send(holder: &Holder, id: &SessionId, by: &By, act: &Act) -> Result<Option<Reached>, DoorError> {
-    let Some(address) = &holder.address else { return Ok(None) };
-    match socket::send_for(address, id, act, by).await {
-        Sent::Done => Ok(Some(Reached::Process)),
-        Sent::Refused(refusal) => Err(refusal.into()),
-        Sent::Forbidden(why) => Err(DoorError::Forbidden(why)),
-        Sent::Failed(why) => Err(DoorError::Failed(why)),
-        Sent::Silent => Err(DoorError::Silent { id: id.clone(), holder: holder.clone() }),
-        Sent::Nobody => Ok(None),
-    }
-}
-
 /// Decides and stores, where no process runs the session.
 fn write_directly(store: &dyn Store, clock: &Clock, id: &SessionId, input: &Input) -> Result<(), DoorError> {
     if descent::is_of_an_agent(std::process::id()) {
         return Err(DoorError::Forbidden(AGENTS_ANSWER_NOTHING.into()));
     }
-    let (entries, mut log) = store.hold(id, &Holder { pid: std::process::id(), address: None })?;
+    let (entries, mut log) = store.hold(id, &Holder::this_process(None))?;
     let mut session = replay(store, id, &entries)?;
     let now = clock.now();
     // Whatever ran is gone, and has nothing of what is said now.

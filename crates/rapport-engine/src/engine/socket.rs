@@ -16,6 +16,8 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{debug, warn};
 
+pub use super::reach::Sent;
+
 use super::claims::{Caller, Claims};
 use super::gateway::{Gateway, GatewayError};
 use crate::logged::variant;
@@ -49,23 +51,6 @@ enum Outcome {
     Forbidden(String),
     NotHere,
     Failed(String),
-}
-
-/// What became of an act that was sent to another process.
-#[derive(Debug)]
-pub enum Sent {
-    /// It is done, and durable.
-    Done,
-    /// The session does not take it.
-    Refused(Refusal),
-    /// The caller may not do this.
-    Forbidden(String),
-    /// That process could not do it.
-    Failed(String),
-    /// That process is there and says nothing. What was sent may still count.
-    Silent,
-    /// Nobody is there, or not for this session: it is just going, or just coming.
-    Nobody,
 }
 
 /// A bound socket. Its file goes when this does.

@@ -12,7 +12,7 @@ mod watch;
 
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -20,7 +20,7 @@ use rapport_core::{Entry, Event, SessionId, slug};
 
 use self::log::FileLog;
 use self::reserved::ReservedDir;
-use super::{Changes, Holder, Log, Reserved, Store, StoreError};
+use super::{Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError};
 use crate::seals::{self, Chain, Seal, Sealing, Seals, Verifier};
 use rapport_durable as durable;
 
@@ -48,23 +48,6 @@ pub struct Files {
     seals: Option<Arc<Seals>>,
 }
 
-/// A session as it was when a person looked at it.
-#[derive(Debug)]
-pub struct Looked {
-    /// Its entries.
-    pub entries: Vec<Entry>,
-    /// What is kept beside them, by name.
-    pub kept: Vec<(String, Vec<u8>)>,
-    verifier: Option<Verifier>,
-}
-
-impl Looked {
-    /// Whose word it is.
-    pub fn seal(&self) -> Seal {
-        seals::verdict(self.verifier.as_ref())
-    }
-}
-
 impl Files {
     /// Sessions below this directory: `<project>/.rapport/sessions`.
     pub fn new(root: PathBuf) -> Self {
@@ -83,27 +66,6 @@ impl Files {
         Self { seals: Some(Arc::new(seals)), ..self }
     }
 
-    /// Looks at a session as a person does who is to trust it: everything that would count then.
-    pub fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
-        let dir = self.find(id)?;
-        let (entries, verifier) = self.verified(&dir.join(LOG), id, 0)?;
-        let mut kept = Vec::new();
-        for path in files_in(&dir.join(KEPT))? {
-            let (Some(name), Some(written)) = (path.file_name(), read_if_there(&path)?) else { continue };
-            let name = name.to_string_lossy().into_owned();
-            let opened = self.sealing(id).open_kept(&name, written).map_err(io_error("look at", &path))?;
-            kept.push((name, opened.content));
-        }
-        Ok(Looked { entries, kept, verifier })
-    }
-
-    /// Lets count what was looked at, just as it was then. Durable when this returns.
-    pub fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
-        let (Some(seals), Some(verifier)) = (&self.seals, &looked.verifier) else { return Ok(()) };
-        let kept: Vec<_> = looked.kept.iter().map(|(_, content)| content.as_slice()).collect();
-        seals.trust(verifier, &kept).map_err(io_error("note what is trusted of", &self.root))
-    }
-
     /// The entries of a log after this one, and what has checked all of them.
     fn verified(
         &self,
@@ -119,28 +81,22 @@ impl Files {
         Ok((home::at_home(scan.entries, self.project.as_deref()), verifier))
     }
 
-    fn sealing(&self, id: &SessionId) -> Sealing {
-        Sealing::new(self.seals.clone(), format!("session {id}"))
+    /// What is kept under this name, where it counts.
+    fn kept(&self, id: &SessionId, dir: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        refuse_links(dir, KEPT)?;
+        let path = dir.join(KEPT).join(name);
+        let Some(written) = read_if_there(&path)? else { return Ok(None) };
+        let opened =
+            self.sealing(id).open_kept(name, written).map_err(io_error("check the seal of", &path))?;
+        if !opened.seal.counts() || !is_part(&dir.join(LOG), &opened.bound)? {
+            let seal = if opened.seal.counts() { Seal::RolledBack } else { opened.seal };
+            return Err(StoreError::NotOurs { id: id.clone(), seal });
+        }
+        Ok(Some(opened.content))
     }
 
-    /// Gives a directory of sessions as files a log, where it came without one. One that is there is left as it is.
-    pub fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
-        let dir = self.root.join(id.as_str());
-        if !slug::is_name(id.as_str()) || !dir.is_dir() {
-            return Err(StoreError::NotFound(id.clone()));
-        }
-        let lock = lock::take(id, &dir.join(LOCK), &Holder { pid: std::process::id(), address: None })?;
-        let path = dir.join(LOG);
-        if scan::has_entry(&path).map_err(io_error("read", &path))? {
-            return Ok(());
-        }
-        // What is there without an entry is what is left of somebody who was killed at this very thing.
-        let mut log = match path.exists() {
-            true => FileLog::open(id, path, self.sealing(id), lock)?.1,
-            false => FileLog::create(path, self.sealing(id), lock)?,
-        };
-        log.append(at, facts)?;
-        dirs::sync(&dir)
+    fn sealing(&self, id: &SessionId) -> Sealing {
+        Sealing::new(self.seals.clone(), format!("session {id}"))
     }
 
     /// Makes the directory of all sessions, and in a project tells git what of it is for others.
@@ -186,7 +142,7 @@ impl Files {
         holder: &Holder,
     ) -> Result<(Entry, FileLog), StoreError> {
         let lock = lock::take(id, &dir.join(LOCK), holder)?;
-        let mut log = FileLog::create(dir.join(LOG), self.sealing(id), lock)?;
+        let mut log = FileLog::create(id, dir.join(LOG), self.sealing(id), lock)?;
         let entry = log.append(at, facts)?;
         dirs::sync(dir)?;
         dirs::sync(&self.root)?;
@@ -274,34 +230,63 @@ impl Store for Files {
         watch::watch(self)
     }
 
-    fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
-        keep_in(&self.find(id)?, &self.sealing(id), name, content)
-    }
-
-    fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let (dir, name) = (self.find(id)?, slug::part(name));
-        refuse_links(&dir, KEPT)?;
-        let path = dir.join(KEPT).join(&name);
-        let Some(written) = read_if_there(&path)? else { return Ok(None) };
-        let opened =
-            self.sealing(id).open_kept(&name, written).map_err(io_error("check the seal of", &path))?;
-        if !opened.seal.counts() || !is_part(&dir.join(LOG), &opened.bound)? {
-            let seal = if opened.seal.counts() { Seal::RolledBack } else { opened.seal };
-            return Err(StoreError::NotOurs { id: id.clone(), seal });
+    fn attach(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        let dir = self.find(id)?;
+        match checked(&dir, name)? {
+            Attachment::Plain(name) => keep_in(&dir, &self.sealing(id), name, content),
+            Attachment::InTurn(path) => {
+                let place = inside(&dir, path)?;
+                place.parent().map_or(Ok(()), dirs::make_all)?;
+                replace(&place, content)
+            }
         }
-        Ok(Some(opened.content))
     }
 
-    fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError> {
-        let place = inside(&self.find(id)?, path)?;
-        if let Some(folder) = place.parent() {
-            dirs::make_all(folder)?;
+    fn attached(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let dir = self.find(id)?;
+        match checked(&dir, name)? {
+            Attachment::Plain(name) => self.kept(id, &dir, name),
+            Attachment::InTurn(path) => read_if_there(&inside(&dir, path)?),
         }
-        replace(&place, content)
     }
 
-    fn attached(&self, id: &SessionId, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        read_if_there(&inside(&self.find(id)?, path)?)
+    fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
+        let dir = self.root.join(id.as_str());
+        if !slug::is_name(id.as_str()) || !dir.is_dir() {
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        let lock = lock::take(id, &dir.join(LOCK), &Holder::this_process(None))?;
+        let path = dir.join(LOG);
+        if scan::has_entry(&path).map_err(io_error("read", &path))? {
+            return Ok(());
+        }
+        // What is there without an entry is what is left of somebody who was killed at this very thing.
+        let mut log = match path.exists() {
+            true => FileLog::open(id, path, self.sealing(id), lock)?.1,
+            false => FileLog::create(id, path, self.sealing(id), lock)?,
+        };
+        log.append(at, facts)?;
+        dirs::sync(&dir)
+    }
+
+    fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
+        let dir = self.find(id)?;
+        let (entries, verifier) = self.verified(&dir.join(LOG), id, 0)?;
+        let mut attachments = Vec::new();
+        for path in files_in(&dir.join(KEPT))? {
+            let (Some(name), Some(written)) = (path.file_name(), read_if_there(&path)?) else { continue };
+            let name = name.to_string_lossy().into_owned();
+            let opened = self.sealing(id).open_kept(&name, written).map_err(io_error("look at", &path))?;
+            attachments.push((name, opened.content));
+        }
+        let seal = seals::verdict(verifier.as_ref());
+        Ok(Looked { id: id.clone(), entries, attachments, seal, verifier })
+    }
+
+    fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
+        let (Some(seals), Some(verifier)) = (&self.seals, &looked.verifier) else { return Ok(()) };
+        let attached: Vec<_> = looked.attachments.iter().map(|(_, content)| content.as_slice()).collect();
+        seals.trust(verifier, &attached).map_err(io_error("note what is trusted of", &self.root))
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {
@@ -309,13 +294,21 @@ impl Store for Files {
     }
 }
 
+/// What a name means in this directory.
+fn checked<'a>(dir: &Path, name: &'a str) -> Result<Attachment<'a>, StoreError> {
+    Attachment::named(name).ok_or_else(|| {
+        let outside = io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
+        io_error("use", &dir.join(name))(outside)
+    })
+}
+
 /// Keeps something in a session's directory.
 fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<(), StoreError> {
     refuse_links(dir, KEPT)?;
-    let (folder, name) = (dir.join(KEPT), slug::part(name));
+    let folder = dir.join(KEPT);
     dirs::make_all(&folder)?;
-    let path = folder.join(&name);
-    let sealed = sealing.seal_kept(&name, content).map_err(io_error("seal", &path))?;
+    let path = folder.join(name);
+    let sealed = sealing.seal_kept(name, content).map_err(io_error("seal", &path))?;
     replace(&path, &sealed)
 }
 
@@ -342,16 +335,16 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
-/// A file below a session's directory, by plain names only.
+/// A file in the folder of a turn, which is not a link that leads elsewhere, nor where sealed things are.
 fn inside(dir: &Path, path: &str) -> Result<PathBuf, StoreError> {
-    if path.split('/').all(is_plain_name) {
-        if let Some((folders, _)) = path.rsplit_once('/') {
-            refuse_links(dir, folders)?;
-        }
-        return Ok(dir.join(path));
+    if path.split('/').next() == Some(KEPT) {
+        let ours = io::Error::new(io::ErrorKind::InvalidInput, "it is no folder of a turn");
+        return Err(io_error("use", &dir.join(path))(ours));
     }
-    let outside = io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
-    Err(io_error("use", &dir.join(path))(outside))
+    if let Some((folders, _)) = path.rsplit_once('/') {
+        refuse_links(dir, folders)?;
+    }
+    Ok(dir.join(path))
 }
 
 /// Directories of ours are never links: what is written there would end up elsewhere.
@@ -371,13 +364,6 @@ fn refuse_links(root: &Path, path: &str) -> Result<(), StoreError> {
 /// Either the old file or the whole new one, whatever happens in between.
 fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     durable::replace_private(path, content).map_err(io_error("write", path))
-}
-
-/// Whether a name is one part of a path and nothing else: not empty, not `..`, no slash, nothing a system call rejects.
-fn is_plain_name(name: &str) -> bool {
-    let mut parts = Path::new(name).components();
-    let only = (parts.next(), parts.next());
-    matches!(only, (Some(Component::Normal(part)), None) if part == name) && !name.contains('\0')
 }
 
 /// Says what was tried and where, beside what the system said.

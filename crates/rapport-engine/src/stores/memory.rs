@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
 use tokio::sync::mpsc;
 
-use super::{Changes, Holder, Log, Reserved, Store, StoreError};
+use super::{Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError};
 use crate::seals::Seal;
 
 /// Sessions that last as long as any clone of this.
@@ -29,6 +29,8 @@ struct Shared {
 struct Kept {
     entries: Vec<Entry>,
     holder: Option<Holder>,
+    /// How often it was held: only the writer of the last time may write.
+    holds: u64,
     beside: BTreeMap<String, Vec<u8>>,
     /// Whose word it is, where it is not this program's.
     foreign: Option<Seal>,
@@ -45,6 +47,13 @@ impl Memory {
         self.lock().failing = true;
     }
 
+    /// Ends the hold of whoever has one, as when a lease is not renewed. They do not notice.
+    pub fn end_hold(&self, id: &SessionId) {
+        if let Ok(kept) = self.lock().kept(id) {
+            kept.holder = None;
+        }
+    }
+
     /// Makes a session somebody else's word, as if it had come with a clone.
     pub fn disown(&self, id: &SessionId, seal: Seal) {
         if let Ok(kept) = self.lock().kept(id) {
@@ -56,8 +65,8 @@ impl Memory {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn log(&self, id: &SessionId) -> Box<dyn Log> {
-        Box::new(MemoryLog { store: self.clone(), id: id.clone() })
+    fn log(&self, id: &SessionId, hold: u64) -> Box<dyn Log> {
+        Box::new(MemoryLog { store: self.clone(), id: id.clone(), hold })
     }
 }
 
@@ -89,10 +98,11 @@ impl Store for Memory {
         let mut shared = self.lock();
         let id = shared.free_name(words, at)?;
         let entry = Entry { seq: 1, at, facts };
-        let kept = Kept { entries: vec![entry.clone()], holder: Some(holder.clone()), ..Kept::default() };
+        let kept =
+            Kept { entries: vec![entry.clone()], holder: Some(holder.clone()), holds: 1, ..Kept::default() };
         shared.sessions.insert(id.clone(), kept);
         shared.tell(&id);
-        let log = self.log(&id);
+        let log = self.log(&id, 1);
         Ok((id, entry, log))
     }
 
@@ -113,7 +123,8 @@ impl Store for Memory {
             return Err(StoreError::Busy { id: id.clone(), holder: holder.clone() });
         }
         kept.holder = Some(holder.clone());
-        Ok((kept.entries.clone(), self.log(id)))
+        kept.holds += 1;
+        Ok((kept.entries.clone(), self.log(id, kept.holds)))
     }
 
     fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
@@ -142,21 +153,37 @@ impl Store for Memory {
         Ok(Changes::new(changed, ()))
     }
 
-    fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
+    fn attach(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        check_name(name)?;
         self.lock().kept(id)?.beside.insert(name.to_owned(), content.to_owned());
         Ok(())
     }
 
-    fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    fn attached(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        check_name(name)?;
         Ok(self.lock().kept(id)?.beside.get(name).cloned())
     }
 
-    fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError> {
-        self.keep(id, &format!("/{path}"), content)
+    fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
+        let mut shared = self.lock();
+        shared
+            .sessions
+            .entry(id.clone())
+            .or_insert_with(|| Kept { entries: vec![Entry { seq: 1, at, facts }], ..Kept::default() });
+        shared.tell(id);
+        Ok(())
     }
 
-    fn attached(&self, id: &SessionId, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.kept(id, &format!("/{path}"))
+    fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
+        let (entries, seal) = self.sealed(id, 0)?;
+        let mut shared = self.lock();
+        let attachments = shared.kept(id)?.beside.clone().into_iter().collect();
+        Ok(Looked { id: id.clone(), entries, attachments, seal, verifier: None })
+    }
+
+    fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
+        self.lock().kept(&looked.id)?.foreign = None;
+        Ok(())
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {
@@ -176,8 +203,9 @@ impl Reserved for ReservedName {
         &self.id
     }
 
-    fn fill(self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError> {
-        let beside = kept.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect();
+    fn fill(self: Box<Self>, entries: &[Entry], attachments: &[(&str, &[u8])]) -> Result<(), StoreError> {
+        let beside =
+            attachments.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect();
         let session = Kept { entries: entries.to_vec(), beside, ..Kept::default() };
         let mut shared = self.store.lock();
         shared.sessions.insert(self.id.clone(), session);
@@ -197,6 +225,7 @@ impl Drop for ReservedName {
 struct MemoryLog {
     store: Memory,
     id: SessionId,
+    hold: u64,
 }
 
 impl Log for MemoryLog {
@@ -205,7 +234,11 @@ impl Log for MemoryLog {
         if std::mem::take(&mut shared.failing) {
             return Err(full("write to", self.store.whereabouts(&self.id)));
         }
-        let entries = &mut shared.kept(&self.id)?.entries;
+        let kept = shared.kept(&self.id)?;
+        if kept.holds != self.hold {
+            return Err(StoreError::Superseded { id: self.id.clone() });
+        }
+        let entries = &mut kept.entries;
         let entry = Entry { seq: entries.len() as u64 + 1, at, facts };
         entries.push(entry.clone());
         shared.tell(&self.id);
@@ -215,10 +248,19 @@ impl Log for MemoryLog {
 
 impl Drop for MemoryLog {
     fn drop(&mut self) {
-        if let Ok(kept) = self.store.lock().kept(&self.id) {
+        if let Ok(kept) = self.store.lock().kept(&self.id)
+            && kept.holds == self.hold
+        {
             kept.holder = None;
         }
     }
+}
+
+fn check_name(name: &str) -> Result<(), StoreError> {
+    let outside = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
+    let place = || name.to_owned();
+    let named = Attachment::named(name).map(drop);
+    named.ok_or_else(|| StoreError::Io { what: "use", place: place(), source: outside() })
 }
 
 fn full(what: &'static str, place: String) -> StoreError {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 pub use rapport_door::{Holder, StoreError};
 
-use crate::seals::Seal;
+use crate::seals::{Seal, Verifier};
 
 /// A place where logs live.
 pub trait Store: Send + Sync {
@@ -55,21 +55,40 @@ pub trait Store: Send + Sync {
     fn watch(&self) -> Result<Changes, StoreError>;
 
     /// Keeps something beside a session's facts, in place of what was kept under this name before. Durable when this
-    /// returns. What matters is in the facts; this is what others need to go on with them, such as an agent's conversation.
-    fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError>;
+    /// returns. What matters is in the facts; this is what others need to go on with them, such as an agent's conversation,
+    /// or what people read, such as a plan in the directory of a turn (`01/plan.md`). A name is plain, or a path of plain names.
+    fn attach(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError>;
 
-    /// What was kept under this name.
-    fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
+    /// What is attached under this name. Under a plain name, only what counts is given; a path leads to what people
+    /// may change, which counts as far as the facts say so.
+    fn attached(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Puts a file into a session's directory, in place of one that is there. Its path is from there, and stays there.
-    /// Durable when this returns.
-    fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError>;
+    /// Gives a session a log that came without one, such as a directory of an older tool. One that is there is left as it is.
+    fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError>;
 
-    /// A file in a session's directory.
-    fn attached(&self, id: &SessionId, path: &str) -> Result<Option<Vec<u8>>, StoreError>;
+    /// Looks at a session as a person does who is to trust it: everything that would count then.
+    fn look(&self, id: &SessionId) -> Result<Looked, StoreError>;
+
+    /// Lets count what was looked at, just as it was then. Durable when this returns.
+    fn trust(&self, looked: &Looked) -> Result<(), StoreError>;
 
     /// Where a session's facts are, in words for a person.
     fn whereabouts(&self, id: &SessionId) -> String;
+}
+
+/// A session as it was when a person looked at it.
+#[derive(Debug)]
+pub struct Looked {
+    /// Which session.
+    pub id: SessionId,
+    /// Its entries.
+    pub entries: Vec<Entry>,
+    /// What is attached to them under plain names.
+    pub attachments: Vec<(String, Vec<u8>)>,
+    /// Whose word it is.
+    pub seal: Seal,
+    /// What checked it, where seals did.
+    pub verifier: Option<Verifier>,
 }
 
 /// Sessions that changed, as a store notices it.
@@ -93,7 +112,8 @@ impl Changes {
 
 /// A session held for writing. Dropping it lets go.
 pub trait Log: Send {
-    /// Adds one entry. When this returns, the entry is durable; when it fails, nothing was added.
+    /// Adds one entry. When this returns, the entry is durable; when it fails, nothing was added. A writer that lost its hold,
+    /// and comes back late, gets [`StoreError::Superseded`].
     fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError>;
 }
 
@@ -102,12 +122,36 @@ pub trait Reserved: Send {
     /// What the session will be called.
     fn id(&self) -> &SessionId;
 
-    /// Puts the session there, with all its entries and what is kept beside them: everything, durably, or nothing.
-    fn fill(self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError>;
+    /// Puts the session there, with all its entries and what is attached to them: everything, durably, or nothing.
+    fn fill(self: Box<Self>, entries: &[Entry], attachments: &[(&str, &[u8])]) -> Result<(), StoreError>;
+}
+
+/// What is attached, by its name: checked, so that it leads nowhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attachment<'a> {
+    /// Kept for Rapport.
+    Plain(&'a str),
+    /// A file for people: the folder of a turn, and a path in it.
+    InTurn(&'a str),
+}
+
+impl<'a> Attachment<'a> {
+    /// What this name means. Nothing where it is no name.
+    pub fn named(name: &'a str) -> Option<Self> {
+        if !name.split('/').all(is_plain_name) {
+            return None;
+        }
+        Some(if name.contains('/') { Self::InTurn(name) } else { Self::Plain(name) })
+    }
+}
+
+/// Whether a name is one part of a path and nothing else: not empty, not `..`, no slash, nothing a system call rejects.
+pub(crate) fn is_plain_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']) && name.len() <= 255
 }
 
 /// What a session made from these words may be called, best first: the day and the words, then with a number.
-fn names(words: &str, at: Timestamp) -> impl Iterator<Item = String> {
+pub fn names(words: &str, at: Timestamp) -> impl Iterator<Item = String> {
     let name = format!("{}-{}", at.strftime("%Y%m%d"), slug::part(words));
     let numbered = name.clone();
     std::iter::once(name).chain((2_u32..).map(move |number| format!("{numbered}-{number}")))

@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rapport_core::{Entry, Event, SessionId};
 
-use super::{Changes, Holder, Log, Reserved, Store, StoreError};
+use super::{Changes, Holder, Log, Looked, Reserved, Store, StoreError};
 use crate::seals::Seal;
 
 /// The store itself, or one that dies when it is told to.
@@ -122,20 +122,24 @@ impl Store for Trial {
         self.store.watch()
     }
 
-    fn keep(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
-        self.store.keep(id, name, content)
-    }
-
-    fn kept(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.store.kept(id, name)
-    }
-
     fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError> {
         self.store.attach(id, path, content)
     }
 
     fn attached(&self, id: &SessionId, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
         self.store.attached(id, path)
+    }
+
+    fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
+        self.orders.append(|| self.store.enlist(id, at, facts))
+    }
+
+    fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
+        self.store.look(id)
+    }
+
+    fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
+        self.store.trust(looked)
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {
@@ -159,9 +163,9 @@ impl Reserved for TrialReserved {
         self.reserved.id()
     }
 
-    fn fill(self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError> {
+    fn fill(self: Box<Self>, entries: &[Entry], attachments: &[(&str, &[u8])]) -> Result<(), StoreError> {
         let reserved = self.reserved;
-        self.orders.append(|| reserved.fill(entries, kept))
+        self.orders.append(|| reserved.fill(entries, attachments))
     }
 }
 

@@ -70,6 +70,10 @@ impl ChatState {
                 (Update::Entry(entry), _) => entries.push(entry),
                 (Update::Progress(progress), Some(busy)) => busy.note(progress),
                 (Update::Progress(_), None) | (Update::Action(_), _) => {}
+                (Update::Lost(why), _) => {
+                    let session = seen.session.to_string();
+                    self.want(Effect::Notify(Notice::Lost { session, why }));
+                }
             }
         }
         self.on_entries(&seen.session, &entries);

@@ -163,7 +163,7 @@ impl<'a> Talk<'a> {
             worker: Arc::new(Local),
             workshop: None,
             clock: Clock::system(),
-            holder: Holder { pid: std::process::id(), address: None },
+            holder: Holder::this_process(None),
             home: std::env::temp_dir().join("rapport-bench-home"),
         });
         let gateway = engine.gateway();
@@ -185,6 +185,7 @@ impl<'a> Talk<'a> {
             match update.ok_or("the session is over")? {
                 Update::Entry(entry) if entry.facts.iter().any(&what) => return Ok(()),
                 Update::Entry(_) | Update::Progress(_) | Update::Action(_) => {}
+                Update::Lost(why) => return Err(why.into()),
             }
         }
     }

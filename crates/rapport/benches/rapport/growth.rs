@@ -51,7 +51,7 @@ pub(crate) fn measure() -> Outcome {
 /// A session in which that many questions were asked and answered, and one more waits, parked.
 fn session(store: &Files, app: &Path, questions: usize) -> Outcome<SessionId> {
     let at: Timestamp = "2026-11-15T12:00:00Z".parse()?;
-    let holder = Holder { pid: std::process::id(), address: None };
+    let holder = Holder::this_process(None);
     let created = rapport_core::Created { project: app.display().to_string(), ..created(questions) };
     let (id, _, mut log) =
         store.create(&format!("asks {questions}"), at, Session::begin(created)?, &holder)?;

@@ -75,7 +75,7 @@ async fn asked(folder: &Path, way: Way) -> Outcome<Duration> {
         worker: Arc::new(Local),
         workshop: None,
         clock: Clock::system(),
-        holder: Holder { pid: std::process::id(), address: Some(address.clone()) },
+        holder: Holder::this_process(Some(address.clone())),
         home: folder.join("home"),
     });
     let (gateway, serving) = (engine.gateway(), socket.serve(engine.gateway()));

@@ -211,7 +211,7 @@ fn replay_child(sessions: &Path) -> Outcome {
 /// A session that has been through a round of questions and waits for the answer to another.
 fn parked_session(store: &Files, n: usize) -> Outcome<SessionId> {
     let at: Timestamp = "2026-11-15T12:00:00Z".parse()?;
-    let holder = Holder { pid: std::process::id(), address: None };
+    let holder = Holder::this_process(None);
     let facts = Session::begin(created(n))?;
     let (id, _, mut log) = store.create(&format!("task {n}"), at, facts, &holder)?;
     let turn = TurnId(1);
@@ -335,7 +335,7 @@ async fn answer_all(store: Arc<Files>, ids: &[SessionId]) -> Outcome<f64> {
         worker: Arc::new(Local),
         workshop: None,
         clock: Clock::system(),
-        holder: Holder { pid: std::process::id(), address: None },
+        holder: Holder::this_process(None),
         home: std::env::temp_dir().join("rapport-bench-home"),
     });
     let gateway = engine.gateway();

@@ -140,7 +140,7 @@ pub(crate) fn parked_child(sessions: PathBuf) -> Outcome {
             worker: Arc::new(Local),
             workshop: None,
             clock: Clock::system(),
-            holder: Holder { pid: std::process::id(), address: None },
+            holder: Holder::this_process(None),
             home: std::env::temp_dir().join("rapport-bench-home"),
         });
         let mut followers = Vec::new();

@@ -158,7 +158,7 @@ fn conversation(
         is_waited_for: branch.is_waited_for,
         from: Whereabouts { conversation: &branch.conversation, directory: worked_in },
         to: Whereabouts { conversation: &to.conversation, directory: &to.project },
-        kept: store.kept(&to.origin.session, CONVERSATION)?,
+        kept: store.attached(&to.origin.session, CONVERSATION)?,
     })?;
     branched.ok_or_else(|| not_told(&branch.conversation, &to.origin.question))
 }

@@ -9,7 +9,7 @@ use super::output::{say, say_json};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::Outcome;
-use crate::stores::{Store as _, StoreError};
+use crate::stores::StoreError;
 use crate::turns::{Folder, Turn};
 use crate::wiring::Place;
 

@@ -8,7 +8,7 @@ use crate::channels::terminal::safe;
 use crate::config;
 use crate::error::{Candidate, Code, Failure};
 use crate::seals::Seal;
-use crate::stores::{Store as _, StoreError};
+use crate::stores::StoreError;
 use crate::turns::Folder;
 use crate::wiring::Place;
 

@@ -14,7 +14,6 @@ use crate::channels::telegram::lease::{Lease, LeaseError};
 use crate::channels::telegram::users::Users;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store;
 use crate::turns::Folder;
 use crate::wiring::{self, Place, ROUNDS};
 

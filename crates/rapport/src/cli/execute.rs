@@ -16,7 +16,7 @@ use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::{Holder, Store as _};
+use crate::stores::Holder;
 use crate::turns::batches::{self, BatchDir, Batches, Naming};
 use crate::turns::report::{self, Carried};
 use crate::turns::{Folder, PLAN, REPORT, check, memos, replace, text};
@@ -189,7 +189,7 @@ impl Job<'_> {
         Batches::of(&self.place.project, Naming::Alone).set_up()?;
         let now = Clock::system().now();
         let facts = Session::begin(self.place.session(self.name.clone(), Aim::Files, self.settings)?)?;
-        let holder = Holder { pid: std::process::id(), address: None };
+        let holder = Holder::this_process(None);
         let time = now.strftime("%H%M%S").to_string();
         let (id, _, log) = self.place.store_in(&shelf).create(&time, now, facts, &holder)?;
         let folder = Folder::new(&shelf.root(&self.place.project), &id);

@@ -28,7 +28,11 @@ pub(super) async fn as_json(
             () = stop.received() => return Err(screen::stopped(common, id)),
         };
         let Some(update) = update else { break };
-        let Update::Entry(entry) = update else { continue };
+        let entry = match update {
+            Update::Entry(entry) => entry,
+            Update::Lost(why) => return Err(Failure::new(Code::Store, why)),
+            Update::Progress(_) | Update::Action(_) => continue,
+        };
         if entry.seq > after {
             say_json(&entry)?;
         }

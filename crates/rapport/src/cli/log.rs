@@ -7,7 +7,6 @@ use super::output::{say, say_json};
 use super::{Common, tree};
 use crate::channels::terminal::safe;
 use crate::error::Outcome;
-use crate::stores::Store as _;
 use crate::wiring::Place;
 
 /// Print what happened in a session, fact by fact

@@ -11,7 +11,7 @@ use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::{Holder, Store as _};
+use crate::stores::Holder;
 use crate::turns::{Folder, SESSION_CONTEXT, TurnError, io_error, replace};
 use crate::wiring::Place;
 
@@ -54,7 +54,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 pub(super) fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
     let settings = place.settings(Layer::default())?;
     let facts = Session::begin(place.session(name.to_owned(), Aim::Files, &settings)?)?;
-    let holder = Holder { pid: std::process::id(), address: None };
+    let holder = Holder::this_process(None);
     let (id, _, log) = place.store().create(name, Clock::system().now(), facts, &holder)?;
     let folder = Folder::new(&config::sessions(&place.project), &id);
     replace(&folder.path.join(SESSION_CONTEXT), SESSION_HEAD.as_bytes())?;

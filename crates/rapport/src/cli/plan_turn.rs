@@ -10,7 +10,7 @@ use super::files::told::{self, Base};
 use super::files::{self, Where};
 use super::{Common, message, sessions, trust};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::{Store as _, StoreError};
+use crate::stores::StoreError;
 use crate::turns::Folder;
 use crate::wiring::Place;
 

@@ -17,7 +17,6 @@ use super::{Common, doctor, screen, sessions};
 use crate::channels::terminal;
 use crate::config::{self, Said};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store as _;
 use crate::wiring::Place;
 
 /// How many of the last errors are told.

@@ -15,7 +15,6 @@ use super::run::{self, Start};
 use super::{Common, ask, message, trust, undo_work};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store as _;
 use crate::turns::Folder;
 use crate::wiring::Place;
 

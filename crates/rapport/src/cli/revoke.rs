@@ -8,7 +8,6 @@ use super::{Common, screen, sessions};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::grants::Grants;
-use crate::stores::Store;
 use crate::wiring::Place;
 
 /// Show what agents may do here without asking, or take it back

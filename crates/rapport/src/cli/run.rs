@@ -13,7 +13,7 @@ use super::{Common, follow, handover, sessions, text, trust, typed};
 use crate::config::{self, Layer, Settings, WorkerName};
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::{Holder, Store as _};
+use crate::stores::Holder;
 use crate::wiring::{Host, Place};
 
 /// Clarify a task with the agent, agree on a plan, let it work, see the report

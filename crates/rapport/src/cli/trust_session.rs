@@ -14,8 +14,7 @@ use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::{Code, Failure, Outcome};
 use crate::seals::{Seal, Seals, Verifier};
-use crate::stores::Store as _;
-use crate::stores::files::{Files, Looked};
+use crate::stores::{Looked, Store};
 use crate::turns::batches::{self, BatchDir};
 use crate::turns::{Folder, PLAN, Standing, text};
 use crate::wiring::Place;
@@ -98,7 +97,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
 fn trust(common: &Common, place: &Place, findings: &[Finding]) -> Outcome {
     let (store, seals) = (place.store(), place.seals());
     for finding in findings {
-        finding.trust(&store, &seals)?;
+        finding.trust(&*store, &seals)?;
     }
     told(common, findings, "It counts from now on, just as it is.")
 }
@@ -128,7 +127,7 @@ fn name_of(batch: &Path) -> String {
 
 /// Something that may be trusted, as it was when it was looked at.
 enum Finding {
-    Session { id: SessionId, looked: Looked, would: Would, batches: Vec<(PathBuf, Verifier)> },
+    Session { id: SessionId, looked: Box<Looked>, would: Would, batches: Vec<(PathBuf, Verifier)> },
     Batch { path: PathBuf, verifier: Verifier, story: Vec<String> },
 }
 
@@ -149,7 +148,7 @@ struct Would {
 impl Finding {
     fn session(place: &Place, id: SessionId) -> Result<Self, Failure> {
         let store = place.store();
-        let looked = store.look(&id)?;
+        let looked = Box::new(store.look(&id)?);
         let session = sessions::replay(&*store, &id, &looked.entries)?;
         let folder = Folder::new(&sessions_of(place), &id);
         let mut batches = Vec::new();
@@ -180,7 +179,10 @@ impl Finding {
         match self {
             Self::Session { looked, batches, .. } => {
                 let worst = batches.iter().map(|(_, verifier)| verifier.seal()).find(|seal| !seal.counts());
-                Some(looked.seal()).filter(|seal| !seal.counts()).or(worst).unwrap_or_else(|| looked.seal())
+                Some(looked.seal.clone())
+                    .filter(|seal| !seal.counts())
+                    .or(worst)
+                    .unwrap_or_else(|| looked.seal.clone())
             }
             Self::Batch { verifier, .. } => verifier.seal(),
         }
@@ -202,7 +204,7 @@ impl Finding {
         batches.iter().map(|(path, _)| path)
     }
 
-    fn trust(&self, store: &Files, seals: &Seals) -> Outcome {
+    fn trust(&self, store: &dyn Store, seals: &Seals) -> Outcome {
         match self {
             Self::Session { looked, batches, .. } => {
                 batches.iter().try_for_each(|(_, verifier)| seals.trust(verifier, &[]))?;
@@ -238,7 +240,8 @@ impl Finding {
             return vec![("did", story.clone())];
         };
         let nothing = || vec!["nothing by itself".to_owned()];
-        let kept = looked.kept.iter().map(|(name, content)| format!("{name}, {} bytes", content.len()));
+        let kept =
+            looked.attachments.iter().map(|(name, content)| format!("{name}, {} bytes", content.len()));
         vec![
             ("task", vec![would.task.clone()]),
             ("program", would.program.iter().cloned().collect()),

@@ -18,7 +18,6 @@ use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
 use crate::error::{Candidate, Code, Failure, Outcome};
-use crate::stores::Store as _;
 use crate::turns::Folder;
 use crate::turns::batches::{self, BatchDir, Batches, Naming};
 use crate::wiring::{Place, Shelf};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rapport_core::{Entry, Event};
 
-use super::is_plain_name;
+use crate::stores::is_plain_name;
 
 /// Where a branch has its worktree, in a project.
 const WORKTREES: [&str; 2] = ["/.rapport/worktrees/", "/.teddy/worktrees/"];

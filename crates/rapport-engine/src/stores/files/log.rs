@@ -16,20 +16,26 @@ use crate::stores::{Log, StoreError};
 /// An open log. Nobody else writes to it while this lives.
 #[derive(Debug)]
 pub(super) struct FileLog {
+    id: SessionId,
     log: AppendLog,
     path: PathBuf,
     /// The number of the last entry.
     last: u64,
     sealing: Sealing,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl FileLog {
     /// A new log without entries.
-    pub(super) fn create(path: PathBuf, sealing: Sealing, lock: Lock) -> Result<Self, StoreError> {
+    pub(super) fn create(
+        id: &SessionId,
+        path: PathBuf,
+        sealing: Sealing,
+        lock: Lock,
+    ) -> Result<Self, StoreError> {
         sealing.begin().map_err(io_error("begin the seals of", &path))?;
         let log = AppendLog::create(&path).map_err(io_error("create", &path))?;
-        Ok(Self { log, path, last: 0, sealing, _lock: lock })
+        Ok(Self { id: id.clone(), log, path, last: 0, sealing, lock })
     }
 
     /// A log that is there already, and its entries. One that is somebody else's word is refused, and left as it is; else
@@ -52,7 +58,7 @@ impl FileLog {
         }
         sealing.take_up(verifier.as_ref(), || log.sync()).map_err(io_error("check the seals of", &path))?;
         log.accept(good as u64).map_err(io_error("cut off the unfinished end of", &path))?;
-        Ok((entries, Self { log, path, last, sealing, _lock: lock }))
+        Ok((entries, Self { id: id.clone(), log, path, last, sealing, lock }))
     }
 
     fn error(&self, error: AppendError) -> StoreError {
@@ -73,6 +79,10 @@ impl FileLog {
 
 impl Log for FileLog {
     fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
+        // Where all of the session is gone, nobody took it over.
+        if !self.lock.is_held() && !self.log.is_removed() {
+            return Err(StoreError::Superseded { id: self.id.clone() });
+        }
         let entry = Entry { seq: self.last + 1, at, facts };
         let object = line::object(&entry).map_err(|error| io_error("write to", &self.path)(error.into()))?;
         let line = self.sealing.line(object).map_err(io_error("seal an entry of", &self.path))?;

@@ -30,9 +30,9 @@ impl Reserved for ReservedDir {
     }
 
     /// The log comes last, and all of it at once: with it the session is there.
-    fn fill(mut self: Box<Self>, entries: &[Entry], kept: &[(&str, &[u8])]) -> Result<(), StoreError> {
+    fn fill(mut self: Box<Self>, entries: &[Entry], attachments: &[(&str, &[u8])]) -> Result<(), StoreError> {
         self.sealing.begin().map_err(io_error("begin the seals of", &self.dir))?;
-        for (name, content) in kept {
+        for (name, content) in attachments {
             keep_in(&self.dir, &self.sealing, name, content)?;
         }
         let path = self.dir.join(LOG);

@@ -61,7 +61,7 @@ mod tests {
     fn what_was_missed_is_looked_for_everywhere() {
         let folder = tempfile::tempdir().unwrap();
         let files = Files::new(folder.path().to_owned());
-        let holder = Holder { pid: 1, address: None };
+        let holder = Holder::this_process(None);
         let make = |words| files.create(words, Timestamp::UNIX_EPOCH, Vec::new(), &holder).unwrap().0;
         let (one, two) = (make("one"), make("two"));
         let path = folder.path().join(one.as_str()).join(LOG);

@@ -42,6 +42,7 @@ pub(in crate::cli) async fn run(held: &Held<'_>, plan: &ActionPlan, act: Act) ->
                     };
                 }
             }
+            Some(Update::Lost(why)) => return Err(Failure::new(Code::Store, why)),
             // Nobody is followed any more in a session that cannot be stored; asking for it says why.
             None => {
                 held.view().await?;

@@ -12,8 +12,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{Sessions, Update, socket};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store as _;
-use crate::stores::files::Files;
+use crate::stores::Store;
 use crate::turns::Folder;
 use crate::wiring::{Host, Place, Shelf};
 
@@ -24,7 +23,7 @@ pub(in crate::cli) struct Held<'a> {
     pub(in crate::cli) settings: &'a Settings,
     pub(in crate::cli) folder: Folder,
     pub(in crate::cli) sessions: Arc<dyn Sessions>,
-    store: Arc<Files>,
+    store: Arc<dyn Store>,
 }
 
 /// Holds a session while something is done in it. What it was at when it was last held goes on at once.

@@ -19,7 +19,7 @@ use super::sessions;
 use crate::clock::Clock;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure};
-use crate::stores::{Store as _, StoreError};
+use crate::stores::StoreError;
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Folder, TurnError, found};
 use crate::wiring::Place;

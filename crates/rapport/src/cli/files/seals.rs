@@ -7,7 +7,7 @@ use rapport_core::{Act, Session};
 use super::held::Held;
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::{Store as _, StoreError};
+use crate::stores::StoreError;
 use crate::turns::{Folder, checksum};
 use crate::wiring::Place;
 

@@ -129,7 +129,7 @@ fn take_over(folder: &Path, store: &dyn Store, template: &Template, owner: Optio
             created.by = By::Person { channel: "telegram".into(), id: person.to_string() };
         }
         let facts = left.revive(created)?;
-        let holder = Holder { pid: std::process::id(), address: None };
+        let holder = Holder::this_process(None);
         store.create(&left.task, left.created_at, facts, &holder)?;
     }
     Ok(())

@@ -119,7 +119,7 @@ fn a_conversation_goes_on_with_what_is_said() {
     let begun =
         Created::new("talk".into(), root.to_str().unwrap().into(), new_conversation(), socket::person_here());
     let facts = Session::begin(Created { aim: Aim::Chat, ..begun }).unwrap();
-    let holder = Holder { pid: std::process::id(), address: None };
+    let holder = Holder::this_process(None);
     drop(project.store().create("talk", Clock::system().now(), facts, &holder).unwrap());
     project.trust();
     project.rapport(&["resume", "talk"]).check(0, "Good morning.");

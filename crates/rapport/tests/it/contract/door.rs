@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use rapport::agents::{Agent, Command};
 use rapport::clock::{self, Clock};
 use rapport::engine::socket::{Socket, person_here};
 use rapport::engine::{DoorError, Engine, Parts, ProjectSessions, Reached, Sessions, Update};
@@ -15,7 +16,7 @@ use rapport::workers::local::Local;
 use rapport_core::{Act, Aim, By, Created, Entry, Event, SessionId, Status};
 use rapport_door::Content;
 
-use super::dummy::SilentAgent;
+use super::dummy::{SilentAgent, WatchedAgent};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -85,6 +86,83 @@ async fn all_sessions_are_watched_wherever_they_run() {
     }
 }
 
+/// Somebody else took a session up whose holder did not notice: it drops the session and never answers, and what was said
+/// goes to who runs it now, once. Who followed it there is told.
+#[tokio::test]
+async fn a_session_that_was_taken_over_is_dropped() {
+    let store = Memory::new();
+    let frozen = Process::start(Arc::new(store.clone()));
+    let id = frozen.sessions.create(task("taken over"), None).await.unwrap();
+    let mut updates = frozen.sessions.follow(&id, 1).await.unwrap();
+    let mut all = frozen.sessions.watch().await.unwrap();
+    store.end_hold(&id);
+    let owner = Process::start(Arc::new(store.clone()));
+    owner.sessions.resume(&id).await.unwrap();
+    assert!(frozen.engine.gateway().runs(&id));
+    assert_eq!(frozen.sessions.act(&id, &person_here(), &cancel()).await.unwrap(), Reached::Process);
+    let told = tokio::time::timeout(PATIENCE, updates.next()).await.unwrap();
+    assert_eq!(told, Some(Update::Lost(format!("session {id} was taken over by another process"))));
+    assert_eq!(updates.next().await, None);
+    assert!(!frozen.engine.gateway().runs(&id) && owner.engine.gateway().runs(&id));
+    let facts: Vec<_> = store.read(&id, 0).unwrap().into_iter().flat_map(|entry| entry.facts).collect();
+    assert_eq!(facts.iter().filter(|fact| matches!(fact, Event::Cancelled { .. })).count(), 1);
+    // From now on it is seen as any session of another process is.
+    let is_end = |update: &Update| matches!(update, Update::Entry(entry) if matches!(entry.facts[..], [Event::Cancelled { .. }]));
+    while !tokio::time::timeout(PATIENCE, all.next()).await.unwrap().unwrap().updates.iter().any(is_end) {}
+    assert_eq!(frozen.sessions.view(&id).await.unwrap().status, Status::Cancelled);
+    frozen.stop().await;
+    owner.stop().await;
+}
+
+/// The agent of a session that somebody else runs now is stopped, before anything else is done.
+#[tokio::test]
+async fn the_agent_of_a_session_that_was_taken_over_is_killed() {
+    let (store, folder) = (Memory::new(), tempfile::tempdir().unwrap());
+    let (agent, mut started) = WatchedAgent::new();
+    let frozen = Process::start_with(Arc::new(store.clone()), Arc::new(agent));
+    let project = folder.path().to_str().unwrap().to_owned();
+    let work = Created { project, aim: Aim::Work, ..task("work") };
+    let id = frozen.sessions.create(work, None).await.unwrap();
+    let mut commands = tokio::time::timeout(PATIENCE, started.recv()).await.unwrap().unwrap();
+    store.end_hold(&id);
+    let (_, _owner) = store.hold(&id, &Holder::this_process(None)).unwrap();
+    let (by, act) = (person_here(), cancel());
+    let act = frozen.sessions.act(&id, &by, &act);
+    let killed =
+        async { while !matches!(commands.recv().await.expect("the loop tells it"), Command::Kill) {} };
+    // Nobody can be reached who holds it, so the act is refused at last; the agent is killed long before.
+    tokio::select! {
+        done = act => panic!("{done:?}"),
+        killed = tokio::time::timeout(PATIENCE, killed) => killed.unwrap(),
+    }
+}
+
+/// A log that cannot be read is no reason to say nothing.
+#[tokio::test]
+async fn a_log_that_becomes_unreadable_is_told_to_who_follows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("sessions");
+    let store: Arc<dyn Store> = Arc::new(Files::new(root.clone()));
+    let (id, ..) = store
+        .create(
+            "x",
+            clock::Clock::system().now(),
+            vec![Event::Created(task("x"))],
+            &Holder::this_process(None),
+        )
+        .unwrap();
+    let outside = ProjectSessions::new(store, None, Arc::new(Local), Clock::system());
+    let mut one = outside.follow(&id, 1).await.unwrap();
+    let mut all = outside.watch().await.unwrap();
+    std::fs::write(root.join(id.as_str()).join("log.jsonl"), "not a log\n").unwrap();
+    let is_told = |update: &Update| matches!(update, Update::Lost(why) if why.contains("damaged at line 1"));
+    let update = tokio::time::timeout(PATIENCE, one.next()).await.unwrap().unwrap();
+    assert!(is_told(&update), "{update:?}");
+    assert_eq!(one.next().await, None);
+    let seen = tokio::time::timeout(PATIENCE, all.next()).await.unwrap().unwrap();
+    assert!(seen.session == id && seen.updates.iter().all(is_told), "{seen:?}");
+}
+
 async fn is_seen_followed_and_ended(sessions: &dyn Sessions, id: &SessionId, expected: Reached) {
     assert_eq!(sessions.list().await.unwrap(), std::slice::from_ref(id));
     assert_eq!(sessions.view(id).await.unwrap().status, Status::Idle);
@@ -111,6 +189,7 @@ async fn next(updates: &mut (impl futures_util::Stream<Item = Update> + Unpin)) 
         match tokio::time::timeout(PATIENCE, updates.next()).await.unwrap() {
             Some(Update::Entry(entry)) => return entry,
             Some(Update::Progress(_) | Update::Action(_)) => {}
+            Some(Update::Lost(why)) => panic!("{why}"),
             None => panic!("the session is followed no longer"),
         }
     }
@@ -126,16 +205,20 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) fn start(store: Arc<dyn Store>) -> Self {
+        Self::start_with(store, Arc::new(SilentAgent))
+    }
+
+    fn start_with(store: Arc<dyn Store>, agent: Arc<dyn Agent>) -> Self {
         let run = tempfile::tempdir().unwrap();
         let socket = Socket::bind(run.path()).unwrap();
         let engine = Engine::start(Parts {
             store: store.clone(),
-            agents: Arc::new(rapport::agents::AgentsByName::only(Arc::new(SilentAgent))),
+            agents: Arc::new(rapport::agents::AgentsByName::only(agent)),
             planner: Arc::new(Nobody),
             worker: Arc::new(Local),
             workshop: None,
             clock: Clock::system(),
-            holder: Holder { pid: std::process::id(), address: Some(socket.address()) },
+            holder: Holder::this_process(Some(socket.address())),
             home: run.path().to_owned(),
         });
         let socket = socket.serve(engine.gateway());

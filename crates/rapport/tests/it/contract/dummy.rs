@@ -1,13 +1,17 @@
 //! Implementations that do as little as the traits allow: what a new channel, agent, worker or store begins with.
 
+mod stream;
+
 use std::collections::BTreeMap;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
-use rapport::agents::{Abilities, Agent, Controls, Place, Report, RunId};
+use rapport::agents::{Abilities, Agent, Command, Controls, Place, Report, RunId};
 use rapport_core::{Act, By, OpenQuestion, Order, SessionId};
 use rapport_door::{Channel, ChannelError, Served, Sessions};
 use tokio::sync::{mpsc, watch};
+
+pub(super) use stream::Stream;
 
 /// An agent that never does anything.
 pub(super) struct SilentAgent;
@@ -15,6 +19,28 @@ pub(super) struct SilentAgent;
 impl Agent for SilentAgent {
     fn start(&self, _: RunId, _: Order, _: Place, _: mpsc::Sender<Report>) -> Controls {
         Controls { commands: mpsc::unbounded_channel().0 }
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::default()
+    }
+}
+
+/// An agent that does nothing either, and shows what it is told, process by process.
+pub(super) struct WatchedAgent(mpsc::UnboundedSender<mpsc::UnboundedReceiver<Command>>);
+
+impl WatchedAgent {
+    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<mpsc::UnboundedReceiver<Command>>) {
+        let (started, runs) = mpsc::unbounded_channel();
+        (Self(started), runs)
+    }
+}
+
+impl Agent for WatchedAgent {
+    fn start(&self, _: RunId, _: Order, _: Place, _: mpsc::Sender<Report>) -> Controls {
+        let (commands, told) = mpsc::unbounded_channel();
+        self.0.send(told).unwrap();
+        Controls { commands }
     }
 
     fn abilities(&self) -> Abilities {

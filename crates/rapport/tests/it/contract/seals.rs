@@ -74,7 +74,7 @@ fn said(text: &str) -> Vec<Event> {
 }
 
 fn holder() -> Holder {
-    Holder { pid: 1, address: None }
+    Holder { pid: 1, address: None, host: None }
 }
 
 fn noon() -> Timestamp {
@@ -224,16 +224,16 @@ fn what_is_kept_counts_in_its_session_alone() {
     let (one, other) = (stage.session("ann", "app", 2), stage.session("ann", "app", 2));
     let store = stage.store("ann", "app");
     let path = |id: &SessionId| stage.log("app", id).parent().unwrap().join("kept/conversation");
-    store.keep(&one, "conversation", b"one\n").unwrap();
-    store.keep(&other, "conversation", b"other\n\xff").unwrap();
-    assert_eq!(store.kept(&other, "conversation").unwrap().unwrap(), b"other\n\xff");
-    let refused = |id| matches!(store.kept(id, "conversation"), Err(StoreError::NotOurs { .. }));
+    store.attach(&one, "conversation", b"one\n").unwrap();
+    store.attach(&other, "conversation", b"other\n\xff").unwrap();
+    assert_eq!(store.attached(&other, "conversation").unwrap().unwrap(), b"other\n\xff");
+    let refused = |id| matches!(store.attached(id, "conversation"), Err(StoreError::NotOurs { .. }));
     fs::copy(path(&one), path(&other)).unwrap();
     assert!(refused(&other), "that of another session");
     fs::write(path(&one), "one\n").unwrap();
     assert!(refused(&one), "without a seal");
     store.trust(&store.look(&one).unwrap()).unwrap();
-    assert_eq!(store.kept(&one, "conversation").unwrap().unwrap(), b"one\n");
+    assert_eq!(store.attached(&one, "conversation").unwrap().unwrap(), b"one\n");
     fs::write(path(&one), "another\n").unwrap();
     assert!(refused(&one), "another than the one that was trusted");
 }

@@ -16,7 +16,7 @@ use rapport_core::{
 
 const SESSIONS: usize = 10_000;
 const APPENDS: u32 = 2_000;
-const HOLDER: Holder = Holder { pid: 1, address: None };
+const HOLDER: Holder = Holder { pid: 1, address: None, host: None };
 
 #[test]
 #[ignore = "measures, and checks nothing"]

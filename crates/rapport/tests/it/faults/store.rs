@@ -14,7 +14,7 @@ use rapport::stores::{Holder, Store as _, StoreError};
 use rapport_core::{Entry, Event, SessionId};
 use tempfile::TempDir;
 
-const HOLDER: Holder = Holder { pid: 7, address: None };
+const HOLDER: Holder = Holder { pid: 7, address: None, host: None };
 
 /// A session of three entries that nobody holds.
 struct Written {

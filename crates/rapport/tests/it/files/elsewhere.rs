@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{create, greeting, plan, project};
+use super::{create, greeting, plan, planning, project, without_session};
 use crate::support::project::{Project, Ran};
 
 fn rapport_in(project: &Project, directory: &Path, args: &[&str]) -> Ran {
@@ -63,4 +63,34 @@ fn the_agent_of_a_clone_works_in_the_clone() {
     let conversation = std::fs::read_to_string(folder.join("kept/conversation-01-1")).unwrap();
     assert!(conversation.contains(&format!("\"cwd\":{:?}", clone.display().to_string())), "{conversation}");
     assert_eq!(project.turn_names(), Vec::<String>::new());
+}
+
+/// To look at a directory of turns that came without a log writes nothing; the log comes when somebody goes on with it.
+#[test]
+fn looking_at_turns_without_a_log_writes_nothing() {
+    let project = without_session(planning(&[&greeting()]));
+    let turn = project.root().join(".rapport/sessions/20260124-older/01");
+    std::fs::create_dir_all(&turn).unwrap();
+    std::fs::write(turn.join("plan.md"), greeting()).unwrap();
+    let before = everything(&project.root().join(".rapport"));
+    for words in
+        [&["status"][..], &["log", "20260124-older"], &["log", "--tree"], &["diff"], &["context", "show"]]
+    {
+        project.rapport(words);
+        assert_eq!(everything(&project.root().join(".rapport")), before, "{words:?}");
+    }
+    project.rapport(&["resume", "-y", "--session", "20260124-older"]);
+    assert!(turn.with_file_name("log.jsonl").exists(), "who goes on with it has one");
+}
+
+/// Every file below this directory, with what is in it.
+fn everything(folder: &std::path::Path) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let mut found = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        match entry.unwrap().path() {
+            path if path.is_dir() => found.extend(everything(&path)),
+            path => drop(found.insert(path.clone(), std::fs::read(path).unwrap())),
+        }
+    }
+    found
 }

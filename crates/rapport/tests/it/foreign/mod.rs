@@ -48,7 +48,7 @@ fn clone_unsigned(stranger: &Project, session: &SessionId, victim: &Project) -> 
     if let Some(Event::Created(created)) = entries[0].facts.first_mut() {
         created.origin = Some(Room { chat: CHAT, topic: None }.into());
     }
-    let conversation = from.kept(session, "conversation").unwrap();
+    let conversation = from.attached(session, "conversation").unwrap();
     write(&victim.store(), &entries, conversation.as_deref())
 }
 
@@ -76,7 +76,7 @@ fn log_of(project: &Project, session: &SessionId) -> PathBuf {
 
 fn add_line(log: &Path, store: &Files, session: &SessionId) {
     let before = std::fs::read(log).unwrap();
-    let holder = Holder { pid: 1, address: None };
+    let holder = Holder { pid: 1, address: None, host: None };
     let (_, mut writer) = store.hold(session, &holder).unwrap();
     writer.append(jiff::Timestamp::now(), vec![Event::Failed { reason: "x".into() }]).unwrap();
     assert_ne!(std::fs::read(log).unwrap(), before);

@@ -335,7 +335,7 @@ fn killed_while_it_branches_it_leaves_no_half_session() {
             assert_eq!(view.questions.len(), 1, "{view:?}");
             assert_eq!(view.branched_from.as_ref().unwrap().session, original);
             assert!(Path::new(&view.project).join("README.md").exists());
-            assert!(project.store().kept(&view.id, "conversation").unwrap().is_some());
+            assert!(project.store().attached(&view.id, "conversation").unwrap().is_some());
         }
     }
     let branch = branch(&project, original.as_str(), "q1");

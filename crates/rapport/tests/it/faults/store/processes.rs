@@ -25,7 +25,7 @@ fn a_holder_in_another_process_excludes_until_it_is_killed() {
     let written = Written::new();
     let mut other = Other::start("hold", written.dir.path());
     other.wait_until_ready();
-    let expected = Holder { pid: other.child.id(), address: Some("/run/other".into()) };
+    let expected = Holder { pid: other.child.id(), address: Some("/run/other".into()), host: None };
     assert_eq!(written.store.holder(&written.id).unwrap(), Some(expected.clone()));
     match written.store.hold(&written.id, &HOLDER) {
         Err(StoreError::Busy { holder, .. }) => assert_eq!(holder, expected),
@@ -124,7 +124,7 @@ fn other_process() {
     let id = SessionId::new("20260124-x");
     match role.as_str() {
         "hold" => {
-            let holder = Holder { pid: std::process::id(), address: Some("/run/other".into()) };
+            let holder = Holder { pid: std::process::id(), address: Some("/run/other".into()), host: None };
             let _held = store.hold(&id, &holder).unwrap();
             println!("\nready");
             loop {

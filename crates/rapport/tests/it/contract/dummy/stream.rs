@@ -1,0 +1,219 @@
+//! A store that knows no files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use jiff::Timestamp;
+use rapport::seals::Seal;
+use rapport::stores::{Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError};
+use rapport_core::{Entry, Event, SessionId};
+use tokio::sync::mpsc;
+
+/// A store as a log service would be one: a single list of messages, leases that run out, objects beside them. It knows no
+/// files, and is written with nothing but what a store can use.
+#[derive(Clone, Default)]
+pub(in crate::contract) struct Stream(Arc<Mutex<Service>>);
+
+#[derive(Default)]
+struct Service {
+    messages: Vec<(SessionId, Entry)>,
+    /// Who may write.
+    leases: BTreeMap<SessionId, Holder>,
+    reserved: BTreeSet<SessionId>,
+    objects: BTreeMap<(SessionId, String), Vec<u8>>,
+    watchers: Vec<mpsc::UnboundedSender<SessionId>>,
+}
+
+impl Service {
+    fn of(&self, id: &SessionId) -> Result<Vec<Entry>, StoreError> {
+        let messages = self.messages.iter().filter(|(of, _)| of == id);
+        let entries: Vec<_> = messages.map(|(_, entry)| entry.clone()).collect();
+        if entries.is_empty() { Err(StoreError::NotFound(id.clone())) } else { Ok(entries) }
+    }
+
+    fn free_name(&self, words: &str, at: Timestamp) -> SessionId {
+        let is_free = |id: &SessionId| self.of(id).is_err() && !self.reserved.contains(id);
+        rapport::stores::names(words, at).map(SessionId::new).find(is_free).unwrap()
+    }
+
+    /// Adds a message if the last one is the one that the writer knows.
+    fn publish(&mut self, id: &SessionId, known: u64, entry: Entry) -> Result<Entry, StoreError> {
+        if self.of(id).map_or(0, |entries| entries.len() as u64) != known {
+            return Err(StoreError::Superseded { id: id.clone() });
+        }
+        self.messages.push((id.clone(), entry.clone()));
+        self.watchers.retain(|watcher| watcher.send(id.clone()).is_ok());
+        Ok(entry)
+    }
+}
+
+impl Stream {
+    pub(in crate::contract) fn end_lease(&self, id: &SessionId) {
+        self.service().leases.remove(id);
+    }
+
+    fn service(&self) -> MutexGuard<'_, Service> {
+        self.0.lock().unwrap()
+    }
+
+    fn writer(&self, id: &SessionId, holder: &Holder, last: u64) -> Box<dyn Log> {
+        Box::new(Writer { stream: self.clone(), id: id.clone(), holder: holder.clone(), last })
+    }
+
+    fn object(&self, id: &SessionId, name: &str) -> Result<(SessionId, String), StoreError> {
+        let source = std::io::ErrorKind::InvalidInput.into();
+        let named = Attachment::named(name);
+        named.ok_or(StoreError::Io { what: "use", place: name.to_owned(), source })?;
+        self.service().of(id)?;
+        Ok((id.clone(), name.to_owned()))
+    }
+}
+
+struct Writer {
+    stream: Stream,
+    id: SessionId,
+    holder: Holder,
+    last: u64,
+}
+
+impl Log for Writer {
+    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
+        let entry = Entry { seq: self.last + 1, at, facts };
+        let entry = self.stream.service().publish(&self.id, self.last, entry)?;
+        self.last = entry.seq;
+        Ok(entry)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let mut service = self.stream.service();
+        if service.leases.get(&self.id) == Some(&self.holder) {
+            service.leases.remove(&self.id);
+        }
+    }
+}
+
+struct Name {
+    stream: Stream,
+    id: SessionId,
+}
+
+impl Reserved for Name {
+    fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    fn fill(self: Box<Self>, entries: &[Entry], attachments: &[(&str, &[u8])]) -> Result<(), StoreError> {
+        let mut service = self.stream.service();
+        for (name, content) in attachments {
+            service.objects.insert((self.id.clone(), (*name).to_owned()), content.to_vec());
+        }
+        for entry in entries {
+            service.publish(&self.id, entry.seq - 1, entry.clone())?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        self.stream.service().reserved.remove(&self.id);
+    }
+}
+
+impl Store for Stream {
+    fn create(
+        &self,
+        words: &str,
+        at: Timestamp,
+        facts: Vec<Event>,
+        holder: &Holder,
+    ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError> {
+        let mut service = self.service();
+        let id = service.free_name(words, at);
+        let entry = service.publish(&id, 0, Entry { seq: 1, at, facts })?;
+        service.leases.insert(id.clone(), holder.clone());
+        let log = self.writer(&id, holder, 1);
+        Ok((id, entry, log))
+    }
+
+    fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
+        let mut service = self.service();
+        let id = service.free_name(words, at);
+        service.reserved.insert(id.clone());
+        Ok(Box::new(Name { stream: self.clone(), id }))
+    }
+
+    fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
+        let mut service = self.service();
+        let entries = service.of(id)?;
+        if let Some(holder) = service.leases.get(id).cloned() {
+            return Err(StoreError::Busy { id: id.clone(), holder });
+        }
+        service.leases.insert(id.clone(), holder.clone());
+        let last = entries.len() as u64;
+        Ok((entries, self.writer(id, holder, last)))
+    }
+
+    fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
+        let entries = self.service().of(id)?;
+        Ok(entries.into_iter().filter(|entry| entry.seq > after).collect())
+    }
+
+    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
+        Ok((self.read(id, after)?, Seal::Ours))
+    }
+
+    fn list(&self) -> Result<Vec<SessionId>, StoreError> {
+        let ids: BTreeSet<_> = self.service().messages.iter().map(|(id, _)| id.clone()).collect();
+        Ok(ids.into_iter().collect())
+    }
+
+    fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
+        let service = self.service();
+        service.of(id)?;
+        Ok(service.leases.get(id).cloned())
+    }
+
+    fn watch(&self) -> Result<Changes, StoreError> {
+        let (tell, changed) = mpsc::unbounded_channel();
+        self.service().watchers.push(tell);
+        Ok(Changes::new(changed, ()))
+    }
+
+    fn attach(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        let object = self.object(id, name)?;
+        self.service().objects.insert(object, content.to_owned());
+        Ok(())
+    }
+
+    fn attached(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let object = self.object(id, name)?;
+        Ok(self.service().objects.get(&object).cloned())
+    }
+
+    fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
+        let entry = Entry { seq: 1, at, facts };
+        match self.service().publish(id, 0, entry) {
+            Ok(_) | Err(StoreError::Superseded { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
+        let entries = self.read(id, 0)?;
+        let service = self.service();
+        let objects = service.objects.iter().filter(|((of, _), _)| of == id);
+        let attachments = objects.map(|((_, name), content)| (name.clone(), content.clone())).collect();
+        Ok(Looked { id: id.clone(), entries, attachments, seal: Seal::Ours, verifier: None })
+    }
+
+    fn trust(&self, _: &Looked) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn whereabouts(&self, id: &SessionId) -> String {
+        format!("log.{id}")
+    }
+}
