@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::crash_points::counted;
 use crate::folders::sync_above;
 use crate::lock::is_gone;
 use crate::read::open_own_with;
-use crate::trial::counted;
 
 /// Why a line was not added.
 #[derive(Debug, Error)]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use nix::errno::Errno;
 
-use crate::trial::counted;
+use crate::crash_points::counted;
 
 /// For the owner alone.
 const PRIVATE: u32 = 0o700;

@@ -13,6 +13,7 @@
 
 mod append_log;
 pub mod checked_line;
+mod crash_points;
 mod digest;
 mod folders;
 pub mod hex;
@@ -22,9 +23,9 @@ mod place;
 mod read;
 mod replace;
 mod reserve;
-mod trial;
 
 pub use append_log::{AppendError, AppendLog};
+pub use crash_points::point;
 pub use digest::{digest, sha256, sha256_of};
 pub use folders::{
     folder, make_folder, new_folder, new_private_folder, private_folder, remove_folder, remove_if_empty,
@@ -36,4 +37,3 @@ pub use place::{copy, put, put_new, remove, sync_file, write_beside};
 pub use read::{open_file, open_own, read_file, read_own};
 pub use replace::{replace, replace_private, replace_private_in_pieces};
 pub use reserve::Reserve;
-pub use trial::point;

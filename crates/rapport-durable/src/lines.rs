@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use crate::crash_points::{counted, point};
 use crate::folders::sync_above;
-use crate::trial::{counted, point};
 
 /// When a write has to be on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown, symlink};
 use std::path::Path;
 
+use crate::crash_points::counted;
 use crate::folders::{folder, sync_above};
-use crate::trial::counted;
 
 /// Writes a temporary file for [`put`] or [`put_new`], durably, with this mode and the owner of that other file.
 pub fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, &Path)>) -> io::Result<()> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use atomic_write_file::AtomicWriteFile;
 use atomic_write_file::unix::OpenOptionsExt as _;
 
-use crate::trial::counted;
+use crate::crash_points::counted;
 
 /// Either the old file or the whole new one, whatever happens in between. Durable when this returns. For files of the project,
 /// which are as readable as its others.

@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
-use crate::trial::counted;
+use crate::crash_points::counted;
 
 /// A file that only takes space.
 #[derive(Debug)]

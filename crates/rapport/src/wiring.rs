@@ -291,7 +291,7 @@ impl Host {
             )
             .hint("Rapport needs a folder of its own that it can write to. Name another: export RAPPORT_HOME=DIR")
         })?;
-        let store = trial(place.store_in(shelf));
+        let store = faulty(place.store_in(shelf));
         let engine = Engine::start(Parts {
             store: store.clone(),
             agents: Arc::new(agents(place, settings)?),
@@ -456,9 +456,9 @@ fn agent_env(home: &Path, settings: &Settings, is_rehearsal: bool) -> Vec<(OsStr
 }
 
 /// In debug builds the crash test can have a store that dies on purpose.
-pub(crate) fn trial(store: Arc<dyn Store>) -> Arc<dyn Store> {
+pub(crate) fn faulty(store: Arc<dyn Store>) -> Arc<dyn Store> {
     #[cfg(debug_assertions)]
-    return crate::stores::trial::wrap(store);
+    return crate::stores::faulty::wrap(store);
     #[cfg(not(debug_assertions))]
     store
 }

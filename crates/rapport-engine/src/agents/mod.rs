@@ -203,7 +203,7 @@ pub struct Place {
     /// The place it works in.
     pub workplace: Arc<dyn Workplace>,
     /// What is kept beside the session.
-    pub keepsake: Arc<dyn Keepsake>,
+    pub conversation_store: Arc<dyn ConversationStore>,
     /// What everything that this run starts is known by.
     pub mark: Mark,
 }
@@ -220,7 +220,7 @@ impl From<PathBuf> for Place {
     fn from(directory: PathBuf) -> Self {
         Self {
             workplace: Arc::new(Directory::at(directory)),
-            keepsake: Arc::new(Nothing),
+            conversation_store: Arc::new(Nothing),
             mark: Mark::unnamed(),
         }
     }
@@ -228,7 +228,7 @@ impl From<PathBuf> for Place {
 
 /// One thing kept beside a session: an agent's conversation, which the agent itself may sweep away, or which is wanted on
 /// another machine. May block.
-pub trait Keepsake: Send + Sync {
+pub trait ConversationStore: Send + Sync {
     /// Keeps this, in place of what was kept before.
     fn keep(&self, content: &[u8]) -> io::Result<()>;
 
@@ -243,7 +243,7 @@ pub trait Keepsake: Send + Sync {
 
 struct Nothing;
 
-impl Keepsake for Nothing {
+impl ConversationStore for Nothing {
     fn keep(&self, _: &[u8]) -> io::Result<()> {
         Ok(())
     }

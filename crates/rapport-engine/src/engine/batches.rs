@@ -12,7 +12,7 @@ use rapport_core::{ActionPlan, ActionReply, BatchOrder, Chosen, SessionId, World
 use rapport_door::Doing;
 use tokio::sync::{mpsc, watch};
 
-use super::run::Done;
+use super::event_loop::Done;
 use crate::actions::{ActionBatch, Choice, Hands, Live, Pending, Place, Ran, Stop, Stopper};
 use crate::clock::Clock;
 use crate::config;

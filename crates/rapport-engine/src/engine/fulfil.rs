@@ -1,4 +1,4 @@
-//! How wants are made true: agents are started, told, put away or ended, and errands are run.
+//! How wants are made true: agents are started, told, put away or ended, and effects are run.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -8,15 +8,15 @@ use rapport_core::{BatchOrder, CallId, CallReply, Input, Order, SessionId, TurnI
 use tracing::{debug, info, info_span};
 
 use super::batches::{self, BatchPlace};
-use super::errands::{self, Around, Errand};
-use super::hosted::{Incoming, Run};
-use super::keepsake::Conversation;
-use super::run::{Done, Loop};
+use super::conversation_store::Conversation;
+use super::effects::{self, Around, Effect};
+use super::event_loop::{Done, EventLoop};
+use super::hosted::{AgentRun, Incoming};
 use crate::agents::{Command, Patience, Place, RunId};
 use crate::logged::variant;
 use crate::workers::keeper::mark::Mark;
 
-impl Loop {
+impl EventLoop {
     /// Makes the wants of a session true. Everything here can be done again without harm.
     pub(super) fn fulfil(&mut self, id: &SessionId) {
         self.note_deadline(id);
@@ -26,9 +26,9 @@ impl Loop {
         }
         let (mut order, mut batch) = (None, None);
         let mut wants = hosted.session.wants();
-        if hosted.workplace.is_none() && wants.iter().any(errands::needs_workplace) {
+        if hosted.workplace.is_none() && wants.iter().any(effects::needs_workplace) {
             self.open_workplace(id);
-            wants.retain(|want| !errands::needs_workplace(want));
+            wants.retain(|want| !effects::needs_workplace(want));
         }
         for want in wants {
             match want {
@@ -66,11 +66,11 @@ impl Loop {
                 | Want::Merged { .. }
                 | Want::Applied { .. }
                 | Want::Granted { .. }
-                | Want::Filed { .. } => self.errand(id, want),
+                | Want::Filed { .. } => self.effect(id, want),
                 // Not before the agent is gone.
                 Want::Cleared | Want::WorkUndone(_) => {
                     if self.sessions.get(id).is_some_and(|hosted| hosted.run.is_none()) {
-                        self.errand(id, want);
+                        self.effect(id, want);
                     }
                 }
             }
@@ -112,14 +112,14 @@ impl Loop {
     }
 
     /// The process that is at this turn, if one is.
-    fn run_of(&mut self, id: &SessionId, turn: TurnId) -> Option<&mut Run> {
+    fn run_of(&mut self, id: &SessionId, turn: TurnId) -> Option<&mut AgentRun> {
         self.sessions.get_mut(id)?.run.as_mut().filter(|run| run.turn == turn)
     }
 
     /// Opens the workplace of a session off the loop, unless that is under way. Then its wants are made true there.
     fn open_workplace(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
-        if !hosted.errands.insert(Errand::Open) {
+        if !hosted.effects.insert(Effect::Open) {
             return;
         }
         let (worker, created) = (self.parts.worker.clone(), hosted.session.created().clone());
@@ -130,10 +130,10 @@ impl Loop {
         });
     }
 
-    /// Has an errand run off the loop, unless it is under way.
-    fn errand(&mut self, id: &SessionId, want: Want) {
-        let (Some(errand), Some(hosted)) = (Errand::of(&want), self.sessions.get_mut(id)) else { return };
-        if !hosted.errands.insert(errand.clone()) {
+    /// Has an effect run off the loop, unless it is under way.
+    fn effect(&mut self, id: &SessionId, want: Want) {
+        let (Some(effect), Some(hosted)) = (Effect::of(&want), self.sessions.get_mut(id)) else { return };
+        if !hosted.effects.insert(effect.clone()) {
             return;
         }
         let around = Around {
@@ -146,9 +146,9 @@ impl Loop {
             home: self.parts.home.clone(),
             now: self.parts.clock.now(),
         };
-        debug!(parent: &hosted.span, errand = variant(&errand), "errand begun");
+        debug!(parent: &hosted.span, effect = variant(&effect), "effect begun");
         let (done, id) = (self.done_to.clone(), id.clone());
-        let tell = move |world| drop(done.send(Done::Errand { id, errand, world }));
+        let tell = move |world| drop(done.send(Done::Effect { id, effect, world }));
         if let Want::QuestionRound(brief) = want {
             let (round, next) = (brief.round, self.parts.planner.next(brief));
             tokio::spawn(async move {
@@ -156,7 +156,7 @@ impl Loop {
                 tell(World::QuestionRound { round, outcome });
             });
         } else {
-            tokio::task::spawn_blocking(move || tell(errands::run(&want, &around)));
+            tokio::task::spawn_blocking(move || tell(effects::run(&want, &around)));
         }
     }
 
@@ -189,7 +189,11 @@ impl Loop {
                 let (turn, replies) = (order.turn, order.replies.clone());
                 let place = Place {
                     workplace,
-                    keepsake: Arc::new(Conversation::of(self.parts.store.clone(), id.clone(), &order)),
+                    conversation_store: Arc::new(Conversation::of(
+                        self.parts.store.clone(),
+                        id.clone(),
+                        &order,
+                    )),
                     mark: Mark::of(id),
                 };
                 let span = info_span!(parent: &hosted.span, "run", run = run.0, turn = turn.0);
@@ -198,7 +202,8 @@ impl Loop {
                     agent.start(run, order, place, self.reports_to.clone())
                 });
                 let replied = HashSet::new();
-                let mut run = Run { id: run, turn, controls, replied, resting: false, ending: false, span };
+                let mut run =
+                    AgentRun { id: run, turn, controls, replied, resting: false, ending: false, span };
                 for (call, reply) in replies {
                     run.reply(call, reply);
                 }
@@ -209,7 +214,7 @@ impl Loop {
     }
 }
 
-impl Run {
+impl AgentRun {
     pub(super) fn tell(&self, command: Command) {
         debug!(parent: &self.span, command = variant(&command), "agent told");
         // A driver that is gone has left a last report, which is on its way.

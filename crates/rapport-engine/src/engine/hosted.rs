@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tracing::Span;
 
 use super::batches::BatchRun;
-use super::errands::Errand;
+use super::effects::Effect;
 use super::gateway::Answer;
 use crate::agents::{Controls, RunId};
 use crate::stores::{Log, StoreError};
@@ -22,10 +22,10 @@ pub(super) struct Hosted {
     pub(super) log: Option<Box<dyn Log>>,
     /// What came in meanwhile, in order.
     pub(super) inbox: VecDeque<Incoming>,
-    pub(super) run: Option<Run>,
+    pub(super) run: Option<AgentRun>,
     /// The batch that runs.
     pub(super) batch: Option<BatchRun>,
-    pub(super) errands: HashSet<Errand>,
+    pub(super) effects: HashSet<Effect>,
     /// Open once something is to be done there.
     pub(super) workplace: Option<Arc<dyn Workplace>>,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
@@ -53,7 +53,7 @@ impl Incoming {
 }
 
 /// A process of the agent that was started for this session.
-pub(super) struct Run {
+pub(super) struct AgentRun {
     pub(super) id: RunId,
     pub(super) turn: TurnId,
     pub(super) controls: Controls,
@@ -75,7 +75,7 @@ impl Hosted {
             inbox: VecDeque::new(),
             run: None,
             batch: None,
-            errands: HashSet::new(),
+            effects: HashSet::new(),
             workplace: None,
             followers: Vec::new(),
             deadline: None,

@@ -7,17 +7,17 @@
 
 mod batches;
 pub mod claims;
+mod conversation_store;
 mod diff;
-mod errands;
+mod effects;
+mod event_loop;
 mod fulfil;
 mod gateway;
 mod hosted;
-mod keepsake;
 mod reach;
-mod run;
 mod sessions;
 pub mod socket;
-mod turn_errands;
+mod turn_effects;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ use crate::workers::Worker;
 
 pub use crate::workers::keeper::descent;
 pub use claims::ChannelLease;
+pub use conversation_store::CONVERSATION;
 pub use gateway::{Follower, Gateway, GatewayError};
-pub use keepsake::CONVERSATION;
 pub use rapport_door::{Doing, DoorError, Reached, Seen, Sessions, Update};
 pub use reach::{Reach, Sent};
 pub use sessions::ProjectSessions;
@@ -75,7 +75,7 @@ impl Engine {
         let (requests, incoming) = mpsc::channel(64);
         let (stop, stopped) = oneshot::channel();
         let running = gateway::Running::default();
-        let done = tokio::spawn(run::Loop::new(parts, incoming, running.clone()).run(stopped));
+        let done = tokio::spawn(event_loop::EventLoop::new(parts, incoming, running.clone()).run(stopped));
         Self { gateway: Gateway::new(requests, running), stop, done }
     }
 

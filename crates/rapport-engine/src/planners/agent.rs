@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rapport_core::Brief;
 
-use super::sense::{self, Reply};
+use super::parse_reply::{self, Reply};
 use super::{NextRound, Planner, PlannerError};
 use crate::agents::{Agent, Structured, StructuredCall};
 
@@ -35,7 +35,7 @@ impl Planner for AgentPlanner {
     fn next(&self, brief: Brief) -> NextRound {
         let inner = self.0.clone();
         let schema = brief.schema().to_string();
-        Box::pin(async move { sense::round(brief, |prompt| inner.ask(prompt, &schema)).await })
+        Box::pin(async move { parse_reply::round(brief, |prompt| inner.ask(prompt, &schema)).await })
     }
 }
 

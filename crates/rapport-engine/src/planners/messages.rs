@@ -1,6 +1,6 @@
 //! The Anthropic Messages API: one request for each round, with the reply's schema in it (CHAT-42).
 
-mod trouble;
+mod error;
 mod wire;
 
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use serde_json::Value;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::sense::{self, Reply};
+use super::parse_reply::{self, Reply};
 use super::{NextRound, Planner, PlannerError, retry};
-use trouble::{Again, Trouble};
+use error::{Again, ApiProblem};
 
 /// Where the API usually is.
 pub const BASE_URL: &str = "https://api.anthropic.com";
@@ -92,7 +92,7 @@ impl Messages {
             .user_agent(concat!("rapport/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| {
-                PlannerError::Unreachable(format!("no HTTP client: {}", trouble::cause(&error)))
+                PlannerError::Unreachable(format!("no HTTP client: {}", error::cause(&error)))
             })?;
         Ok(Self(Arc::new(Inner { config, client, url })))
     }
@@ -102,7 +102,7 @@ impl Planner for Messages {
     fn next(&self, brief: Brief) -> NextRound {
         let inner = self.0.clone();
         let schema = brief.schema();
-        Box::pin(async move { sense::round(brief, |prompt| inner.ask(prompt, &schema)).await })
+        Box::pin(async move { parse_reply::round(brief, |prompt| inner.ask(prompt, &schema)).await })
     }
 }
 
@@ -128,14 +128,14 @@ impl Inner {
         }
     }
 
-    async fn post(&self, body: &Value) -> Result<Reply, Trouble> {
-        let lost = |error: reqwest::Error| Trouble::lost(&self.url, self.config.timeout, &error);
+    async fn post(&self, body: &Value) -> Result<Reply, ApiProblem> {
+        let lost = |error: reqwest::Error| ApiProblem::lost(&self.url, self.config.timeout, &error);
         let response = self.client.post(self.url.clone()).json(body).send().await.map_err(lost)?;
         let status = response.status();
         let said = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let bytes = response.bytes().await.map_err(lost)?;
         if !status.is_success() {
-            return Err(Trouble::refused(status, said.map(Duration::from_secs), &bytes, &self.config));
+            return Err(ApiProblem::refused(status, said.map(Duration::from_secs), &bytes, &self.config));
         }
         wire::reply(&bytes, &self.url)
     }

@@ -1,13 +1,13 @@
 //! Who makes the next round of questions without an agent being started: a model, asked over its API or through the CLI.
 //!
-//! `messages` asks over the API, `agent` through the CLI; `sense` reads what comes back and asks once more where it
+//! `messages` asks over the API, `agent` through the CLI; `parse_reply` reads what comes back and asks once more where it
 //! makes none, `retry` says when what failed is tried again.
 
 pub mod agent;
 pub mod messages;
 pub mod retry;
 
-mod sense;
+mod parse_reply;
 
 use std::path::PathBuf;
 use std::pin::Pin;

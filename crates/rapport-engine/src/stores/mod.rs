@@ -1,10 +1,10 @@
 //! Where logs live. A store keeps sessions as lists of entries, lets one writer at a time add to each, and promises
 //! that what was added is still there after a power cut. `tests/it/contract/store.rs` tells every store the same story.
 
+#[cfg(debug_assertions)]
+pub mod faulty;
 pub mod files;
 pub mod memory;
-#[cfg(debug_assertions)]
-pub mod trial;
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId, slug};

@@ -113,10 +113,7 @@ impl BatchDir {
 
     /// How far it came, action by action of its plan, without doing anything.
     pub fn so_far(&self, plan: &ActionPlan) -> Ran {
-        let skips = match self.facts.first() {
-            Some(Fact::Started { skip, .. }) => skip.clone(),
-            _ => Vec::new(),
-        };
+        let skips = self.skips().unwrap_or_default();
         let settled = |n: usize| match (self.ended(n), skips.get(n).cloned().flatten()) {
             (Some(settled), _) => settled.clone(),
             (None, Some(reason)) => Outcome::Skipped { reason }.into(),
@@ -128,8 +125,18 @@ impl BatchDir {
         Ran { actions: (0..plan.actions.len()).map(settled).collect(), unfinished: !self.is_finished() }
     }
 
-    /// The same as facts of a session.
+    /// For each action of the plan, why it was left out; `None` before the batch began.
+    fn skips(&self) -> Option<&[Option<String>]> {
+        match self.facts.first() {
+            Some(Fact::Started { skip, .. }) => Some(skip),
+            _ => None,
+        }
+    }
+
+    /// The same as facts of a session. The journal is signed and `approved.json` is not, so which actions were approved is the
+    /// journal's word.
     pub fn found(&self, approved: Approved) -> FoundBatch {
+        let actions = self.skips().map_or(approved.chosen.actions, <[_]>::to_vec);
         let ended = self.facts.iter().filter_map(|fact| match fact {
             Fact::Ended { n, settled } => Some(action_end(*n, settled)),
             _ => None,
@@ -141,7 +148,7 @@ impl BatchDir {
         let undone = UndoneFiles { kept: kept.unwrap_or_default(), ..UndoneFiles::default() };
         FoundBatch {
             approved_at: approved.at,
-            chosen: approved.chosen,
+            chosen: Chosen { actions, ..approved.chosen },
             ended: ended.collect(),
             unsure: self.unsure(),
             is_ended: self.is_finished(),
@@ -331,4 +338,20 @@ fn began(batch: &Path) -> Timestamp {
     }
     let journal = fs::metadata(batch.join("journal.jsonl")).and_then(|about| about.modified());
     Timestamp::try_from(journal.unwrap_or(SystemTime::UNIX_EPOCH)).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever edits `approved.json` approves nothing.
+    #[test]
+    fn the_journal_says_which_actions_were_approved() {
+        let skip = vec![None, Some("left out".to_owned())];
+        let started = Fact::Started { id: "0".repeat(32), plan: String::new(), skip: skip.clone() };
+        let batch = BatchDir { path: PathBuf::new(), facts: vec![started] };
+        let chosen = Chosen { actions: vec![None, None], ..Chosen::default() };
+        let edited = Approved { at: Timestamp::UNIX_EPOCH, turn: None, chosen };
+        assert_eq!(batch.found(edited).chosen.actions, skip);
+    }
 }

@@ -14,9 +14,9 @@
 //! `rapport keep --command -- PROGRAM ARGS...` keeps a command instead of an agent: it gets no terminal, so that what would
 //! ask a person there fails at once, and what it left behind is told on descriptor 4, a name per line.
 
+mod descendants;
 pub mod descent;
 mod input;
-mod kin;
 pub mod mark;
 mod stage;
 
@@ -159,7 +159,7 @@ fn end_the_rest() -> Vec<String> {
     // What takes a moment to die is found again in the next round.
     let mut names = BTreeMap::new();
     loop {
-        let killed = kin::kill_all();
+        let killed = descendants::kill_all();
         if killed.is_empty() {
             return names.into_values().collect();
         }
@@ -172,9 +172,9 @@ fn end_the_rest() -> Vec<String> {
 /// Ends what is left of the group. Here orphans do not fall to us, so there is nothing to wait for.
 #[cfg(not(target_os = "linux"))]
 fn end_the_rest() -> Vec<String> {
-    let mut killed = kin::kill_all();
+    let mut killed = descendants::kill_all();
     bury_the_dead();
-    killed.extend(kin::kill_all());
+    killed.extend(descendants::kill_all());
     let names: BTreeMap<_, _> = killed.into_iter().filter_map(|(pid, name)| Some((pid, name?))).collect();
     names.into_values().collect()
 }

@@ -67,7 +67,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return branch_turn::execute(common, args.session.as_deref(), which);
     };
     let place = Place::find(common)?;
-    let store = wiring::trial(place.store());
+    let store = wiring::faulty(place.store());
     let question = QuestionId::new(at);
     let fits = |known: &Known| {
         let entries = store.read(&known.id, 0).unwrap_or_default();

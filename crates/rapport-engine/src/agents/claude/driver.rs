@@ -94,7 +94,7 @@ async fn keep_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: Pla
     let (config, conversation) = (config.clone(), order.conversation.clone());
     let keep = move || {
         let path = transcript::path(&config.env, place.directory(), &conversation);
-        path.map(|path| place.keepsake.keep(&std::fs::read(path)?)).unwrap_or(Ok(()))
+        path.map(|path| place.conversation_store.keep(&std::fs::read(path)?)).unwrap_or(Ok(()))
     };
     let _: Result<io::Result<()>, _> = tokio::task::spawn_blocking(keep).await;
 }
@@ -156,8 +156,8 @@ async fn find_conversation(
 ) -> io::Result<(Transcript, Option<Vec<u8>>, Door)> {
     let (config, place, conversation) = (config.clone(), place.clone(), order.conversation.clone());
     let find = move || {
-        transcript::restore(&config.env, place.directory(), &conversation, &*place.keepsake)?;
-        let shown = place.keepsake.shown()?;
+        transcript::restore(&config.env, place.directory(), &conversation, &*place.conversation_store)?;
+        let shown = place.conversation_store.shown()?;
         let transcript = Transcript::find(&config.env, place.directory(), &conversation)?;
         Ok((transcript, shown, config.door(place.directory())))
     };

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use rapport_core::{CallId, ConversationId};
 
 use super::wire;
-use crate::agents::Keepsake;
+use crate::agents::ConversationStore;
 use rapport_durable as durable;
 
 pub use fork::{copy, fork};
@@ -236,14 +236,14 @@ pub(super) fn restore(
     env: &[(OsString, OsString)],
     directory: &Path,
     conversation: &ConversationId,
-    keepsake: &dyn Keepsake,
+    conversation_store: &dyn ConversationStore,
 ) -> io::Result<()> {
     let Some(expected) = expected(env, directory, conversation).filter(|path| !path.is_file()) else {
         return Ok(());
     };
     // The conversation of a project that was moved is under the old name, where older CLIs do not look.
     let moved = content(env, directory, conversation)?;
-    let Some(content) = moved.map_or_else(|| keepsake.kept(), |moved| Ok(Some(moved)))? else {
+    let Some(content) = moved.map_or_else(|| conversation_store.kept(), |moved| Ok(Some(moved)))? else {
         return Ok(());
     };
     durable::private_folder(expected.parent().unwrap_or(&expected))?;

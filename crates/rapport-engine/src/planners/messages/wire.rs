@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::MessagesConfig;
-use super::trouble::Trouble;
-use crate::planners::sense::Reply;
+use super::error::ApiProblem;
+use crate::planners::parse_reply::Reply;
 
 /// The body of a request for a round.
 pub(super) fn request(config: &MessagesConfig, prompt: &str, schema: &Value) -> Value {
@@ -46,11 +46,11 @@ struct Tokens {
 }
 
 /// What the model said, and why it stopped.
-pub(super) fn reply(bytes: &[u8], url: &Url) -> Result<Reply, Trouble> {
+pub(super) fn reply(bytes: &[u8], url: &Url) -> Result<Reply, ApiProblem> {
     let message: Message =
-        serde_json::from_slice(bytes).map_err(|error| Trouble::not_the_api(url, &error.to_string()))?;
+        serde_json::from_slice(bytes).map_err(|error| ApiProblem::not_the_api(url, &error.to_string()))?;
     let said = match message.stop_reason.as_deref() {
-        Some("refusal") => return Err(Trouble::declined()),
+        Some("refusal") => return Err(ApiProblem::declined()),
         Some("max_tokens" | "model_context_window_exceeded") => {
             Err("it was cut off because it was too long; ask less, with shorter texts".into())
         }

@@ -26,10 +26,10 @@ fn has_mark_above(pid: u32) -> Option<bool> {
         if next <= 1 {
             return Some(false);
         }
-        if kin::variable(next, mark::VARIABLE).is_some() {
+        if descendants::variable(next, mark::VARIABLE).is_some() {
             return Some(true);
         }
-        next = kin::find(next)?.parent;
+        next = descendants::find(next)?.parent;
     }
     None
 }

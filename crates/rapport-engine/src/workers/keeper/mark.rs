@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rapport_core::SessionId;
 
-use super::kin;
+use super::descendants;
 
 /// The variable that holds it.
 pub const VARIABLE: &str = "RAPPORT_RUN";
@@ -68,8 +68,8 @@ pub fn end_left_behind(session: &SessionId) {
 fn end(is_meant: impl Fn(&Mark) -> bool) {
     let this = std::process::id();
     for _ in 0..ROUNDS {
-        let processes = kin::processes().into_iter().filter(|process| process.pid != this);
-        let carries = |pid| kin::variable(pid, VARIABLE).and_then(|text| Mark::parse(&text));
+        let processes = descendants::processes().into_iter().filter(|process| process.pid != this);
+        let carries = |pid| descendants::variable(pid, VARIABLE).and_then(|text| Mark::parse(&text));
         let meant = processes.filter(|process| carries(process.pid).is_some_and(|mark| is_meant(&mark)));
         let killed = meant.filter(|found| kill(Pid::from_raw(found.pid as i32), Signal::SIGKILL).is_ok());
         if killed.count() == 0 {
@@ -91,7 +91,7 @@ struct Host {
 impl Host {
     fn this() -> Self {
         let pid = std::process::id();
-        Self { pid, start: kin::find(pid).map_or(0, |process| process.start), world: world() }
+        Self { pid, start: descendants::find(pid).map_or(0, |process| process.start), world: world() }
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -102,7 +102,7 @@ impl Host {
 
     /// Whether it is known to be gone.
     fn is_gone(&self) -> bool {
-        let found = kin::find(self.pid).filter(|process| process.name.is_some());
+        let found = descendants::find(self.pid).filter(|process| process.name.is_some());
         self.world == world() && found.is_none_or(|process| process.start != self.start)
     }
 }

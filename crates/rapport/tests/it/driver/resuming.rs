@@ -54,7 +54,8 @@ fn answers_in_a_message() {
 #[tokio::test]
 async fn what_is_put_away_is_asked_again_and_answered_at_once() {
     let lines = printed("deferred-resumed");
-    let written = format!("printf '%s\\n' '{ANSWER}' >> .claude/projects/any/{CONVERSATION}.jsonl");
+    let file = format!(".claude/projects/*/{CONVERSATION}.jsonl");
+    let written = format!("for file in {file}; do printf '%s\\n' '{ANSWER}' >> \"$file\"; done");
     let script =
         Script::new().say_all(&lines[..3]).hear("JWT").sh(&written).say_all(&lines[3..]).until_closed();
     let world = World::new(script).with_transcript(&[PROMPT, CALL, DEFERRED]);

@@ -1,4 +1,4 @@
-//! A journal that came with a clone undoes nothing and is not gone on with (trials M2).
+//! A journal that came with a clone undoes nothing and is not gone on with.
 
 use std::fs;
 
@@ -50,7 +50,7 @@ fn what_was_looked_at_can_be_undone() {
     assert_eq!(victim.file("hello.txt"), "");
 }
 
-/// Trials M2: a name in a journal never becomes a path out of the project, not even where it is trusted.
+/// A name in a journal never becomes a path out of the project, not even where it is trusted.
 #[test]
 fn a_name_in_a_journal_leads_nowhere() {
     let stranger = stranger();

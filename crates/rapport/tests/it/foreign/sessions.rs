@@ -1,4 +1,4 @@
-//! What came with a clone is believed by no door (trials C1).
+//! What came with a clone is believed by no door.
 
 use std::fs;
 

@@ -115,7 +115,7 @@ fn cancelled_in_any_phase_it_ends_and_nothing_is_left() {
     let parked: Until = |_, running| drop(running.until(|fact| matches!(fact, Event::Parked { .. })));
     let working: Until = |project, running| {
         running.until_asked();
-        project.rapport(&["answer", "2", "confirm"]).check(0, "Answered.");
+        project.rapport(&["answer", "do-it", "confirm"]).check(0, "Answered.");
         running.until_asked();
     };
     let phases: [(&str, &str, &str, Until); 5] = [

@@ -4,26 +4,26 @@ use std::path::{Path, PathBuf};
 
 use rapport_core::{Change, LaterChanges, TurnId, UndoProblem, UndoneFiles, Want, World};
 
-use super::errands::Around;
+use super::effects::Around;
 use crate::actions::undo::UndoError;
 use crate::actions::{Place, undo};
 use crate::config;
 use crate::turns::{Meta, PLAN, REPORT, Workshop, check, checksum, memos};
 
-/// Runs the errand for a want about turns. May block.
+/// Runs the effect for a want about turns. May block.
 pub(super) fn run(want: &Want, around: &Around) -> Result<World, String> {
     let workshop = around.workshop.as_ref().ok_or("this engine has no place for turns in directories")?;
-    let errand = TurnErrand { around, workshop };
+    let effect = TurnEffect { around, workshop };
     match want {
         Want::Filed { turn, path, content, model, cost_micros } => {
-            errand.file(*turn, path, content, model.as_ref(), *cost_micros)
+            effect.file(*turn, path, content, model.as_ref(), *cost_micros)
         }
         Want::PlanChecked { folder, revision, plan, restore } => {
-            errand.check(folder, *revision, plan, *restore)
+            effect.check(folder, *revision, plan, *restore)
         }
-        Want::ReportFiled { folder, report, memos } => errand.report(folder, report, memos),
+        Want::ReportFiled { folder, report, memos } => effect.report(folder, report, memos),
         Want::Undone { batch, folder, approved_at, later, has_remembered, has_run } => {
-            let outcome = errand.undo(folder, *approved_at, *later, *has_run);
+            let outcome = effect.undo(folder, *approved_at, *later, *has_run);
             let memos = has_remembered.then(|| "the changes to memos.yaml".to_owned());
             let outcome = outcome.map(|mut files| {
                 files.remaining.extend(memos);
@@ -35,12 +35,12 @@ pub(super) fn run(want: &Want, around: &Around) -> Result<World, String> {
     }
 }
 
-struct TurnErrand<'a> {
+struct TurnEffect<'a> {
     around: &'a Around,
     workshop: &'a Workshop,
 }
 
-impl TurnErrand<'_> {
+impl TurnEffect<'_> {
     /// Writes the plan, and what making it took.
     fn file(
         &self,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rapport_core::{Order, SessionId};
 
-use crate::agents::Keepsake;
+use crate::agents::ConversationStore;
 use crate::stores::Store;
 
 /// What it is kept as.
@@ -32,7 +32,7 @@ impl Conversation {
     }
 }
 
-impl Keepsake for Conversation {
+impl ConversationStore for Conversation {
     fn keep(&self, content: &[u8]) -> io::Result<()> {
         self.store.attach(&self.session, &self.name, content).map_err(io::Error::other)
     }

@@ -14,7 +14,7 @@ const LONG: usize = 300;
 
 /// Why a request failed.
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(super) struct ApiProblem {
     pub(super) words: String,
     pub(super) again: Again,
 }
@@ -28,7 +28,7 @@ pub(super) enum Again {
     Later(Option<Duration>),
 }
 
-impl Trouble {
+impl ApiProblem {
     /// Nothing came back, or not all of it.
     pub(super) fn lost(url: &Url, timeout: Duration, error: &reqwest::Error) -> Self {
         let place = place(url);

@@ -15,9 +15,9 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, info_span, warn};
 
 use super::Parts;
-use super::errands::Errand;
+use super::effects::Effect;
 use super::gateway::{Answer, Follower, GatewayError, Request, Running};
-use super::hosted::{Hosted, Incoming, Run};
+use super::hosted::{AgentRun, Hosted, Incoming};
 use rapport_door::{Doing, Seen, Update};
 
 use crate::agents::{Command, Happened, Patience, Report, RunId};
@@ -35,7 +35,7 @@ const LAST_PATIENCE: Duration = Duration::from_secs(15);
 /// How long to sleep at most: the clock on the wall may be set while we do.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
-pub(super) struct Loop {
+pub(super) struct EventLoop {
     pub(super) parts: Parts,
     requests: mpsc::Receiver<Request>,
     reports: mpsc::Receiver<Report>,
@@ -66,9 +66,9 @@ pub(super) enum Done {
         outcome: Result<Entry, StoreError>,
         incoming: Incoming,
     },
-    Errand {
+    Effect {
         id: SessionId,
-        errand: Errand,
+        effect: Effect,
         world: World,
     },
     Opened {
@@ -100,7 +100,7 @@ pub(super) enum Taken {
     Adopted(Answer<()>),
 }
 
-impl Loop {
+impl EventLoop {
     pub(super) fn new(parts: Parts, requests: mpsc::Receiver<Request>, running: Running) -> Self {
         let (reports_to, reports) = mpsc::channel(256);
         let (done_to, done) = mpsc::unbounded_channel();
@@ -278,7 +278,7 @@ impl Loop {
             Done::Stored { id, log, outcome, incoming } => self.stored(&id, log, outcome, incoming),
             Done::Opened { id, outcome } => {
                 let Some(hosted) = self.sessions.get_mut(&id) else { return };
-                hosted.errands.remove(&Errand::Open);
+                hosted.effects.remove(&Effect::Open);
                 match outcome {
                     Ok(workplace) => {
                         hosted.workplace = Some(workplace);
@@ -291,10 +291,10 @@ impl Loop {
                     }
                 }
             }
-            Done::Errand { id, errand, world } => {
+            Done::Effect { id, effect, world } => {
                 if let Some(hosted) = self.sessions.get_mut(&id) {
-                    hosted.errands.remove(&errand);
-                    debug!(parent: &hosted.span, errand = variant(&errand), came_to = variant(&world), "errand ended");
+                    hosted.effects.remove(&effect);
+                    debug!(parent: &hosted.span, effect = variant(&effect), came_to = variant(&world), "effect ended");
                 }
                 self.put(&id, Incoming::new(Input::World(world)));
             }
@@ -483,7 +483,7 @@ impl Loop {
         let Some(hosted) = self.sessions.get(id) else { return };
         let is_idle = hosted.run.is_none() && hosted.batch.is_none();
         let is_quiet = is_idle && hosted.inbox.is_empty() && hosted.log.is_some();
-        if is_quiet && hosted.errands.is_empty() && hosted.session.wants().is_empty() {
+        if is_quiet && hosted.effects.is_empty() && hosted.session.wants().is_empty() {
             debug!(parent: &hosted.span, "session let go");
             self.remove(id);
         }
@@ -528,7 +528,7 @@ impl Loop {
             }
         }
         if tokio::time::timeout(PARKING_TIME, self.settle()).await.is_err() {
-            self.sessions.values_mut().filter_map(|hosted| hosted.run.as_mut()).for_each(Run::end);
+            self.sessions.values_mut().filter_map(|hosted| hosted.run.as_mut()).for_each(AgentRun::end);
             let _ = tokio::time::timeout(LAST_PATIENCE, self.settle()).await;
         }
     }

@@ -10,7 +10,7 @@ use rapport_core::{
     TurnId, UndoProblem, Want, World,
 };
 
-use super::turn_errands;
+use super::turn_effects;
 use crate::projects::grants::{Grant, Grants};
 use crate::stores::Store;
 use crate::turns::Workshop;
@@ -19,7 +19,7 @@ use crate::workers::{Worker, WorkerError, Workplace, take_back};
 
 /// Something to be done once, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Errand {
+pub(super) enum Effect {
     Baseline(TurnId),
     Snapshot(RoundId),
     /// Whatever its revision: of two written at once, the older could come last.
@@ -39,24 +39,24 @@ pub(super) enum Errand {
     Grant(QuestionId),
 }
 
-impl Errand {
-    /// The errand that makes this want true, if one does.
+impl Effect {
+    /// The effect that makes this want true, if one does.
     pub(super) fn of(want: &Want) -> Option<Self> {
         match want {
-            Want::Baseline(turn) => Some(Errand::Baseline(*turn)),
-            Want::Snapshot(round) => Some(Errand::Snapshot(*round)),
-            Want::PlanSaved(_) => Some(Errand::Plan),
-            Want::Report { turn, .. } => Some(Errand::Report(*turn)),
-            Want::QuestionRound(brief) => Some(Errand::QuestionRound(brief.round)),
-            Want::Filed { turn, .. } => Some(Errand::File(*turn)),
-            Want::PlanChecked { folder, .. } => Some(Errand::CheckPlan(folder.clone())),
-            Want::ReportFiled { folder, .. } => Some(Errand::FileReport(folder.clone())),
-            Want::Undone { batch, .. } => Some(Errand::Undo(batch.clone())),
-            Want::Merged { .. } => Some(Errand::Merge),
-            Want::Applied { .. } => Some(Errand::Apply),
-            Want::Cleared => Some(Errand::Clear),
-            Want::WorkUndone(_) => Some(Errand::UndoWork),
-            Want::Granted { question, .. } => Some(Errand::Grant(question.clone())),
+            Want::Baseline(turn) => Some(Effect::Baseline(*turn)),
+            Want::Snapshot(round) => Some(Effect::Snapshot(*round)),
+            Want::PlanSaved(_) => Some(Effect::Plan),
+            Want::Report { turn, .. } => Some(Effect::Report(*turn)),
+            Want::QuestionRound(brief) => Some(Effect::QuestionRound(brief.round)),
+            Want::Filed { turn, .. } => Some(Effect::File(*turn)),
+            Want::PlanChecked { folder, .. } => Some(Effect::CheckPlan(folder.clone())),
+            Want::ReportFiled { folder, .. } => Some(Effect::FileReport(folder.clone())),
+            Want::Undone { batch, .. } => Some(Effect::Undo(batch.clone())),
+            Want::Merged { .. } => Some(Effect::Merge),
+            Want::Applied { .. } => Some(Effect::Apply),
+            Want::Cleared => Some(Effect::Clear),
+            Want::WorkUndone(_) => Some(Effect::UndoWork),
+            Want::Granted { question, .. } => Some(Effect::Grant(question.clone())),
             Want::AgentRunning(_)
             | Want::Replied { .. }
             | Want::AgentParked { .. }
@@ -91,12 +91,12 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
     }
 }
 
-/// Where errands are run.
+/// Where effects are run.
 pub(super) struct Around {
     pub(super) session: SessionId,
     pub(super) created: Created,
     pub(super) worker: Arc<dyn Worker>,
-    /// Open where the errand needs it.
+    /// Open where the effect needs it.
     pub(super) workplace: Option<Arc<dyn Workplace>>,
     pub(super) store: Arc<dyn Store>,
     pub(super) workshop: Option<Workshop>,
@@ -104,7 +104,7 @@ pub(super) struct Around {
     pub(super) now: Timestamp,
 }
 
-/// Runs the errand for this want. May block.
+/// Runs the effect for this want. May block.
 pub(super) fn run(want: &Want, around: &Around) -> World {
     attempt(want, around).unwrap_or_else(|reason| World::Failed { reason })
 }
@@ -136,7 +136,7 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
         }
         Want::Granted { question, rule, by } => grant(around, question, rule, by),
         Want::Filed { .. } | Want::PlanChecked { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
-            turn_errands::run(want, around)
+            turn_effects::run(want, around)
         }
         Want::AgentRunning(_)
         | Want::Replied { .. }
