@@ -5,7 +5,7 @@
 //! This keeps the record honest. It is no wall: a program of the same user can reach the files of that user, and whoever
 //! wants to can be started by something else than the agent. Only a sandbox or a container is one.
 
-use super::{kin, mark};
+use super::{descendants, mark};
 
 /// How many ancestors are looked at. Nobody has as many.
 const DEEPEST: usize = 1000;
