@@ -8,6 +8,7 @@ use rapport_core::{ConversationId, TurnKind};
 
 use super::brought::{self, Own};
 use super::channel::ChannelChoice;
+use super::settings;
 use super::transcript;
 use crate::projects::trust::{Standing, Trust};
 
@@ -128,7 +129,13 @@ impl ClaudeConfig {
             CHANNEL.into_iter().chain([naming, conversation.as_str(), "--permission-mode", self.mode(kind)]);
         let leading = self.leading_args.iter().cloned();
         let told = told(kind, system, door);
-        leading.chain(ours.map(OsString::from)).chain(told).chain(self.extra_args.iter().cloned()).collect()
+        let ours = ours.map(OsString::from).chain(told);
+        self.with_settings(leading.chain(ours).chain(self.extra_args.iter().cloned()).collect())
+    }
+
+    /// These arguments, with settings that have the CLI ask a person while it plans.
+    fn with_settings(&self, args: Vec<OsString>) -> Vec<OsString> {
+        settings::asking_in_plan_mode(args, self.leading_args.len())
     }
 
     /// The arguments of the program for one message, which comes last (CLARIFY-10) unless it goes in over the input. A conversation that begins gets its
@@ -151,7 +158,7 @@ impl ClaudeConfig {
         let ours = channel.into_iter().chain(resume.into_iter().flatten()).map(OsString::from);
         let extra = self.extra_args.iter().cloned().chain(told(kind, system, door));
         let leading = self.leading_args.iter().cloned();
-        leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect()
+        self.with_settings(leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect())
     }
 
     /// Resuming does not bring a permission mode back, so it is said every time.

@@ -157,6 +157,31 @@ fn a_file_written_while_planning_is_in_the_report() {
     }
 }
 
+/// In plan mode newer versions let a model decide about commands, so that they run, or are refused, with nobody asked.
+#[test]
+fn a_command_while_planning_is_asked_about() {
+    for actor in ["RAPPORT_TEST_CLAUDE", "RAPPORT_TEST_CLAUDE_2_1_197", "RAPPORT_TEST_CLAUDE_2_1_90"]
+        .into_iter()
+        .filter_map(Actor::named)
+    {
+        let plan = Step::ExitPlan(ExitPlan { plan: PLAN.into(), id: None });
+        let planning =
+            Scenario::new("early").uses_bash("echo early >> early.txt").with_permission().step(plan);
+        let working = planning.respond_with_text("Planned.").next_invocation();
+        let world = World::playing(&actor, working.uses_bash("true").respond_with_text("All done."));
+        let running = world.project.start(&["add", "auth"], &[]);
+        world.answer_everything(running);
+        let facts = world.project.facts();
+        let asked = facts.iter().filter_map(|fact| match fact {
+            Event::Asked { questions, .. } => Some(questions),
+            _ => None,
+        });
+        let asked: Vec<_> = asked.flatten().filter(|question| question.text.contains("early")).collect();
+        assert_eq!(asked.len(), 1, "{facts:#?}");
+        assert_eq!(world.project.file("early.txt"), "early\n");
+    }
+}
+
 /// A project with an agent that plays the story.
 struct World {
     project: Project,
