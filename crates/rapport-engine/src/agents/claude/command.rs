@@ -164,12 +164,17 @@ impl ClaudeConfig {
     /// Resuming does not bring a permission mode back, so it is said every time.
     fn mode(&self, kind: TurnKind) -> &str {
         match kind {
-            TurnKind::Plan => "plan",
+            TurnKind::Plan => PLAN,
             TurnKind::Work | TurnKind::Chat => &self.work_mode,
-            TurnKind::Draft => "default",
+            TurnKind::Draft => DEFAULT,
         }
     }
 }
+
+/// The permission mode in which the CLI changes nothing.
+pub(super) const PLAN: &str = "plan";
+/// The permission mode in which the CLI asks about everything that changes something.
+pub(super) const DEFAULT: &str = "default";
 
 /// What an agent that only drafts a plan of actions cannot use: whatever changes a file, runs a command, or has something
 /// done elsewhere or later.
@@ -177,8 +182,10 @@ pub(super) const NOT_FOR_DRAFTS: &str = "Edit,Write,MultiEdit,NotebookEdit,Bash,
     EnterPlanMode,ExitPlanMode,EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,SendMessage,Workflow,\
     Monitor,TaskStop";
 
-/// What an agent that plans cannot use beside what plan mode asks about: these change something without asking anybody.
-const NOT_FOR_PLANS: &str = "EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,Workflow";
+/// What an agent that plans cannot use beside what plan mode asks about: these change something without asking anybody, or begin
+/// what has begun.
+const NOT_FOR_PLANS: &str =
+    "EnterPlanMode,EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,Workflow";
 
 /// The flags with which the CLI takes settings, hooks and servers from the person alone. The versions from 2.1.90 to 2.1.325
 /// then pass over the project's servers as well.

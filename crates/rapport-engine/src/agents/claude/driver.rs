@@ -110,6 +110,8 @@ async fn begin(
         .map_err(|error| format!("cannot read the conversation {}: {error}", order.conversation))?;
     show(order, shown)?;
     let start = opening::start(order, &transcript, channel);
+    let mode = opening::work_mode(&config.work_mode, order, &transcript);
+    let config = &Arc::new(ClaudeConfig { work_mode: mode.to_owned(), ..(**config).clone() });
     let (opening, message) = (start.opening, start.message.as_deref());
     let args = match channel {
         Channel::Live => {

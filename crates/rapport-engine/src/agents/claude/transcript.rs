@@ -31,6 +31,17 @@ pub struct Transcript {
     branches: Branches,
     /// The line of the last message of the conversation itself.
     last_message: Option<usize>,
+    /// The calls that enter plan mode or leave it, in order.
+    modes: Vec<(CallId, PlanMode)>,
+}
+
+/// What a call does about plan mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanMode {
+    /// It begins.
+    Entered,
+    /// It ends, if a person agrees.
+    Left,
 }
 
 #[derive(Debug)]
@@ -157,6 +168,15 @@ impl Transcript {
         self.calls.keys().any(|call| self.is_deferred(&CallId::new(call)))
     }
 
+    /// Whether the agent entered plan mode or left it last, as it was told: by the call's result, or by this decision about a
+    /// call that has none. The CLI itself does not go back to a mode when it is resumed.
+    pub fn plan_mode(&self, decided: impl Fn(&CallId) -> bool) -> Option<(&CallId, PlanMode)> {
+        let took_effect = |(call, mode): &&(CallId, PlanMode)| {
+            self.answered(call) || *mode == PlanMode::Left && decided(call)
+        };
+        self.modes.iter().rev().find(took_effect).map(|(call, mode)| (call, *mode))
+    }
+
     fn note(&mut self, text: &str) {
         let text = &*wire::without_halves(text);
         let Ok(line) = wire::parse(text) else {
@@ -174,8 +194,17 @@ impl Transcript {
         }
         match line.kind() {
             wire::Kind::Assistant => {
-                let calls = message.blocks().filter(|block| block.is_tool_use());
-                self.calls.extend(calls.map(|call| (call.id.to_string(), self.lines)));
+                for call in message.blocks().filter(|block| block.is_tool_use()) {
+                    self.calls.insert(call.id.to_string(), self.lines);
+                    let mode = match &*call.name {
+                        wire::ENTER_PLAN_MODE => PlanMode::Entered,
+                        wire::EXIT_PLAN_MODE => PlanMode::Left,
+                        _ => continue,
+                    };
+                    if !line.is_sidechain.0 {
+                        self.modes.push((CallId::new(&*call.id), mode));
+                    }
+                }
             }
             wire::Kind::User => self.note_user(message, &line.uuid),
             _ => {}

@@ -30,6 +30,8 @@ pub use tell::{
 pub const ASK: &str = "AskUserQuestion";
 /// The tool with which an agent asks for leave to carry out its plan.
 pub const EXIT_PLAN_MODE: &str = "ExitPlanMode";
+/// The tool with which an agent begins to plan by itself.
+pub const ENTER_PLAN_MODE: &str = "EnterPlanMode";
 
 /// Why a line is not one of the protocol.
 pub type Error = serde_json::Error;

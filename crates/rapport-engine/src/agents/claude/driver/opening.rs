@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use rapport_core::{CallId, CallReply, Order, TurnKind};
 
 use crate::agents::claude::channel::Channel;
-use crate::agents::claude::command::Opening;
-use crate::agents::claude::transcript::{ANSWERS, Transcript};
+use crate::agents::claude::command::{DEFAULT, Opening, PLAN};
+use crate::agents::claude::transcript::{ANSWERS, PlanMode, Transcript};
 use rapport_core::prompt::{GO_ON, SAY_ALL};
 
 /// How to begin.
@@ -46,6 +46,19 @@ pub(super) fn start(order: &Order, transcript: &Transcript, channel: Channel) ->
         TurnKind::Plan | TurnKind::Work | TurnKind::Chat => GO_ON,
     };
     Start { opening, message: Some(message.unwrap_or_else(|| otherwise.into())), told: calls() }
+}
+
+/// The permission mode to work in: the configured one, unless the agent entered plan mode by itself and a person did not let it
+/// leave. A person who lets it go ahead while it is parked ends plan mode too.
+pub(super) fn work_mode<'a>(configured: &'a str, order: &Order, transcript: &Transcript) -> &'a str {
+    let is_allowed = |call: &CallId| {
+        order.replies.iter().any(|(about, reply)| about == call && matches!(reply, CallReply::Allow { .. }))
+    };
+    match transcript.plan_mode(is_allowed) {
+        Some((_, PlanMode::Entered)) => PLAN,
+        Some((call, PlanMode::Left)) if configured == PLAN && is_allowed(call) => DEFAULT,
+        _ => configured,
+    }
 }
 
 fn untold_answers(order: &Order, transcript: &Transcript, channel: Channel) -> Option<String> {
@@ -139,7 +152,45 @@ mod tests {
         let message = serde_json::json!({ "content": answers_message(&replies) });
         let told = format!(r#"{{"type":"user","message":{message}}}"#);
         let done = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":""}]}}"#;
-        let order = Order {
+        let order = working(replies);
+        let prompt = r#"{"type":"user","message":{"content":"Do it"}}"#;
+        for (lines, arrived) in
+            [(vec![prompt, asked, &told], vec![]), (vec![prompt, asked, done], vec![call])]
+        {
+            let transcript = Transcript::read(lines.join("\n").as_bytes()).unwrap();
+            let start = start(&order, &transcript, Channel::Live);
+            assert_eq!((start.message.as_deref(), start.told), (Some(GO_ON), arrived));
+        }
+    }
+
+    /// The CLI does not go back to plan mode when it is resumed: an agent that was told "not yet" would be told that it may begin.
+    #[test]
+    fn plan_mode_is_left_only_where_a_person_agreed() {
+        let enter = r#"{"type":"assistant","uuid":"a","message":{"content":[{"type":"tool_use","id":"toolu_1","name":"EnterPlanMode"}]}}"#;
+        let entered = r#"{"type":"user","uuid":"b","parentUuid":"a","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":""}]}}"#;
+        let leave = r#"{"type":"assistant","uuid":"c","parentUuid":"b","message":{"content":[{"type":"tool_use","id":"toolu_2","name":"ExitPlanMode"}]}}"#;
+        let left = r#"{"type":"user","uuid":"d","parentUuid":"c","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_2","content":""}]}}"#;
+        let asked = "May it go ahead?".to_owned();
+        let yes = CallReply::Allow { asked: asked.clone() };
+        let no = CallReply::Deny { asked, message: "Not yet.".into() };
+        let reply = |reply: &CallReply| vec![(CallId::new("toolu_2"), reply.clone())];
+        for (configured, lines, replies, mode) in [
+            ("default", vec![], vec![], "default"),
+            ("default", vec![enter, entered], vec![], "plan"),
+            ("default", vec![enter, entered, leave], reply(&no), "plan"),
+            ("default", vec![enter, entered, leave], reply(&yes), "default"),
+            ("acceptEdits", vec![enter, entered, leave, left], vec![], "acceptEdits"),
+            ("plan", vec![leave], reply(&yes), "default"),
+            ("plan", vec![leave], reply(&no), "plan"),
+        ] {
+            let transcript = Transcript::read(lines.join("\n").as_bytes()).unwrap();
+            let found = work_mode(configured, &working(replies), &transcript);
+            assert_eq!(found, mode, "{configured}, after {} lines", lines.len());
+        }
+    }
+
+    fn working(replies: Vec<(CallId, CallReply)>) -> Order {
+        Order {
             turn: TurnId(1),
             kind: TurnKind::Work,
             conversation: ConversationId::new("c"),
@@ -149,14 +200,6 @@ mod tests {
             folder: None,
             linger: None,
             replies,
-        };
-        let prompt = r#"{"type":"user","message":{"content":"Do it"}}"#;
-        for (lines, arrived) in
-            [(vec![prompt, asked, &told], vec![]), (vec![prompt, asked, done], vec![call])]
-        {
-            let transcript = Transcript::read(lines.join("\n").as_bytes()).unwrap();
-            let start = start(&order, &transcript, Channel::Live);
-            assert_eq!((start.message.as_deref(), start.told), (Some(GO_ON), arrived));
         }
     }
 }
