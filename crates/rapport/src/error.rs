@@ -168,7 +168,7 @@ impl From<Refusal> for Failure {
                 failure.hint("Put the long part into a file of the project and name the file.")
             }
             Refusal::UnknownQuestion { .. } | Refusal::NothingOpen => {
-                failure.hint("See what waits with: rapport status.")
+                failure.hint("See what waits with: rapport status")
             }
             _ => failure,
         }
@@ -180,7 +180,7 @@ impl From<StoreError> for Failure {
         let message = error.to_string();
         match error {
             StoreError::NotFound(_) => Self::new(Code::NotFound, message)
-                .hint("See what there is with: rapport status.")
+                .hint("See what there is with: rapport status")
                 .hint("If it is a session of another project, name that one: --project DIR."),
             StoreError::Busy { id, .. } => Self::new(Code::Busy, message)
                 .hint(format!("See it with: rapport status {id}"))
@@ -212,7 +212,7 @@ impl From<TurnError> for Failure {
                 Self::new(Code::Store, message).hint("Nothing was changed. Mend or remove it.")
             }
             TurnError::NoTurn { .. } => {
-                Self::new(Code::NotFound, message).hint("See what there is with: rapport log --tree.")
+                Self::new(Code::NotFound, message).hint("See what there is with: rapport log --tree")
             }
             TurnError::Full { session } => {
                 let name = session.split_once('-').map_or(session.as_str(), |(_, name)| name);

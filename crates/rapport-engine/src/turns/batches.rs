@@ -3,6 +3,7 @@
 //! `approved.json` is written from the fact that approved the batch, and carries its time: that tells a batch from another of
 //! the same name, in a session that was removed and begun anew.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -94,7 +95,10 @@ impl BatchDir {
 
     /// The action that was interrupted and may have run.
     pub fn unsure(&self) -> Option<usize> {
-        self.begun().find_map(|begun| (begun.ended.is_none() && begun.is_irreversible).then_some(begun.n))
+        self.begun()
+            .into_iter()
+            .find(|begun| begun.ended.is_none() && begun.is_irreversible)
+            .map(|begun| begun.n)
     }
 
     /// What was done so far, and what may have been, a line each.
@@ -108,16 +112,18 @@ impl BatchDir {
             None if is_irreversible => format!("interrupted  {what}"),
             None => format!("begun        {what}"),
         };
-        self.begun().map(line).collect()
+        self.begun().into_iter().map(line).collect()
     }
 
     /// How far it came, action by action of its plan, without doing anything.
     pub fn so_far(&self, plan: &ActionPlan) -> Ran {
         let skips = self.skips().unwrap_or_default();
-        let settled = |n: usize| match (self.ended(n), skips.get(n).cloned().flatten()) {
-            (Some(settled), _) => settled.clone(),
+        let ended = self.ended();
+        let begun: HashSet<usize> = self.begun().iter().map(|begun| begun.n).collect();
+        let settled = |n: usize| match (ended.get(&n), skips.get(n).cloned().flatten()) {
+            (Some(settled), _) => (*settled).clone(),
             (None, Some(reason)) => Outcome::Skipped { reason }.into(),
-            (None, None) if self.begun().any(|begun| begun.n == n) => {
+            (None, None) if begun.contains(&n) => {
                 Outcome::failed_with("interrupted", Details::Nothing).into()
             }
             (None, None) => Outcome::Skipped { reason: "the batch was stopped before it".into() }.into(),
@@ -159,25 +165,31 @@ impl BatchDir {
     }
 
     /// What was begun, each once, and how it ended.
-    fn begun(&self) -> impl Iterator<Item = Begun<'_>> {
-        let began = |at: usize, n: &usize| {
-            let is_it = |fact: &Fact| matches!(fact, Fact::Began { n: other, .. } if other == n);
-            !self.facts[at + 1..].iter().any(is_it)
-        };
-        self.facts.iter().enumerate().filter_map(move |(at, fact)| match fact {
-            // What was begun again counts from then.
-            Fact::Began { n, what, .. } if began(at, n) => {
-                Some(Begun { n: *n, what, is_irreversible: fact.is_irreversible(), ended: self.ended(*n) })
-            }
+    fn begun(&self) -> Vec<Begun<'_>> {
+        let began = self.facts.iter().enumerate().filter_map(|(at, fact)| match fact {
+            Fact::Began { n, what, .. } => Some((at, *n, what, fact.is_irreversible())),
             _ => None,
-        })
+        });
+        // What was begun again counts from then.
+        let last: HashMap<usize, usize> = began.clone().map(|(at, n, ..)| (n, at)).collect();
+        let ended = self.ended();
+        let counts = began.filter(|(at, n, ..)| last.get(n) == Some(at));
+        let begun = counts.map(|(_, n, what, is_irreversible)| {
+            let ended = ended.get(&n).copied();
+            Begun { n, what, is_irreversible, ended }
+        });
+        begun.collect()
     }
 
-    fn ended(&self, n: usize) -> Option<&Settled> {
-        self.facts.iter().find_map(|fact| match fact {
-            Fact::Ended { n: ended, settled } if *ended == n => Some(settled),
-            _ => None,
-        })
+    /// How each action ended that did.
+    fn ended(&self) -> HashMap<usize, &Settled> {
+        let mut all = HashMap::new();
+        for fact in &self.facts {
+            if let Fact::Ended { n, settled } = fact {
+                all.entry(*n).or_insert(settled);
+            }
+        }
+        all
     }
 }
 
@@ -353,5 +365,19 @@ mod tests {
         let chosen = Chosen { actions: vec![None, None], ..Chosen::default() };
         let edited = Approved { at: Timestamp::UNIX_EPOCH, turn: None, chosen };
         assert_eq!(batch.found(edited).chosen.actions, skip);
+    }
+
+    /// A plan of thousands of actions is looked at in one go.
+    #[test]
+    fn a_long_batch_is_told_as_it_was() {
+        const MANY: usize = 20_000;
+        let began = |n| Fact::Began { n, what: format!("CREATE {n}"), intent: None, irreversible: None };
+        let done = || Outcome::Done { details: Details::Nothing }.into();
+        let facts = (0..MANY).flat_map(|n| [began(n), Fact::Ended { n, settled: done() }]);
+        let batch = BatchDir { path: PathBuf::new(), facts: facts.chain([began(MANY)]).collect() };
+        let story = batch.story();
+        assert_eq!(story.len(), MANY + 1);
+        assert_eq!(story[MANY], format!("begun        CREATE {MANY}"));
+        assert_eq!(batch.unsure(), None);
     }
 }

@@ -155,7 +155,7 @@ pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
             let known = several.iter().filter_map(|id| known(place, id).ok());
             let failure = known
                 .map(|known| known.candidate())
-                .fold(Failure::new(Code::NotFound, what), Failure::candidate);
+                .fold(Failure::new(Code::Usage, what), Failure::candidate);
             Err(failure.hint("Name one of them, in full or by a part that no other has."))
         }
     }

@@ -119,8 +119,7 @@ pub(super) async fn in_session(held: &Held<'_>, batch: &str, later: LaterChanges
     if !session.batch(batch).is_some_and(is_under_way) {
         held.submit(Act::Undo { batch: batch.to_owned(), later }).await?;
     }
-    held.settle().await?;
-    let session = held.session().await?;
+    let session = held.undone(batch).await?;
     let gone = || Failure::new(Code::NotFound, format!("there is no batch {batch}"));
     let (_, known) = session.batch(batch).ok_or_else(gone)?;
     told(held.common, &held.folder, known)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use rapport_core::{Act, Aim, Entry, Session, View};
+use rapport_core::{Act, Aim, Entry, FileBatch, Session, UndoState, View};
 
 use crate::cli::screen::{self, Answering, StopSignal};
 use crate::cli::{Common, follow, sessions};
@@ -126,12 +126,34 @@ impl<'a> Held<'a> {
         let mut updates = self.follow(view.seq).await?;
         while !view.is_settled() {
             tokio::select! {
-                update = updates.next() => if !matches!(update, Some(Update::Entry(_)) | None) { continue },
+                update = updates.next() => match update {
+                    Some(Update::Entry(_)) => {}
+                    Some(_) => continue,
+                    None => return Err(self.interrupted("the session is followed no longer")),
+                },
                 () = stop.received() => return Err(self.interrupted("left; nothing is lost")),
             }
             view = self.view().await?;
         }
         Ok(view)
+    }
+
+    /// Waits until a batch is no longer being undone, whatever else became of the session.
+    pub(in crate::cli) async fn undone(&self, batch: &str) -> Result<Session, Failure> {
+        let mut stop = StopSignal::listen()?;
+        let mut session = self.session().await?;
+        let mut updates = self.follow(session.seq()).await?;
+        let is_under_way = |batch: &FileBatch| matches!(batch.undo, UndoState::UnderWay(_));
+        while session.batch(batch).is_some_and(|(_, batch)| is_under_way(batch)) {
+            tokio::select! {
+                update = updates.next() => if update.is_none() {
+                    return Err(self.interrupted("the session is followed no longer"));
+                },
+                () = stop.received() => return Err(self.interrupted("left; nothing is lost")),
+            }
+            session = self.session().await?;
+        }
+        Ok(session)
     }
 
     /// How it is told that somebody left in the middle.

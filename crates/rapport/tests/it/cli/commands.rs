@@ -105,12 +105,12 @@ fn sessions_are_named_by_a_part_that_no_other_has() {
     }
     for name in ["nothing", "", "..", "../app", "/", "paint/../paint"] {
         project.rapport(&["status", name]).check(4, "there is no session");
-        project.rapport(&["run", "--resume", name]).check(4, "See what there is with: rapport status.");
+        project.rapport(&["run", "--resume", name]).check(4, "See what there is with: rapport status\n");
     }
     let mut second = project.start(&["paint", "more"], &[]);
     second.until_asked();
     second.kill();
-    project.rapport(&["status", "pain"]).check(4, "several sessions are called like pain");
+    project.rapport(&["status", "pain"]).check(2, "several sessions are called like pain");
     project.rapport(&["status", "more"]).check(0, "paint-more");
 }
 

@@ -249,3 +249,16 @@ fn a_plan_that_was_changed_is_restored() {
     assert_eq!(project.turn_file("01/plan.md"), greeting());
     assert_eq!(project.file("hello.txt"), "Hello\n");
 }
+
+/// A session that was cancelled has nothing more to do, but what it did can still be taken back.
+#[test]
+fn a_batch_of_a_cancelled_session_is_undone() {
+    let note = plan("Note", &[], &[], &[create("one.txt", "x")]);
+    let project = without_session(planning(&[&note]));
+    project.rapport(&["new", "cancelled"]).check(0, "");
+    project.plan_turn("Note it.").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    project.rapport(&["cancel"]).check(0, "");
+    project.rapport(&["undo"]).check(0, "Undone");
+    assert!(!project.root().join("one.txt").exists());
+}

@@ -120,6 +120,6 @@ fn two_sessions_of_one_name_keep_apart() {
     let second: rapport_core::View = project.json(&["status", "--json", ids[1].as_str()]);
     assert_eq!(second.plan.unwrap().path.as_deref(), Some(".claude/todos/paint/paint-2.md"));
     let unclear = project.rapport(&["status", "paint"]);
-    unclear.check(4, "Name one of them");
+    unclear.check(2, "Name one of them");
     ids.iter().for_each(|id| assert!(unclear.err().contains(id.as_str()), "{}", unclear.err()));
 }
