@@ -108,12 +108,20 @@ fn due(top: &Path, project: &Path, steps: Vec<Step>, from: &str) -> Result<Vec<S
         .map(|step| (step.path, step.new))
         .collect();
     let is_done = |step: &Step| since.get(&step.path) == Some(&step.new);
+    // A directory goes with the last file in it.
+    let goes = |folder: &Path| {
+        let is_below = |step: &Step| step.path != folder && step.path.starts_with(folder);
+        steps.iter().any(|step| step.new.is_absent() && is_below(step))
+    };
     // What git ignores is in no state, and may be in the way.
-    let is_in_the_way = |step: &Step| step.old.is_absent() && top.join(&step.path).symlink_metadata().is_ok();
-    let (_, due): (Vec<_>, Vec<_>) = steps.into_iter().partition(is_done);
-    let changed = due.iter().filter(|step| since.contains_key(&step.path) || is_in_the_way(step));
+    let is_in_the_way = |step: &Step| {
+        let found = top.join(&step.path).symlink_metadata();
+        step.old.is_absent() && found.is_ok_and(|found| !(found.is_dir() && goes(&step.path)))
+    };
+    let due = || steps.iter().filter(|step| !is_done(step));
+    let changed = due().filter(|step| since.contains_key(&step.path) || is_in_the_way(step));
     let files: Vec<_> = changed.map(|step| step.path.to_string_lossy().into_owned()).collect();
-    if files.is_empty() { Ok(due) } else { Err(WorkerError::ChangedMeanwhile { files }) }
+    if files.is_empty() { Ok(due().cloned().collect()) } else { Err(WorkerError::ChangedMeanwhile { files }) }
 }
 
 fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<Step>, WorkerError> {
@@ -174,6 +182,10 @@ fn put(top: &Path, staged: &Path, path: &Path) -> io::Result<()> {
     leads_inside(top, folder.ancestors().find(|folder| folder.exists()))?;
     durable::folder(folder)?;
     leads_inside(top, Some(folder))?;
+    // A kill may have left the directory that a file takes the place of.
+    if target.is_dir() {
+        durable::remove_if_empty(&target);
+    }
     durable::put(staged, &target)
 }
 

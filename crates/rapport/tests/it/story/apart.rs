@@ -1,4 +1,4 @@
-//! Work in a worktree of its own (rooms.md 3): the project stays as it is until somebody applies the work, or discards it; and
+//! Work in a worktree of its own: the project stays as it is until somebody applies the work, or discards it; and
 //! after that nothing of it is left, whatever was killed on the way.
 
 use std::collections::BTreeSet;
@@ -303,4 +303,27 @@ fn killed_while_it_is_applied_or_discarded_it_comes_out_the_same() {
             point += 1;
         }
     }
+}
+
+/// A directory makes room for a file of its name, and the other way round.
+#[test]
+fn a_file_takes_the_place_of_a_directory() {
+    let scenario = WORK.replace(
+        "rm gone.txt; ls -a > seen.txt",
+        "rm -r dir gone.txt; echo file > dir; mkdir gone.txt; echo x > gone.txt/x",
+    );
+    let project = Project::with_scenario(&scenario);
+    std::fs::create_dir_all(project.root().join("dir/below")).unwrap();
+    for (path, content) in
+        [("dir/below/a.txt", "a\n"), ("dir/b.txt", "b\n"), ("gone.txt", "gone\n"), ("long.txt", LONG)]
+    {
+        std::fs::write(project.root().join(path), content).unwrap();
+    }
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "-m", "Files"]);
+    work(&project);
+    project.rapport(&["apply", "paint"]).check(0, "");
+    assert_eq!((project.file("dir"), project.file("gone.txt/x")), ("file\n".into(), "x\n".into()));
+    project.rapport(&["undo", "paint", "--yes"]).check(0, "");
+    assert_eq!((project.file("dir/below/a.txt"), project.file("gone.txt")), ("a\n".into(), "gone\n".into()));
 }
