@@ -40,7 +40,8 @@ async fn a_question_is_answered_live() {
     assert_eq!(*answered, json!({"Which auth method?": "JWT", "Which providers?": "Google"}));
     assert_eq!(
         run.args(),
-        "-p --verbose --input-format stream-json --output-format stream-json --permission-prompt-tool stdio \
+        "--settings {\"useAutoModeDuringPlan\":false} \
+         -p --verbose --input-format stream-json --output-format stream-json --permission-prompt-tool stdio \
          --replay-user-messages --include-partial-messages --session-id 11111111-2222-4333-8444-555555555555 --permission-mode default"
     );
 }
@@ -207,7 +208,11 @@ async fn leaving_plan_mode_brings_the_plan_of_the_call() {
     run.reply(call.as_str(), CallReply::Allow { asked: "?".into() });
     assert_eq!(run.leave().await, Leave::Finished { result: "Executing.".into() });
     assert_eq!(run.responses()[0], json!({"behavior": "allow", "updatedInput": {}}));
-    assert!(run.args().contains("--permission-mode plan --disallowedTools EnterWorktree,"), "{}", run.args());
+    assert!(
+        run.args().contains("--permission-mode plan --disallowedTools EnterPlanMode,EnterWorktree,"),
+        "{}",
+        run.args()
+    );
 }
 
 #[tokio::test]
