@@ -3,7 +3,7 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | replace a file as a whole | [`replace`], [`replace_private`] |
+//! | replace a file as a whole | [`replace()`], [`replace_private`] |
 //! | add lines that count once they are durable | [`AppendLog`] |
 //! | add lines to a file that may lose its end | [`append`], [`append_line`] |
 //! | write the beginning of a small file in place | [`overwrite`] |

@@ -1,4 +1,4 @@
-//! Carrying out a plan of actions: [`kinds`] has one file per kind of action, [`batch`] runs them in order, [`journal`] makes durable what was
+//! Carrying out a plan of actions: `kinds` has one file per kind of action, [`batch`] runs them in order, [`journal`] makes durable what was
 //! done, [`mod@undo`] takes back what was done to files, [`project`] keeps all of it inside the project.
 //!
 //! Nothing is changed before the journal says what is about to change and how it was before. So a kill at any instant
