@@ -54,7 +54,7 @@ pub(super) fn ago(then: Timestamp, now: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    /// A-L2: JSON is looked at in terminals as well.
+    /// JSON is looked at in terminals as well.
     #[test]
     fn json_moves_no_cursor_and_reorders_nothing() {
         let value = serde_json::json!({ "a": "\u{9b}31m \u{202e}txt \u{1b}[0m é 🎉" });

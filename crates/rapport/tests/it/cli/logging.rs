@@ -58,7 +58,7 @@ fn says_nothing_secret(text: &str) {
     }
 }
 
-/// Issue of a daemon that cannot be helped: with everything switched on, the log of a whole story says what happened in which
+/// A fault of a daemon can be traced: with everything switched on, the log of a whole story says what happened in which
 /// session and run, up to the keepers, and nothing of what was said, nor any secret.
 #[test]
 fn the_log_tells_the_story_without_its_words_and_without_secrets() {
