@@ -15,8 +15,7 @@ use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{self, Claude, ClaudeConfig, brought};
 use crate::agents::{Agent, AgentsByName};
 use crate::channels::terminal::{self, safe};
-use crate::cli::Common;
-use crate::cli::ProjectHelpers;
+use crate::cli::{Common, ProjectHelpers, warn};
 use crate::clock::{self, Clock};
 use crate::config::{self, Layer, Secret, Settings, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
@@ -96,8 +95,7 @@ impl Place {
             Some(directory) => {
                 let refused = |why: &dyn std::fmt::Display| {
                     let what = format!("cannot use {} as the project: {why}", directory.display());
-                    Failure::new(Code::Usage, what)
-                        .hint("Name a directory that is there: rapport --project DIR ...")
+                    Failure::new(Code::Usage, what).hint("Name a directory that is there: --project DIR")
                 };
                 let found = directory.canonicalize().map_err(|error| refused(&error))?;
                 if !found.is_dir() {
@@ -132,7 +130,7 @@ impl Place {
         static TOLD: Once = Once::new();
         let settings = Settings::load(&self.home, &self.project, variable, flags)?;
         if let Some(warning) = &settings.warning {
-            TOLD.call_once(|| eprintln!("rapport: {warning}"));
+            TOLD.call_once(|| warn(warning));
         }
         Ok(settings)
     }
@@ -172,11 +170,11 @@ impl Place {
         names.truncate(MOST_NAMED);
         let more = if more == 0 { String::new() } else { format!(" and {more} more files") };
         TOLD.call_once(|| {
-            eprintln!(
-                "rapport: the agent is started without {}{more}, which came with the project\n  \
+            warn(format_args!(
+                "the agent is started without {}{more}, which came with the project\n  \
                  Look at what it brings, and let it count if you trust it: rapport trust",
                 names.join(", ")
-            );
+            ));
         });
         Ok(())
     }

@@ -120,7 +120,7 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
             // One that cannot be read may be the one that is meant.
             let none = || {
                 let what = format!("there is no session {} in {}", verb.such, place.project.display());
-                Failure::new(Code::NotFound, what).hint(verb.hint)
+                verb.hint.lines().fold(Failure::new(Code::NotFound, what), Failure::hint)
             };
             Err(damaged.into_iter().next().unwrap_or_else(none))
         }
@@ -151,7 +151,7 @@ pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
         [] => Err(StoreError::NotFound(SessionId::new(name)).into()),
         [only] => Ok(only.clone()),
         several => {
-            let what = format!("several sessions are called like {name}");
+            let what = format!("several session names contain {name}");
             let known = several.iter().filter_map(|id| known(place, id).ok());
             let failure = known
                 .map(|known| known.candidate())

@@ -97,7 +97,7 @@ pub(super) fn check_worktrees(project: &Path) -> Outcome {
         let failure = Failure::new(Code::Refused, format!("cannot make a worktree: {error}"));
         match error {
             WorkerError::NoRepository { .. } | WorkerError::NoCommit { .. } => failure
-                .hint("Put the project into a repository: git init, git add --all, git commit.")
+                .hint("Put the project into a repository: git init && git add --all && git commit -m Begin")
                 .hint("Or work in the project itself: --worker local"),
             _ => failure,
         }

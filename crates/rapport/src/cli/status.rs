@@ -226,7 +226,7 @@ fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
     say(format_args!("  project   {}", safe::line(&view.project)))?;
     say(format_args!("  files     {}", store.whereabouts(&view.id)))?;
     if let Some(plan) = &view.plan {
-        say(format_args!("  plan      {}", plan.path.as_deref().unwrap_or("not saved yet")))?;
+        say(format_args!("  plan      {}", plan.path.as_deref().map_or("not saved yet".into(), safe::line)))?;
     }
     if let Some(doing) = &view.agent.doing {
         say(format_args!("  agent     {}", shorten(&safe::line(doing), 80)))?;
@@ -237,12 +237,12 @@ fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
             answered.id,
             shorten(&safe::line(&answered.text), 200),
             safe::line(&answered.answer),
-            answered.by
+            safe::line(&answered.by.to_string())
         ))?;
     }
     for rule in &view.rules {
         say(format_args!(
-            "  allowed   {} in this session; rapport revoke takes it back",
+            "  allowed   {} in this session; take it back with: rapport revoke",
             safe::line(&rule.to_string())
         ))?;
     }
@@ -253,12 +253,11 @@ fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
     }
     stopped(place, store, shown)?;
     if let Some(workplace) = &view.workplace {
-        say(format_args!("  {:<9} {}", workplace.worker, workplace.state))?;
+        say(format_args!("  {:<9} {}", safe::line(&workplace.worker), workplace.state))?;
         if handover::awaits_decision(view) {
-            say(format_args!(
-                "            rapport diff {0}, then rapport apply {0} or rapport discard {0}",
-                view.id
-            ))?;
+            say(format_args!("            see it:        rapport diff {}", view.id))?;
+            say(format_args!("            take it over:  rapport apply {}", view.id))?;
+            say(format_args!("            or not:        rapport discard {}", view.id))?;
         }
     }
     for file in view.changes.iter().flat_map(|changes| &changes.files) {

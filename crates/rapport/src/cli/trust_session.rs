@@ -50,8 +50,9 @@ pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -
         findings.iter().try_for_each(Finding::show)?;
     }
     let question = format!("Let {what} count, just as it is?");
-    let hint = "If you have looked at it, say so with --yes.";
-    if yes || ask(common, &question, hint)? {
+    let names: Vec<_> = findings.iter().map(Finding::name).collect();
+    let hint = format!("If you have looked at it, say so: rapport trust {} --yes", names.join(" "));
+    if yes || ask(common, &question, &hint)? {
         return trust(common, place, &findings);
     }
     told(common, &[], "It does not count, and nothing is started for it.")
@@ -88,7 +89,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
     let question = format!(
         "{these} {were} written before entries were signed, or in another checkout. Yours, all of them?"
     );
-    if yes || ask(common, &question, "If all of them are yours, say so with --yes.")? {
+    if yes || ask(common, &question, "If all of them are yours, say so: rapport trust --all-mine --yes")? {
         return trust(common, place, &findings);
     }
     told(common, &[], "They do not count, and nothing is started for them.")

@@ -23,8 +23,8 @@ use crate::turns::batches::{self, BatchDir, Batches, Naming};
 use crate::wiring::{Place, Shelf};
 
 /// What can be undone.
-const BATCHES: &str = "What a run changed can be undone once it is over, in a git repository; and each batch that rapport resume or rapport \
-     execute ran: see .rapport/batches.";
+const BATCHES: &str = "A run can be undone once it is over, in a git repository. Batches of plans are in .rapport/batches; undo one with: \
+     rapport undo --batch BATCH";
 
 /// How long apart the log of a session is looked at that another process holds.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -151,9 +151,7 @@ pub(super) fn failure(problem: &UndoProblem) -> Failure {
             .hint("Nothing was undone. With --force those files stay as they are, and the rest is undone."),
         (false, true) => failure
             .hint("A part is undone. With --force those files stay as they are, and the rest is undone."),
-        (true, true) => {
-            failure.hint("Make that possible, and say it again: rapport undo goes on from there.")
-        }
+        (true, true) => failure.hint("Once that is mended, the same command goes on from there."),
         (true, false) => failure.hint("Nothing was undone."),
     }
 }

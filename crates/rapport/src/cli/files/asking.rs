@@ -1,18 +1,19 @@
 //! What is asked on the terminal itself, a line or a few. Nothing but what is typed there is an answer.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use rapport_core::SessionId;
 use tokio::sync::oneshot;
 
 use crate::channels::terminal::compose::{SentBy, compose};
+use crate::cli::output::prompt;
 use crate::cli::screen::{self, StopSignal};
 use crate::cli::{Common, typed};
 use crate::error::{Code, Failure};
 
 /// Asks for a line. `None` where nothing more can be typed.
-pub(in crate::cli) async fn line(prompt: &str) -> Result<Option<String>, Failure> {
-    show(prompt)?;
+pub(in crate::cli) async fn line(asked: &str) -> Result<Option<String>, Failure> {
+    prompt(asked)?;
     let typed = typed_in(|| {
         let mut line = String::new();
         match io::stdin().read_line(&mut line)? {
@@ -22,7 +23,7 @@ pub(in crate::cli) async fn line(prompt: &str) -> Result<Option<String>, Failure
     })
     .await?;
     if typed.is_none() {
-        show("\n")?;
+        prompt("\n")?;
     }
     Ok(typed)
 }
@@ -39,7 +40,7 @@ pub(in crate::cli) async fn message(common: &Common, session: &SessionId) -> Res
     if screen::is_interactive() {
         return words(common, &asked).await?.ok_or_else(left);
     }
-    show(&format!("{asked}\n(Type your message; two empty lines or Ctrl-D end it, Ctrl-C leaves)\n"))?;
+    prompt(&format!("{asked}\n(Type your message; two empty lines or Ctrl-D end it, Ctrl-C leaves)\n"))?;
     let message = typed_in(|| typed::in_terminal("this message").map(Some)).await?;
     message.filter(|message| !message.trim().is_empty()).ok_or_else(no_message)
 }
@@ -73,12 +74,6 @@ pub(in crate::cli) fn left() -> Failure {
     Failure::new(Code::Interrupted, "left; everything is as it was")
 }
 
-fn show(prompt: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(prompt.as_bytes())?;
-    out.flush()
-}
-
 /// Reads on a thread of its own, which nobody waits for when the person leaves.
 async fn typed_in<T: Send + 'static>(
     read: impl FnOnce() -> Result<Option<T>, Failure> + Send + 'static,
@@ -89,7 +84,7 @@ async fn typed_in<T: Send + 'static>(
     tokio::select! {
         typed = receive => typed.unwrap_or(Ok(None)),
         () = stop.received() => {
-            show("\n")?;
+            prompt("\n")?;
             Err(left())
         }
     }

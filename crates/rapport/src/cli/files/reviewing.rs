@@ -94,9 +94,10 @@ impl Reviewing<'_> {
                     diff.lines().try_for_each(|line| say(safe::line(line)))?;
                 }
                 if !asking::is_possible(self.held.common) || self.approval == Approval::All {
-                    return Err(Failure::new(Code::Refused, what).hint(
-                        "Take it as it is now with --accept-changes, or bring back what was planned.",
-                    ));
+                    return Err(Failure::new(Code::Refused, what).hint(format!(
+                        "Bring back what was planned, or take it as it is now: rapport resume {} --accept-changes",
+                        self.held.folder.id
+                    )));
                 }
                 match self
                     .choice(&format!("{what}. (u)se it as it is now / (r)estore it / (q)uit › "), "urq")
@@ -299,7 +300,7 @@ async fn ask(
     };
     review::review(plan, &[], &config).await.map_err(|error| match error {
         ReviewError::NoTerminal => Failure::new(Code::Usage, error.to_string())
-            .hint("Approve all of it with -y, or come back with a terminal."),
+            .hint("Come back with a terminal, or approve all of it with: -y"),
         ReviewError::Io(error) => error.into(),
     })
 }

@@ -80,7 +80,7 @@ fn where_several_fit_they_are_listed_and_none_is_taken() {
     ask(&project, "paint more");
     project
         .rapport(&["log", "paint"])
-        .check(2, "several sessions are called like paint")
+        .check(2, "several session names contain paint")
         .check(2, "  cancelled  ");
 }
 

@@ -110,7 +110,7 @@ fn sessions_are_named_by_a_part_that_no_other_has() {
     let mut second = project.start(&["paint", "more"], &[]);
     second.until_asked();
     second.kill();
-    project.rapport(&["status", "pain"]).check(2, "several sessions are called like pain");
+    project.rapport(&["status", "pain"]).check(2, "several session names contain pain");
     project.rapport(&["status", "more"]).check(0, "paint-more");
 }
 

@@ -207,7 +207,7 @@ fn file_20_another_message_instead() {
     running.until_asked();
     running.kill();
     project.wait_alone(std::time::Duration::from_secs(5));
-    project.plan_turn("Greet.").check(3, "rapport plan --instead -m MESSAGE");
+    project.plan_turn("Greet.").check(3, " --instead -m MESSAGE");
     project.rapport(&["plan", "--instead", "-m", "Greet."]).check(0, "Add a greeting");
     assert_eq!(project.agent_arguments().len(), 2, "what was left does not go on for a moment");
     assert_eq!(project.turn_names(), ["01"]);
