@@ -253,7 +253,7 @@ fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
     }
     stopped(place, store, shown)?;
     if let Some(workplace) = &view.workplace {
-        say(format_args!("  {:<9} {}", workplace.worker, workplace.state))?;
+        say(format_args!("  {:<9} {}", workplace.worker, workplace.state.word()))?;
         if handover::awaits_decision(view) {
             say(format_args!(
                 "            rapport diff {0}, then rapport apply {0} or rapport discard {0}",

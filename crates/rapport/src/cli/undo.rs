@@ -1,7 +1,6 @@
 //! `rapport undo`: what a batch did to files is taken back; what a run did, by `undo_work.rs`.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rapport_core::{
     Act, Aim, FileBatch, LaterChanges, Session, SessionId, UndoProblem, UndoState, UndoneFiles,
@@ -25,9 +24,6 @@ use crate::wiring::{Place, Shelf};
 /// What can be undone.
 const BATCHES: &str = "What a run changed can be undone once it is over, in a git repository; and each batch that rapport resume or rapport \
      execute ran: see .rapport/batches.";
-
-/// How long apart the log of a session is looked at that another process holds.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Take back what a session did to files: the work of a run, or the last batch of a plan
 ///
@@ -101,15 +97,13 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
     }
     sessions::act(place, &folder.id, &Act::Undo { batch: batch.clone(), later })?;
     // Whoever holds it does it now.
-    loop {
-        let session = sessions::replay(&*store, &folder.id, &store.read(&folder.id, 0)?)?;
-        if let Some((_, known)) = session.batch(&batch)
-            && !matches!(known.undo, UndoState::UnderWay(_))
-        {
-            return told(common, &folder, known);
-        }
-        std::thread::sleep(PAUSE);
-    }
+    let outcome = |session: &Session| {
+        let (_, known) = session.batch(&batch)?;
+        (!matches!(known.undo, UndoState::UnderWay(_))).then(|| known.clone())
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = runtime.block_on(sessions::until(&place.sessions(), &folder.id, &outcome))?;
+    told(common, &folder, &ended.ok_or_else(|| sessions::gone(&folder.id))?)
 }
 
 /// Undoes a batch of a session that is held here, and tells what that came to.
