@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use nix::fcntl::OFlag;
 use tracing_subscriber::filter::{FilterFn, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -59,7 +60,10 @@ fn init(targets: Targets, writer: impl for<'a> MakeWriter<'a> + Send + Sync + 's
 }
 
 fn targets(filter: &str) -> Result<Targets, Failure> {
-    filter.parse().map_err(|_| {
+    // Anything passes for the name of a module; one that cannot be any would log nothing.
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_:=,".contains(c);
+    let parsed = filter.parse().ok().filter(|_| filter.chars().all(is_name));
+    parsed.ok_or_else(|| {
         Failure::new(Code::Usage, format!("{filter:?} is no level to log at"))
             .hint("Use error, warn, info, debug or trace, or one per module: --log info,rapport_engine=debug")
     })
@@ -68,7 +72,9 @@ fn targets(filter: &str) -> Result<Targets, Failure> {
 /// Opens the file for its owner alone and to append: several processes share it.
 fn open(path: &Path) -> Result<Arc<File>, Failure> {
     let open = || -> io::Result<File> {
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        // A pipe that nobody reads is refused instead of waited for.
+        let flags = OFlag::O_NONBLOCK.bits();
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path)?;
         if file.metadata()?.is_file() {
             file.set_permissions(Permissions::from_mode(0o600))?;
         }

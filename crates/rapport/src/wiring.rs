@@ -21,6 +21,7 @@ use crate::config::{self, Layer, Secret, Settings, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
+use crate::environment;
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
@@ -46,33 +47,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How long a model may take to make a round of questions.
 const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Variables an agent gets: where it is, who it is, how it reaches the network, and what is meant for it.
-const AGENT_ENV: [&str; 22] = [
-    "HOME",
-    "PATH",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "LANG",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
-    "SSH_AUTH_SOCK",
-    "CLAUDE_CONFIG_DIR",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "SSL_CERT_FILE",
-    "NODE_EXTRA_CA_CERTS",
-];
-const AGENT_ENV_PREFIXES: [&str; 4] = ["LC_", "ANTHROPIC_", "DISABLE_", "CLAUDE_CODE_DISABLE_"];
-/// And what the scripted agent of our own takes beside that.
+/// Variables that only the scripted agent of our own takes.
 const REHEARSAL_ENV: [&str; 2] = ["FAKE_CLAUDE_CONFIG", "RAPPORT_REHEARSAL_RECORD"];
 
 /// Where a command is given.
@@ -181,7 +156,12 @@ impl Place {
 
     /// The door to all sessions here, for a command that runs none of them itself.
     pub fn sessions(&self) -> ProjectSessions {
-        ProjectSessions::new(self.store(), None, Arc::new(self.workers()), Clock::system())
+        self.sessions_in(&Shelf::Sessions)
+    }
+
+    /// The same for those that are kept there.
+    pub fn sessions_in(&self, shelf: &Shelf) -> ProjectSessions {
+        ProjectSessions::new(self.store_in(shelf), None, Arc::new(self.workers()), Clock::system())
     }
 
     /// Where this project's logs are.
@@ -440,8 +420,8 @@ fn channel(settings: &Settings) -> ChannelChoice {
 
 fn agent_env(home: &Path, settings: &Settings, is_rehearsal: bool) -> Vec<(OsString, OsString)> {
     let wanted = |name: &str| {
-        AGENT_ENV.contains(&name)
-            || AGENT_ENV_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        environment::is_usual(name)
+            || claude::takes_variable(name)
             || settings.agent_env.iter().any(|named| named == name)
             || is_rehearsal && REHEARSAL_ENV.contains(&name)
     };

@@ -110,7 +110,15 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
     if args.text.is_some() || args.back {
         return Err(not_found);
     }
-    let Ok(id) = choose::choose(place, None, &verb) else { return Err(not_found) };
+    let id = match choose::choose(place, None, &verb) {
+        Ok(id) => id,
+        // Nothing is open anywhere, so the word answers nothing either.
+        Err(failure) if failure.code == Code::NotFound => {
+            let message = format!("there is no session {name}, and none with an open question");
+            return Err(Failure { message, ..not_found });
+        }
+        Err(_) => return Err(not_found),
+    };
     args.value.insert(0, first);
     let view = sessions::view(&*place.store(), &id)?;
     let asked = view.questions.iter().find(|open| match &args.question {

@@ -3,6 +3,7 @@
 
 use rapport_core::{Aim, Session, SessionId, Status, View};
 
+use super::output::shorten;
 use super::{files, handover, sessions};
 use crate::channels::terminal::safe;
 use crate::config;
@@ -236,7 +237,7 @@ impl Known {
         Candidate {
             id: self.id.to_string(),
             status: self.view.status.as_str(),
-            task: shorten(&safe::line(task)),
+            task: shorten(&safe::line(task), SHOWN),
             waits_for: self.waits_for(),
         }
     }
@@ -251,7 +252,7 @@ impl Known {
                 1 => String::new(),
                 several => format!(" and {} more", several - 1),
             };
-            return Some(format!("{} {}{more}", question.id, shorten(&safe::line(&question.text))));
+            return Some(format!("{} {}{more}", question.id, shorten(&safe::line(&question.text), SHOWN)));
         }
         if let Some(review) = &view.review {
             let what = if review.paused.is_some() { "a decision about its batch" } else { "a review" };
@@ -268,11 +269,4 @@ impl Known {
             Status::Started | Status::Running | Status::NeedsInput => Some("somebody to resume it".into()),
         }
     }
-}
-
-fn shorten(text: &str) -> String {
-    if text.chars().count() <= SHOWN {
-        return text.to_owned();
-    }
-    text.chars().take(SHOWN - 1).chain(['…']).collect()
 }

@@ -61,6 +61,14 @@ pub(crate) fn escaped(json: &str) -> String {
     out
 }
 
+/// The beginning of a text, in at most so many characters.
+pub(super) fn shorten(text: &str, most: usize) -> String {
+    match text.chars().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
 /// How long ago, in one unit.
 pub(super) fn ago(then: Timestamp, now: Timestamp) -> String {
     let passed = now.duration_since(then).max(SignedDuration::ZERO);

@@ -4,7 +4,7 @@ use rapport_core::{Aim, OpenQuestion, Purpose, SessionId, Status, View};
 use serde::{Serialize, Serializer};
 
 use super::files::{self, seals};
-use super::output::{ago, say, say_json};
+use super::output::{ago, say, say_json, shorten};
 use super::{Common, choose, handover, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -21,7 +21,8 @@ const ENDED: usize = 5;
 /// How much of what an agent wants to do is listed where several sessions are.
 const FIRST_LINES: usize = 12;
 
-const NONE_YET: &str = "No sessions here yet.
+/// What is said where there is no session.
+pub(super) const NONE_YET: &str = "No sessions here yet.
 Begin one with:          rapport run \"what you want done\"
 or turn by turn:         rapport new NAME
 or look around first:    rapport demo";
@@ -253,7 +254,7 @@ fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
     }
     stopped(place, store, shown)?;
     if let Some(workplace) = &view.workplace {
-        say(format_args!("  {:<9} {}", safe::line(&workplace.worker), workplace.state))?;
+        say(format_args!("  {:<9} {}", safe::line(&workplace.worker), workplace.state.word()))?;
         if handover::awaits_decision(view) {
             say(format_args!("            see it:        rapport diff {}", view.id))?;
             say(format_args!("            take it over:  rapport apply {}", view.id))?;
@@ -278,11 +279,4 @@ fn is_over(status: Status) -> bool {
         Status::Completed | Status::Cancelled => true,
         Status::Started | Status::Running | Status::NeedsInput | Status::Idle | Status::Failed => false,
     }
-}
-
-fn shorten(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
 }

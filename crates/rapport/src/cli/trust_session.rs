@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use nix::sys::termios::{FlushArg, tcflush};
 use rapport_core::{ActionPlan, Entry, Input, Part, Purpose, Session, SessionId, Want, World};
 use serde_json::{Value, json};
 
@@ -27,7 +26,7 @@ pub(super) enum Named {
 
 /// Finds what is meant by a name: a session, else a batch.
 pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
-    let batch = batches::all(&place.project)?.into_iter().find(|path| name_of(path) == name);
+    let batch = batches::all(&place.project)?.into_iter().find(|path| batches::name(path) == name);
     match (choose::by_name(place, name), batch) {
         (_, Some(batch)) => Ok(Named::Batch(batch)),
         (found, None) => found.map(Named::Session),
@@ -38,7 +37,9 @@ pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
 pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -> Outcome {
     let (what, findings) = match named {
         Named::Session(id) => (format!("session {id}"), vec![Finding::session(place, id)?]),
-        Named::Batch(path) => (format!("the batch {}", name_of(&path)), vec![Finding::batch(place, path)?]),
+        Named::Batch(path) => {
+            (format!("the batch {}", batches::name(&path)), vec![Finding::batch(place, path)?])
+        }
     };
     if findings.iter().all(|finding| finding.seal().counts()) {
         return told(common, &findings, &format!("There is nothing to trust: {what} counts already."));
@@ -108,10 +109,7 @@ fn ask(common: &Common, question: &str, hint: &str) -> Result<bool, Failure> {
     if !asking::is_possible(common) {
         return Err(Failure::new(Code::Untrusted, "nobody can be asked here whether it counts").hint(hint));
     }
-    // What was typed before this was shown is no answer to it.
-    let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(asking::yes(question))
+    Ok(asking::decision(question)? == Some(true))
 }
 
 fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
@@ -120,10 +118,6 @@ fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
         return say_json(&json!({ "counts": names, "message": words }));
     }
     say(words)
-}
-
-fn name_of(batch: &Path) -> String {
-    batch.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Something that may be trusted, as it was when it was looked at.
@@ -192,7 +186,7 @@ impl Finding {
     fn name(&self) -> String {
         match self {
             Self::Session { id, .. } => id.to_string(),
-            Self::Batch { path, .. } => name_of(path),
+            Self::Batch { path, .. } => batches::name(path).to_owned(),
         }
     }
 
@@ -251,7 +245,7 @@ impl Finding {
             ("in a plan", would.planned.clone()),
             ("conversation", kept.collect()),
             ("writes to", would.origin.iter().cloned().collect()),
-            ("batch", batches.iter().map(|(path, _)| name_of(path)).collect()),
+            ("batch", batches.iter().map(|(path, _)| batches::name(path).to_owned()).collect()),
         ]
     }
 

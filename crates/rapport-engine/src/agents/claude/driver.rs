@@ -23,7 +23,7 @@ use tokio::sync::mpsc::{self, Permit};
 use tokio::time::{Instant, sleep_until};
 
 use super::channel::Channel;
-use super::command::{ClaudeConfig, Door};
+use super::command::{ClaudeConfig, FromProject};
 use super::process::{Heard, Process};
 use super::transcript::{self, Transcript};
 use super::wire;
@@ -105,7 +105,7 @@ async fn begin(
     order: &mut Order,
     place: &Place,
 ) -> Result<(Process, Lines, Talk), String> {
-    let (transcript, shown, door) = find_conversation(config, order, place)
+    let (transcript, shown, from_project) = find_conversation(config, order, place)
         .await
         .map_err(|error| format!("cannot read the conversation {}: {error}", order.conversation))?;
     show(order, shown)?;
@@ -115,13 +115,13 @@ async fn begin(
     let (opening, message) = (start.opening, start.message.as_deref());
     let args = match channel {
         Channel::Live => {
-            config.arguments(opening, &order.conversation, order.kind, order.system.as_deref(), &door)
+            config.arguments(opening, &order.conversation, order.kind, order.system.as_deref(), &from_project)
         }
         Channel::Print => {
             let message = message.unwrap_or(GO_ON);
             let said = Some(message).filter(|message| can_be_argument(message));
             let system = order.system.as_deref();
-            config.print_arguments(opening, &order.conversation, order.kind, system, &door, said)
+            config.print_arguments(opening, &order.conversation, order.kind, system, &from_project, said)
         }
     };
     let for_drafts = (order.kind == TurnKind::Draft).then(|| config.for_drafts());
@@ -155,13 +155,13 @@ async fn find_conversation(
     config: &Arc<ClaudeConfig>,
     order: &Order,
     place: &Place,
-) -> io::Result<(Transcript, Option<Vec<u8>>, Door)> {
+) -> io::Result<(Transcript, Option<Vec<u8>>, FromProject)> {
     let (config, place, conversation) = (config.clone(), place.clone(), order.conversation.clone());
     let find = move || {
         transcript::restore(&config.env, place.directory(), &conversation, &*place.conversation_store)?;
         let shown = place.conversation_store.shown()?;
         let transcript = Transcript::find(&config.env, place.directory(), &conversation)?;
-        Ok((transcript, shown, config.door(place.directory())))
+        Ok((transcript, shown, config.from_project(place.directory())))
     };
     tokio::task::spawn_blocking(find).await?
 }

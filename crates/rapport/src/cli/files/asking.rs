@@ -2,6 +2,7 @@
 
 use std::io;
 
+use nix::sys::termios::{FlushArg, tcflush};
 use rapport_core::SessionId;
 use tokio::sync::oneshot;
 
@@ -32,6 +33,30 @@ pub(in crate::cli) async fn line(asked: &str) -> Result<Option<String>, Failure>
 pub(in crate::cli) async fn yes(question: &str) -> Result<bool, Failure> {
     let answer = line(&format!("{question} (y)es / (n)o › ")).await?.unwrap_or_default();
     Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Asks for a decision about what was just shown, until it is yes or no. `None` where nothing more can be typed.
+pub(in crate::cli) fn decision(question: &str) -> Result<Option<bool>, Failure> {
+    // What was typed before this was shown is no answer to it.
+    let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let decided = runtime.block_on(async {
+        loop {
+            match line(&format!("{question} (y)es / (n)o › "))
+                .await?
+                .map(|line| line.to_lowercase())
+                .as_deref()
+            {
+                None => return Ok(None),
+                Some("y" | "yes") => return Ok(Some(true)),
+                Some("n" | "no") => return Ok(Some(false)),
+                Some(_) => {}
+            }
+        }
+    });
+    // A line may still be asked for that nobody waits for any more.
+    runtime.shutdown_background();
+    decided
 }
 
 /// Asks for a message to the agent of this session, of as many lines as it takes.

@@ -3,7 +3,8 @@
 
 use rapport_core::report::Overall;
 use rapport_core::{
-    Act, ActionPlan, ActionResult, FileBatch, FileTurn, Interrupted, LaterChanges, Resource, TurnStage,
+    Act, ActionKind, ActionPlan, ActionResult, FileBatch, FileTurn, Interrupted, LaterChanges, Resource,
+    TurnStage,
 };
 use similar::TextDiff;
 
@@ -298,7 +299,14 @@ async fn ask(
         colour: screen::colour(common.color),
         previewer: previewer(place, settings)?,
     };
-    review::review(plan, &[], &config).await.map_err(|error| match error {
+    // What is not said in a plan is shown as it will be.
+    let mut shown = plan.clone();
+    for action in &mut shown.actions {
+        if let ActionKind::Execute { timeout, .. } = &mut action.kind {
+            timeout.get_or_insert(settings.command_timeout);
+        }
+    }
+    review::review(&shown, &[], &config).await.map_err(|error| match error {
         ReviewError::NoTerminal => Failure::new(Code::Usage, error.to_string())
             .hint("Come back with a terminal, or approve all of it with: -y"),
         ReviewError::Io(error) => error.into(),

@@ -40,6 +40,9 @@ fn the_only_session_that_fits_the_verb_is_meant() {
     project.rapport(&["answer"]).check(2, "Which colour?").check(2, "an answer is missing");
     project.rapport(&["answer", "Red"]).check(0, "Answered. q1: Red");
     project.rapport(&["answer"]).check(4, "there is no session with an open question");
+    project
+        .rapport(&["answer", "confirm"])
+        .check(4, "there is no session confirm, and none with an open question");
     project.rapport(&["apply"]).check(4, "there is no session with work to apply");
     project.rapport(&["discard"]).check(4, "there is no session with work to discard");
     project.rapport(&["diff"]).check(4, "there is no session that changed files");

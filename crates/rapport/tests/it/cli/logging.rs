@@ -117,7 +117,12 @@ fn nothing_is_logged_unless_it_is_asked_for() {
     logged.check(0, "[]");
     assert!(logged.err().contains("started version="), "{}", logged.err());
     project.rapport(&["--log", "no=such=level", "status"]).check(2, "is no level to log at");
+    project.rapport(&["--log", "!!!", "status"]).check(2, "is no level to log at");
     project.rapport(&["--log-file", "/no/such/place", "status"]).check(2, "cannot log to /no/such/place");
+    let pipe = project.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let pipe = pipe.display().to_string();
+    project.rapport(&["--log-file", &pipe, "status"]).check(2, "cannot log to");
 }
 
 /// The screen is not drawn into; how much was left out is told when it is gone.

@@ -122,6 +122,15 @@ fn doctor(project: &Project) -> Ran {
     Ran(project.command().env_remove("RAPPORT_AGENT_COMMAND").arg("doctor").output().unwrap())
 }
 
+/// A directory is told from a session by its slash; one that is named without it is proposed.
+#[test]
+fn a_directory_is_no_session() {
+    let project = Project::with_agent("rehearsal");
+    std::fs::create_dir(project.root().join("part")).unwrap();
+    project.rapport(&["trust", "part/"]).check(0, "There is nothing to trust.");
+    project.rapport(&["trust", "part"]).check(4, "If you mean the directory: rapport trust part/");
+}
+
 // As somebody sees it who unpacks a project and looks whether all is well: their own agent runs, and they are told once.
 #[test]
 fn who_gets_a_project_does_not_run_its_programs() {
