@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 /// What a folder of the engine may use of the others. Between crates the compiler holds the arrows; here they go one way
 /// as well, and siblings never use siblings.
-const ENGINE: [(&str, &[&str]); 12] = [
+const ENGINE: [(&str, &[&str]); 13] = [
     ("clock", &[]),
     ("config", &["projects"]),
-    ("actions", &["seals", "workers"]),
+    ("actions", &["environment", "seals", "workers"]),
+    ("environment", &[]),
     ("projects", &[]),
     ("seals", &[]),
     ("stores", &["seals"]),
