@@ -1,10 +1,10 @@
 //! An update as the flow sees it: who, where, and what they did.
 
 use crate::room::Room;
-use frankenstein::types::{
-    CallbackQuery, Chat, ChatMember, ChatType, InlineKeyboardMarkup, MaybeInaccessibleMessage, Message, User,
+
+use crate::bot_api::{
+    CallbackQuery, Chat, ChatType, InlineKeyboardMarkup, MemberStatus, Message, Update, UpdateContent, User,
 };
-use frankenstein::updates::{Update, UpdateContent};
 
 use super::commands::COMMANDS;
 
@@ -79,8 +79,8 @@ pub fn read(update: &Update, bot: &str) -> Option<Incoming> {
     match &update.content {
         UpdateContent::Message(message) => said(update.update_id, message, bot),
         UpdateContent::CallbackQuery(query) => pressed(update.update_id, query),
-        // Edits of messages do not count, and other kinds of update are not asked for.
-        _ => None,
+        // Edits of messages do not count.
+        UpdateContent::EditedMessage(_) | UpdateContent::MyChatMember(_) => None,
     }
 }
 
@@ -95,17 +95,17 @@ pub fn moved(update: &Update) -> Option<(i64, i64)> {
 /// A chat in which the bot may write again, or more than before.
 pub fn opened(update: &Update) -> Option<i64> {
     let UpdateContent::MyChatMember(change) = &update.content else { return None };
-    match change.new_chat_member {
-        ChatMember::Creator(_)
-        | ChatMember::Administrator(_)
-        | ChatMember::Member(_)
-        | ChatMember::Restricted(_) => Some(change.chat.id),
-        ChatMember::Left(_) | ChatMember::Kicked(_) => None,
+    match change.new_chat_member.status {
+        MemberStatus::Creator
+        | MemberStatus::Administrator
+        | MemberStatus::Member
+        | MemberStatus::Restricted => Some(change.chat.id),
+        MemberStatus::Left | MemberStatus::Kicked | MemberStatus::Other => None,
     }
 }
 
 fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
-    let sender = message.from.as_deref().filter(|user| !user.is_bot).map(sender)?;
+    let sender = message.from.as_ref().filter(|user| !user.is_bot).map(sender)?;
     let what = match message.text.as_deref() {
         Some(text) if message.forward_origin.is_none() => words(message, text, bot)?,
         Some(_) => What::Other { kind: "a forwarded message" },
@@ -132,7 +132,7 @@ fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
     if !is_known && (!can_be_command(name) || reply.is_some_and(|reply| is_from(reply, bot))) {
         return Some(as_words);
     }
-    let about = reply.and_then(|reply| reply.from.as_deref()).filter(|user| !user.is_bot).map(sender);
+    let about = reply.and_then(|reply| reply.from.as_ref()).filter(|user| !user.is_bot).map(sender);
     let command = What::Command { name: name.to_lowercase(), rest: rest.trim().to_owned(), about };
     addressee.eq_ignore_ascii_case(bot).then_some(command)
 }
@@ -144,21 +144,14 @@ fn can_be_command(name: &str) -> bool {
 }
 
 fn is_from(message: &Message, bot: &str) -> bool {
-    let name = message.from.as_deref().and_then(|user| user.username.as_deref());
+    let name = message.from.as_ref().and_then(|user| user.username.as_deref());
     name.is_some_and(|name| name.eq_ignore_ascii_case(bot))
 }
 
 fn pressed(update: u32, query: &CallbackQuery) -> Option<Incoming> {
     let (room, private, message, keyboard) = match &query.message {
-        Some(MaybeInaccessibleMessage::Message(message)) => (
-            room(message),
-            is_private(&message.chat),
-            Some(message.message_id),
-            message.reply_markup.as_deref().cloned(),
-        ),
-        Some(MaybeInaccessibleMessage::InaccessibleMessage(message)) => {
-            let room = Room { chat: message.chat.id, topic: None };
-            (room, is_private(&message.chat), Some(message.message_id), None)
+        Some(message) => {
+            (room(message), is_private(&message.chat), Some(message.message_id), message.reply_markup.clone())
         }
         None => {
             let room = Room { chat: i64::try_from(query.from.id).ok()?, topic: None };

@@ -1,6 +1,6 @@
 //! Steps of the chat state as tables: what comes in on the left, what is wanted on the right. No network, clock or disk.
 
-use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup};
+use crate::bot_api::{InlineKeyboardButton, InlineKeyboardMarkup};
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
     Act, Aim, Answer, Asker, By, Choice, Clarifier, ConversationId, Created, Entry, Event, Question,
@@ -555,8 +555,8 @@ fn several_options_are_chosen_on_the_buttons() {
 
     stage.state.sessions.get_mut(&id()).unwrap().chosen.clear();
     let data = Button::Toggle(0, 0).data(&q1.tag());
-    let marked = InlineKeyboardButton::builder().text("☑ Yes").callback_data(data).build();
-    let keyboard = InlineKeyboardMarkup::builder().inline_keyboard(vec![vec![marked]]).build();
+    let marked = InlineKeyboardButton::new("☑ Yes", data);
+    let keyboard = InlineKeyboardMarkup { inline_keyboard: vec![vec![marked]] };
     let (query, data) = ("t".into(), Button::Done.data(&q1.tag()));
     let press = What::Press { query, data, message: Some(7), keyboard: Some(keyboard) };
     assert_eq!(stage.comes(ANNA, HOME, press), ["act: answer q1 Choices([0])"]);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use frankenstein::types::InlineKeyboardMarkup;
+use crate::bot_api::InlineKeyboardMarkup;
 use rapport_core::review::{Checks, Dependencies, Group, Selection, items};
 use rapport_core::{
     Act, ActionPlan, Aim, By, FileTurn, Interrupted, LaterChanges, Session, SessionId, TurnCard, fenced,

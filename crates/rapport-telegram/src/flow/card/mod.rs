@@ -8,8 +8,8 @@ pub mod turn;
 
 use std::collections::BTreeSet;
 
+use crate::bot_api::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
 use crate::room::Room;
-use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
 use rapport_core::{Focus, Presenter, Purpose, QuestionId, RoundView, SessionId, TurnCard};
 
 use super::button::{Button, Tag};
@@ -59,11 +59,9 @@ impl Card {
 
     /// Its buttons.
     pub fn keyboard(&self) -> Option<InlineKeyboardMarkup> {
-        let button = |(label, data): &(String, String)| {
-            InlineKeyboardButton::builder().text(label).callback_data(data).build()
-        };
+        let button = |(label, data): &(String, String)| InlineKeyboardButton::new(label, data);
         let rows: Vec<Vec<_>> = self.rows.iter().map(|row| row.iter().map(button).collect()).collect();
-        (!rows.is_empty()).then(|| InlineKeyboardMarkup::builder().inline_keyboard(rows).build())
+        (!rows.is_empty()).then(|| InlineKeyboardMarkup { inline_keyboard: rows })
     }
 }
 
