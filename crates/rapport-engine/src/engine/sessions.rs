@@ -112,7 +112,7 @@ impl ProjectSessions {
             let entries = store.read(&id, 0)?;
             let session = replay(&*store, &id, &entries)?;
             let failed = |error: WorkerError| DoorError::Failed(error.to_string());
-            diff::diff(&*worker, &id, &session, &entries).map_err(failed)
+            diff::diff(&*worker, &id, &session).map_err(failed)
         });
         done.await.map_err(|error| broken(io::Error::other(error)))?
     }
