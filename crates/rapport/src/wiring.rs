@@ -27,6 +27,7 @@ use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
 use crate::projects::trust::{Brought, Standing, Trust};
 use crate::seals::Seals;
+use crate::stores::blocking::BlockingStore;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::turns::Workshop;
@@ -183,12 +184,12 @@ impl Place {
 
     /// The door to all sessions here, for a command that runs none of them itself.
     pub fn sessions(&self) -> ProjectSessions {
-        ProjectSessions::new(self.store(), None, Arc::new(self.workers()), Clock::system())
+        ProjectSessions::new(self.store_in(&Shelf::Sessions), None, Arc::new(self.workers()), Clock::system())
     }
 
-    /// Where this project's logs are.
-    pub fn store(&self) -> Arc<dyn Store> {
-        self.store_in(&Shelf::Sessions)
+    /// Where this project's logs are, for commands that wait for what they read.
+    pub fn store(&self) -> BlockingStore {
+        self.store_in(&Shelf::Sessions).into()
     }
 
     /// Where the logs are that are kept there.

@@ -12,7 +12,7 @@ use crate::config::Layer;
 use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Store;
-use crate::wiring::{Host, Place};
+use crate::wiring::{Host, Place, Shelf};
 use crate::workers::WorkerError;
 use crate::workers::worktrees::Worktrees;
 
@@ -42,7 +42,7 @@ pub(super) fn see_through<T>(
     act: &Act,
     outcome: impl Fn(&Session) -> Option<T>,
 ) -> Result<T, Failure> {
-    let store = place.store();
+    let store = place.store_in(&Shelf::Sessions);
     sessions::act(place, id, act)?;
     let settings = place.settings(Layer::default())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -71,8 +71,8 @@ async fn settled<T>(
     outcome: &impl Fn(&Session) -> Option<T>,
 ) -> Result<Option<T>, Failure> {
     loop {
-        let held = store.holder(id)?.is_some();
-        let settled = outcome(&sessions::replay(store, id, &store.read(id, 0)?)?);
+        let held = store.holder(id).await?.is_some();
+        let settled = outcome(&store.replay(id, &store.read(id, 0).await?)?);
         if settled.is_some() || !held {
             return Ok(settled);
         }

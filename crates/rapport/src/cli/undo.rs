@@ -18,6 +18,7 @@ use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
 use crate::error::{Candidate, Code, Failure, Outcome};
+use crate::stores::blocking::BlockingStore;
 use crate::turns::Folder;
 use crate::turns::batches::{self, BatchDir, Batches, Naming};
 use crate::wiring::{Place, Shelf};
@@ -89,7 +90,7 @@ struct Owner {
 /// Undoes a batch as an act of its session: here, or in the process that holds it.
 fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChanges) -> Outcome {
     let Owner { shelf, folder, session, batch } = owner;
-    let store = place.store_in(&shelf);
+    let store = BlockingStore::from(place.store_in(&shelf));
     if store.holder(&folder.id)?.is_none() {
         let settings = place.settings(Layer::default())?;
         let work = async |held: &Held<'_>| in_session(held, &batch, later).await;
@@ -102,7 +103,7 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
     sessions::act(place, &folder.id, &Act::Undo { batch: batch.clone(), later })?;
     // Whoever holds it does it now.
     loop {
-        let session = sessions::replay(&*store, &folder.id, &store.read(&folder.id, 0)?)?;
+        let session = sessions::replay(&store, &folder.id, &store.read(&folder.id, 0)?)?;
         if let Some((_, known)) = session.batch(&batch)
             && !matches!(known.undo, UndoState::UnderWay(_))
         {
@@ -213,10 +214,10 @@ fn none(what: &str) -> Failure {
 /// The session a batch is of. One whose session is gone has none, and neither has a plan that an older version ran alone.
 fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
     let shelf = Shelf::Plans(String::new());
-    let alone = place.store_in(&shelf);
+    let alone = BlockingStore::from(place.store_in(&shelf));
     let id = SessionId::new(file_name(path));
     if let Ok(entries) = alone.read(&id, 0) {
-        let session = sessions::replay(&*alone, &id, &entries)?;
+        let session = sessions::replay(&alone, &id, &entries)?;
         let folder = Folder::new(&shelf.root(&place.project), &id);
         return Ok(Some(Owner { batch: "01".into(), shelf, folder, session }));
     }
