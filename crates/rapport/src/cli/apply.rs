@@ -1,6 +1,6 @@
 //! `rapport apply`.
 
-use rapport_core::{Act, Event, SessionId, WorkplaceView};
+use rapport_core::{Act, Event, SessionId, WorkplaceState, WorkplaceView};
 use serde_json::json;
 
 use super::choose::{self, Verb, Which};
@@ -36,7 +36,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let store = place.store();
     let id = choose::choose(&place, args.which.name(), &verb)?;
     let ended = handover::carry_out(&place, &id, &Act::Apply { with_conflicts: args.with_conflicts })?;
-    if ended.state != "applied" {
+    if ended.state != WorkplaceState::Applied {
         return Err(not_applied(&id, &ended));
     }
     let files = files(&store, &id)?;

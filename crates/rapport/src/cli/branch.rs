@@ -166,16 +166,16 @@ fn conversation(
 fn not_told(conversation: &ConversationId, question: &QuestionId) -> Failure {
     let why = format!("the agent's conversation {conversation} is gone, or does not have that question");
     Failure::new(Code::Refused, format!("cannot branch at {question}: {why}"))
-        .hint("If its agent is run with another command now, name that with --agent COMMAND.")
+        .hint("If its agent is run with another command now, name that: --agent COMMAND")
 }
 
 fn failed(error: WorkerError) -> Failure {
     let message = format!("cannot make a worktree for the branch: {error}");
     match error {
         WorkerError::NoRepository { .. } | WorkerError::NoCommit { .. } => Failure::new(Code::Refused, message)
-            .hint("Branches are kept apart by git. Put the project into a repository: git init, git add --all, git commit."),
+            .hint("Branches are kept apart by git. Put the project into a repository: git init && git add --all && git commit -m Begin"),
         WorkerError::StateGone { .. } => Failure::new(Code::Refused, message)
-            .hint("Git sweeps away what nothing refers to, after two weeks or with git gc --prune."),
+            .hint("Git removes what nothing refers to after two weeks, or when `git gc --prune` is run."),
         _ => Failure::new(Code::Trouble, message),
     }
 }

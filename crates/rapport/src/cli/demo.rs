@@ -75,9 +75,13 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
     outcome.map_err(|failure| match failure.code {
         // A session of the demo cannot be taken up from here, only looked at.
-        Code::Agent | Code::Cancelled | Code::Interrupted => {
-            Failure { hints: vec![format!("Look at it with: rapport status --project {project}")], ..failure }
-        }
+        Code::Agent | Code::Cancelled | Code::Interrupted => Failure {
+            hints: vec![format!(
+                "Look at it with: rapport status --project {}",
+                screen::word(&project.to_string())
+            )],
+            ..failure
+        },
         _ => failure,
     })
 }

@@ -178,7 +178,9 @@ fn store(place: &Place) -> Check {
             name: "sessions",
             state: State::Missing,
             found: format!("{what}, after its turn was finished"),
-            advice: Some("Bring it back from version control, or build on it with --accept-changes.".into()),
+            advice: Some(
+                "Bring it back from version control, or build on it as it is now: --accept-changes".into(),
+            ),
         },
         None => good("sessions", format!("{} in {}", all.len(), folder.display())),
     }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use rapport_core::{Act, Aim, Created, SessionId, Status};
 
 use super::agent_flags::AgentFlags;
+use super::output::warn;
 use super::resume::{self, How};
 use super::screen::{self, Answering, StopSignal};
 use super::{Common, follow, handover, sessions, text, trust, typed};
+use crate::channels::terminal::safe;
 use crate::config::{self, Layer, Settings, WorkerName};
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
@@ -105,10 +107,11 @@ fn tell_of_others(place: &Place, start: &Start) -> Outcome {
         1 => ("another session is".to_owned(), "Either"),
         several => (format!("{several} other sessions are"), "Each"),
     };
-    eprintln!("rapport: {what} at work in {}.", place.project.display());
-    eprintln!(
-        "  {each} will list what the others change as its own. A worktree keeps them apart: rapport run --worker worktree"
-    );
+    warn(format_args!(
+        "{what} at work in {}\n  {each} will list what the others change as its own. A worktree keeps them apart: \
+         rapport run --worker worktree TASK",
+        safe::line(&place.project.display().to_string())
+    ));
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use rapport_core::{Aim, OpenQuestion, Purpose, SessionId, Status, View};
 use serde::{Serialize, Serializer};
 
 use super::files::{self, seals};
-use super::output::{ago, say, say_json};
+use super::output::{ago, say, say_json, shorten};
 use super::{Common, choose, handover, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -21,7 +21,8 @@ const ENDED: usize = 5;
 /// How much of what an agent wants to do is listed where several sessions are.
 const FIRST_LINES: usize = 12;
 
-const NONE_YET: &str = "No sessions here yet.
+/// What is said where there is no session.
+pub(super) const NONE_YET: &str = "No sessions here yet.
 Begin one with:          rapport run \"what you want done\"
 or turn by turn:         rapport new NAME
 or look around first:    rapport demo";
@@ -226,7 +227,7 @@ fn detail(place: &Place, store: &BlockingStore, shown: &Shown) -> Outcome {
     say(format_args!("  project   {}", safe::line(&view.project)))?;
     say(format_args!("  files     {}", store.whereabouts(&view.id)))?;
     if let Some(plan) = &view.plan {
-        say(format_args!("  plan      {}", plan.path.as_deref().unwrap_or("not saved yet")))?;
+        say(format_args!("  plan      {}", plan.path.as_deref().map_or("not saved yet".into(), safe::line)))?;
     }
     if let Some(doing) = &view.agent.doing {
         say(format_args!("  agent     {}", shorten(&safe::line(doing), 80)))?;
@@ -237,12 +238,12 @@ fn detail(place: &Place, store: &BlockingStore, shown: &Shown) -> Outcome {
             answered.id,
             shorten(&safe::line(&answered.text), 200),
             safe::line(&answered.answer),
-            answered.by
+            safe::line(&answered.by.to_string())
         ))?;
     }
     for rule in &view.rules {
         say(format_args!(
-            "  allowed   {} in this session; rapport revoke takes it back",
+            "  allowed   {} in this session; take it back with: rapport revoke",
             safe::line(&rule.to_string())
         ))?;
     }
@@ -253,12 +254,11 @@ fn detail(place: &Place, store: &BlockingStore, shown: &Shown) -> Outcome {
     }
     stopped(place, store, shown)?;
     if let Some(workplace) = &view.workplace {
-        say(format_args!("  {:<9} {}", workplace.worker, workplace.state))?;
+        say(format_args!("  {:<9} {}", safe::line(&workplace.worker), workplace.state.word()))?;
         if handover::awaits_decision(view) {
-            say(format_args!(
-                "            rapport diff {0}, then rapport apply {0} or rapport discard {0}",
-                view.id
-            ))?;
+            say(format_args!("            see it:        rapport diff {}", view.id))?;
+            say(format_args!("            take it over:  rapport apply {}", view.id))?;
+            say(format_args!("            or not:        rapport discard {}", view.id))?;
         }
     }
     for file in view.changes.iter().flat_map(|changes| &changes.files) {
@@ -279,11 +279,4 @@ fn is_over(status: Status) -> bool {
         Status::Completed | Status::Cancelled => true,
         Status::Started | Status::Running | Status::NeedsInput | Status::Idle | Status::Failed => false,
     }
-}
-
-fn shorten(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nix::sys::termios::{FlushArg, tcflush};
 use rapport_core::{ActionPlan, Entry, Input, Part, Purpose, Session, SessionId, Want, World};
 use serde_json::{Value, json};
 
@@ -29,7 +28,7 @@ pub(super) enum Named {
 
 /// Finds what is meant by a name: a session, else a batch.
 pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
-    let batch = batches::all(&place.project)?.into_iter().find(|path| name_of(path) == name);
+    let batch = batches::all(&place.project)?.into_iter().find(|path| batches::name(path) == name);
     match (choose::by_name(place, name), batch) {
         (_, Some(batch)) => Ok(Named::Batch(batch)),
         (found, None) => found.map(Named::Session),
@@ -40,7 +39,9 @@ pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
 pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -> Outcome {
     let (what, findings) = match named {
         Named::Session(id) => (format!("session {id}"), vec![Finding::session(place, id)?]),
-        Named::Batch(path) => (format!("the batch {}", name_of(&path)), vec![Finding::batch(place, path)?]),
+        Named::Batch(path) => {
+            (format!("the batch {}", batches::name(&path)), vec![Finding::batch(place, path)?])
+        }
     };
     if findings.iter().all(|finding| finding.seal().counts()) {
         return told(common, &findings, &format!("There is nothing to trust: {what} counts already."));
@@ -52,8 +53,9 @@ pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -
         findings.iter().try_for_each(Finding::show)?;
     }
     let question = format!("Let {what} count, just as it is?");
-    let hint = "If you have looked at it, say so with --yes.";
-    if yes || ask(common, &question, hint)? {
+    let names: Vec<_> = findings.iter().map(Finding::name).collect();
+    let hint = format!("If you have looked at it, say so: rapport trust {} --yes", names.join(" "));
+    if yes || ask(common, &question, &hint)? {
         return trust(common, place, &findings);
     }
     told(common, &[], "It does not count, and nothing is started for it.")
@@ -90,7 +92,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
     let question = format!(
         "{these} {were} written before entries were signed, or in another checkout. Yours, all of them?"
     );
-    if yes || ask(common, &question, "If all of them are yours, say so with --yes.")? {
+    if yes || ask(common, &question, "If all of them are yours, say so: rapport trust --all-mine --yes")? {
         return trust(common, place, &findings);
     }
     told(common, &[], "They do not count, and nothing is started for them.")
@@ -109,10 +111,7 @@ fn ask(common: &Common, question: &str, hint: &str) -> Result<bool, Failure> {
     if !asking::is_possible(common) {
         return Err(Failure::new(Code::Untrusted, "nobody can be asked here whether it counts").hint(hint));
     }
-    // What was typed before this was shown is no answer to it.
-    let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(asking::yes(question))
+    Ok(asking::decision(question)? == Some(true))
 }
 
 fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
@@ -121,10 +120,6 @@ fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
         return say_json(&json!({ "counts": names, "message": words }));
     }
     say(words)
-}
-
-fn name_of(batch: &Path) -> String {
-    batch.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Something that may be trusted, as it was when it was looked at.
@@ -193,7 +188,7 @@ impl Finding {
     fn name(&self) -> String {
         match self {
             Self::Session { id, .. } => id.to_string(),
-            Self::Batch { path, .. } => name_of(path),
+            Self::Batch { path, .. } => batches::name(path).to_owned(),
         }
     }
 
@@ -252,7 +247,7 @@ impl Finding {
             ("in a plan", would.planned.clone()),
             ("conversation", kept.collect()),
             ("writes to", would.origin.iter().cloned().collect()),
-            ("batch", batches.iter().map(|(path, _)| name_of(path)).collect()),
+            ("batch", batches.iter().map(|(path, _)| batches::name(path).to_owned()).collect()),
         ]
     }
 

@@ -24,7 +24,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
 use super::channel::Channel;
-use super::command::{ClaudeConfig, Door};
+use super::command::{ClaudeConfig, FromProject};
 use super::process::{Heard, Process};
 use super::transcript::{self, Transcript};
 use super::wire;
@@ -106,7 +106,7 @@ async fn begin(
     order: &mut Order,
     place: &Place,
 ) -> Result<(Process, Lines, Talk), String> {
-    let (transcript, shown, door) = find_conversation(config, order, place)
+    let (transcript, shown, from_project) = find_conversation(config, order, place)
         .await
         .map_err(|error| format!("cannot read the conversation {}: {error}", order.conversation))?;
     show(order, shown)?;
@@ -116,13 +116,13 @@ async fn begin(
     let (opening, message) = (start.opening, start.message.as_deref());
     let args = match channel {
         Channel::Live => {
-            config.arguments(opening, &order.conversation, order.kind, order.system.as_deref(), &door)
+            config.arguments(opening, &order.conversation, order.kind, order.system.as_deref(), &from_project)
         }
         Channel::Print => {
             let message = message.unwrap_or(GO_ON);
             let said = Some(message).filter(|message| can_be_argument(message));
             let system = order.system.as_deref();
-            config.print_arguments(opening, &order.conversation, order.kind, system, &door, said)
+            config.print_arguments(opening, &order.conversation, order.kind, system, &from_project, said)
         }
     };
     let for_drafts = (order.kind == TurnKind::Draft).then(|| config.for_drafts());
@@ -156,7 +156,7 @@ async fn find_conversation(
     config: &Arc<ClaudeConfig>,
     order: &Order,
     place: &Place,
-) -> io::Result<(Transcript, Option<Vec<u8>>, Door)> {
+) -> io::Result<(Transcript, Option<Vec<u8>>, FromProject)> {
     let (config, workplace, conversation) =
         (config.clone(), place.workplace.clone(), order.conversation.clone());
     let shown = place.conversation_store.shown().await?;
@@ -172,7 +172,7 @@ async fn find_conversation(
         let directory = workplace.directory();
         transcript::restore(&config.env, directory, &conversation, kept)?;
         let transcript = Transcript::find(&config.env, directory, &conversation)?;
-        Ok((transcript, shown, config.door(directory)))
+        Ok((transcript, shown, config.from_project(directory)))
     };
     spawn_blocking(find).await?
 }

@@ -61,7 +61,7 @@ fn killed_twice_it_comes_out_the_same() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// High 1: `killall -9` takes the keeper along, which alone would have ended the agent.
+/// `killall -9` takes the keeper along, which alone would have ended the agent.
 #[test]
 fn killed_together_with_its_keeper_it_comes_out_the_same() {
     let appends = appends_of_an_undisturbed_run();
