@@ -199,7 +199,7 @@ pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
     let store = place.store();
     let folder = Folder::new(&files::sessions_of(place), id);
     let (session, seal) = match store.sealed(id, 0) {
-        Ok((entries, seal)) => match sessions::replay(&*store, id, &entries)? {
+        Ok((entries, seal)) => match sessions::replay(&store, id, &entries)? {
             session if session.created().aim == Aim::Files => (files::state(place, &folder)?, seal),
             session => (session, seal),
         },

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::config;
 use crate::error::{Failure, Outcome};
 use crate::seals::Seal;
-use crate::stores::Store;
+use crate::stores::blocking::BlockingStore;
 use crate::turns::Folder;
 use crate::wiring::Place;
 
@@ -49,14 +49,14 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let store = place.store();
     if let Some(name) = args.session.as_deref().or(args.flag.as_deref()) {
         let id = choose::by_name(&place, name)?;
-        let shown = Shown::of(&*store, &id)?;
-        return if common.json { say_json(&shown) } else { detail(&place, &*store, &shown) };
+        let shown = Shown::of(&store, &id)?;
+        return if common.json { say_json(&shown) } else { detail(&place, &store, &shown) };
     }
-    let (views, damaged) = all(&*store)?;
+    let (views, damaged) = all(&store)?;
     if common.json {
         say_json(&views)?;
     } else if !views.is_empty() || damaged.is_empty() {
-        overview(&place, &*store, &views, args.all)?;
+        overview(&place, &store, &views, args.all)?;
     }
     for folder in Folder::all(&config::sessions(&place.project))? {
         seals::warn(&seals::broken_in(&place, &folder)?);
@@ -78,7 +78,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(store: &dyn Store, id: &SessionId) -> Result<Self, Failure> {
+    fn of(store: &BlockingStore, id: &SessionId) -> Result<Self, Failure> {
         let (entries, sealed) = store.sealed(id, 0)?;
         Ok(Self { view: sessions::replay(store, id, &entries)?.view(id), sealed })
     }
@@ -90,7 +90,7 @@ fn word_of<S: Serializer>(seal: &Seal, serializer: S) -> Result<S::Ok, S::Error>
 
 type Failures = Vec<Failure>;
 
-fn all(store: &dyn Store) -> Result<(Vec<Shown>, Failures), Failure> {
+fn all(store: &BlockingStore) -> Result<(Vec<Shown>, Failures), Failure> {
     let (mut views, mut damaged) = (Vec::new(), Vec::new());
     for id in store.list()? {
         match Shown::of(store, &id) {
@@ -101,7 +101,7 @@ fn all(store: &dyn Store) -> Result<(Vec<Shown>, Failures), Failure> {
     Ok((views, damaged))
 }
 
-fn overview(place: &Place, store: &dyn Store, views: &[Shown], everything: bool) -> Outcome {
+fn overview(place: &Place, store: &BlockingStore, views: &[Shown], everything: bool) -> Outcome {
     if views.is_empty() {
         return say(NONE_YET);
     }
@@ -198,7 +198,7 @@ fn kept(view: &View) -> Outcome {
 }
 
 /// Where nothing waits for an answer and nobody goes on with it, somebody has to take it up.
-fn stopped(place: &Place, store: &dyn Store, Shown { view, sealed }: &Shown) -> Outcome {
+fn stopped(place: &Place, store: &BlockingStore, Shown { view, sealed }: &Shown) -> Outcome {
     if !sealed.counts() {
         return Ok(());
     }
@@ -220,7 +220,7 @@ fn stopped(place: &Place, store: &dyn Store, Shown { view, sealed }: &Shown) -> 
     say(format_args!("        nobody runs it now; go on with: rapport resume {}", view.id))
 }
 
-fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
+fn detail(place: &Place, store: &BlockingStore, shown: &Shown) -> Outcome {
     let view = &shown.view;
     brief(shown)?;
     say(format_args!("  task      {}", shorten(&safe::line(&view.task), 400)))?;

@@ -1,6 +1,7 @@
 //! `rapport trust SESSION`: look at what a log from elsewhere would do, then let it count, just as it is.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rapport_core::{ActionPlan, Entry, Input, Part, Purpose, Session, SessionId, Want, World};
 use serde_json::{Value, json};
@@ -13,7 +14,8 @@ use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::{Code, Failure, Outcome};
 use crate::seals::{Seal, Seals, Verifier};
-use crate::stores::{Looked, Store};
+use crate::stores::Looked;
+use crate::stores::blocking::BlockingStore;
 use crate::turns::batches::{self, BatchDir};
 use crate::turns::{Folder, PLAN, Standing, text};
 use crate::wiring::Place;
@@ -99,7 +101,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
 fn trust(common: &Common, place: &Place, findings: &[Finding]) -> Outcome {
     let (store, seals) = (place.store(), place.seals());
     for finding in findings {
-        finding.trust(&*store, &seals)?;
+        finding.trust(&store, &seals)?;
     }
     told(common, findings, "It counts from now on, just as it is.")
 }
@@ -122,7 +124,7 @@ fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
 
 /// Something that may be trusted, as it was when it was looked at.
 enum Finding {
-    Session { id: SessionId, looked: Box<Looked>, would: Would, batches: Vec<(PathBuf, Verifier)> },
+    Session { id: SessionId, looked: Arc<Looked>, would: Would, batches: Vec<(PathBuf, Verifier)> },
     Batch { path: PathBuf, verifier: Verifier, story: Vec<String> },
 }
 
@@ -143,8 +145,8 @@ struct Would {
 impl Finding {
     fn session(place: &Place, id: SessionId) -> Result<Self, Failure> {
         let store = place.store();
-        let looked = Box::new(store.look(&id)?);
-        let session = sessions::replay(&*store, &id, &looked.entries)?;
+        let looked = Arc::new(store.look(&id)?);
+        let session = sessions::replay(&store, &id, &looked.entries)?;
         let folder = Folder::new(&sessions_of(place), &id);
         let mut batches = Vec::new();
         for path in batches::all(&place.project)? {
@@ -199,11 +201,11 @@ impl Finding {
         batches.iter().map(|(path, _)| path)
     }
 
-    fn trust(&self, store: &dyn Store, seals: &Seals) -> Outcome {
+    fn trust(&self, store: &BlockingStore, seals: &Seals) -> Outcome {
         match self {
             Self::Session { looked, batches, .. } => {
                 batches.iter().try_for_each(|(_, verifier)| seals.trust(verifier, &[]))?;
-                Ok(store.trust(looked)?)
+                Ok(store.trust(looked.clone())?)
             }
             Self::Batch { verifier, .. } => Ok(seals.trust(verifier, &[])?),
         }
