@@ -61,7 +61,7 @@ impl Card {
     pub fn keyboard(&self) -> Option<InlineKeyboardMarkup> {
         let button = |(label, data): &(String, String)| InlineKeyboardButton::new(label, data);
         let rows: Vec<Vec<_>> = self.rows.iter().map(|row| row.iter().map(button).collect()).collect();
-        (!rows.is_empty()).then(|| InlineKeyboardMarkup { inline_keyboard: rows })
+        (!rows.is_empty()).then_some(InlineKeyboardMarkup { inline_keyboard: rows })
     }
 }
 
