@@ -30,12 +30,7 @@ impl ChatState {
     pub(super) fn on_found(&mut self, id: SessionId, entries: Result<Vec<Entry>, DoorError>) {
         let entries = match entries {
             Ok(entries) => entries,
-            Err(DoorError::Store(StoreError::NotOurs { id, seal })) => {
-                let notice = Notice::NotOurs { session: id.to_string(), why: seal.to_string() };
-                return self.want(Effect::Notify(notice));
-            }
-            // One damaged log must not keep the others from being served; `rapport doctor` tells of it.
-            Err(_) => return,
+            Err(error) => return self.on_unfollowed(&id, error),
         };
         let Some(session) = Session::replay(&entries) else { return };
         if let Some(seed) = &session.created().grown_from {
@@ -49,6 +44,18 @@ impl ChatState {
         if !session.is_over() || self.notes.of(&id).is_some() {
             self.found.logs.push((id, entries));
         }
+    }
+
+    /// Tells the host of a session that is not served. It must not keep the others from being served.
+    pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
+        let session = id.to_string();
+        let notice = match error {
+            DoorError::Store(StoreError::NotOurs { seal, .. }) => {
+                Notice::NotOurs { session, why: seal.to_string() }
+            }
+            error => Notice::Lost { session, why: error.to_string() },
+        };
+        self.want(Effect::Notify(notice));
     }
 
     /// Shows what is not shown yet, and resumes what should go on.
@@ -180,6 +187,9 @@ impl ChatState {
                     shown.is_without_questions =
                         session.phase() == PhaseView::Clarifying && session.rounds().next().is_none();
                 }
+                Event::Answered { by, .. } => {
+                    shown.is_answered_here = shown.is_answered_here || telegram_id(by).is_some();
+                }
                 Event::Restarted { .. } => shown.is_without_questions = false,
                 _ => {}
             }
@@ -203,7 +213,7 @@ impl ChatState {
     /// Forgets a session that is over, once everything about it is told.
     pub(super) fn finish_if_over(&mut self, id: &SessionId) {
         let Some(shown) = self.sessions.get(id) else { return };
-        if !shown.presenter.session().is_over() || shown.announcing > 0 || self.cards.is_any_pending(id) {
+        if !shown.presenter.session().is_over() || is_being_told(shown) || self.cards.is_any_pending(id) {
             return;
         }
         let cards = self.notes.of(id).map(|noted| noted.cards.clone()).unwrap_or_default();
@@ -224,6 +234,10 @@ impl ChatState {
         }
         self.want(Effect::Release(id.clone()));
     }
+}
+
+fn is_being_told(shown: &ShownSession) -> bool {
+    shown.announcing > 0 || !shown.telling.is_empty()
 }
 
 /// Whether a session runs in this process after a restart.

@@ -59,8 +59,10 @@ impl ChatState {
         let what = match incoming.what {
             // Everything shown in the new chat came later.
             What::Words { text, .. } => What::Words { text, message: 0, reply_to: None },
-            What::Press { query, data, keyboard, .. } => What::Press { query, data, message: None, keyboard },
-            what @ (What::Command { .. } | What::Other { .. }) => what,
+            What::Press { query, data, keyboard, about, .. } => {
+                What::Press { query, data, message: None, keyboard, about }
+            }
+            what @ (What::Command { .. } | What::Other { .. } | What::Edited) => what,
         };
         Incoming { room, what, ..incoming }
     }
