@@ -72,7 +72,8 @@ impl Lane {
     /// Queues something, or ends it at once: dropped, or refused because the queue is full.
     pub(super) fn push(&mut self, what: Outgoing, waiting: Waiting, limits: ChatLimits, now: Instant) {
         // Nobody needs to know what an agent is doing while what it said has not arrived.
-        if matches!(what, Outgoing::Progress(_)) && self.posts.is_busy() {
+        let is_new = || self.edits.unsent_edit(&what).is_none();
+        if matches!(what, Outgoing::Progress(_)) && self.posts.is_busy() && is_new() {
             return drop(waiting.send(Ok(Sent::Dropped)));
         }
         self.track_mut(what.kind()).push(what, waiting, limits, now);

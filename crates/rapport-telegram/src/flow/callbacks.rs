@@ -199,7 +199,9 @@ impl ChatState {
                 Some(_) if !shown.takes_words(&key.question) => {
                     nothing("Please use the buttons of that question.")
                 }
-                Some(text) => TapOutcome::StripAnd("Taken.".to_owned(), answer(in_words(question, text.clone()))),
+                Some(text) => {
+                    TapOutcome::StripAnd("Taken.".to_owned(), answer(in_words(question, text.clone())))
+                }
                 None => nothing("I cannot see those words any more. Please reply to the question itself."),
             },
             Button::Recommended => TapOutcome::Acts("⭐ As recommended".to_owned(), recommended(&round)),

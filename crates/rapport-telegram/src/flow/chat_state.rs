@@ -113,6 +113,17 @@ pub(super) struct RoomState {
     pub(super) plan: Option<(Timestamp, SessionId)>,
     /// The conversation.
     pub(super) chat: Option<(Timestamp, SessionId)>,
+    /// The newest of all, over or not.
+    pub(super) newest: Option<Newest>,
+}
+
+/// The newest session of a room. The later one is greater.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Newest {
+    pub(super) began: Timestamp,
+    pub(super) id: SessionId,
+    pub(super) owner: u64,
+    pub(super) task: String,
 }
 
 impl RoomState {

@@ -119,8 +119,18 @@ pub(super) enum AfterOps {
 pub(super) struct AfterContent {
     pub(super) room: Room,
     pub(super) ticket: Ticket,
-    /// What it is called, where it is shown as a block of its own.
-    pub(super) title: Option<String>,
+    pub(super) form: ContentForm,
+}
+
+/// How content is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ContentForm {
+    /// As Markdown.
+    Markdown,
+    /// As it is, below a title; as a file of this name where it is long.
+    Block { title: String, file: &'static str },
+    /// As a file, with this said about it.
+    File { caption: String, file: &'static str },
 }
 
 /// The tap to answer, and what is said then.

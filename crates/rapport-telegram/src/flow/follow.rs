@@ -8,7 +8,7 @@ use rapport_door::{DoorError, Seen, StoreError, Update};
 
 use super::button::Tag;
 use super::cards::CardKey;
-use super::chat_state::{ChatState, FAILED, ShownSession, private};
+use super::chat_state::{ChatState, FAILED, Newest, ShownSession, private};
 use super::effect::Effect;
 use super::turns;
 use crate::CHANNEL;
@@ -40,10 +40,21 @@ impl ChatState {
         if goes_on_here(&session, &entries) {
             self.found.resuming.push(id.clone());
         }
+        if let (Some(first), Some((room, owner))) = (entries.first(), self.place(session.created())) {
+            self.note_newest(
+                room,
+                Newest { began: first.at, id: id.clone(), owner, task: session.created().task.clone() },
+            );
+        }
         // Of most sessions there is nothing to show any more.
         if !session.is_over() || self.notes.of(&id).is_some() {
             self.found.logs.push((id, entries));
         }
+    }
+
+    fn note_newest(&mut self, room: Room, newest: Newest) {
+        let state = self.rooms.entry(room).or_default();
+        state.newest = state.newest.take().max(Some(newest));
     }
 
     /// Tells the host of a session that is not served. It must not keep the others from being served.
@@ -152,6 +163,8 @@ impl ChatState {
     fn begin(&mut self, id: &SessionId, entry: &Entry) -> Followed {
         let Some(presenter) = Presenter::open(entry) else { return Followed::Old };
         let Some(place) = self.place(presenter.session().created()) else { return Followed::Old };
+        let (began, task) = (entry.at, presenter.session().created().task.clone());
+        self.note_newest(place.0, Newest { began, id: id.clone(), owner: place.1, task });
         self.sessions.insert(id.clone(), ShownSession::new(presenter, place, entry.at));
         Followed::Next
     }

@@ -47,6 +47,7 @@ impl ChatState {
             let new = self.rooms.entry(Room { chat: to, ..room }).or_default();
             new.plan = new.plan.take().max(state.plan);
             new.chat = new.chat.take().max(state.chat);
+            new.newest = new.newest.take().max(state.newest);
         }
     }
 

@@ -11,7 +11,9 @@ use rapport_door::{DoorError, Holder, Seen, StoreError, Update};
 use super::button::{Button, Pick};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, Settings, person};
-use super::effect::{AfterContent, AfterOps, AfterSend, Effect, Input, NewUser, SessionOp, Ticket};
+use super::effect::{
+    AfterContent, AfterOps, AfterSend, ContentForm, Effect, Input, NewUser, SessionOp, Ticket,
+};
 use super::incoming::{Incoming, Sender, What};
 use super::notes::Notes;
 use crate::access::Access;
@@ -506,9 +508,11 @@ fn what_could_not_be_told_is_told_when_the_chat_opens() {
     assert!(stage.happens(vec![cancelled("over")]).contains(&told));
     let closed = Input::Sent(AfterSend::Close(key("q1", 1)), vec![Ok(Sent::Done)]);
     stage.put(closed);
-    // The host is told once; nothing is noted as told, and the session is not forgotten.
+    // The host is told once; what was not told is not noted as told, and the session is not forgotten.
     let untold = stage.put(announced(blocked()));
-    assert!(untold.len() == 1 && untold[0].starts_with("notify: what happened in s"), "{untold:?}");
+    assert!(untold[0].starts_with("notify: what happened in s"), "{untold:?}");
+    assert_eq!(untold[1..], ["note told"], "up to the entry before");
+    assert_eq!(stage.state.notes.of(&id()).unwrap().told, 1);
     assert_eq!(stage.put(Input::Opened(HOME.chat)), [told.clone()]);
     assert_eq!(stage.put(announced(blocked())), Vec::<String>::new());
     // It is tried now and then without anybody's doing.
@@ -696,18 +700,59 @@ fn several_options_are_chosen_on_the_buttons() {
     assert_eq!(stage.comes(ANNA, HOME, press), ["act: answer q1 Choices([0])"]);
 }
 
+fn block(title: &str) -> ContentForm {
+    ContentForm::Block { title: title.into(), file: "preview.txt" }
+}
+
+fn file() -> ContentForm {
+    ContentForm::File { caption: "hello".into(), file: "log.jsonl" }
+}
+
+/// What the newest session changed and its log can be had in its chat, when it is over too, by who may see it.
+#[test]
+fn the_newest_session_of_a_chat_can_be_looked_at() {
+    let command = |name: &str| What::Command { name: name.into(), rest: String::new(), about: None };
+    let mut stage = Stage::new();
+    let none = stage.comes(ANNA, HOME, command("diff"));
+    assert_eq!(none[0], "send \"There is no session in this chat yet.\" in 42");
+    stage.asked();
+    stage.happens(vec![cancelled("over")]);
+    stage.put(Input::Sent(AfterSend::Close(key("q1", 1)), vec![Ok(Sent::Done)]));
+    let announced = AfterSend::Announce { session: id(), seq: 2 };
+    stage.put(Input::Sent(announced, vec![Ok(Sent::Posted(9))]));
+    assert!(stage.state.sessions.is_empty());
+    for (name, content) in [("diff", "Diff"), ("log", "Log")] {
+        let wanted = stage.comes(ANNA, HOME, command(name));
+        assert!(wanted[0].starts_with("ReadContent") && wanted[0].contains(content), "{wanted:?}");
+    }
+    // After a restart it is known from the log.
+    let mut after = Stage::with(Access::new([ANNA, STRANGER]), Notes::default());
+    let log = vec![after.entry(vec![created(GROUP)]), after.entry(vec![cancelled("over")])];
+    after.put(Input::Found(id(), Ok(log)));
+    after.put(Input::AllFound);
+    assert!(after.comes(ANNA, GROUP, command("log"))[0].starts_with("ReadContent"));
+    let other = after.comes(STRANGER, GROUP, command("log"));
+    assert_eq!(other[0], "send \"Only whoever asked for this task can see that.\" in -7");
+}
+
 /// What was read of a session is sent where it was asked for, and so is why it cannot be.
 #[test]
 fn content_is_sent_where_it_was_asked_for() {
     let cases = [
-        (None, Ok("All done.".to_owned()), "All done."),
-        (Some("Create a.txt"), Ok("hello".to_owned()), "hello"),
-        (None, Err(DoorError::Closed), "It cannot be shown now: Rapport is shutting down"),
+        (ContentForm::Markdown, Ok("All **done**.".to_owned()), "send \"All done.\""),
+        (block("Create a.txt"), Ok("hello".to_owned()), "send \"hello\""),
+        (block("Changes"), Ok("\n".to_owned()), "send \"There is nothing in it.\""),
+        (file(), Ok("{}".to_owned()), "file log.jsonl"),
+        (
+            ContentForm::Markdown,
+            Err(DoorError::Closed),
+            "send \"It cannot be shown now: Rapport is shutting down\"",
+        ),
     ];
-    for (title, read, said) in cases {
-        let then = AfterContent { room: GROUP, ticket: Ticket(4), title: title.map(str::to_owned) };
+    for (form, read, said) in cases {
+        let then = AfterContent { room: GROUP, ticket: Ticket(4), form };
         let wanted = Stage::new().put(Input::Content(then, read));
-        assert_eq!(wanted, [format!("send \"{said}\" in -7"), "finish 4".into()]);
+        assert_eq!(wanted, [format!("{said} in -7"), "finish 4".into()]);
     }
 }
 
@@ -715,7 +760,7 @@ fn content_is_sent_where_it_was_asked_for() {
 #[test]
 fn a_preview_is_shown_as_it_is() {
     let title = "CREATE: [see](https://evil.example) **a**\u{202e}.txt".to_owned();
-    let then = AfterContent { room: HOME, ticket: Ticket(4), title: Some(title) };
+    let then = AfterContent { room: HOME, ticket: Ticket(4), form: block(&title) };
     let content = Ok("```\n[in](https://evil.example)\u{202e}".to_owned());
     let wanted = Stage::new().state.step(Input::Content(then, content), START);
     let Some(Effect::Send { messages, .. }) = wanted.first() else { panic!("{wanted:?}") };

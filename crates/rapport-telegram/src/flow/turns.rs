@@ -15,7 +15,7 @@ use super::callbacks::Tap;
 use super::card;
 use super::cards::CardKey;
 use super::chat_state::ChatState;
-use super::effect::{AfterContent, Effect, SessionOp};
+use super::effect::{AfterContent, ContentForm, Effect, SessionOp};
 use crate::CHANNEL;
 use crate::split::{self, Reply};
 use crate::text::Text;
@@ -98,11 +98,12 @@ impl ChatState {
                 let title = items(&plan, group).into_iter().nth(item);
                 let title = title.map(|item| format!("{} {}", item.label, item.what)).unwrap_or_default();
                 let content = Content::Preview { turn: folder.clone(), group, item };
-                return self.show_content(tap, &key.session, Some(title), content);
+                let form = ContentForm::Block { title, file: "preview.txt" };
+                return self.show_content(tap, &key.session, form, content);
             }
             Button::Report => {
                 let content = Content::Attachment(format!("{folder}/report.md"));
-                return self.show_content(tap, &key.session, None, content);
+                return self.show_content(tap, &key.session, ContentForm::Markdown, content);
             }
             _ => return self.only_answer(tap, "Please use the buttons of the latest card."),
         };
@@ -127,21 +128,29 @@ impl ChatState {
         self.only_answer(tap, "");
     }
 
-    /// Has something read that belongs to a session, to be shown in the room of the tap. Something with a title is shown as
-    /// it is, the rest as Markdown.
-    fn show_content(&mut self, tap: Tap, id: &SessionId, title: Option<String>, content: Content) {
+    /// Has something read that belongs to a session, to be shown in the room of the tap.
+    fn show_content(&mut self, tap: Tap, id: &SessionId, form: ContentForm, content: Content) {
         let Tap { room, query, ticket, .. } = tap;
         self.answer_tap(query, "");
-        let then = AfterContent { room, ticket, title };
+        let then = AfterContent { room, ticket, form };
         self.want(Effect::ReadContent { session: id.clone(), content, then });
     }
 
     /// Sends what was read: as messages, or as a file if it is long.
     pub(super) fn on_content(&mut self, then: AfterContent, read: Result<String, DoorError>) {
-        let AfterContent { room, ticket, title } = then;
-        let messages = match (read, title) {
-            (Ok(text), Some(title)) => outgoing(room, shown_as_is(&title, &text)),
-            (Ok(text), None) => reply(room, &text),
+        let AfterContent { room, ticket, form } = then;
+        let messages = match (read, form) {
+            (Ok(text), _) if text.trim().is_empty() => {
+                outgoing(room, Reply::Messages(vec![Text::new().plain("There is nothing in it.")]))
+            }
+            (Ok(text), ContentForm::Markdown) => reply(room, &text),
+            (Ok(text), ContentForm::Block { title, file }) => {
+                outgoing(room, shown_as_is(&title, &text, file))
+            }
+            (Ok(content), ContentForm::File { caption, file }) => {
+                let caption = Text::new().plain(&visible::line(&caption));
+                outgoing(room, Reply::File { name: file.into(), content, caption })
+            }
             (Err(error), _) => {
                 let words = format!("It cannot be shown now: {}", visible::line(&error.to_string()));
                 outgoing(room, Reply::Messages(vec![Text::new().plain(&words)]))
@@ -162,10 +171,10 @@ impl ChatState {
 }
 
 /// A text as a block of its own. Neither it nor its title is markup: file names are what others wrote.
-fn shown_as_is(title: &str, text: &str) -> Reply {
+fn shown_as_is(title: &str, text: &str, file: &str) -> Reply {
     let text = visible::lines(text);
     let block = Text::new().bold(&visible::line(title)).plain("\n\n").pre(None, &text);
-    split::pieces(&block, "preview.txt".into(), &text)
+    split::pieces(&block, file.into(), &text)
 }
 
 /// Whether the last act in a session of files came from Telegram. Then this process resumes it after a restart.

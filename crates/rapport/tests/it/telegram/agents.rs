@@ -69,6 +69,12 @@ async fn a_question_of_a_run_in_a_terminal_is_answered_on_the_phone() {
     assert_eq!(stage.project.file("paint.txt"), "Blue\n");
     let done = anna.sees("Done").await;
     assert!(done.text().contains("paint it"), "{}", done.text());
+    anna.types("/diff");
+    let diff = anna.sees("What was changed: paint it").await;
+    assert!(diff.text().contains("+Blue"), "{}", diff.text());
+    anna.types("/log");
+    let log = anna.sees("paint it").await;
+    assert!(document(&log).contains("\"answered\""), "{}", document(&log));
     let by = stage.project.facts().into_iter().find_map(|fact| match fact {
         Event::Answered { by, .. } => Some(by),
         _ => None,
