@@ -109,8 +109,8 @@ impl View {
 pub struct WorkplaceView {
     /// Which kind it is.
     pub worker: String,
-    /// `open` while the session goes on, `waiting` for somebody to decide, `applying`, `applied`, `discarded`.
-    pub state: String,
+    /// What becomes of the work there.
+    pub state: WorkplaceState,
     /// Whether nothing is left of it.
     pub cleared: bool,
     /// The files that kept it from being applied.
@@ -122,6 +122,35 @@ pub struct WorkplaceView {
     /// Why something of it is left after it was applied or discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,
+}
+
+/// What becomes of work that was done apart from the project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkplaceState {
+    /// The session goes on there.
+    Open,
+    /// Somebody has to decide.
+    Waiting,
+    /// The project is taking the work over.
+    Applying,
+    /// The project has it.
+    Applied,
+    /// It was thrown away.
+    Discarded,
+}
+
+impl WorkplaceState {
+    /// The word for it, as in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Waiting => "waiting",
+            Self::Applying => "applying",
+            Self::Applied => "applied",
+            Self::Discarded => "discarded",
+        }
+    }
 }
 
 /// How often an agent asked.

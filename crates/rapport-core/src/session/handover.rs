@@ -9,7 +9,7 @@ use crate::answer::By;
 use crate::event::{Event, FileChange};
 use crate::input::{Merged, NotMerged};
 use crate::refusal::Refusal;
-use crate::view::WorkplaceView;
+use crate::view::{WorkplaceState, WorkplaceView};
 use crate::want::Want;
 
 /// How far it has come.
@@ -181,16 +181,18 @@ impl Session {
             return None;
         }
         let state = match &self.handover.stage {
-            Stage::Open if matches!(self.phase, Phase::Completed | Phase::Cancelled) => "waiting",
-            Stage::Open => "open",
-            Stage::Wanted { .. } | Stage::Merged { .. } => "applying",
-            Stage::Applied => "applied",
-            Stage::Discarded => "discarded",
+            Stage::Open if matches!(self.phase, Phase::Completed | Phase::Cancelled) => {
+                WorkplaceState::Waiting
+            }
+            Stage::Open => WorkplaceState::Open,
+            Stage::Wanted { .. } | Stage::Merged { .. } => WorkplaceState::Applying,
+            Stage::Applied => WorkplaceState::Applied,
+            Stage::Discarded => WorkplaceState::Discarded,
         };
         let failure = self.handover.failure.clone();
         Some(WorkplaceView {
             worker: self.created.worker.clone(),
-            state: state.to_owned(),
+            state,
             cleared: self.handover.clearing == Clearing::Done,
             conflicts: failure.as_ref().map(|why| why.conflicts.clone()).unwrap_or_default(),
             failure: failure.and_then(|why| why.reason),

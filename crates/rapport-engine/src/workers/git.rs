@@ -159,7 +159,7 @@ mod tests {
         assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// A-L10: a `.git` that was unpacked with the files runs nothing, whatever Rapport asks git for.
+    /// A `.git` that was unpacked with the files runs nothing, whatever Rapport asks git for.
     #[test]
     fn programs_that_a_repository_names_are_not_run() {
         let folder = tempfile::tempdir().unwrap();

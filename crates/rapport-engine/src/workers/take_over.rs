@@ -43,6 +43,11 @@ struct Step {
 }
 
 impl Step {
+    /// Whether it is about a repository within the repository, which has a history of its own.
+    fn is_of_a_repository(&self) -> bool {
+        [&self.old, &self.new].iter().any(|entry| entry.mode == REPOSITORY)
+    }
+
     fn back(&self) -> Self {
         Self { path: self.path.clone(), old: self.new.clone(), new: self.old.clone() }
     }
@@ -69,16 +74,19 @@ pub fn take_back(project: &Path, states: &Merged) -> Result<UndoneFiles, WorkerE
     }
     // The states hold all of the repository; what is outside of the project is not the session's.
     let inside = PathBuf::from(line(project, &["rev-parse", "--show-prefix"])?);
-    let mut steps = steps(&top, &states.from, &states.to)?;
+    let mut steps = differences(&top, &states.from, &states.to)?;
     steps.retain(|step| step.path.starts_with(&inside));
+    let name = |path: &Path| path.strip_prefix(&inside).unwrap_or(path).to_string_lossy().into_owned();
+    let (repositories, steps): (Vec<_>, Vec<_>) = steps.into_iter().partition(Step::is_of_a_repository);
     let paths: Vec<_> = steps.iter().map(|step| step.path.clone()).collect();
     let now = local::snapshot_with(project, &top, &paths)?;
     let since: BTreeMap<_, _> =
         self::steps(&top, &states.from, &now)?.into_iter().map(|step| (step.path, step.new)).collect();
-    let mut undone = UndoneFiles::default();
+    let remaining = repositories.iter().map(|step| format!("{} (a repository of its own)", name(&step.path)));
+    let mut undone = UndoneFiles { remaining: remaining.collect(), ..UndoneFiles::default() };
     let mut due = Vec::new();
     for step in steps {
-        let name = step.path.strip_prefix(&inside).unwrap_or(&step.path).to_string_lossy().into_owned();
+        let name = name(&step.path);
         match since.get(&step.path) {
             Some(now) if *now != step.new => undone.kept.push(name),
             found => {
@@ -124,7 +132,14 @@ fn due(top: &Path, project: &Path, steps: Vec<Step>, from: &str) -> Result<Vec<S
     if files.is_empty() { Ok(due().cloned().collect()) } else { Err(WorkerError::ChangedMeanwhile { files }) }
 }
 
+/// How to get from one state to another, as far as the repository itself has it.
 fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<Step>, WorkerError> {
+    let mut steps = differences(top, from, to)?;
+    steps.retain(|step| !step.is_of_a_repository());
+    Ok(steps)
+}
+
+fn differences(top: &Path, from: &str, to: &str) -> Result<Vec<Step>, WorkerError> {
     let (from, to) = (local::named(from)?, local::named(to)?);
     let out = git(top, None, &["diff-tree", "-r", "-z", "--no-renames", from, to])?;
     let mut fields = out.split(|byte| *byte == 0);
@@ -137,9 +152,7 @@ fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<Step>, WorkerError> {
         let entry =
             |mode: &[u8], content: &[u8]| Entry { mode: mode.to_owned(), content: content.to_owned() };
         let (old, new) = (entry(old_mode, old), entry(new_mode, new));
-        if old.mode != REPOSITORY && new.mode != REPOSITORY {
-            steps.push(Step { path: PathBuf::from(OsStr::from_bytes(path)), old, new });
-        }
+        steps.push(Step { path: PathBuf::from(OsStr::from_bytes(path)), old, new });
     }
     Ok(steps)
 }
