@@ -117,7 +117,7 @@ impl Intake {
 /// What a task is for.
 enum Task {
     /// Waits for more of a text.
-    Gather(Paste),
+    Gather(Box<Paste>),
     /// Handles the updates with these ids.
     Handle(Vec<u32>),
 }
@@ -252,7 +252,7 @@ impl Taking {
     fn gather(&mut self, chat: i64, paste: Paste) {
         if paste.may_go_on() {
             let task = self.under_way.spawn(sleep(paste::PAUSE));
-            self.of_task.insert(task.id(), (chat, Task::Gather(paste)));
+            self.of_task.insert(task.id(), (chat, Task::Gather(Box::new(paste))));
         } else {
             self.handle(chat, paste);
         }
@@ -278,7 +278,7 @@ impl Taking {
             None => return,
             Some((chat, Task::Gather(mut paste))) => {
                 let has_more = self.chats.get_mut(&chat).is_some_and(|waiting| paste.take(waiting));
-                return if has_more { self.gather(chat, paste) } else { self.handle(chat, paste) };
+                return if has_more { self.gather(chat, *paste) } else { self.handle(chat, *paste) };
             }
             Some((chat, Task::Handle(ids))) => (chat, ids),
         };

@@ -140,7 +140,9 @@ impl Outbound {
                     Ok(entries) => Some(Input::Read(id, entries)),
                     Err(error) => unfollowed(id, error),
                 };
-                let _ = input.map(|input| inputs.send(input));
+                if let Some(input) = input {
+                    let _ = inputs.send(input);
+                }
             }
         });
     }

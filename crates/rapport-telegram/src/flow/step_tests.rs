@@ -504,8 +504,8 @@ fn what_could_not_be_told_is_told_when_the_chat_opens() {
     let blocked = || Err(ApiError::Blocked("blocked".into()));
     let mut stage = Stage::new();
     stage.asked();
-    let told = "send \"❌ Planning cancelled. (over)\" in 42, announces 2".to_owned();
-    assert!(stage.happens(vec![cancelled("over")]).contains(&told));
+    let told = "send \"❌ Planning cancelled. (over)\" in 42, announces 2";
+    assert!(stage.happens(vec![cancelled("over")]).contains(&told.to_owned()));
     let closed = Input::Sent(AfterSend::Close(key("q1", 1)), vec![Ok(Sent::Done)]);
     stage.put(closed);
     // The host is told once; what was not told is not noted as told, and the session is not forgotten.
@@ -513,11 +513,11 @@ fn what_could_not_be_told_is_told_when_the_chat_opens() {
     assert!(untold[0].starts_with("notify: what happened in s"), "{untold:?}");
     assert_eq!(untold[1..], ["note told"], "up to the entry before");
     assert_eq!(stage.state.notes.of(&id()).unwrap().told, 1);
-    assert_eq!(stage.put(Input::Opened(HOME.chat)), [told.clone()]);
+    assert_eq!(stage.put(Input::Opened(HOME.chat)), [told]);
     assert_eq!(stage.put(announced(blocked())), Vec::<String>::new());
     // It is tried now and then without anybody's doing.
     stage.now = START + SignedDuration::from_mins(10);
-    assert_eq!(stage.put(Input::Tick { chance: [0; 8] }), [told.clone()]);
+    assert_eq!(stage.put(Input::Tick { chance: [0; 8] }), [told]);
     let over = stage.put(announced(Ok(Sent::Posted(9))));
     assert!(over.starts_with(&["note told".to_owned()]) && over.contains(&"note over".into()), "{over:?}");
 
@@ -526,7 +526,7 @@ fn what_could_not_be_told_is_told_when_the_chat_opens() {
     stage.happens(vec![cancelled("over")]);
     let refused = ApiError::Refused { code: 400, description: "no".into() };
     assert!(stage.put(announced(Err(refused))).contains(&"note told".to_owned()));
-    assert!(!stage.put(Input::Opened(HOME.chat)).contains(&told));
+    assert!(!stage.put(Input::Opened(HOME.chat)).contains(&told.to_owned()));
 }
 
 /// A session that began at a terminal says how it ended where its questions were answered.
