@@ -62,9 +62,11 @@ pub struct Message {
     pub is_topic_message: Option<bool>,
     pub from: Option<User>,
     pub chat: Chat,
-    pub forward_origin: Option<IgnoredAny>,
+    pub date: u64,
+    pub forward_origin: Option<MessageOrigin>,
     pub reply_to_message: Option<Box<Message>>,
     pub text: Option<String>,
+    pub caption: Option<String>,
     pub reply_markup: Option<InlineKeyboardMarkup>,
     pub migrate_to_chat_id: Option<i64>,
     pub migrate_from_chat_id: Option<i64>,
@@ -81,6 +83,15 @@ pub struct Message {
     pub venue: Option<IgnoredAny>,
     pub poll: Option<IgnoredAny>,
     pub dice: Option<IgnoredAny>,
+}
+
+/// Who wrote a message that was forwarded. One of the fields is there.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct MessageOrigin {
+    pub sender_user: Option<User>,
+    pub sender_user_name: Option<String>,
+    pub sender_chat: Option<Chat>,
+    pub chat: Option<Chat>,
 }
 
 /// Somebody pressed a button.
@@ -124,6 +135,7 @@ pub struct Chat {
     pub id: i64,
     #[serde(rename = "type")]
     pub type_field: ChatType,
+    pub title: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
