@@ -112,6 +112,12 @@ impl Session {
         self.turns.iter().any(|turn| turn.connected)
     }
 
+    /// The state of the files before its work: the earliest that was noted, because something may have been allowed, and written,
+    /// while it was planned. Reports, diffs and undoing all begin there.
+    pub fn baseline(&self) -> Option<&str> {
+        self.turns.iter().find_map(|turn| turn.baseline.as_ref()?.as_deref())
+    }
+
     /// Whether its work began: the state of the files before it is known, or known to be unknown.
     pub fn has_worked(&self) -> bool {
         self.turns.iter().any(|turn| turn.baseline.is_some())

@@ -22,7 +22,7 @@ pub enum WorkUndo {
     Not,
     /// It goes on.
     UnderWay(Merged),
-    /// It was not possible, for this reason; nothing was changed.
+    /// It was not possible, for this reason. Nothing was changed, unless it says that a part was.
     Refused(UndoProblem),
     /// It is done.
     Done(UndoneFiles),
@@ -40,11 +40,10 @@ impl Session {
         let states = if self.created.works_apart() {
             self.handover.applied().map(|merged| (merged.to.clone(), merged.from.clone()))
         } else {
-            let before = self.turns.iter().find_map(|turn| turn.baseline.clone().flatten());
-            self.last_state.clone().zip(before)
+            self.last_state.clone().zip(self.baseline().map(str::to_owned))
         };
         let (from, to) = states.filter(|(from, to)| from != to)?;
-        Some(Merged { from, to })
+        Some(Merged { from, to, conflicts: Vec::new() })
     }
 
     /// Somebody wants the work undone. Done already, it stays as it came out.

@@ -27,9 +27,7 @@ impl Session {
             && self.created.aim.is_work()
             && let Some(turn) = self.turns.last()
         {
-            // The earliest: something may have been written while it was planned.
-            let baseline = self.turns.iter().find_map(|turn| turn.baseline.clone());
-            wants.push(Want::Report { turn: turn.id, baseline: baseline.flatten() });
+            wants.push(Want::Report { turn: turn.id, baseline: self.baseline().map(str::to_owned) });
         }
         wants.extend(self.round_wanted());
         wants.extend(self.turn_files_wanted());

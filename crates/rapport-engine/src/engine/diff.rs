@@ -1,11 +1,9 @@
 //! What a session changed, as a diff to read: from the workplace that it has for itself, or, where it works in the project,
 //! from the state before its work to the state after it.
 
-use std::path::Path;
-
 use rapport_core::{Entry, Event, Session, SessionId};
 
-use crate::workers::local::{self, Directory};
+use crate::workers::local::Directory;
 use crate::workers::{Worker, WorkerError, Workplace as _};
 
 /// The changes of a session: until its end, or until now. May block.
@@ -19,22 +17,19 @@ pub(super) fn diff(
         let found = worker.find(id, session.created())?;
         return found.map_or(Ok(String::new()), |workplace| workplace.patch(None));
     }
-    in_project(entries, Path::new(session.project()))
+    in_project(session, entries)
 }
 
-fn in_project(entries: &[Entry], project: &Path) -> Result<String, WorkerError> {
-    let facts = || entries.iter().rev().flat_map(|entry| entry.facts.iter().rev());
-    let baseline = facts().find_map(|fact| match fact {
-        Event::Baselined { baseline, .. } => baseline.as_deref(),
-        _ => None,
-    });
-    let result = facts().find_map(|fact| match fact {
+fn in_project(session: &Session, entries: &[Entry]) -> Result<String, WorkerError> {
+    let project = Directory::at(session.project());
+    let mut facts = entries.iter().rev().flat_map(|entry| entry.facts.iter().rev());
+    let result = facts.find_map(|fact| match fact {
         Event::Reported { changes: Some(changes) } => changes.result.as_deref(),
         _ => None,
     });
-    match (baseline, result) {
+    match (session.baseline(), result) {
         (None, _) => Ok(String::new()),
-        (Some(from), Some(to)) => local::diff(project, from, to),
-        (Some(from), None) => Directory::at(project).patch(Some(from)),
+        (Some(from), Some(to)) => project.diff(from, to),
+        (Some(from), None) => project.patch(Some(from)),
     }
 }
