@@ -15,7 +15,7 @@ cargo xtask check         format, lints, docs, dependencies
 cargo xtask test          install what the tests need, then the tests, and the demo twice in an empty home
 cargo xtask test --quick  the same without what takes long (fewer random cases, no demo)
 cargo xtask bench         measure, as ratios within one run; with names of parts, only these
-cargo xtask soak          stories with random kills, for --minutes N (1) or --stories N, decided by --seed N (1)
+cargo xtask soak          stories with random kills: at most --minutes N (1) and --stories N; --seed N (1) decides when
 cargo xtask record        play the recorded exchanges on the pinned Claude Code, show what it does differently";
 
 fn main() -> ExitCode {

@@ -110,6 +110,6 @@ pub use turn::{
 pub use turn_card::{TurnCard, TurnCardKind};
 pub use view::{
     AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, ReviewView, Rounds,
-    Status, View, WorkplaceView,
+    Status, View, WorkplaceState, WorkplaceView,
 };
 pub use want::{ActionReply, BatchOrder, CallReply, Order, Told, Want};

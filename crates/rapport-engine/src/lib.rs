@@ -6,6 +6,7 @@ pub mod agents;
 pub mod clock;
 pub mod config;
 pub mod engine;
+pub mod environment;
 pub mod planners;
 pub mod projects;
 pub mod seals;

@@ -153,17 +153,18 @@ impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         let failure = Self::new(Code::Refused, refusal.to_string());
         match refusal {
-            Refusal::WhichQuestion { .. } => failure.hint("Name it with --question ID."),
+            Refusal::WhichQuestion { .. } => failure.hint("Name it with: --question ID"),
             Refusal::NoSuchOption { number, .. } => {
-                failure.hint(format!("If {number} is the answer itself, say so with --text {number}."))
+                failure.hint(format!("If {number} is the answer itself, give it as words: --text {number}"))
             }
-            Refusal::NoDecision { .. } => failure
-                .hint("Say yes or no, or one of its options; words of your own are said with --text WORDS."),
+            Refusal::NoDecision { .. } => {
+                failure.hint("Say yes or no, or one of its options. Words of your own: --text WORDS")
+            }
             Refusal::ReservedWord { word, .. } => {
-                failure.hint(format!("If \"{word}\" is the answer itself, say so with --text {word}."))
+                failure.hint(format!("If \"{word}\" is the answer itself, give it as words: --text {word}"))
             }
-            Refusal::NoSuchRule { .. } => failure.hint("See what is allowed with: rapport revoke."),
-            Refusal::EmptyTask => failure.hint("Say what to do: rapport run \"add a greeting\"."),
+            Refusal::NoSuchRule { .. } => failure.hint("See what is allowed with: rapport revoke"),
+            Refusal::EmptyTask => failure.hint("Say what to do: rapport run \"add a greeting\""),
             Refusal::TooLong { .. } => {
                 failure.hint("Put the long part into a file of the project and name the file.")
             }
@@ -181,10 +182,10 @@ impl From<StoreError> for Failure {
         match error {
             StoreError::NotFound(_) => Self::new(Code::NotFound, message)
                 .hint("See what there is with: rapport status")
-                .hint("If it is a session of another project, name that one: --project DIR."),
+                .hint("If it is a session of another project, name that one: --project DIR"),
             StoreError::Busy { id, .. } => Self::new(Code::Busy, message)
                 .hint(format!("See it with: rapport status {id}"))
-                .hint(format!("Answer it from here with: rapport answer {id} VALUE; it goes on in that process.")),
+                .hint(format!("Answer it from here (it goes on in that process): rapport answer {id} VALUE")),
             StoreError::Superseded { id } => Self::new(Code::Busy, message)
                 .hint(format!("See who runs it now with: rapport status {id}")),
             StoreError::Damaged { .. } => Self::new(Code::Store, message).hint(
@@ -195,7 +196,7 @@ impl From<StoreError> for Failure {
                 Self::new(Code::Store, message).hint("Nothing was changed. Use the newer program for this session.")
             }
             StoreError::NotOurs { id, .. } => Self::new(Code::Untrusted, message)
-                .hint("Nothing was started. It can be read with: rapport status, rapport log, rapport diff.")
+                .hint(format!("Nothing was started. Read it with: rapport log {id}"))
                 .hint(format!("See what it would do, and let it count if you want that: rapport trust {id}")),
             StoreError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
         }
@@ -243,16 +244,16 @@ impl From<DoorError> for Failure {
         match error {
             DoorError::Refused(refusal) => refusal.into(),
             DoorError::Store(error) => error.into(),
-            DoorError::Broken(error) => Self::new(Code::Store, error.to_string())
-                .hint("Nothing that was confirmed is lost. Once it can be written again: rapport resume SESSION"),
+            DoorError::Broken(error) => Self::new(Code::Store, error.to_string()).hint(
+                "Nothing that was confirmed is lost. Once it can be written again: rapport resume SESSION",
+            ),
             DoorError::Failed(why) => Self::new(Code::Store, why).hint(KEPT),
             DoorError::Forbidden(why) => Self::new(Code::Refused, why)
                 .hint("Let the person do it, in a terminal of their own or in a channel such as Telegram."),
             DoorError::Silent { id, holder: Holder { pid, .. } } => Self::new(Code::Busy, message)
                 .hint(format!("What you sent may still count. Before you send it again: rapport status {id}"))
-                .hint(format!(
-                    "If somebody stopped that process, let it go on: kill -CONT {pid}. Or end it, nothing is lost: kill -KILL {pid}"
-                )),
+                .hint(format!("If somebody stopped that process, let it go on with: kill -CONT {pid}"))
+                .hint(format!("Or end it, nothing is lost: kill -KILL {pid}")),
             DoorError::Closed => Self::new(Code::Interrupted, error.to_string()),
         }
     }

@@ -5,7 +5,9 @@ pub mod error;
 mod logging;
 pub mod wiring;
 
-pub use rapport_engine::{actions, clock, config, engine, planners, projects, seals, stores, turns, workers};
+pub use rapport_engine::{
+    actions, clock, config, engine, environment, planners, projects, seals, stores, turns, workers,
+};
 
 /// The programs that do the work.
 pub mod agents {

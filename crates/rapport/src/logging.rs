@@ -1,6 +1,6 @@
-//! The log of what Rapport itself does, for who looks for a fault: off unless it is asked for, to a file or to stderr.
+//! The log of what Rapport itself does, to trace a fault: off by default, written to a file or to stderr.
 //!
-//! Only our own modules are heard. Libraries could log addresses and headers, and with them secrets.
+//! Only our own modules log. Libraries could log addresses and headers, and with them secrets.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, IsTerminal as _, Write};
@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use nix::fcntl::OFlag;
 use tracing_subscriber::filter::{FilterFn, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -16,20 +17,20 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, Registry, fmt};
 
 use crate::channels::terminal;
-use crate::cli::Common;
+use crate::cli::{Common, warn};
 use crate::error::{Code, Failure};
 use crate::workers::process;
 
-/// What is logged where a file is named and nothing else is said.
+/// The level where a file is named and no level is.
 const USUAL: &str = "info";
 
-/// The log, until it is dropped.
+/// The log; dropping it tells how many lines were left out.
 #[derive(Debug)]
 pub(crate) struct Logging {
     left_out: Arc<AtomicUsize>,
 }
 
-/// Begins to log as the command line says. A process whose stderr somebody else reads logs to a file or not at all.
+/// Begins to log as the command line says. A process whose stderr its host reads logs to a file or not at all.
 pub(crate) fn start(common: &Common, owns_stderr: bool) -> Result<Logging, Failure> {
     let logging = Logging { left_out: Arc::default() };
     let filter = common.log.as_deref().filter(|filter| !filter.is_empty());
@@ -59,16 +60,21 @@ fn init(targets: Targets, writer: impl for<'a> MakeWriter<'a> + Send + Sync + 's
 }
 
 fn targets(filter: &str) -> Result<Targets, Failure> {
-    filter.parse().map_err(|_| {
-        Failure::new(Code::Usage, format!("{filter:?} does not say what to log"))
-            .hint("Name a level (error, warn, info, debug, trace), or one per module: --log info,rapport_engine=debug")
+    // Anything passes for the name of a module; one that cannot be any would log nothing.
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_:=,".contains(c);
+    let parsed = filter.parse().ok().filter(|_| filter.chars().all(is_name));
+    parsed.ok_or_else(|| {
+        Failure::new(Code::Usage, format!("{filter:?} is no level to log at"))
+            .hint("Use error, warn, info, debug or trace, or one per module: --log info,rapport_engine=debug")
     })
 }
 
-/// Opens it for its owner alone, to write at its end: several processes share it.
+/// Opens the file for its owner alone and to append: several processes share it.
 fn open(path: &Path) -> Result<Arc<File>, Failure> {
     let open = || -> io::Result<File> {
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        // A pipe that nobody reads is refused instead of waited for.
+        let flags = OFlag::O_NONBLOCK.bits();
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path)?;
         if file.metadata()?.is_file() {
             file.set_permissions(Permissions::from_mode(0o600))?;
         }
@@ -81,7 +87,7 @@ fn open(path: &Path) -> Result<Arc<File>, Failure> {
     open().map(Arc::new).map_err(refused)
 }
 
-/// Stderr, but not into a screen.
+/// Stderr, except while cards are drawn on the same terminal.
 struct Stderr {
     is_terminal: bool,
     left_out: Arc<AtomicUsize>,
@@ -103,9 +109,9 @@ impl Drop for Logging {
     fn drop(&mut self) {
         let left_out = self.left_out.load(Ordering::Relaxed);
         if left_out > 0 {
-            eprintln!(
-                "rapport: {left_out} lines of the log were left out while the screen was drawn; keep them with --log-file FILE"
-            );
+            warn(format_args!(
+                "{left_out} lines of the log were left out while the screen was drawn; keep them with: --log-file FILE"
+            ));
         }
     }
 }

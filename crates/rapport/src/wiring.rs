@@ -15,18 +15,19 @@ use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{self, Claude, ClaudeConfig, brought};
 use crate::agents::{Agent, AgentsByName};
 use crate::channels::terminal::{self, safe};
-use crate::cli::Common;
-use crate::cli::ProjectHelpers;
+use crate::cli::{Common, ProjectHelpers, warn};
 use crate::clock::{self, Clock};
 use crate::config::{self, Layer, Secret, Settings, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
+use crate::environment;
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
 use crate::projects::trust::{Brought, Standing, Trust};
 use crate::seals::Seals;
+use crate::stores::blocking::BlockingStore;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::turns::Workshop;
@@ -47,33 +48,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How long a model may take to make a round of questions.
 const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Variables an agent gets: where it is, who it is, how it reaches the network, and what is meant for it.
-const AGENT_ENV: [&str; 22] = [
-    "HOME",
-    "PATH",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "LANG",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
-    "SSH_AUTH_SOCK",
-    "CLAUDE_CONFIG_DIR",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "SSL_CERT_FILE",
-    "NODE_EXTRA_CA_CERTS",
-];
-const AGENT_ENV_PREFIXES: [&str; 4] = ["LC_", "ANTHROPIC_", "DISABLE_", "CLAUDE_CODE_DISABLE_"];
-/// And what the scripted agent of our own takes beside that.
+/// Variables that only the scripted agent of our own takes.
 const REHEARSAL_ENV: [&str; 2] = ["FAKE_CLAUDE_CONFIG", "RAPPORT_REHEARSAL_RECORD"];
 
 /// Where a command is given.
@@ -96,8 +71,7 @@ impl Place {
             Some(directory) => {
                 let refused = |why: &dyn std::fmt::Display| {
                     let what = format!("cannot use {} as the project: {why}", directory.display());
-                    Failure::new(Code::Usage, what)
-                        .hint("Name a directory that is there: rapport --project DIR ...")
+                    Failure::new(Code::Usage, what).hint("Name a directory that is there: --project DIR")
                 };
                 let found = directory.canonicalize().map_err(|error| refused(&error))?;
                 if !found.is_dir() {
@@ -132,7 +106,7 @@ impl Place {
         static TOLD: Once = Once::new();
         let settings = Settings::load(&self.home, &self.project, variable, flags)?;
         if let Some(warning) = &settings.warning {
-            TOLD.call_once(|| eprintln!("rapport: {warning}"));
+            TOLD.call_once(|| warn(warning));
         }
         Ok(settings)
     }
@@ -172,23 +146,28 @@ impl Place {
         names.truncate(MOST_NAMED);
         let more = if more == 0 { String::new() } else { format!(" and {more} more files") };
         TOLD.call_once(|| {
-            eprintln!(
-                "rapport: the agent is started without {}{more}, which came with the project\n  \
+            warn(format_args!(
+                "the agent is started without {}{more}, which came with the project\n  \
                  Look at what it brings, and let it count if you trust it: rapport trust",
                 names.join(", ")
-            );
+            ));
         });
         Ok(())
     }
 
     /// The door to all sessions here, for a command that runs none of them itself.
     pub fn sessions(&self) -> ProjectSessions {
-        ProjectSessions::new(self.store(), None, Arc::new(self.workers()), Clock::system())
+        self.sessions_in(&Shelf::Sessions)
     }
 
-    /// Where this project's logs are.
-    pub fn store(&self) -> Arc<dyn Store> {
-        self.store_in(&Shelf::Sessions)
+    /// The same for those that are kept there.
+    pub fn sessions_in(&self, shelf: &Shelf) -> ProjectSessions {
+        ProjectSessions::new(self.store_in(shelf), None, Arc::new(self.workers()), Clock::system())
+    }
+
+    /// Where this project's logs are, for commands that wait for what they read.
+    pub fn store(&self) -> BlockingStore {
+        self.store_in(&Shelf::Sessions).into()
     }
 
     /// Where the logs are that are kept there.
@@ -442,8 +421,8 @@ fn channel(settings: &Settings) -> ChannelChoice {
 
 fn agent_env(home: &Path, settings: &Settings, is_rehearsal: bool) -> Vec<(OsString, OsString)> {
     let wanted = |name: &str| {
-        AGENT_ENV.contains(&name)
-            || AGENT_ENV_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        environment::is_usual(name)
+            || claude::takes_variable(name)
             || settings.agent_env.iter().any(|named| named == name)
             || is_rehearsal && REHEARSAL_ENV.contains(&name)
     };

@@ -224,7 +224,7 @@ fn file_9_the_documented_example_can_be_carried_out() {
     }
 }
 
-// A-L5: what tells agents what to run is told apart from other files.
+// What tells agents what to run is told apart from other files.
 #[test]
 fn files_that_steer_agents_are_known() {
     for path in [

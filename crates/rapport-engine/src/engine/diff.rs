@@ -1,33 +1,23 @@
 //! What a session changed, as a diff to read: from the workplace that it has for itself, or, where it works in the project,
 //! from the state before its work to the state after it.
 
-use rapport_core::{Entry, Event, Session, SessionId};
+use rapport_core::{Session, SessionId};
 
 use crate::workers::local::Directory;
 use crate::workers::{Worker, WorkerError, Workplace as _};
 
 /// The changes of a session: until its end, or until now. May block.
-pub(super) fn diff(
-    worker: &dyn Worker,
-    id: &SessionId,
-    session: &Session,
-    entries: &[Entry],
-) -> Result<String, WorkerError> {
+pub(super) fn diff(worker: &dyn Worker, id: &SessionId, session: &Session) -> Result<String, WorkerError> {
     if session.created().works_apart() {
         let found = worker.find(id, session.created())?;
         return found.map_or(Ok(String::new()), |workplace| workplace.patch(None));
     }
-    in_project(session, entries)
+    in_project(session)
 }
 
-fn in_project(session: &Session, entries: &[Entry]) -> Result<String, WorkerError> {
+fn in_project(session: &Session) -> Result<String, WorkerError> {
     let project = Directory::at(session.project());
-    let mut facts = entries.iter().rev().flat_map(|entry| entry.facts.iter().rev());
-    let result = facts.find_map(|fact| match fact {
-        Event::Reported { changes: Some(changes) } => changes.result.as_deref(),
-        _ => None,
-    });
-    match (session.baseline(), result) {
+    match (session.baseline(), session.result_state()) {
         (None, _) => Ok(String::new()),
         (Some(from), Some(to)) => project.diff(from, to),
         (Some(from), None) => project.patch(Some(from)),

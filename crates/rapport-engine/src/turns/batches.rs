@@ -14,12 +14,15 @@ use rapport_core::{ActionEnd, ActionPlan, ActionResult, Chosen, FoundBatch, Sess
 use rapport_durable::private_folder;
 use serde::{Deserialize, Serialize};
 
-use super::{TurnError, TurnName, io_error, replace, text};
+use super::{Folder, TurnError, TurnName, io_error, replace, text};
 use crate::actions::journal::{Fact, Journal};
 use crate::actions::{Details, Outcome, Ran, Settled};
 use crate::config;
 
 const APPROVED: &str = "approved.json";
+
+/// The turn, and the batch, of a plan that was run alone: it has one.
+pub const ONLY_TURN: &str = "01";
 
 /// What a person approved of a plan, for whoever looks into the directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -330,6 +333,16 @@ pub fn turn_of(session: &SessionId, batch: &Path) -> Option<TurnName> {
     label.split('.').next()?.parse().ok()
 }
 
+/// What a batch is called, after its directory.
+pub fn name(batch: &Path) -> &str {
+    batch.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// Whether a batch is of no turn of these sessions: a plan that was run alone, or one whose session is gone.
+pub fn is_alone(batch: &Path, sessions: &[Folder]) -> bool {
+    !sessions.iter().any(|session| turn_of(&session.id, batch).is_some())
+}
+
 /// Every batch of a project that was begun, the last one first.
 pub fn all(project: &Path) -> Result<Vec<PathBuf>, TurnError> {
     let root = config::batches(project);
@@ -355,6 +368,21 @@ fn began(batch: &Path) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A session that is called by nothing but digits has batches as well.
+    #[test]
+    fn a_batch_is_alone_where_no_session_claims_it() {
+        let sessions = ["20260124-101500", "20260124-add-auth"];
+        let sessions = sessions.map(|id| Folder::new(Path::new("/sessions"), &SessionId::new(id)));
+        for (batch, alone) in [
+            ("20260124-101500", true),
+            ("20260124-101500-01", false),
+            ("20260124-add-auth-02-branch-01", false),
+            ("20260124-gone-01", true),
+        ] {
+            assert_eq!(is_alone(&Path::new("/batches").join(batch), &sessions), alone, "{batch}");
+        }
+    }
 
     /// Whoever edits `approved.json` approves nothing.
     #[test]

@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(in_one_line("hint: try\n\nerror: a\u{1b}[31m\n  b\n"), "error: a\u{fffd}[31m; b");
     }
 
-    /// A-L10: a `.git` that was unpacked with the files runs nothing, whatever Rapport asks git for.
+    /// A `.git` that was unpacked with the files runs nothing, whatever Rapport asks git for.
     #[test]
     fn programs_that_a_repository_names_are_not_run() {
         let folder = tempfile::tempdir().unwrap();

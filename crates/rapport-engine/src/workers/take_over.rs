@@ -36,11 +36,12 @@ impl<'a> Place<'a> {
         Ok(Self { project, top: local::top(project.directory())?, inside: project.inside()? })
     }
 
-    /// What differs between two states, as far as they hold what the session may change.
-    fn steps(&self, states: &Merged) -> Result<Vec<Step>, WorkerError> {
-        let mut steps = steps(&self.top, &states.from, &states.to)?;
-        steps.retain(|step| self.project.covers(&self.inside, &step.path));
-        Ok(steps)
+    /// What differs between two states, as far as they hold what the session may change: in the repository itself, and
+    /// repositories within it.
+    fn steps(&self, states: &Merged) -> Result<(Vec<Step>, Vec<Step>), WorkerError> {
+        let steps = steps(&self.top, &states.from, &states.to)?.into_iter();
+        let covered = steps.filter(|step| self.project.covers(&self.inside, &step.path));
+        Ok(covered.partition(|step| !step.is_of_a_repository()))
     }
 
     /// What differs by now from the state that these steps begin at, by path.
@@ -71,7 +72,7 @@ pub(super) fn take_over(
         Before::Begun(paths) => paths,
         Before::Nothing => BTreeSet::new(),
     };
-    let steps = place.steps(merged)?;
+    let (steps, _) = place.steps(merged)?;
     // Before the state is read: what changes after that is seen by its stamp.
     let stamps: Vec<_> = steps.iter().map(|step| Stamp::of(&place.top, step)).collect();
     let since = place.since(&merged.from, &steps)?;
@@ -134,7 +135,7 @@ pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, Wo
         git(&place.top, None, &["cat-file", "-e", &tree])
             .map_err(|_| WorkerError::StateGone { state: state.clone() })?;
     }
-    let steps = place.steps(states)?;
+    let (steps, repositories) = place.steps(states)?;
     let stamps: Vec<_> = steps.iter().map(|step| Stamp::of(&place.top, step)).collect();
     let since = place.since(&states.from, &steps)?;
     let mut undone = UndoneFiles::default();
@@ -158,7 +159,9 @@ pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, Wo
         .map_err(|error| half_done(placing.go_back(error), done_before))?;
     let is_kept = |step: &Step| undone.kept.contains(&place.name(&step.path));
     let taken_back: Vec<_> = steps.iter().filter(|step| !is_kept(step)).collect();
-    undone.remaining = index::unstage(&place, &taken_back);
+    let repositories = repositories.iter().map(|step| place.name(&step.path));
+    undone.remaining = repositories.map(|name| format!("{name} (a repository of its own)")).collect();
+    undone.remaining.extend(index::unstage(&place, &taken_back));
     Ok(undone)
 }
 

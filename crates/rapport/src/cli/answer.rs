@@ -7,7 +7,7 @@ use rapport_core::{Act, Answer, MAX_TEXT, Purpose, Question, QuestionId, Refusal
 use serde_json::json;
 
 use super::choose::{self, Verb};
-use super::output::{say, say_json};
+use super::output::{prompt, say, say_json};
 use super::{Common, ask, screen, sessions, text, typed};
 use crate::channels::terminal::compose::{SentBy, compose};
 use crate::channels::terminal::safe;
@@ -69,13 +69,13 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
     let act = act(common, &args)?;
     let asked = match &args.question {
         Some(named) => Some(QuestionId::new(named)),
-        None => ask::only_open(&*store, &id)?,
+        None => ask::only_open(&store, &id)?,
     };
     let reached = match &act {
         Act::Answer { question: Some(question), reply } if args.edit => edit(&place, &id, question, reply)?,
         act => sessions::act(&place, &id, act)?,
     };
-    let answered = if args.back { None } else { ask::last_answer(&*store, &id, asked.as_ref())? };
+    let answered = if args.back { None } else { ask::last_answer(&store, &id, asked.as_ref())? };
     if common.json {
         let words = answered.as_ref().map(|(question, answer)| question.words(answer));
         let running = reached == Reached::Process;
@@ -110,9 +110,17 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
     if args.text.is_some() || args.back {
         return Err(not_found);
     }
-    let Ok(id) = choose::choose(place, None, &verb) else { return Err(not_found) };
+    let id = match choose::choose(place, None, &verb) {
+        Ok(id) => id,
+        // Nothing is open anywhere, so the word answers nothing either.
+        Err(failure) if failure.code == Code::NotFound => {
+            let message = format!("there is no session {name}, and none with an open question");
+            return Err(Failure { message, ..not_found });
+        }
+        Err(_) => return Err(not_found),
+    };
     args.value.insert(0, first);
-    let view = sessions::view(&*place.store(), &id)?;
+    let view = sessions::view(&place.store(), &id)?;
     let asked = view.questions.iter().find(|open| match &args.question {
         Some(named) => open.id.as_str() == named,
         None => view.questions.len() == 1,
@@ -193,7 +201,7 @@ fn from_stdin(common: &Common) -> Result<String, Failure> {
         return typed::all(input.lock(), "the answer from standard input");
     }
     if !screen::is_interactive() {
-        eprintln!("{TYPE}");
+        prompt(&format!("{TYPE}\n"))?;
         return typed::in_terminal("this answer");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

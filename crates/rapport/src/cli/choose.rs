@@ -3,6 +3,7 @@
 
 use rapport_core::{Aim, Session, SessionId, Status, View};
 
+use super::output::shorten;
 use super::{files, handover, sessions};
 use crate::channels::terminal::safe;
 use crate::config;
@@ -120,7 +121,7 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
             // One that cannot be read may be the one that is meant.
             let none = || {
                 let what = format!("there is no session {} in {}", verb.such, place.project.display());
-                Failure::new(Code::NotFound, what).hint(verb.hint)
+                verb.hint.lines().fold(Failure::new(Code::NotFound, what), Failure::hint)
             };
             Err(damaged.into_iter().next().unwrap_or_else(none))
         }
@@ -151,7 +152,7 @@ pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
         [] => Err(StoreError::NotFound(SessionId::new(name)).into()),
         [only] => Ok(only.clone()),
         several => {
-            let what = format!("several sessions are called like {name}");
+            let what = format!("several session names contain {name}");
             let known = several.iter().filter_map(|id| known(place, id).ok());
             let failure = known
                 .map(|known| known.candidate())
@@ -198,7 +199,7 @@ pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
     let store = place.store();
     let folder = Folder::new(&files::sessions_of(place), id);
     let (session, seal) = match store.sealed(id, 0) {
-        Ok((entries, seal)) => match sessions::replay(&*store, id, &entries)? {
+        Ok((entries, seal)) => match sessions::replay(&store, id, &entries)? {
             session if session.created().aim == Aim::Files => (files::state(place, &folder)?, seal),
             session => (session, seal),
         },
@@ -236,7 +237,7 @@ impl Known {
         Candidate {
             id: self.id.to_string(),
             status: self.view.status.as_str(),
-            task: shorten(&safe::line(task)),
+            task: shorten(&safe::line(task), SHOWN),
             waits_for: self.waits_for(),
         }
     }
@@ -251,7 +252,7 @@ impl Known {
                 1 => String::new(),
                 several => format!(" and {} more", several - 1),
             };
-            return Some(format!("{} {}{more}", question.id, shorten(&safe::line(&question.text))));
+            return Some(format!("{} {}{more}", question.id, shorten(&safe::line(&question.text), SHOWN)));
         }
         if let Some(review) = &view.review {
             let what = if review.paused.is_some() { "a decision about its batch" } else { "a review" };
@@ -268,11 +269,4 @@ impl Known {
             Status::Started | Status::Running | Status::NeedsInput => Some("somebody to resume it".into()),
         }
     }
-}
-
-fn shorten(text: &str) -> String {
-    if text.chars().count() <= SHOWN {
-        return text.to_owned();
-    }
-    text.chars().take(SHOWN - 1).chain(['…']).collect()
 }

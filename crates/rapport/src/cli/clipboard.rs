@@ -70,5 +70,6 @@ fn told(program: &str, output: &Output) -> String {
 
 fn failure(why: &str) -> Failure {
     Failure::new(Code::Usage, format!("cannot read a plan from the clipboard: {why}"))
-        .hint("Name a file (rapport execute plan.md) or pipe the plan in (rapport execute -).")
+        .hint("Name the plan's file: rapport execute plan.md")
+        .hint("Or pipe the plan in: rapport execute -")
 }

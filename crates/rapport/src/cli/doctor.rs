@@ -168,7 +168,7 @@ fn store(place: &Place) -> Check {
         Ok(all) => all,
         Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
     };
-    if let Some(failure) = all.iter().find_map(|id| sessions::view(&*store, id).err()) {
+    if let Some(failure) = all.iter().find_map(|id| sessions::view(&store, id).err()) {
         return bad("sessions", failure.message, &failure.hints.join(" "));
     }
     let folders = Folder::all(&folder).unwrap_or_default();
@@ -178,7 +178,9 @@ fn store(place: &Place) -> Check {
             name: "sessions",
             state: State::Missing,
             found: format!("{what}, after its turn was finished"),
-            advice: Some("Bring it back from version control, or build on it with --accept-changes.".into()),
+            advice: Some(
+                "Bring it back from version control, or build on it as it is now: --accept-changes".into(),
+            ),
         },
         None => good("sessions", format!("{} in {}", all.len(), folder.display())),
     }

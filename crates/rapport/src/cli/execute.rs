@@ -8,8 +8,8 @@ use rapport_core::{Act, ActionPlan, Aim, Chosen, FileBatch, Session, TurnStage};
 
 use super::files::held::{self, Held};
 use super::files::reviewing::{self, Approval};
-use super::files::{batch, drafting};
-use super::output::{say, say_json};
+use super::files::{self, batch, drafting};
+use super::output::{say, say_json, warn};
 use super::{Common, clipboard, typed, undo};
 use crate::channels::terminal::review::Verdict;
 use crate::channels::terminal::safe;
@@ -17,7 +17,8 @@ use crate::clock::Clock;
 use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Holder;
-use crate::turns::batches::{self, BatchDir, Batches, Naming};
+use crate::stores::blocking::BlockingStore;
+use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
 use crate::turns::report::{self, Carried};
 use crate::turns::{Folder, PLAN, REPORT, check, memos, replace, text};
 use crate::wiring::{Place, Shelf};
@@ -86,8 +87,8 @@ fn source(args: &Args) -> Result<(String, String), Failure> {
 /// A turn's plan has its own command, which keeps the turn's report.
 fn warn_of_session(place: &Place, plan: Option<&Path>) {
     if plan.is_some_and(|plan| is_of_session(place, plan)) {
-        eprintln!(
-            "rapport: this plan belongs to a session, and its turn will not know that it was run; rapport resume does that"
+        warn(
+            "this plan belongs to a session, and its turn will not know that it was run\n  Run it as a part of its session with: rapport resume",
         );
     }
 }
@@ -103,20 +104,21 @@ fn warn_of_cut_off(place: &Place) {
     if let Ok(Some(last)) = last_alone(place)
         && last.is_cut_off()
     {
-        eprintln!("rapport: the last plan was not run to its end");
-        let name = last.path.file_name().unwrap_or_default().to_string_lossy();
-        eprintln!("  Take back what it did to files with: rapport undo --batch {}", safe::line(&name));
-        last.story().iter().for_each(|line| eprintln!("  {}", safe::line(line)));
+        let name = batches::name(&last.path);
+        let story: Vec<_> = last.story().iter().map(|line| format!("\n  {}", safe::line(line))).collect();
+        warn(format_args!(
+            "the last plan was not run to its end{}\n  Take back what it did to files with: rapport undo --batch {}",
+            story.concat(),
+            safe::line(name)
+        ));
     }
 }
 
 /// The last batch that belongs to no turn, if there is one.
 fn last_alone(place: &Place) -> Result<Option<BatchDir>, Failure> {
-    let is_alone = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.split('-').all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    Ok(batches::all(&place.project)?.into_iter().find(is_alone).map(BatchDir::read).transpose()?)
+    let sessions = Folder::all(&files::sessions_of(place))?;
+    let mut all = batches::all(&place.project)?.into_iter();
+    Ok(all.find(|path| batches::is_alone(path, &sessions)).map(BatchDir::read).transpose()?)
 }
 
 struct Job<'a> {
@@ -191,7 +193,8 @@ impl Job<'_> {
         let facts = Session::begin(self.place.session(self.name.clone(), Aim::Files, self.settings)?)?;
         let holder = Holder::this_process(None);
         let time = now.strftime("%H%M%S").to_string();
-        let (id, _, log) = self.place.store_in(&shelf).create(&time, now, facts, &holder)?;
+        let (id, _, log) =
+            BlockingStore::from(self.place.store_in(&shelf)).create(&time, now, facts, &holder)?;
         let folder = Folder::new(&shelf.root(&self.place.project), &id);
         let turn = folder.make_next(None, now)?;
         replace(&turn.file(PLAN), self.source.as_bytes())?;
@@ -200,25 +203,21 @@ impl Job<'_> {
     }
 
     async fn carry_out(&self, held: &Held<'_>, plan: &ActionPlan, chosen: &Chosen) -> Outcome {
-        const FOLDER: &str = "01";
-        let act = Act::Approve { folder: FOLDER.into(), revision: 1, chosen: chosen.clone() };
+        let act = Act::Approve { folder: ONLY_TURN.into(), revision: 1, chosen: chosen.clone() };
         let ran = batch::run(held, plan, act).await;
         let session = held.session().await?;
-        let turn = session.file_turn(FOLDER).filter(|turn| turn.stage == TurnStage::Complete);
+        let turn = session.file_turn(ONLY_TURN).filter(|turn| turn.stage == TurnStage::Complete);
         let Some((turn, batch)) = turn.and_then(|turn| Some((turn, turn.batch()?))) else {
             return self.interrupted(held, plan, chosen, ran).await;
         };
-        let report = text(&held.folder.path.join(FOLDER).join(REPORT))?.unwrap_or_default();
+        let report = text(&held.folder.path.join(ONLY_TURN).join(REPORT))?.unwrap_or_default();
         let written = self.write(&report);
         let status = turn.status.unwrap_or(Overall::Partial);
         self.tell(status, batch, written.as_deref().ok())?;
         written.map_err(|failure| {
             Failure::new(failure.code, failure.message)
                 .hint("All that was to be done has been done, or tried.")
-                .hint(format!(
-                    "Take back what was done to files with: rapport undo --batch {}",
-                    held.folder.id
-                ))
+                .hint(held.next_step())
         })?;
         match status {
             Overall::Failed => undo::offer(held, batch).await,
@@ -239,16 +238,16 @@ impl Job<'_> {
         }
         held.settle().await?;
         let session = held.session().await?;
-        if session.file_turn("01").is_some_and(|turn| !turn.problems.is_empty()) {
+        if session.file_turn(ONLY_TURN).is_some_and(|turn| !turn.problems.is_empty()) {
             return Err(drafting::faulty(
                 "this plan",
-                &session.file_turn("01").map(|turn| turn.problems.clone()).unwrap_or_default(),
+                &session.file_turn(ONLY_TURN).map(|turn| turn.problems.clone()).unwrap_or_default(),
             ));
         }
         let journal = BatchDir::read(held.folder.path.clone())?;
         let ran_so_far = journal.so_far(plan);
         let now = Clock::system().now();
-        let approved_at = session.batch("01").map_or(now, |(_, batch)| batch.approved_at);
+        let approved_at = session.batch(ONLY_TURN).map_or(now, |(_, batch)| batch.approved_at);
         let report = report::report(&Carried {
             plan,
             at: &self.name,
@@ -262,7 +261,7 @@ impl Job<'_> {
         if !self.common.json {
             say(format_args!("The report is in {}", safe::line(&path.display().to_string())))?;
         }
-        let why = session.batch("01").and_then(|(_, batch)| batch.paused.clone());
+        let why = session.batch(ONLY_TURN).and_then(|(_, batch)| batch.paused.clone());
         let failure = ran.err().unwrap_or_else(|| {
             let why = why.unwrap_or_else(|| "it was stopped".into());
             Failure::new(
@@ -270,8 +269,7 @@ impl Job<'_> {
                 format!("the plan was not run to its end ({why}); what was done is in the report"),
             )
         });
-        Err(Failure::new(failure.code, failure.message)
-            .hint(format!("Take back what was done to files with: rapport undo --batch {}", held.folder.id)))
+        Err(Failure::new(failure.code, failure.message).hint(held.next_step()))
     }
 
     /// Writes the report here, in the place of our last one. A file of somebody else's that is called so stays, and so does

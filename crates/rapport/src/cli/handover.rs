@@ -1,9 +1,8 @@
 //! What `apply`, `discard` and the end of a run share: what becomes of work that was done in a worktree of its own.
 
 use std::path::Path;
-use std::time::Duration;
 
-use rapport_core::{Act, Session, SessionId, Status, View, WorkplaceView};
+use rapport_core::{Act, Session, SessionId, Status, View, WorkplaceState, WorkplaceView};
 
 use super::output::say;
 use super::sessions;
@@ -11,13 +10,10 @@ use crate::channels::terminal::safe;
 use crate::config::Layer;
 use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store;
 use crate::wiring::{Host, Place};
 use crate::workers::WorkerError;
 use crate::workers::worktrees::Worktrees;
 
-/// How long to wait before the log is looked at again.
-const PAUSE: Duration = Duration::from_millis(20);
 /// How many lines of a diff are shown at the end of a run.
 const SHOWN: usize = 400;
 
@@ -25,10 +21,10 @@ const SHOWN: usize = 400;
 pub(super) fn carry_out(place: &Place, id: &SessionId, act: &Act) -> Result<WorkplaceView, Failure> {
     see_through(place, id, act, |session| {
         let place = session.view(id).workplace?;
-        let is_over = match place.state.as_str() {
-            "applied" | "discarded" => place.cleared || place.left.is_some(),
-            "applying" => false,
-            _ => true,
+        let is_over = match place.state {
+            WorkplaceState::Applied | WorkplaceState::Discarded => place.cleared || place.left.is_some(),
+            WorkplaceState::Applying => false,
+            WorkplaceState::Open | WorkplaceState::Waiting => true,
         };
         is_over.then_some(place)
     })
@@ -42,42 +38,22 @@ pub(super) fn see_through<T>(
     act: &Act,
     outcome: impl Fn(&Session) -> Option<T>,
 ) -> Result<T, Failure> {
-    let store = place.store();
     sessions::act(place, id, act)?;
     let settings = place.settings(Layer::default())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
-        if let Some(ended) = settled(&*store, id, &outcome).await? {
+        if let Some(ended) = sessions::until(&place.sessions(), id, &outcome).await? {
             return Ok(ended);
         }
         let host = Host::start(place, &settings)?;
         let ended = match host.sessions().resume(id).await.map_err(Failure::from) {
             // Another process was faster, and sees it through.
             Err(failure) if failure.code != Code::Busy => Err(failure),
-            _ => settled(&*store, id, &outcome).await,
+            _ => sessions::until(&*host.sessions(), id, &outcome).await,
         };
         host.stop().await;
-        ended?.ok_or_else(|| {
-            Failure::new(Code::Interrupted, format!("the process that was at {id} is gone"))
-                .hint("Nothing is lost. Give the same command again: it goes on from there.")
-        })
+        ended?.ok_or_else(|| sessions::gone(id))
     })
-}
-
-/// Waits until it is settled, one way or the other; or until nobody is at it.
-async fn settled<T>(
-    store: &dyn Store,
-    id: &SessionId,
-    outcome: &impl Fn(&Session) -> Option<T>,
-) -> Result<Option<T>, Failure> {
-    loop {
-        let held = store.holder(id)?.is_some();
-        let settled = outcome(&sessions::replay(store, id, &store.read(id, 0)?)?);
-        if settled.is_some() || !held {
-            return Ok(settled);
-        }
-        tokio::time::sleep(PAUSE).await;
-    }
 }
 
 /// Says what is left of a workplace, if anything is.
@@ -97,7 +73,7 @@ pub(super) fn check_worktrees(project: &Path) -> Outcome {
         let failure = Failure::new(Code::Refused, format!("cannot make a worktree: {error}"));
         match error {
             WorkerError::NoRepository { .. } | WorkerError::NoCommit { .. } => failure
-                .hint("Put the project into a repository: git init, git add --all, git commit.")
+                .hint("Put the project into a repository: git init && git add --all && git commit -m Begin")
                 .hint("Or work in the project itself: --worker local"),
             _ => failure,
         }
@@ -125,20 +101,20 @@ pub(super) async fn tell_work(place: &Place, sessions: &dyn Sessions, id: &Sessi
 /// Whether the work of a session can be applied, or is being applied.
 pub(super) fn can_apply(view: &View) -> bool {
     let Some(place) = &view.workplace else { return false };
-    match place.state.as_str() {
-        "waiting" | "applying" => true,
-        "open" => view.status == Status::Failed,
-        _ => false,
+    match place.state {
+        WorkplaceState::Waiting | WorkplaceState::Applying => true,
+        WorkplaceState::Open => view.status == Status::Failed,
+        WorkplaceState::Applied | WorkplaceState::Discarded => false,
     }
 }
 
 /// Whether there is work, or something left of a workplace, that can be thrown away.
 pub(super) fn can_discard(view: &View) -> bool {
     let Some(place) = &view.workplace else { return false };
-    matches!(place.state.as_str(), "waiting" | "open") || place.left.is_some()
+    matches!(place.state, WorkplaceState::Waiting | WorkplaceState::Open) || place.left.is_some()
 }
 
 /// Whether somebody has to say what becomes of the work.
 pub(super) fn awaits_decision(view: &View) -> bool {
-    view.workplace.as_ref().is_some_and(|place| place.state == "waiting")
+    view.workplace.as_ref().is_some_and(|place| place.state == WorkplaceState::Waiting)
 }

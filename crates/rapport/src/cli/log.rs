@@ -3,7 +3,7 @@
 use rapport_core::{ActionResult, Asker, Changes, Entry, Event, NotMerged, Permission, Purpose};
 
 use super::choose::{self, Verb, Which};
-use super::output::{say, say_json};
+use super::output::{say, say_json, warn};
 use super::{Common, tree};
 use crate::channels::terminal::safe;
 use crate::error::Outcome;
@@ -36,7 +36,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     )?;
     let (entries, seal) = store.sealed(&id, 0)?;
     if !seal.counts() {
-        eprintln!("rapport: session {} {seal}", safe::line(id.as_str()));
+        warn(format_args!("session {} {seal}", safe::line(id.as_str())));
     }
     for entry in entries {
         if common.json {
@@ -137,8 +137,8 @@ fn words(fact: &Event) -> String {
         }
         Event::Said { text, .. } => format!("the agent says: {text}"),
         Event::Used { tool, what, .. } => format!("the agent uses {tool}: {what}"),
-        Event::Noted { line, .. } => format!("the agent tells something that is not known here: {line}"),
-        Event::Unreadable { line, .. } => format!("the agent printed what cannot be read: {line}"),
+        Event::Noted { line, .. } => format!("the agent sent a message of an unknown kind: {line}"),
+        Event::Unreadable { line, .. } => format!("the agent printed a line that is no message: {line}"),
         Event::Asked { asker, questions, .. } => {
             let who = match asker {
                 Asker::Rapport => "Rapport",

@@ -36,7 +36,7 @@ fn edited() -> Result<String, Failure> {
         .status()?;
     if !status.success() {
         return Err(Failure::new(Code::Trouble, format!("{editor} ended with {status}"))
-            .hint("Say the message with -m MESSAGE instead."));
+            .hint("Say the message on the command line instead: -m MESSAGE"));
     }
     Ok(std::fs::read_to_string(file.path())?)
 }

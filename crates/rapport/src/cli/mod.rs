@@ -54,7 +54,7 @@ use crate::error::{Code, Failure, Outcome};
 use crate::logging;
 
 pub(crate) use files::helpers::ProjectHelpers;
-pub(crate) use output::escaped;
+pub(crate) use output::{escaped, warn};
 
 /// Makes coding agents ask instead of guess.
 ///

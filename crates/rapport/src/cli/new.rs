@@ -6,7 +6,7 @@ use rapport_core::{Aim, Session, slug};
 use serde_json::json;
 
 use super::Common;
-use super::output::{say, say_json};
+use super::output::{say, say_json, warn};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer};
@@ -40,7 +40,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let name = name(&args.name)?;
     if name != args.name && !common.json {
-        eprintln!("rapport: the name becomes {name}");
+        warn(format_args!("the name becomes {name}"));
     }
     let folder = make(&place, &name)?;
     let path = folder.path.display().to_string();

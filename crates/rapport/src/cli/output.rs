@@ -1,21 +1,43 @@
-//! What commands print. Text from outside is made safe on the way; a reader that has had enough is no failure.
+//! What commands print, and the only place where they do: everything is made safe to show on the way, so that no text of
+//! others reaches the terminal as it came. A reader that has had enough is no failure.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::channels::terminal::safe;
 use crate::error::Outcome;
 
-/// Prints a line.
-pub(super) fn say(line: impl Display) -> Outcome {
-    let mut out = io::stdout().lock();
-    Ok(writeln!(out, "{line}").and_then(|()| out.flush())?)
+/// Prints a line, or a few. Text from outside that has to stay in its line is made one by the caller (`safe::line`).
+pub(super) fn say(text: impl Display) -> Outcome {
+    write(&format!("{}\n", shown(text)))
 }
 
 /// Prints a value as JSON.
 pub(super) fn say_json(value: &impl serde::Serialize) -> Outcome {
-    say(escaped(&serde_json::to_string(value).map_err(io::Error::from)?))
+    write(&format!("{}\n", escaped(&serde_json::to_string(value).map_err(io::Error::from)?)))
+}
+
+/// Shows what somebody is to type after, on the same line.
+pub(super) fn prompt(text: &str) -> Outcome {
+    let lines: Vec<_> = text.split('\n').map(safe::line).collect();
+    write(&lines.join("\n"))
+}
+
+/// Tells on stderr what the person should know and nothing fails for.
+pub(crate) fn warn(text: impl Display) {
+    // Where not even this can be written, there is nobody to tell.
+    let _ = writeln!(io::stderr(), "rapport: {}", shown(text));
+}
+
+fn shown(text: impl Display) -> String {
+    safe::lines(&text.to_string()).join("\n")
+}
+
+fn write(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    Ok(out.write_all(text.as_bytes()).and_then(|()| out.flush())?)
 }
 
 /// JSON in which nothing can move a cursor or change the order of letters, where somebody looks at it in a terminal. Such
@@ -39,6 +61,14 @@ pub(crate) fn escaped(json: &str) -> String {
     out
 }
 
+/// The beginning of a text, in at most so many characters.
+pub(super) fn shorten(text: &str, most: usize) -> String {
+    match text.chars().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
 /// How long ago, in one unit.
 pub(super) fn ago(then: Timestamp, now: Timestamp) -> String {
     let passed = now.duration_since(then).max(SignedDuration::ZERO);
@@ -54,7 +84,7 @@ pub(super) fn ago(then: Timestamp, now: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    /// A-L2: JSON is looked at in terminals as well.
+    /// JSON is looked at in terminals as well.
     #[test]
     fn json_moves_no_cursor_and_reorders_nothing() {
         let value = serde_json::json!({ "a": "\u{9b}31m \u{202e}txt \u{1b}[0m é 🎉" });

@@ -145,8 +145,8 @@ fn aim(args: &Args, place: &Place) -> Result<ProgressAim, Failure> {
             Code::Refused,
             format!("{} is already there, and stays as it is", there.display()),
         )
-        .hint("Replace it with --force (sections that are not part of the format are kept),")
-        .hint("or write another file with --out FILE."));
+        .hint("Replace it (sections that are not part of the format are kept): --force")
+        .hint("Or write another file: --out FILE"));
     }
     Ok(ProgressAim {
         path,
@@ -189,7 +189,7 @@ fn within(project: &Path, here: &Path, out: &Path) -> Result<String, Failure> {
             Code::Usage,
             format!("{} is not within the project {}", out.display(), project.display()),
         )
-        .hint("Name a file of the project, such as --out docs/progress.md.")
+        .hint("Name a file of the project, such as: --out docs/progress.md")
     };
     let base = if out == Path::new("progress.md") || !here.starts_with(project) { project } else { here };
     let mut path = PathBuf::new();

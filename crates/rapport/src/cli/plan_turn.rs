@@ -153,5 +153,8 @@ fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<Str
     let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);
     Err(Failure::new(Code::Refused, what)
         .hint(format!("Go on with that first: rapport resume {}", folder.id))
-        .hint("Or leave it, with what it asked, and have this planned: rapport plan --instead -m MESSAGE"))
+        .hint(format!(
+            "Or leave it, with what it asked, and have this planned: rapport plan --session {} --instead -m MESSAGE",
+            folder.id
+        )))
 }

@@ -92,7 +92,7 @@ pub(super) fn resume(common: &Common, named: Option<&str>, how: &How) -> Outcome
         Verb::new("rapport resume SESSION", "to go on with", &|known| known.goes_on() || known.has_turns());
     let verb = verb.rather(Known::goes_on).rather(Known::is_free);
     let verb = verb
-        .else_try("Begin one with: rapport run \"what you want done\", or turn by turn: rapport new NAME");
+        .else_try("Begin one with: rapport run \"what you want done\"\nOr turn by turn: rapport new NAME");
     let known = choose::known(&place, &choose::choose(&place, named, &verb)?)?;
     trust::ask_once(common, &place)?;
     let settings = place.settings(how.agent.layer())?;

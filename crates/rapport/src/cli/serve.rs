@@ -13,6 +13,7 @@ use super::Common;
 use super::agent_flags::AgentFlags;
 use super::output::{say, say_json};
 use super::screen::StopSignal;
+use crate::channels::terminal::safe;
 use crate::config::Settings;
 use crate::engine::ChannelLease;
 use crate::error::{Code, Failure, Outcome};
@@ -54,14 +55,14 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let channels = channels(&place, &settings)?;
+        let channels = channels(&place, &settings).await?;
         serve(common, &place, &settings, channels).await
     })
 }
 
 /// The channels that the settings ask for. A new one is one line here.
-fn channels(place: &Place, settings: &Settings) -> Result<Vec<Box<dyn Channel>>, Failure> {
-    Ok(vec![Box::new(telegram::channel(place, settings)?)])
+async fn channels(place: &Place, settings: &Settings) -> Result<Vec<Box<dyn Channel>>, Failure> {
+    Ok(vec![Box::new(telegram::channel(place, settings).await?)])
 }
 
 /// Runs channels until a signal comes or one of them fails, which stops the others.
@@ -113,13 +114,13 @@ async fn tell(mut heard: mpsc::UnboundedReceiver<ChannelNotice>, as_json: bool, 
                 &json!({ "event": "serving", "channel": channel, "name": name, "project": place.project }),
             ),
             (ChannelNotice::Serving { name, .. }, false) => {
-                let project = place.project.display();
+                let (name, project) = (safe::line(&name), safe::line(&place.project.display().to_string()));
                 say(format_args!("Serving {name} for {project}. Stop with Ctrl-C; nothing is lost."))
             }
             (ChannelNotice::Told { channel, message }, true) => {
                 say_json(&json!({ "event": "notice", "channel": channel, "message": message }))
             }
-            (ChannelNotice::Told { message, .. }, false) => say(message),
+            (ChannelNotice::Told { message, .. }, false) => say(safe::line(&message)),
         };
     }
 }

@@ -4,14 +4,14 @@ use rapport_core::{Aim, OpenQuestion, Purpose, SessionId, Status, View};
 use serde::{Serialize, Serializer};
 
 use super::files::{self, seals};
-use super::output::{ago, say, say_json};
+use super::output::{ago, say, say_json, shorten};
 use super::{Common, choose, handover, sessions, tree};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config;
 use crate::error::{Failure, Outcome};
 use crate::seals::Seal;
-use crate::stores::Store;
+use crate::stores::blocking::BlockingStore;
 use crate::turns::Folder;
 use crate::wiring::Place;
 
@@ -21,7 +21,8 @@ const ENDED: usize = 5;
 /// How much of what an agent wants to do is listed where several sessions are.
 const FIRST_LINES: usize = 12;
 
-const NONE_YET: &str = "No sessions here yet.
+/// What is said where there is no session.
+pub(super) const NONE_YET: &str = "No sessions here yet.
 Begin one with:          rapport run \"what you want done\"
 or turn by turn:         rapport new NAME
 or look around first:    rapport demo";
@@ -48,14 +49,14 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let store = place.store();
     if let Some(name) = args.session.as_deref().or(args.flag.as_deref()) {
         let id = choose::by_name(&place, name)?;
-        let shown = Shown::of(&*store, &id)?;
-        return if common.json { say_json(&shown) } else { detail(&place, &*store, &shown) };
+        let shown = Shown::of(&store, &id)?;
+        return if common.json { say_json(&shown) } else { detail(&place, &store, &shown) };
     }
-    let (views, damaged) = all(&*store)?;
+    let (views, damaged) = all(&store)?;
     if common.json {
         say_json(&views)?;
     } else if !views.is_empty() || damaged.is_empty() {
-        overview(&place, &*store, &views, args.all)?;
+        overview(&place, &store, &views, args.all)?;
     }
     for folder in Folder::all(&config::sessions(&place.project))? {
         seals::warn(&seals::broken_in(&place, &folder)?);
@@ -77,7 +78,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(store: &dyn Store, id: &SessionId) -> Result<Self, Failure> {
+    fn of(store: &BlockingStore, id: &SessionId) -> Result<Self, Failure> {
         let (entries, sealed) = store.sealed(id, 0)?;
         Ok(Self { view: sessions::replay(store, id, &entries)?.view(id), sealed })
     }
@@ -89,7 +90,7 @@ fn word_of<S: Serializer>(seal: &Seal, serializer: S) -> Result<S::Ok, S::Error>
 
 type Failures = Vec<Failure>;
 
-fn all(store: &dyn Store) -> Result<(Vec<Shown>, Failures), Failure> {
+fn all(store: &BlockingStore) -> Result<(Vec<Shown>, Failures), Failure> {
     let (mut views, mut damaged) = (Vec::new(), Vec::new());
     for id in store.list()? {
         match Shown::of(store, &id) {
@@ -100,7 +101,7 @@ fn all(store: &dyn Store) -> Result<(Vec<Shown>, Failures), Failure> {
     Ok((views, damaged))
 }
 
-fn overview(place: &Place, store: &dyn Store, views: &[Shown], everything: bool) -> Outcome {
+fn overview(place: &Place, store: &BlockingStore, views: &[Shown], everything: bool) -> Outcome {
     if views.is_empty() {
         return say(NONE_YET);
     }
@@ -197,7 +198,7 @@ fn kept(view: &View) -> Outcome {
 }
 
 /// Where nothing waits for an answer and nobody goes on with it, somebody has to take it up.
-fn stopped(place: &Place, store: &dyn Store, Shown { view, sealed }: &Shown) -> Outcome {
+fn stopped(place: &Place, store: &BlockingStore, Shown { view, sealed }: &Shown) -> Outcome {
     if !sealed.counts() {
         return Ok(());
     }
@@ -219,14 +220,14 @@ fn stopped(place: &Place, store: &dyn Store, Shown { view, sealed }: &Shown) -> 
     say(format_args!("        nobody runs it now; go on with: rapport resume {}", view.id))
 }
 
-fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
+fn detail(place: &Place, store: &BlockingStore, shown: &Shown) -> Outcome {
     let view = &shown.view;
     brief(shown)?;
     say(format_args!("  task      {}", shorten(&safe::line(&view.task), 400)))?;
     say(format_args!("  project   {}", safe::line(&view.project)))?;
     say(format_args!("  files     {}", store.whereabouts(&view.id)))?;
     if let Some(plan) = &view.plan {
-        say(format_args!("  plan      {}", plan.path.as_deref().unwrap_or("not saved yet")))?;
+        say(format_args!("  plan      {}", plan.path.as_deref().map_or("not saved yet".into(), safe::line)))?;
     }
     if let Some(doing) = &view.agent.doing {
         say(format_args!("  agent     {}", shorten(&safe::line(doing), 80)))?;
@@ -237,12 +238,12 @@ fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
             answered.id,
             shorten(&safe::line(&answered.text), 200),
             safe::line(&answered.answer),
-            answered.by
+            safe::line(&answered.by.to_string())
         ))?;
     }
     for rule in &view.rules {
         say(format_args!(
-            "  allowed   {} in this session; rapport revoke takes it back",
+            "  allowed   {} in this session; take it back with: rapport revoke",
             safe::line(&rule.to_string())
         ))?;
     }
@@ -253,12 +254,11 @@ fn detail(place: &Place, store: &dyn Store, shown: &Shown) -> Outcome {
     }
     stopped(place, store, shown)?;
     if let Some(workplace) = &view.workplace {
-        say(format_args!("  {:<9} {}", workplace.worker, workplace.state))?;
+        say(format_args!("  {:<9} {}", safe::line(&workplace.worker), workplace.state.word()))?;
         if handover::awaits_decision(view) {
-            say(format_args!(
-                "            rapport diff {0}, then rapport apply {0} or rapport discard {0}",
-                view.id
-            ))?;
+            say(format_args!("            see it:        rapport diff {}", view.id))?;
+            say(format_args!("            take it over:  rapport apply {}", view.id))?;
+            say(format_args!("            or not:        rapport discard {}", view.id))?;
         }
     }
     for file in view.changes.iter().flat_map(|changes| &changes.files) {
@@ -279,11 +279,4 @@ fn is_over(status: Status) -> bool {
         Status::Completed | Status::Cancelled => true,
         Status::Started | Status::Running | Status::NeedsInput | Status::Idle | Status::Failed => false,
     }
-}
-
-fn shorten(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
 }

@@ -6,10 +6,10 @@ use rapport_core::{ActionPlan, Aim, FileTurn, Session, TurnStage, UndoState, fir
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Common;
 use super::choose::{self, Known};
 use super::files::{self, seals};
 use super::output::{say, say_json};
+use super::{Common, status};
 use crate::channels::terminal::safe;
 use crate::error::{Failure, Outcome};
 use crate::turns::{Folder, PLAN, Turn, text};
@@ -60,6 +60,9 @@ pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Ou
     }
     if common.json {
         return say_json(&nodes.iter().filter_map(|node| node.json.as_ref()).collect::<Vec<_>>());
+    }
+    if nodes.is_empty() {
+        return say(status::NONE_YET);
     }
     for (prefix, node) in lines(&nodes) {
         say(format_args!("{prefix}{}", safe::line(&node.words)))?;

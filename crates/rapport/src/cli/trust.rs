@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use nix::sys::termios::{FlushArg, tcflush};
 use serde::Serialize;
 
 use super::files::asking;
 use super::output::{say, say_json};
+use super::screen::word;
 use super::{Common, trust_session};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
@@ -15,12 +15,12 @@ use crate::wiring::{Place, refuse_agents};
 
 /// Look at what others wrote (what a project brings, a session, a batch), and let it count
 ///
-/// Who clones a project has not read its settings. Those that name programs, servers or people, or loosen what is asked, and
-/// the hooks and servers that the agent's CLI would take from the project, count only after you looked at them here. What you
-/// trust is pinned as it was shown: when it changes, you are asked again.
+/// A project can bring settings that name programs, servers or people, or that loosen what is asked, and hooks and servers for
+/// the agent's CLI. They count only after you have looked at them here. Trust is pinned to what was shown: when it changes, you
+/// are asked again.
 ///
-/// A session or a batch that your own Rapport did not write here starts nothing. With its name, this shows what it would do,
-/// and lets it count just as it is, if you say so. What somebody else adds to it later does not count.
+/// A session or a batch that your own Rapport did not write starts nothing. Given its name, this shows what it would do and,
+/// if you say so, lets it count as it is. What somebody adds to it later does not count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport trust                 show what this project brings, and ask
@@ -57,7 +57,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         }
         Some(what) => {
             let (place, name) = (Place::find(common)?, what.to_string_lossy());
-            let named = trust_session::find(&place, &name)?;
+            let named = trust_session::find(&place, &name).map_err(|failure| match what.is_dir() {
+                true => failure.hint(format!("If you mean the directory: rapport trust {}/", word(&name))),
+                false => failure,
+            })?;
             return trust_session::execute(common, &place, named, args.yes);
         }
         None => Place::find(common)?,
@@ -94,9 +97,13 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
 }
 
-/// Whether a directory is meant, and no session: a name alone is a session's.
+/// Whether a directory is meant, and no session: a name alone is a session's, `app/` is a directory.
 fn is_directory(what: &Path) -> bool {
-    what.components().count() > 1 || what.is_absolute() || what.starts_with(".") || what.starts_with("..")
+    what.as_os_str().as_encoded_bytes().ends_with(b"/")
+        || what.components().count() > 1
+        || what.is_absolute()
+        || what.starts_with(".")
+        || what.starts_with("..")
 }
 
 /// Asks the person at this terminal once about what the project brings. Without one, and where they said no, it does not
@@ -136,21 +143,7 @@ fn answer(common: &Common) -> Result<Option<bool>, Failure> {
         return Err(Failure::new(Code::Refused, "nobody can be asked here whether to trust this project")
             .hint("If you have looked at it, say so: rapport trust --yes"));
     }
-    // What was typed before this was shown is no answer to it.
-    let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        loop {
-            let line = asking::line("Do you trust this project, so that all of this counts? (y)es / (n)o › ")
-                .await?;
-            match line.map(|line| line.to_lowercase()).as_deref() {
-                None => return Ok(None),
-                Some("y" | "yes") => return Ok(Some(true)),
-                Some("n" | "no") => return Ok(Some(false)),
-                Some(_) => {}
-            }
-        }
-    })
+    asking::decision("Do you trust this project, so that all of this counts?")
 }
 
 fn show(project: &Path, brought: &[Brought]) -> Outcome {

@@ -1,8 +1,8 @@
 //! `rapport trust SESSION`: look at what a log from elsewhere would do, then let it count, just as it is.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use nix::sys::termios::{FlushArg, tcflush};
 use rapport_core::{ActionPlan, Entry, Input, Part, Purpose, Session, SessionId, Want, World};
 use serde_json::{Value, json};
 
@@ -14,7 +14,8 @@ use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::{Code, Failure, Outcome};
 use crate::seals::{Seal, Seals, Verifier};
-use crate::stores::{Looked, Store};
+use crate::stores::Looked;
+use crate::stores::blocking::BlockingStore;
 use crate::turns::batches::{self, BatchDir};
 use crate::turns::{Folder, PLAN, Standing, text};
 use crate::wiring::Place;
@@ -27,7 +28,7 @@ pub(super) enum Named {
 
 /// Finds what is meant by a name: a session, else a batch.
 pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
-    let batch = batches::all(&place.project)?.into_iter().find(|path| name_of(path) == name);
+    let batch = batches::all(&place.project)?.into_iter().find(|path| batches::name(path) == name);
     match (choose::by_name(place, name), batch) {
         (_, Some(batch)) => Ok(Named::Batch(batch)),
         (found, None) => found.map(Named::Session),
@@ -38,7 +39,9 @@ pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
 pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -> Outcome {
     let (what, findings) = match named {
         Named::Session(id) => (format!("session {id}"), vec![Finding::session(place, id)?]),
-        Named::Batch(path) => (format!("the batch {}", name_of(&path)), vec![Finding::batch(place, path)?]),
+        Named::Batch(path) => {
+            (format!("the batch {}", batches::name(&path)), vec![Finding::batch(place, path)?])
+        }
     };
     if findings.iter().all(|finding| finding.seal().counts()) {
         return told(common, &findings, &format!("There is nothing to trust: {what} counts already."));
@@ -50,8 +53,9 @@ pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -
         findings.iter().try_for_each(Finding::show)?;
     }
     let question = format!("Let {what} count, just as it is?");
-    let hint = "If you have looked at it, say so with --yes.";
-    if yes || ask(common, &question, hint)? {
+    let names: Vec<_> = findings.iter().map(Finding::name).collect();
+    let hint = format!("If you have looked at it, say so: rapport trust {} --yes", names.join(" "));
+    if yes || ask(common, &question, &hint)? {
         return trust(common, place, &findings);
     }
     told(common, &[], "It does not count, and nothing is started for it.")
@@ -88,7 +92,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
     let question = format!(
         "{these} {were} written before entries were signed, or in another checkout. Yours, all of them?"
     );
-    if yes || ask(common, &question, "If all of them are yours, say so with --yes.")? {
+    if yes || ask(common, &question, "If all of them are yours, say so: rapport trust --all-mine --yes")? {
         return trust(common, place, &findings);
     }
     told(common, &[], "They do not count, and nothing is started for them.")
@@ -97,7 +101,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
 fn trust(common: &Common, place: &Place, findings: &[Finding]) -> Outcome {
     let (store, seals) = (place.store(), place.seals());
     for finding in findings {
-        finding.trust(&*store, &seals)?;
+        finding.trust(&store, &seals)?;
     }
     told(common, findings, "It counts from now on, just as it is.")
 }
@@ -107,10 +111,7 @@ fn ask(common: &Common, question: &str, hint: &str) -> Result<bool, Failure> {
     if !asking::is_possible(common) {
         return Err(Failure::new(Code::Untrusted, "nobody can be asked here whether it counts").hint(hint));
     }
-    // What was typed before this was shown is no answer to it.
-    let _ = tcflush(std::io::stdin(), FlushArg::TCIFLUSH);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(asking::yes(question))
+    Ok(asking::decision(question)? == Some(true))
 }
 
 fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
@@ -121,13 +122,9 @@ fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
     say(words)
 }
 
-fn name_of(batch: &Path) -> String {
-    batch.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 /// Something that may be trusted, as it was when it was looked at.
 enum Finding {
-    Session { id: SessionId, looked: Box<Looked>, would: Would, batches: Vec<(PathBuf, Verifier)> },
+    Session { id: SessionId, looked: Arc<Looked>, would: Would, batches: Vec<(PathBuf, Verifier)> },
     Batch { path: PathBuf, verifier: Verifier, story: Vec<String> },
 }
 
@@ -148,8 +145,8 @@ struct Would {
 impl Finding {
     fn session(place: &Place, id: SessionId) -> Result<Self, Failure> {
         let store = place.store();
-        let looked = Box::new(store.look(&id)?);
-        let session = sessions::replay(&*store, &id, &looked.entries)?;
+        let looked = Arc::new(store.look(&id)?);
+        let session = sessions::replay(&store, &id, &looked.entries)?;
         let folder = Folder::new(&sessions_of(place), &id);
         let mut batches = Vec::new();
         for path in batches::all(&place.project)? {
@@ -191,7 +188,7 @@ impl Finding {
     fn name(&self) -> String {
         match self {
             Self::Session { id, .. } => id.to_string(),
-            Self::Batch { path, .. } => name_of(path),
+            Self::Batch { path, .. } => batches::name(path).to_owned(),
         }
     }
 
@@ -204,11 +201,11 @@ impl Finding {
         batches.iter().map(|(path, _)| path)
     }
 
-    fn trust(&self, store: &dyn Store, seals: &Seals) -> Outcome {
+    fn trust(&self, store: &BlockingStore, seals: &Seals) -> Outcome {
         match self {
             Self::Session { looked, batches, .. } => {
                 batches.iter().try_for_each(|(_, verifier)| seals.trust(verifier, &[]))?;
-                Ok(store.trust(looked)?)
+                Ok(store.trust(looked.clone())?)
             }
             Self::Batch { verifier, .. } => Ok(seals.trust(verifier, &[])?),
         }
@@ -250,7 +247,7 @@ impl Finding {
             ("in a plan", would.planned.clone()),
             ("conversation", kept.collect()),
             ("writes to", would.origin.iter().cloned().collect()),
-            ("batch", batches.iter().map(|(path, _)| name_of(path)).collect()),
+            ("batch", batches.iter().map(|(path, _)| batches::name(path).to_owned()).collect()),
         ]
     }
 

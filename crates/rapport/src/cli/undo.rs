@@ -1,10 +1,9 @@
 //! `rapport undo`: what a batch did to files is taken back; what a run did, by `undo_work.rs`.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rapport_core::{
-    Act, Aim, FileBatch, LaterChanges, Session, SessionId, UndoProblem, UndoState, UndoneFiles,
+    Act, Aim, FileBatch, LaterChanges, Session, SessionId, Status, UndoProblem, UndoState, UndoneFiles,
 };
 use serde_json::json;
 
@@ -17,17 +16,16 @@ use crate::actions::journal::Journal;
 use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
+use crate::engine::{Sessions as _, socket};
 use crate::error::{Candidate, Code, Failure, Outcome};
+use crate::stores::blocking::BlockingStore;
 use crate::turns::Folder;
-use crate::turns::batches::{self, BatchDir, Batches, Naming};
+use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
 use crate::wiring::{Place, Shelf};
 
 /// What can be undone.
-const BATCHES: &str = "What a run changed can be undone once it is over, in a git repository; and each batch that rapport resume or rapport \
-     execute ran: see .rapport/batches.";
-
-/// How long apart the log of a session is looked at that another process holds.
-const PAUSE: Duration = Duration::from_millis(50);
+const BATCHES: &str = "A run can be undone once it is over, in a git repository. Batches of plans are in .rapport/batches; undo one with: \
+     rapport undo --batch BATCH";
 
 /// Take back what a session did to files: the work of a run, or the last batch of a plan
 ///
@@ -89,7 +87,7 @@ struct Owner {
 /// Undoes a batch as an act of its session: here, or in the process that holds it.
 fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChanges) -> Outcome {
     let Owner { shelf, folder, session, batch } = owner;
-    let store = place.store_in(&shelf);
+    let store = BlockingStore::from(place.store_in(&shelf));
     if store.holder(&folder.id)?.is_none() {
         let settings = place.settings(Layer::default())?;
         let work = async |held: &Held<'_>| in_session(held, &batch, later).await;
@@ -99,17 +97,19 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
         let what = format!("another process is working on the batch {batch} of {}", folder.id);
         return Err(Failure::new(Code::Busy, what).hint("Nothing was done."));
     }
-    sessions::act(place, &folder.id, &Act::Undo { batch: batch.clone(), later })?;
-    // Whoever holds it does it now.
-    loop {
-        let session = sessions::replay(&*store, &folder.id, &store.read(&folder.id, 0)?)?;
-        if let Some((_, known)) = session.batch(&batch)
-            && !matches!(known.undo, UndoState::UnderWay(_))
-        {
-            return told(common, &folder, known);
-        }
-        std::thread::sleep(PAUSE);
-    }
+    let outcome = |session: &Session| {
+        let (_, known) = session.batch(&batch)?;
+        (!matches!(known.undo, UndoState::UnderWay(_))).then(|| known.clone())
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = runtime.block_on(async {
+        let door = place.sessions_in(&shelf);
+        let act = Act::Undo { batch: batch.clone(), later };
+        // Whoever holds it does it now.
+        door.act(&folder.id, &socket::person_here(), &act).await?;
+        sessions::until(&door, &folder.id, &outcome).await
+    })?;
+    told(common, &folder, &ended.ok_or_else(|| sessions::gone(&folder.id))?)
 }
 
 /// Undoes a batch of a session that is held here, and tells what that came to.
@@ -151,39 +151,41 @@ pub(super) fn failure(problem: &UndoProblem) -> Failure {
             .hint("Nothing was undone. With --force those files stay as they are, and the rest is undone."),
         (false, true) => failure
             .hint("A part is undone. With --force those files stay as they are, and the rest is undone."),
-        (true, true) => {
-            failure.hint("Make that possible, and say it again: rapport undo goes on from there.")
-        }
+        (true, true) => failure.hint("Once that is mended, the same command goes on from there."),
         (true, false) => failure.hint("Nothing was undone."),
     }
 }
 
 fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
     let all = batches::all(&place.project)?;
+    let sessions = Folder::all(&files::sessions_of(place))?;
+    let called = |name: &str| all.iter().find(|path| batches::name(path) == name).cloned();
     if let Some(name) = &args.batch {
-        let known = |path: &&PathBuf| file_name(path) == name;
-        let found = all.iter().find(known).cloned().map(Found::Batch);
-        return found.ok_or_else(|| none(&format!("there is no batch {name}")));
+        return called(name).map(Found::Batch).ok_or_else(|| none(&format!("there is no batch {name}")));
+    }
+    // A plan that was run alone is no session of the project, and goes by the name of its batch.
+    if let Some(batch) = args.which.name().and_then(called).filter(|path| batches::is_alone(path, &sessions))
+    {
+        return Ok(Found::Batch(batch));
     }
     // What was undone already is passed over; what was cut off while it was undone is not.
     let mut left = Vec::new();
-    for path in all {
-        if !BatchDir::read(path.clone())?.is_undone() {
-            left.push(path);
+    for path in &all {
+        let batch = BatchDir::read(path.clone())?;
+        if !batch.is_undone() {
+            left.push(batch);
         }
     }
-    let last_of = |id: &SessionId| left.iter().find(|path| batches::turn_of(id, path).is_some());
-    let folders = Folder::all(&files::sessions_of(place))?;
-    let is_alone = |path: &&PathBuf| !folders.iter().any(|known| batches::turn_of(&known.id, path).is_some());
-    let alone = left.iter().find(is_alone);
+    let last_of = |id: &SessionId| left.iter().find(|batch| batches::turn_of(id, &batch.path).is_some());
+    let alone = left.iter().find(|batch| batches::is_alone(&batch.path, &sessions));
     let fits = |known: &Known| last_of(&known.id).is_some() || undo_work::is_due(known);
     let verb = Verb::new("rapport undo SESSION", "with something to undo", &fits)
-        .beside(alone.map(|path| plan_run_alone(path)))
+        .beside(alone.map(|batch| plan_run_alone(place, batch)))
         .else_try(BATCHES);
     let id = choose::choose(place, args.which.name(), &verb)?;
-    let alone = alone.filter(|path| file_name(path) == id.as_str());
+    let alone = alone.filter(|batch| batches::name(&batch.path) == id.as_str());
     if let Some(batch) = alone.or_else(|| last_of(&id)) {
-        return Ok(Found::Batch(batch.clone()));
+        return Ok(Found::Batch(batch.path.clone()));
     }
     match choose::known(place, &id)?.view.aim {
         Aim::Work => Ok(Found::Work(id)),
@@ -191,19 +193,21 @@ fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
     }
 }
 
-/// The last plan that was run outside of any session.
-fn plan_run_alone(path: &Path) -> Candidate {
-    let name = file_name(path).to_owned();
+/// The last plan that was run outside of any session. What an older version ran has no log, only a journal.
+fn plan_run_alone(place: &Place, batch: &BatchDir) -> Candidate {
+    let id = SessionId::new(batches::name(&batch.path));
+    let view = sessions::view(&place.store_in(&Shelf::Plans(String::new())).into(), &id);
+    let status = match view {
+        Ok(view) => view.status,
+        Err(_) if batch.is_finished() => Status::Completed,
+        Err(_) => Status::Failed,
+    };
     Candidate {
-        task: format!("a plan run by rapport execute; rapport undo --batch {name}"),
-        id: name,
-        status: "completed",
+        id: id.to_string(),
+        status: status.as_str(),
+        task: "a plan, run outside of any session".into(),
         waits_for: None,
     }
-}
-
-fn file_name(path: &Path) -> &str {
-    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 fn none(what: &str) -> Failure {
@@ -213,12 +217,12 @@ fn none(what: &str) -> Failure {
 /// The session a batch is of. One whose session is gone has none, and neither has a plan that an older version ran alone.
 fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
     let shelf = Shelf::Plans(String::new());
-    let alone = place.store_in(&shelf);
-    let id = SessionId::new(file_name(path));
+    let alone = BlockingStore::from(place.store_in(&shelf));
+    let id = SessionId::new(batches::name(path));
     if let Ok(entries) = alone.read(&id, 0) {
-        let session = sessions::replay(&*alone, &id, &entries)?;
+        let session = sessions::replay(&alone, &id, &entries)?;
         let folder = Folder::new(&shelf.root(&place.project), &id);
-        return Ok(Some(Owner { batch: "01".into(), shelf, folder, session }));
+        return Ok(Some(Owner { batch: ONLY_TURN.into(), shelf, folder, session }));
     }
     let known = Batches::of(&place.project, Naming::ByTurn);
     for folder in Folder::all(&files::sessions_of(place))? {
@@ -241,7 +245,7 @@ fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) ->
         crate::actions::undo::UndoError::Action(ActionError::Journal(
             ref not_ours @ JournalError::NotOurs { ref path, .. },
         )) => {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let name = safe::line(batches::name(path));
             let hint = format!("Nothing was done. See what it did, and let it count: rapport trust {name}");
             Failure::new(Code::Untrusted, not_ours.to_string()).hint(hint)
         }
@@ -253,7 +257,7 @@ fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) ->
         }
         error => failure(&UndoProblem { reason: error.to_string(), changed: Vec::new(), is_partial: false }),
     })?;
-    let name = file_name(path);
+    let name = batches::name(path);
     let set_aside = undone.set_aside.into_iter().map(|(file, path)| (file, path.display().to_string()));
     let files = UndoneFiles {
         restored: undone.restored,

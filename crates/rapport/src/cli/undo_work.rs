@@ -59,10 +59,8 @@ fn ask(common: &Common, id: &SessionId, project: &Directory, states: &Merged) ->
     for file in &changed {
         say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let question = "Take that back? Files that somebody changed since stay as they are.";
-    let is_wanted = runtime.block_on(asking::yes(question));
-    // A line may still be asked for that nobody waits for any more.
-    runtime.shutdown_background();
-    if is_wanted? { Ok(()) } else { Err(asking::left()) }
+    match asking::decision("Take that back? Files that somebody changed since stay as they are.")? {
+        Some(true) => Ok(()),
+        Some(false) | None => Err(asking::left()),
+    }
 }

@@ -1,6 +1,6 @@
 //! What becomes of work that was done apart from the project: it is applied or discarded, once, and cleared away.
 
-use rapport_core::{Act, Created, Leave, Merged, NotMerged, Status, Terms, World};
+use rapport_core::{Act, Created, Leave, Merged, NotMerged, Status, Terms, WorkplaceState, World};
 
 use crate::support::{Story, created};
 
@@ -56,7 +56,7 @@ fn it_is_merged_then_applied_then_cleared() {
         .act(Act::Discard, "refused: discarding is not possible now: it was applied");
     assert_eq!(
         story.play.view().workplace.map(|place| (place.state, place.cleared)),
-        Some(("applied".into(), true))
+        Some((WorkplaceState::Applied, true))
     );
     assert_eq!(story.play.view().status, Status::Completed);
 }

@@ -201,7 +201,7 @@ fn a_permission_holds_for_one_call_with_that_very_input() {
         .did(did("c12", "rm -r target"), "c12 asked round 6: q6");
 }
 
-/// B D7: what is decided while a permission is parked holds for the very same call, once. Another call is asked about, and can
+/// What is decided while a permission is parked holds for the very same call, once. Another call is asked about, and can
 /// be parked in its turn.
 #[test]
 fn a_parked_permission_holds_for_the_very_same_call() {
@@ -296,7 +296,7 @@ fn what_is_allowed_for_the_session_or_the_project_is_a_rule() {
     assert!(rapport_core::ruled_by_project(&facts, &[rule]).is_empty());
 }
 
-/// D M21: before the plan is confirmed nothing is allowed from now on, and the card says so.
+/// Before the plan is confirmed nothing is allowed from now on, and the card says so.
 #[test]
 fn a_permission_before_the_plan_says_so() {
     let rule = Some(Rule::exactly("Bash", "ls"));

@@ -12,6 +12,15 @@ use super::settings;
 use super::transcript;
 use crate::projects::trust::{Standing, Trust};
 
+/// Variables that are meant for the CLI, beside the usual ones.
+const VARIABLES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"];
+const VARIABLE_PREFIXES: [&str; 3] = ["ANTHROPIC_", "DISABLE_", "CLAUDE_CODE_DISABLE_"];
+
+/// Whether a variable of the person's environment is meant for the CLI.
+pub fn takes_variable(name: &str) -> bool {
+    VARIABLES.contains(&name) || VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// What the driver has to know. The environment is all that the agent gets.
 #[derive(Clone, Debug)]
 pub struct ClaudeConfig {
@@ -39,11 +48,11 @@ pub struct ClaudeConfig {
 
 /// What the CLI takes from the project that it is started in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum FromProject {
     /// Everything it finds.
-    Open,
+    Everything,
     /// Nothing. It is told the project's instructions as text.
-    Closed {
+    Nothing {
         /// The instructions, if there are any.
         instructions: Option<String>,
     },
@@ -76,11 +85,11 @@ impl ClaudeConfig {
     }
 
     /// What the CLI takes from this directory, as things are just now: a file may have come since it was last started.
-    pub fn door(&self, directory: &Path) -> Door {
+    pub fn from_project(&self, directory: &Path) -> FromProject {
         let own = self.own();
         match self.trust.standing(&brought::brought(directory, &own)) {
-            Standing::Trusted => Door::Open,
-            Standing::Declined | Standing::Unseen => Door::closed(directory, &own),
+            Standing::Trusted => FromProject::Everything,
+            Standing::Declined | Standing::Unseen => FromProject::nothing(directory, &own),
         }
     }
 
@@ -105,7 +114,7 @@ impl ClaudeConfig {
         conversation: &ConversationId,
         kind: TurnKind,
         system: Option<&str>,
-        door: &Door,
+        from_project: &FromProject,
     ) -> Vec<OsString> {
         const CHANNEL: [&str; 10] = [
             "-p",
@@ -128,7 +137,7 @@ impl ClaudeConfig {
         let ours =
             CHANNEL.into_iter().chain([naming, conversation.as_str(), "--permission-mode", self.mode(kind)]);
         let leading = self.leading_args.iter().cloned();
-        let told = told(kind, system, door);
+        let told = told(kind, system, from_project);
         let ours = ours.map(OsString::from).chain(told);
         self.with_settings(leading.chain(ours).chain(self.extra_args.iter().cloned()).collect())
     }
@@ -146,7 +155,7 @@ impl ClaudeConfig {
         conversation: &ConversationId,
         kind: TurnKind,
         system: Option<&str>,
-        door: &Door,
+        from_project: &FromProject,
         message: Option<&str>,
     ) -> Vec<OsString> {
         let channel =
@@ -156,7 +165,7 @@ impl ClaudeConfig {
             Opening::Resumed => Some(["--resume", conversation.as_str()]),
         };
         let ours = channel.into_iter().chain(resume.into_iter().flatten()).map(OsString::from);
-        let extra = self.extra_args.iter().cloned().chain(told(kind, system, door));
+        let extra = self.extra_args.iter().cloned().chain(told(kind, system, from_project));
         let leading = self.leading_args.iter().cloned();
         self.with_settings(leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect())
     }
@@ -202,27 +211,27 @@ const NOTHING_ADDED: [&str; 2] = ["CLAUDE_CODE_DISABLE_CLAUDE_MDS", "CLAUDE_CODE
 /// What is said before a project's instructions that are told as text.
 const INSTRUCTIONS: &str = "The project you work in has instructions for agents. They came with the project:";
 
-impl Door {
+impl FromProject {
     /// Nothing is taken from this directory but its instructions, as text.
-    pub(super) fn closed(directory: &Path, own: &Own) -> Self {
-        Self::Closed { instructions: brought::instructions(directory, own) }
+    pub(super) fn nothing(directory: &Path, own: &Own) -> Self {
+        Self::Nothing { instructions: brought::instructions(directory, own) }
     }
 
     /// A system prompt with what has to be told because of this.
     pub(super) fn with_instructions(&self, system: Option<&str>) -> Option<String> {
         let system = system.filter(|system| !system.is_empty()).map(str::to_owned);
-        let Self::Closed { instructions: Some(instructions) } = self else { return system };
+        let Self::Nothing { instructions: Some(instructions) } = self else { return system };
         let before = system.map(|system| format!("{system}\n\n")).unwrap_or_default();
         Some(format!("{before}{INSTRUCTIONS}\n{instructions}"))
     }
 }
 
 /// What it is told as its system prompt, and what it may not use. A draft is made of just what it is shown.
-fn told(kind: TurnKind, system: Option<&str>, door: &Door) -> Vec<OsString> {
+fn told(kind: TurnKind, system: Option<&str>, from_project: &FromProject) -> Vec<OsString> {
     let (naming, system) = match kind {
         TurnKind::Draft => ("--system-prompt", system.filter(|system| !system.is_empty()).map(str::to_owned)),
         TurnKind::Plan | TurnKind::Work | TurnKind::Chat => {
-            ("--append-system-prompt", door.with_instructions(system))
+            ("--append-system-prompt", from_project.with_instructions(system))
         }
     };
     let system = system.map(|system| [naming.to_owned(), system]);
@@ -231,7 +240,7 @@ fn told(kind: TurnKind, system: Option<&str>, door: &Door) -> Vec<OsString> {
         TurnKind::Plan => &["--disallowedTools", NOT_FOR_PLANS],
         TurnKind::Work | TurnKind::Chat => &[],
     };
-    let is_own = kind == TurnKind::Draft || *door != Door::Open;
+    let is_own = kind == TurnKind::Draft || *from_project != FromProject::Everything;
     let own: &[&str] = if is_own { &OWN_SETTINGS } else { &[] };
     let flags = without.iter().chain(own).map(OsString::from);
     system.into_iter().flatten().map(OsString::from).chain(flags).collect()

@@ -29,7 +29,7 @@ use tracing::Instrument as _;
 use super::{Abilities, Agent, Controls, Conversations, Diagnosis, OneShot, Parking, Place, Report, RunId};
 
 use channel::Channel;
-pub use command::{ClaudeConfig, Door, Opening};
+pub use command::{ClaudeConfig, FromProject, Opening, takes_variable};
 pub use driver::answers_message;
 
 /// What the agent is called in the facts of a session.

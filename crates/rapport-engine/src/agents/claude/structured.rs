@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::command::{ClaudeConfig, Door, OWN_SETTINGS};
+use super::command::{ClaudeConfig, FromProject, OWN_SETTINGS};
 use super::process::{Heard, Process};
 use super::spending;
 use super::wire::{self, Kind};
@@ -57,8 +57,9 @@ pub async fn call(
 
 /// Nothing is taken from the project but its instructions, as text.
 fn arguments(config: &ClaudeConfig, directory: &Path, call: &StructuredCall) -> Vec<OsString> {
-    let system =
-        Door::closed(directory, &config.own()).with_instructions(Some(&call.system)).unwrap_or_default();
+    let system = FromProject::nothing(directory, &config.own())
+        .with_instructions(Some(&call.system))
+        .unwrap_or_default();
     let ours = [
         "-p",
         "--verbose",

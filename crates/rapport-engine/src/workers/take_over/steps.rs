@@ -34,6 +34,11 @@ pub(super) struct Step {
 }
 
 impl Step {
+    /// Whether it is about a repository within the repository, which has a history of its own.
+    pub(super) fn is_of_a_repository(&self) -> bool {
+        [&self.old, &self.new].iter().any(|entry| entry.mode == REPOSITORY)
+    }
+
     pub(super) fn back(&self) -> Self {
         Self { path: self.path.clone(), old: self.new.clone(), new: self.old.clone() }
     }
@@ -56,9 +61,7 @@ pub(super) fn parse(out: &[u8]) -> Vec<Step> {
         let entry =
             |mode: &[u8], content: &[u8]| Entry { mode: mode.to_owned(), content: content.to_owned() };
         let (old, new) = (entry(old_mode, old), entry(new_mode, new));
-        if old.mode != REPOSITORY && new.mode != REPOSITORY {
-            steps.push(Step { path: PathBuf::from(OsStr::from_bytes(path)), old, new });
-        }
+        steps.push(Step { path: PathBuf::from(OsStr::from_bytes(path)), old, new });
     }
     steps
 }

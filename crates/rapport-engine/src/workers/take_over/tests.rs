@@ -108,7 +108,7 @@ fn what_cannot_be_put_back_is_named() {
     let merged = states(&project, &[("a.txt", "A\n"), ("b.txt", "B\n")]);
     let place = Place::of(&project).unwrap();
     let due = |step: Step| (step.clone(), Stamp::of(&place.top, &step));
-    let due: Vec<_> = place.steps(&merged).unwrap().into_iter().map(due).collect();
+    let due: Vec<_> = place.steps(&merged).unwrap().0.into_iter().map(due).collect();
     let mut placing = Placing::new(&place, &merged).unwrap();
     placing.prepare(&due).unwrap();
     placing.place(due).unwrap();
@@ -126,7 +126,7 @@ fn what_changes_after_it_was_looked_at_is_not_touched() {
     let (_folder, project) = repository(&[("a.txt", "a\n")]);
     let merged = states(&project, &[("a.txt", "A\n")]);
     let place = Place::of(&project).unwrap();
-    let due: Vec<_> = place.steps(&merged).unwrap();
+    let (due, _) = place.steps(&merged).unwrap();
     let due: Vec<_> = due.into_iter().map(|step| (step.clone(), Stamp::of(&place.top, &step))).collect();
     let mut placing = Placing::new(&place, &merged).unwrap();
     placing.prepare(&due).unwrap();

@@ -1,18 +1,20 @@
 //! What is asked on the terminal itself, a line or a few. Nothing but what is typed there is an answer.
 
-use std::io::{self, Write as _};
+use std::io;
 
+use nix::sys::termios::{FlushArg, tcflush};
 use rapport_core::SessionId;
 use tokio::sync::oneshot;
 
 use crate::channels::terminal::compose::{SentBy, compose};
+use crate::cli::output::prompt;
 use crate::cli::screen::{self, StopSignal};
 use crate::cli::{Common, typed};
 use crate::error::{Code, Failure};
 
 /// Asks for a line. `None` where nothing more can be typed.
-pub(in crate::cli) async fn line(prompt: &str) -> Result<Option<String>, Failure> {
-    show(prompt)?;
+pub(in crate::cli) async fn line(asked: &str) -> Result<Option<String>, Failure> {
+    prompt(asked)?;
     let typed = typed_in(|| {
         let mut line = String::new();
         match io::stdin().read_line(&mut line)? {
@@ -22,7 +24,7 @@ pub(in crate::cli) async fn line(prompt: &str) -> Result<Option<String>, Failure
     })
     .await?;
     if typed.is_none() {
-        show("\n")?;
+        prompt("\n")?;
     }
     Ok(typed)
 }
@@ -33,13 +35,37 @@ pub(in crate::cli) async fn yes(question: &str) -> Result<bool, Failure> {
     Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
 }
 
+/// Asks for a decision about what was just shown, until it is yes or no. `None` where nothing more can be typed.
+pub(in crate::cli) fn decision(question: &str) -> Result<Option<bool>, Failure> {
+    // What was typed before this was shown is no answer to it.
+    let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let decided = runtime.block_on(async {
+        loop {
+            match line(&format!("{question} (y)es / (n)o › "))
+                .await?
+                .map(|line| line.to_lowercase())
+                .as_deref()
+            {
+                None => return Ok(None),
+                Some("y" | "yes") => return Ok(Some(true)),
+                Some("n" | "no") => return Ok(Some(false)),
+                Some(_) => {}
+            }
+        }
+    });
+    // A line may still be asked for that nobody waits for any more.
+    runtime.shutdown_background();
+    decided
+}
+
 /// Asks for a message to the agent of this session, of as many lines as it takes.
 pub(in crate::cli) async fn message(common: &Common, session: &SessionId) -> Result<String, Failure> {
     let asked = format!("What next? ({session})");
     if screen::is_interactive() {
         return words(common, &asked).await?.ok_or_else(left);
     }
-    show(&format!("{asked}\n(Type your message; two empty lines or Ctrl-D end it, Ctrl-C leaves)\n"))?;
+    prompt(&format!("{asked}\n(Type your message; two empty lines or Ctrl-D end it, Ctrl-C leaves)\n"))?;
     let message = typed_in(|| typed::in_terminal("this message").map(Some)).await?;
     message.filter(|message| !message.trim().is_empty()).ok_or_else(no_message)
 }
@@ -73,12 +99,6 @@ pub(in crate::cli) fn left() -> Failure {
     Failure::new(Code::Interrupted, "left; everything is as it was")
 }
 
-fn show(prompt: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(prompt.as_bytes())?;
-    out.flush()
-}
-
 /// Reads on a thread of its own, which nobody waits for when the person leaves.
 async fn typed_in<T: Send + 'static>(
     read: impl FnOnce() -> Result<Option<T>, Failure> + Send + 'static,
@@ -89,7 +109,7 @@ async fn typed_in<T: Send + 'static>(
     tokio::select! {
         typed = receive => typed.unwrap_or(Ok(None)),
         () = stop.received() => {
-            show("\n")?;
+            prompt("\n")?;
             Err(left())
         }
     }

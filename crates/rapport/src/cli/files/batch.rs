@@ -25,7 +25,7 @@ pub(in crate::cli) async fn run(held: &Held<'_>, plan: &ActionPlan, act: Act) ->
     loop {
         let update = tokio::select! {
             update = updates.next() => update,
-            () = stop.received() => return Err(interrupted(held)),
+            () = stop.received() => return Err(held.interrupted("the batch was interrupted")),
         };
         match update {
             Some(Update::Action(doing)) => screen.show(&doing),
@@ -46,15 +46,10 @@ pub(in crate::cli) async fn run(held: &Held<'_>, plan: &ActionPlan, act: Act) ->
             // Nobody is followed any more in a session that cannot be stored; asking for it says why.
             None => {
                 held.view().await?;
-                return Err(interrupted(held));
+                return Err(held.interrupted("the batch was interrupted"));
             }
         }
     }
-}
-
-fn interrupted(held: &Held<'_>) -> Failure {
-    Failure::new(Code::Interrupted, "the batch was interrupted")
-        .hint(format!("Go on with it, or undo it, with: rapport resume {}", held.folder.id))
 }
 
 /// What is seen of a batch while it runs.

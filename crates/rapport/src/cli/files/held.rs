@@ -7,11 +7,11 @@ use futures_util::stream::BoxStream;
 use rapport_core::{Act, Aim, Entry, FileBatch, Session, UndoState, View};
 
 use crate::cli::screen::{self, Answering, StopSignal};
-use crate::cli::{Common, follow, sessions};
+use crate::cli::{Common, follow};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{Sessions, Update, socket};
-use crate::error::{Code, Failure, Outcome};
+use crate::error::{Code, Failure, KEPT, Outcome};
 use crate::stores::Store;
 use crate::turns::Folder;
 use crate::wiring::{Host, Place, Shelf};
@@ -24,6 +24,7 @@ pub(in crate::cli) struct Held<'a> {
     pub(in crate::cli) folder: Folder,
     pub(in crate::cli) sessions: Arc<dyn Sessions>,
     store: Arc<dyn Store>,
+    shelf: Shelf,
 }
 
 /// Holds a session while something is done in it. What it was at when it was last held goes on at once.
@@ -50,7 +51,7 @@ pub(in crate::cli) fn hold_in<T>(
     let outcome = runtime.block_on(async {
         let store = place.store_in(&shelf);
         let host = Host::start_in(place, settings, &shelf)?;
-        let held = Held { common, place, settings, folder, sessions: host.sessions(), store };
+        let held = Held { common, place, settings, folder, sessions: host.sessions(), store, shelf };
         let outcome = match held.sessions.resume(&held.folder.id).await {
             Ok(()) => work(&held).await,
             Err(error) => Err(error.into()),
@@ -74,6 +75,11 @@ fn enlist(place: &Place, settings: &Settings, folder: &Folder) -> Outcome {
     Ok(store.enlist(&folder.id, Clock::system().now(), facts)?)
 }
 
+/// Its log cannot be followed, and what happens in it is not known here.
+fn lost(why: String) -> Failure {
+    Failure::new(Code::Store, why).hint(KEPT)
+}
+
 impl<'a> Held<'a> {
     /// Another session, held beside this one.
     pub(in crate::cli) async fn beside(&self, folder: Folder) -> Result<Held<'a>, Failure> {
@@ -86,6 +92,7 @@ impl<'a> Held<'a> {
             folder,
             sessions: self.sessions.clone(),
             store: self.store.clone(),
+            shelf: self.shelf.clone(),
         })
     }
 
@@ -96,16 +103,14 @@ impl<'a> Held<'a> {
 
     /// The session as it stands, from everything that is in its log.
     pub(in crate::cli) async fn session(&self) -> Result<Session, Failure> {
-        Ok(sessions::replay(&*self.store, &self.folder.id, &self.entries().await?)?)
+        Ok(self.store.replay(&self.folder.id, &self.entries().await?)?)
     }
 
     /// Everything that is in its log.
     async fn entries(&self) -> Result<Vec<Entry>, Failure> {
         // Asked for first: a session that cannot be stored any more says why.
         self.view().await?;
-        let (store, id) = (self.store.clone(), self.folder.id.clone());
-        let read = tokio::task::spawn_blocking(move || store.read(&id, 0));
-        Ok(read.await.map_err(std::io::Error::other)??)
+        Ok(self.store.read(&self.folder.id, 0).await?)
     }
 
     /// Does something in it, in the name of who sits here. Durable when this returns.
@@ -128,7 +133,8 @@ impl<'a> Held<'a> {
             tokio::select! {
                 update = updates.next() => match update {
                     Some(Update::Entry(_)) => {}
-                    Some(_) => continue,
+                    Some(Update::Lost(why)) => return Err(lost(why)),
+                    Some(Update::Progress(_) | Update::Action(_)) => continue,
                     None => return Err(self.interrupted("the session is followed no longer")),
                 },
                 () = stop.received() => return Err(self.interrupted("left; nothing is lost")),
@@ -146,8 +152,11 @@ impl<'a> Held<'a> {
         let is_under_way = |batch: &FileBatch| matches!(batch.undo, UndoState::UnderWay(_));
         while session.batch(batch).is_some_and(|(_, batch)| is_under_way(batch)) {
             tokio::select! {
-                update = updates.next() => if update.is_none() {
-                    return Err(self.interrupted("the session is followed no longer"));
+                update = updates.next() => match update {
+                    Some(Update::Entry(_)) => {}
+                    Some(Update::Lost(why)) => return Err(lost(why)),
+                    Some(Update::Progress(_) | Update::Action(_)) => continue,
+                    None => return Err(self.interrupted("the session is followed no longer")),
                 },
                 () = stop.received() => return Err(self.interrupted("left; nothing is lost")),
             }
@@ -158,8 +167,16 @@ impl<'a> Held<'a> {
 
     /// How it is told that somebody left in the middle.
     pub(in crate::cli) fn interrupted(&self, what: impl Into<String>) -> Failure {
-        Failure::new(Code::Interrupted, what.into())
-            .hint(format!("Go on with: rapport resume {}", self.folder.id))
+        Failure::new(Code::Interrupted, what.into()).hint(self.next_step())
+    }
+
+    /// What can be done with it next. A plan that is run alone has no next turn: what is left is to undo it.
+    pub(in crate::cli) fn next_step(&self) -> String {
+        let id = &self.folder.id;
+        match &self.shelf {
+            Shelf::Sessions => format!("Go on with: rapport resume {id}"),
+            Shelf::Plans(_) => format!("Take back what was done to files with: rapport undo --batch {id}"),
+        }
     }
 
     /// Shows it from after this entry until its agent has done its part and nothing waits for an answer.

@@ -3,7 +3,8 @@
 
 use rapport_core::report::Overall;
 use rapport_core::{
-    Act, ActionPlan, ActionResult, FileBatch, FileTurn, Interrupted, LaterChanges, Resource, TurnStage,
+    Act, ActionKind, ActionPlan, ActionResult, FileBatch, FileTurn, Interrupted, LaterChanges, Resource,
+    TurnStage,
 };
 use similar::TextDiff;
 
@@ -94,9 +95,10 @@ impl Reviewing<'_> {
                     diff.lines().try_for_each(|line| say(safe::line(line)))?;
                 }
                 if !asking::is_possible(self.held.common) || self.approval == Approval::All {
-                    return Err(Failure::new(Code::Refused, what).hint(
-                        "Take it as it is now with --accept-changes, or bring back what was planned.",
-                    ));
+                    return Err(Failure::new(Code::Refused, what).hint(format!(
+                        "Bring back what was planned, or take it as it is now: rapport resume {} --accept-changes",
+                        self.held.folder.id
+                    )));
                 }
                 match self
                     .choice(&format!("{what}. (u)se it as it is now / (r)estore it / (q)uit › "), "urq")
@@ -297,9 +299,16 @@ async fn ask(
         colour: screen::colour(common.color),
         previewer: previewer(place, settings)?,
     };
-    review::review(plan, &[], &config).await.map_err(|error| match error {
+    // What is not said in a plan is shown as it will be.
+    let mut shown = plan.clone();
+    for action in &mut shown.actions {
+        if let ActionKind::Execute { timeout, .. } = &mut action.kind {
+            timeout.get_or_insert(settings.command_timeout);
+        }
+    }
+    review::review(&shown, &[], &config).await.map_err(|error| match error {
         ReviewError::NoTerminal => Failure::new(Code::Usage, error.to_string())
-            .hint("Approve all of it with -y, or come back with a terminal."),
+            .hint("Come back with a terminal, or approve all of it with: -y"),
         ReviewError::Io(error) => error.into(),
     })
 }

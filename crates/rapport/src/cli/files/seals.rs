@@ -6,6 +6,7 @@ use rapport_core::{Act, Session};
 
 use super::held::Held;
 use crate::channels::terminal::safe;
+use crate::cli::output;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
 use crate::turns::{Folder, checksum};
@@ -41,14 +42,14 @@ pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<St
     let store = place.store();
     match store.read(&folder.id, 0) {
         Err(StoreError::NotFound(_)) => Ok(Vec::new()),
-        read => broken(folder, &crate::cli::sessions::replay(&*store, &folder.id, &read?)?),
+        read => broken(folder, &crate::cli::sessions::replay(&store, &folder.id, &read?)?),
     }
 }
 
 /// Warns of what was changed, on stderr.
 pub(in crate::cli) fn warn(broken: &[String]) {
     for what in broken {
-        eprintln!("rapport: {}, after its turn was finished", safe::line(what));
+        output::warn(format_args!("{}, after its turn was finished", safe::line(what)));
     }
 }
 
@@ -73,7 +74,7 @@ pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome 
             let message = format!("finished turns of {} were changed", held.folder.id);
             Err(Failure::new(Code::Refused, message)
                 .hint("Bring back what they were, from version control for example,")
-                .hint("or build on them as they are now with --accept-changes."))
+                .hint("or build on them as they are now with: --accept-changes"))
         }
     }
 }

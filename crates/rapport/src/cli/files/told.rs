@@ -187,8 +187,9 @@ pub(in crate::cli) async fn agree(common: &Common, settings: &Settings, payload:
     files.sort_by_key(|file| std::cmp::Reverse(file.tokens));
     let named =
         files.iter().take(MOST_FILES).map(|file| format!("  {:>8}  {}", file.tokens, safe::line(&file.path)));
-    let failure = Failure::new(Code::Refused, what).hint("Nothing was sent. The largest files are:");
-    let failure = named.fold(failure, Failure::hint);
+    let sent =
+        if files.is_empty() { "Nothing was sent." } else { "Nothing was sent. The largest files are:" };
+    let failure = named.fold(Failure::new(Code::Refused, what).hint(sent), Failure::hint);
     Err(failure.hint("Name less in the .context files, or allow more: RAPPORT_CONTEXT_MAX_TOKENS=NUMBER"))
 }
 

@@ -40,6 +40,9 @@ fn the_only_session_that_fits_the_verb_is_meant() {
     project.rapport(&["answer"]).check(2, "Which colour?").check(2, "an answer is missing");
     project.rapport(&["answer", "Red"]).check(0, "Answered. q1: Red");
     project.rapport(&["answer"]).check(4, "there is no session with an open question");
+    project
+        .rapport(&["answer", "confirm"])
+        .check(4, "there is no session confirm, and none with an open question");
     project.rapport(&["apply"]).check(4, "there is no session with work to apply");
     project.rapport(&["discard"]).check(4, "there is no session with work to discard");
     project.rapport(&["diff"]).check(4, "there is no session that changed files");
@@ -80,7 +83,7 @@ fn where_several_fit_they_are_listed_and_none_is_taken() {
     ask(&project, "paint more");
     project
         .rapport(&["log", "paint"])
-        .check(2, "several sessions are called like paint")
+        .check(2, "several session names contain paint")
         .check(2, "  cancelled  ");
 }
 

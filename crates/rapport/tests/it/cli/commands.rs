@@ -36,7 +36,7 @@ fn every_command_has_help_with_examples() {
     project.rapport(&["--version"]).check(0, "rapport 0.");
 }
 
-/// B D15: `rapport run ... | head -1` ends as every command does whose reader is gone, and nothing goes on.
+/// `rapport run ... | head -1` ends as every command does whose reader is gone, and nothing goes on.
 #[test]
 fn a_run_whose_reader_is_gone_ends_quietly() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -110,7 +110,7 @@ fn sessions_are_named_by_a_part_that_no_other_has() {
     let mut second = project.start(&["paint", "more"], &[]);
     second.until_asked();
     second.kill();
-    project.rapport(&["status", "pain"]).check(2, "several sessions are called like pain");
+    project.rapport(&["status", "pain"]).check(2, "several session names contain pain");
     project.rapport(&["status", "more"]).check(0, "paint-more");
 }
 

@@ -58,7 +58,7 @@ fn says_nothing_secret(text: &str) {
     }
 }
 
-/// Issue of a daemon that cannot be helped: with everything switched on, the log of a whole story says what happened in which
+/// A fault of a daemon can be traced: with everything switched on, the log of a whole story says what happened in which
 /// session and run, up to the keepers, and nothing of what was said, nor any secret.
 #[test]
 fn the_log_tells_the_story_without_its_words_and_without_secrets() {
@@ -116,8 +116,13 @@ fn nothing_is_logged_unless_it_is_asked_for() {
     let logged = project.rapport(&["--log", "debug", "status", "--json"]);
     logged.check(0, "[]");
     assert!(logged.err().contains("started version="), "{}", logged.err());
-    project.rapport(&["--log", "no=such=level", "status"]).check(2, "does not say what to log");
+    project.rapport(&["--log", "no=such=level", "status"]).check(2, "is no level to log at");
+    project.rapport(&["--log", "!!!", "status"]).check(2, "is no level to log at");
     project.rapport(&["--log-file", "/no/such/place", "status"]).check(2, "cannot log to /no/such/place");
+    let pipe = project.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let pipe = pipe.display().to_string();
+    project.rapport(&["--log-file", &pipe, "status"]).check(2, "cannot log to");
 }
 
 /// The screen is not drawn into; how much was left out is told when it is gone.

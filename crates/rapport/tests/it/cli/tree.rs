@@ -40,6 +40,12 @@ fn sessions_and_their_branches_are_one_picture() {
 }
 
 #[test]
+fn without_sessions_it_says_so() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    project.rapport(&["log", "--tree"]).check(0, "No sessions here yet.");
+}
+
+#[test]
 fn turns_stand_below_their_session() {
     let project = files::project(&[&greeting()]);
     project.plan_turn("one").check(0, "");

@@ -1,4 +1,4 @@
-//! High 1: host and keeper are killed at one blow, or stopped. The agent never goes on without them, and whoever takes the
+//! Host and keeper are killed at one blow, or stopped. The agent never goes on without them, and whoever takes the
 //! session up ends what was left of it.
 
 use nix::sys::signal::{Signal, kill};

@@ -87,7 +87,7 @@ async fn a_question_at_the_hook_can_be_put_away() {
     assert_eq!(run.responses().len(), 1);
 }
 
-/// B D12: versions before 2.1.90 pass over a hook that defers, and ask at the next door. Their process is ended there, once the
+/// Versions before 2.1.90 pass over a hook that defers, and ask at the next door. Their process is ended there, once the
 /// transcript holds the call.
 #[tokio::test]
 async fn a_question_that_the_cli_does_not_put_away_is_parked_by_ending_it() {
@@ -177,7 +177,7 @@ async fn other_tools_ask_for_permission() {
     assert!(did.contains(&AgentDid::Take { call }));
 
     let responses = run.responses();
-    // B D2: the CLI is given no rule and no mode, whatever it suggested.
+    // The CLI is given no rule and no mode, whatever it suggested.
     assert_eq!(responses[0].get("updatedPermissions"), None);
     assert_eq!(
         responses[0]["updatedInput"],

@@ -57,7 +57,7 @@ async fn an_end_of_its_own_ends_what_it_left_behind() {
     assert!(MEMBERS.iter().all(|member| gone(&home.path().join(member))));
 }
 
-/// High 1: a process that is killed closes its files before the system signals its children. Host and keeper are gone here, and
+/// A process that is killed closes its files before the system signals its children. Host and keeper are gone here, and
 /// what is left of the agent still does not read the end of its input.
 #[tokio::test]
 async fn the_input_stays_open_until_the_agent_is_gone() {

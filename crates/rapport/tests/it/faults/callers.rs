@@ -7,14 +7,13 @@ use nix::sys::signal::Signal;
 use rapport::agents::keeper::{BESIDE, LIFELINE};
 use rapport::engine::ChannelLease;
 use rapport::engine::socket::{self, Sent};
-use rapport::stores::Store as _;
 use rapport_core::{Act, By, Event, QuestionId, Reply};
 
 use crate::support::patience::wait_for;
 use crate::support::project::{Project, Running};
 use crate::support::scenarios::ONE_QUESTION;
 
-/// High 2: the system has no descriptor left for one instant, while nobody else calls.
+/// The system has no descriptor left for one instant, while nobody else calls.
 #[test]
 fn a_call_that_could_not_be_taken_is_not_the_last_one() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -29,7 +28,7 @@ fn a_call_that_could_not_be_taken_is_not_the_last_one() {
     project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
 }
 
-/// High 2: a host that is stopped takes the call and says nothing.
+/// A host that is stopped takes the call and says nothing.
 #[test]
 fn a_caller_is_told_when_the_process_does_not_answer() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -49,7 +48,7 @@ fn a_caller_is_told_when_the_process_does_not_answer() {
     assert_eq!(project.facts().iter().filter(|fact| matches!(fact, Event::Answered { .. })).count(), 1);
 }
 
-/// High 9: what an agent runs cannot answer the agent's own question, however it hides.
+/// What an agent runs cannot answer the agent's own question, however it hides.
 #[test]
 fn an_agent_cannot_answer_itself() {
     let rapport = env!("CARGO_BIN_EXE_rapport");
@@ -76,7 +75,7 @@ fn an_agent_cannot_answer_itself() {
     }
 }
 
-/// High 9: where no process runs the session, the log could be written to directly; and it could be taken up.
+/// Where no process runs the session, the log could be written to directly; and it could be taken up.
 #[test]
 fn an_agent_cannot_answer_another_session_either() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -101,7 +100,7 @@ fn an_agent_cannot_answer_another_session_either() {
     project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
 }
 
-/// High 9: a claim is refused, never changed into another; the people of a channel belong to who runs it.
+/// A claim is refused, never changed into another; the people of a channel belong to who runs it.
 #[tokio::test]
 async fn only_the_process_that_runs_a_channel_speaks_for_its_people() {
     let project = Project::with_scenario(ONE_QUESTION);

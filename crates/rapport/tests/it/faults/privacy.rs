@@ -31,7 +31,7 @@ fn all(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-// High 10, A-M3: logs, conversations and the home are for their owner alone.
+// Logs, conversations and the home are for their owner alone.
 #[test]
 fn only_the_owner_reads_what_rapport_keeps() {
     let project = after_a_run();
@@ -71,7 +71,7 @@ fn only_the_owner_reads_what_rapport_keeps() {
     }
 }
 
-// High 10, A-M3: `git add -A` takes what is for others, and no conversation.
+// `git add -A` takes what is for others, and no conversation.
 #[test]
 fn git_takes_logs_and_no_conversations() {
     let project = after_a_run();
@@ -80,7 +80,7 @@ fn git_takes_logs_and_no_conversations() {
     assert!(!added.contains("/kept/") && !added.contains("/lock'"), "{added}");
 }
 
-// High 10: what an older version told git is brought up to date; what a person wrote there stays.
+// What an older version told git is brought up to date; what a person wrote there stays.
 #[test]
 fn what_git_was_told_is_brought_up_to_date() {
     let older = "!_context.log\n!log.jsonl\n!plan.md\n!report.md\n/sessions/*/lock\n";
@@ -95,7 +95,7 @@ fn what_git_was_told_is_brought_up_to_date() {
     }
 }
 
-// High 10, A-L9: commands of a plan see neither the bot's token nor the model's key, unless the person names them.
+// Commands of a plan see neither the bot's token nor the model's key, unless the person names them.
 #[test]
 fn commands_of_a_plan_see_no_secrets() {
     let secrets = [

@@ -51,7 +51,7 @@ fn settings(folder: &Path) -> Settings {
         .unwrap()
 }
 
-// A-H3, A-M4: a project without git is no more trusted than a clone, and questions are not switched off by it.
+// A project without git is no more trusted than a clone, and questions are not switched off by it.
 #[test]
 fn a_project_says_nothing_about_programs_servers_secrets_people_and_asking() {
     let home = "agent: { command: mine }\nplanner: { base_url: https://mine.example }\ntelegram: { users: [1] }\n\
@@ -122,7 +122,16 @@ fn doctor(project: &Project) -> Ran {
     Ran(project.command().env_remove("RAPPORT_AGENT_COMMAND").arg("doctor").output().unwrap())
 }
 
-// A-H3: as somebody sees it who unpacks a project and looks whether all is well: their own agent runs, and they are told once.
+/// A directory is told from a session by its slash; one that is named without it is proposed.
+#[test]
+fn a_directory_is_no_session() {
+    let project = Project::with_agent("rehearsal");
+    std::fs::create_dir(project.root().join("part")).unwrap();
+    project.rapport(&["trust", "part/"]).check(0, "There is nothing to trust.");
+    project.rapport(&["trust", "part"]).check(4, "If you mean the directory: rapport trust part/");
+}
+
+// As somebody sees it who unpacks a project and looks whether all is well: their own agent runs, and they are told once.
 #[test]
 fn who_gets_a_project_does_not_run_its_programs() {
     let project = with_a_program();

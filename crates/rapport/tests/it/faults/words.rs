@@ -27,7 +27,7 @@ fn what_is_no_task_is_refused_and_nothing_is_made() {
         (
             words(&["run", ""]),
             3,
-            "an empty task is no task\n  Say what to do: rapport run \"add a greeting\".",
+            "an empty task is no task\n  Say what to do: rapport run \"add a greeting\"",
         ),
         (words(&["run", " \n\t "]), 3, "an empty task is no task"),
         (words(&["run", "-"]), 3, "an empty task is no task"),
@@ -81,7 +81,7 @@ fn what_is_no_answer_is_refused(project: &Project) {
         (
             &[&q1[..], &["3"]].concat(),
             3,
-            "there is no option 3\n  If 3 is the answer itself, say so with --text 3.",
+            "there is no option 3\n  If 3 is the answer itself, give it as words: --text 3",
         ),
         (&[&q1[..], &["0"]].concat(), 3, "there is no option 0"),
         (&[&q1[..], &["1", "2"]].concat(), 3, "q1 takes one choice, not several"),

@@ -2,7 +2,24 @@
 
 use serde_json::Value;
 
-use super::{create, greeting, plan, project};
+use super::{create, greeting, plan, project, run};
+use crate::support::patience::wait_for;
+
+/// A branch becomes the latest turn, and would hide a batch that runs, or that was interrupted and waits.
+#[test]
+fn a_turn_that_is_carried_out_is_not_branched() {
+    let hanging = plan("Hang", &[], &[], &[create("a.txt", "a"), run("touch begun; sleep 600")]);
+    let project = project(&[&hanging]);
+    project.plan_turn("one").check(0, "");
+    let mut running = project.spawn(&["resume", "-y"]);
+    wait_for("the command", || project.root().join("begun").exists().then_some(()));
+    project.rapport(&["branch", "01"]).check(3, "turn 01 cannot be branched: it is being carried out");
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let refused = project.rapport(&["branch", "01"]);
+    refused.check(3, "it was interrupted, and waits for a decision").check(3, "rapport resume");
+    project.rapport(&["undo"]).check(0, "removed: a.txt");
+}
 
 // FILE-5, FILE-38, FILE-39: what a branch is made of, how it goes on, and how it is drawn and compared.
 #[test]

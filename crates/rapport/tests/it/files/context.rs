@@ -104,7 +104,7 @@ fn how_large_a_file_may_be_is_a_setting() {
         .check(0, "README.md (not shown: 9 bytes, more than the 3 that are shown of a file)");
 }
 
-// High 13, D-H10: more than the budget is not sent without a word, and the list is cut to the largest.
+// More than the budget is not sent without a word, and the list is cut to the largest.
 #[test]
 fn more_than_the_budget_is_refused_where_nobody_can_be_asked() {
     let project = super::project(&[&super::greeting()]);

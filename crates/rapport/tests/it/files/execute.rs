@@ -229,6 +229,38 @@ fn undo_is_offered_where_there_is_something_to_undo() {
         .check(0, "cannot be undone: EXECUTE");
 }
 
+/// A plan that was run outside of any session is listed with those, as it stands, and undone by the name that is listed. Where its
+/// process still holds it, that process is asked.
+#[test]
+fn a_plan_that_was_run_alone_is_undone_by_its_name() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("one").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let more = plan("More", &[], &[], &[create("more.txt", "More")]);
+    project.rapport_reading(&["execute", "-", "-y"], more.as_bytes()).check(0, "1 of 1 actions done");
+    let listed = project.rapport(&["undo", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&listed.err()).unwrap();
+    let candidates = error["error"]["candidates"].as_array().unwrap();
+    let alone = candidates.iter().find(|one| one["task"] == "a plan, run outside of any session").unwrap();
+    assert_eq!(alone["status"], "idle", "{listed:?}", listed = listed.err());
+    project.rapport(&["undo", alone["id"].as_str().unwrap()]).check(0, "removed: more.txt");
+    project.rapport(&["undo"]).check(0, "removed: hello.txt");
+
+    let chat = "### `CHAT_WITH_USER`\n\nShip it today?\n".to_owned();
+    let asking = plan("Ask", &[], &[], &[create("a.txt", "a"), chat]);
+    std::fs::write(project.root().join("plan.md"), &asking).unwrap();
+    let mut terminal = project.terminal(&["execute", "-y", "plan.md"], 100, 30);
+    terminal.wait_for("enter answer");
+    let batches = std::fs::read_dir(project.root().join(".rapport/batches")).unwrap();
+    let mut names: Vec<_> = batches.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let held =
+        names.iter().rfind(|name| name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')).unwrap();
+    project.rapport(&["undo", "--batch", held]).check(5, "another process is working on the batch 01");
+    terminal.send("\x03");
+    terminal.wait_for(&format!("rapport undo --batch {held}"));
+}
+
 /// Killed in the middle, there is no report; whoever runs a plan next is told what was done.
 #[test]
 fn a_plan_that_was_killed_is_told_of() {

@@ -119,6 +119,24 @@ fn an_undo_that_was_killed_is_finished_by_the_next_command() {
     assert!(told.contains("Afterwards, all that this did to files was undone."), "{told}");
 }
 
+/// The process that holds the session undoes it. Where that process dies over it, whoever asked for it is told.
+#[test]
+fn an_undo_whose_process_dies_is_told_as_interrupted() {
+    let other = plan("Other", &[], &[], &[create("other.txt", "other")]);
+    let project = project(&[&greeting(), &other]);
+    project.plan_turn("x").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    project.plan_turn("y").check(0, "");
+    let project = project.set("RAPPORT_TRIAL_WRITES", "hello.txt:2");
+    let mut holder = project.terminal(&["resume"], 100, 40);
+    holder.wait_for("Execute this plan?");
+    let project = project.set("RAPPORT_TRIAL_WRITES", "");
+    project.rapport(&["undo"]).check(130, "is gone");
+    holder.wait_for("left 137");
+    project.rapport(&["undo"]).check(0, "hello.txt");
+    assert_eq!(project.changes(), Vec::<String>::new());
+}
+
 /// An undo that was cut off and cannot be finished by itself: nothing is built on it, and the agent is told what was kept.
 #[test]
 fn nothing_is_built_on_a_batch_that_is_half_undone() {
@@ -207,7 +225,7 @@ fn file_20_another_message_instead() {
     running.until_asked();
     running.kill();
     project.wait_alone(std::time::Duration::from_secs(5));
-    project.plan_turn("Greet.").check(3, "rapport plan --instead -m MESSAGE");
+    project.plan_turn("Greet.").check(3, " --instead -m MESSAGE");
     project.rapport(&["plan", "--instead", "-m", "Greet."]).check(0, "Add a greeting");
     assert_eq!(project.agent_arguments().len(), 2, "what was left does not go on for a moment");
     assert_eq!(project.turn_names(), ["01"]);

@@ -85,7 +85,7 @@ fn is_of_the_cli(text: &str) -> bool {
         || (surroundings && text.len() < 500)
 }
 
-// FILE-8, High 11: both ways. What is written down is told, and nothing else is: no instructions or memories of the project or
+// FILE-8: both ways. What is written down is told, and nothing else is: no instructions or memories of the project or
 // the person, no tools to find out more.
 #[test]
 fn file_8_the_model_is_told_nothing_that_is_not_written_down() {

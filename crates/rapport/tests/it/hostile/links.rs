@@ -29,7 +29,7 @@ const COMMANDS: [&[&str]; 8] = [
     &["undo"],
 ];
 
-// A-L4: `.rapport`, what is in it, and `global.context` as links that lead out of the project.
+// `.rapport`, what is in it, and `global.context` as links that lead out of the project.
 #[test]
 fn links_that_lead_out_of_the_project_are_refused() {
     for link in [
@@ -66,7 +66,7 @@ fn links_within_the_project_are_followed() {
     clone.project.rapport(&["plan", "-m", "x", "--dry-run"]).check(0, "README.md");
 }
 
-// A-L4: sessions, turns and files in them as links.
+// Sessions, turns and files in them as links.
 #[test]
 fn links_in_sessions_are_not_followed() {
     let clone = clone();
@@ -90,7 +90,7 @@ fn links_in_sessions_are_not_followed() {
     assert_eq!(clone.outside(), before);
 }
 
-// A-L7: a pipe as a log, a lock, settings, a context: nobody waits for who writes to it.
+// A pipe as a log, a lock, settings, a context: nobody waits for who writes to it.
 #[test]
 fn pipes_keep_nobody_waiting() {
     for pipe in [

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use rapport::stores::Store as _;
 use serde_json::json;
 
 use super::Hostile;

@@ -112,7 +112,7 @@ fn the_version_of_the_cli_decides_and_doctor_says_which_way() {
             false,
         ),
         ("2.1.0 (Claude Code)", "over the live channel (from 2.0.0 on)", true),
-        // B D12: it does not even offer the tool.
+        // It does not even offer the tool.
         (
             "2.0.22 (Claude Code)",
             "missing  agent     2.0.22 (Claude Code); versions 2.0.0 to 2.0.47 cannot ask: their agents guess in silence",

@@ -180,7 +180,7 @@ fn words_without_a_header_name_the_question_by_its_text() {
     assert_eq!(sitting.last(), "✓ In which language are the messages? → English");
 }
 
-/// D H6: what options would look like is beside them where there is room, else below, and always with `p`.
+/// What options would look like is beside them where there is room, else below, and always with `p`.
 #[test]
 fn previews() {
     let mut draft = stage::draft("Layout", "Which layout?", &[("Sidebar", ""), ("Top bar", "")]);

@@ -205,7 +205,7 @@ fn what_could_do_harm_takes_no_keys_at_first() {
     sitting.press("enter 1");
     assert_eq!(sitting.submitted, []);
     assert!(!sitting.frame().contains("enter answer"), "keys are shown once they work");
-    // D M7: Enter that is held does not decide when the time is over, however long it is held.
+    // Enter that is held does not decide when the time is over, however long it is held.
     for _ in 0..30 {
         sitting.pass(100);
         sitting.press("enter");

@@ -3,7 +3,6 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 
-use rapport::stores::Store as _;
 use rapport_core::{Event, SessionId, Status, View};
 use serde::Deserialize;
 
@@ -307,7 +306,7 @@ fn a_state_that_git_swept_away_is_told() {
     assert_eq!(running.finish(), 0);
     project.git(&["gc", "--quiet", "--prune=now"]);
     let ran = project.rapport(&["branch", "paint", "--at", "q1"]);
-    ran.check(3, "is no longer in the git repository").check(3, "Git sweeps away");
+    ran.check(3, "is no longer in the git repository").check(3, "Git removes");
     assert_eq!(project.store().list().unwrap().len(), 1);
     assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
 }

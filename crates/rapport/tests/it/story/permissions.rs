@@ -40,7 +40,7 @@ invocations:
     result: "Done."
 "##;
 
-/// B D7: a permission that nobody decides about is parked. What is decided then holds for the very same call, and nobody is
+/// A permission that nobody decides about is parked. What is decided then holds for the very same call, and nobody is
 /// asked twice, not even where it is denied.
 #[test]
 fn a_permission_is_parked_and_decided_once() {
@@ -117,7 +117,7 @@ fn a_rule_of_the_project_holds_in_the_next_session() {
     log.check(0, "q3 is answered by the rule Bash(rm one.txt) for this project");
 }
 
-/// B D8: the change itself is in the question, in the log and in the status, as words and as JSON.
+/// The change itself is in the question, in the log and in the status, as words and as JSON.
 #[test]
 fn a_file_is_shown_before_it_is_allowed() {
     let project = Project::with_scenario(WRITES);
@@ -142,7 +142,7 @@ fn a_file_is_shown_before_it_is_allowed() {
     assert_eq!(project.file("notes.txt"), "one\ntwo\n");
 }
 
-/// B D4: a command that was allowed and had begun does not run again unasked because its host was killed; who is asked anew is
+/// A command that was allowed and had begun does not run again unasked because its host was killed; who is asked anew is
 /// told that it may have run.
 #[test]
 fn what_had_begun_when_it_was_killed_is_asked_about_anew() {
@@ -162,7 +162,7 @@ fn what_had_begun_when_it_was_killed_is_asked_about_anew() {
     assert_eq!(project.file("n.txt"), "charged\n");
 }
 
-/// D H7: where keys cannot be had, or are not wanted, questions are answered by lines.
+/// Where keys cannot be had, or are not wanted, questions are answered by lines.
 #[test]
 fn a_run_is_answered_line_by_line() {
     for (name, value, flag) in [
@@ -194,7 +194,7 @@ fn a_run_is_answered_line_by_line() {
     }
 }
 
-/// D M3: what was piped in is the task; questions are asked at the terminal.
+/// What was piped in is the task; questions are asked at the terminal.
 #[test]
 fn a_task_that_is_piped_in_is_answered_at_the_terminal() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -211,7 +211,7 @@ fn a_task_that_is_piped_in_is_answered_at_the_terminal() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
-/// D M4: the very command that is printed when somebody leaves shows the card.
+/// The very command that is printed when somebody leaves shows the card.
 #[test]
 fn answer_without_an_answer_asks_here() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -231,7 +231,7 @@ fn answer_without_an_answer_asks_here() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
-/// D M7: Ctrl-Z goes back to the shell, and what is typed there answers nothing.
+/// Ctrl-Z goes back to the shell, and what is typed there answers nothing.
 #[test]
 fn ctrl_z_goes_back_to_the_shell() {
     let project = Project::with_scenario(ONE_QUESTION);

@@ -62,7 +62,7 @@ invocations:
     let project = Project::with_scenario(TWICE).recorded();
     let mut running = project.start(&["build a shed"], &[]);
     running.until_asked();
-    project.rapport(&["answer", "shed", "rather", "of", "brick"]).check(3, "said with --text WORDS");
+    project.rapport(&["answer", "shed", "rather", "of", "brick"]).check(3, "Words of your own: --text WORDS");
     project.rapport(&["answer", "shed", "--text", "rather of brick"]).check(0, "and plans again");
     let Event::Asked { questions, .. } = running.until_asked() else {
         unreachable!("that is what was waited for")

@@ -225,6 +225,29 @@ fn what_is_beside_the_project_in_its_repository_stays() {
     assert_eq!(project.file("gone.txt"), "changed beside it\n");
 }
 
+/// A submodule has a history of its own, which no state of the project holds: it is named instead of passed over.
+#[test]
+fn a_changed_submodule_is_named_as_what_cannot_be_undone() {
+    let project = project(
+        r##"
+version: 1
+name: submodule
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - bash: { command: "cd library && git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m Paint" }
+    result: "Painted."
+"##,
+    );
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", "library"];
+    project.git(&add);
+    project.git(&["commit", "--quiet", "-m", "Library"]);
+    work(&project, &[]);
+    let undone: Value = project.json(&["undo", "paint", "--yes", "--json"]);
+    assert_eq!(undone["remaining"], json!(["library (a repository of its own)"]));
+    project.rapport(&["undo", "paint", "--yes"]).check(0, "library (a repository of its own)");
+}
+
 #[test]
 fn without_git_nothing_is_known_to_go_back_to() {
     let project = project(WORK);

@@ -161,7 +161,7 @@ invocations: [{ result: "Done." }]
     assert!(plan.text().contains("Q1: Theme? → Dark\nQ2: Switch? → Menu"), "{}", plan.text());
 }
 
-/// C H2, H3: what does not fit a card is a file, and is allowed only when that was shown; what hides is named.
+/// What does not fit a card is a file, and is allowed only when that was shown; what hides is named.
 #[tokio::test]
 async fn a_long_permission_is_allowed_when_all_of_it_was_shown() {
     let long: String = (1..=400).map(|n| format!("echo line {n} of many; ")).collect();
@@ -183,7 +183,7 @@ async fn a_long_permission_is_allowed_when_all_of_it_was_shown() {
     assert_eq!(stage.server.violations(), []);
 }
 
-/// C M7: a no looks like one.
+/// A no looks like one.
 #[tokio::test]
 async fn a_denial_does_not_look_like_an_approval() {
     let stage = Stage::playing(&PERMISSION_ONLY.replace("COMMAND", "echo built > built.txt")).await;

@@ -3,34 +3,16 @@
 
 use std::ffi::OsString;
 
-/// Variables that every command gets.
-const USUAL: [&str; 44] = [
-    "HOME",
-    "PATH",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "LANG",
+use crate::environment::is_usual;
+
+/// Variables that every command gets beside the usual ones: where tools have their files.
+const OF_TOOLS: [&str; 24] = [
     "LANGUAGE",
     "CI",
     "NO_COLOR",
     "DISPLAY",
     "WAYLAND_DISPLAY",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
-    "SSH_AUTH_SOCK",
-    "SSL_CERT_FILE",
     "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
     "CARGO_HOME",
     "CARGO_TARGET_DIR",
     "RUSTUP_HOME",
@@ -50,7 +32,9 @@ const USUAL: [&str; 44] = [
     "GEM_HOME",
     "DOCKER_HOST",
 ];
-const USUAL_PREFIXES: [&str; 2] = ["LC_", "XDG_"];
+
+/// How the names of the desktop's directories begin.
+const DESKTOP: &str = "XDG_";
 
 /// This process's environment as far as a command gets it: the usual, and what is named.
 pub(super) fn of_commands(named: &[String]) -> Vec<(OsString, OsString)> {
@@ -60,8 +44,9 @@ pub(super) fn of_commands(named: &[String]) -> Vec<(OsString, OsString)> {
 }
 
 fn is_passed_on(name: &str, named: &[String]) -> bool {
-    USUAL.contains(&name)
-        || USUAL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    is_usual(name)
+        || OF_TOOLS.contains(&name)
+        || name.starts_with(DESKTOP)
         || named.iter().any(|named| named == name)
 }
 

@@ -236,7 +236,7 @@ mod tests {
         address
     }
 
-    /// A-L3: a page from elsewhere does not choose what is read on this machine; one that is here may.
+    /// A page from elsewhere does not choose what is read on this machine; one that is here may.
     #[tokio::test]
     async fn a_page_from_elsewhere_does_not_lead_here() {
         let here = leads_to(String::new());

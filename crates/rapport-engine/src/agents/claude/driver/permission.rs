@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(asked(tool, input, json!([])).text(), expected);
     }
 
-    /// B D8, C H2: all of what would happen is in the question.
+    /// All of what would happen is in the question.
     #[test]
     fn every_value_of_an_input_is_shown() {
         check(
@@ -206,7 +206,7 @@ mod tests {
         check("Bash", json!({"command": 1}), "  {\n    \"command\": 1\n  }\n");
     }
 
-    /// B D2, C H1: "always" is one rule about this tool, never a mode or a directory.
+    /// "always" is one rule about this tool, never a mode or a directory.
     #[test]
     fn a_rule_allows_no_more_than_it_says() {
         let rules = |rules: Value| {

@@ -450,7 +450,7 @@ impl Talk {
         if matches!(self.taken_up, TakenUp::Expected) {
             self.taken_up = TakenUp::Asked(call.clone());
         }
-        // What has its reply is not asked anew: the CLI only wants to hear it at another door.
+        // What has its reply is not asked anew: the CLI only wants to hear it in another way.
         if !self.calls.was_replied(&call) {
             let parkable = waiting.channel != Channel::Server;
             self.did(AgentDid::Ask { call: call.clone(), ask, parkable });

@@ -59,7 +59,7 @@ async fn a_message_is_nothing_but_words(actor: Actor) {
     assert_eq!(Transcript::read(&*conversation).unwrap().times_told(&prompt), 1, "it is not told again");
 }
 
-/// D H6: the model is told that options can have previews, and what it sends reaches the person.
+/// The model is told that options can have previews, and what it sends reaches the person.
 async fn options_with_previews(actor: Actor) {
     let mut question =
         FullQuestion::new("Which layout?", "Layout", &[("Sidebar", "At the left"), ("Top bar", "")]);

@@ -50,7 +50,7 @@ fn page() -> Value {
     json!({"mode": "url", "message": "Please pay.", "url": PAGE, "elicitationId": "e1"})
 }
 
-/// High 3: in url mode the person is sent to a page, and says whether they went there.
+/// In url mode the person is sent to a page, and says whether they went there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_is_visited() {
     let Some(actor) = Actor::claude() else { return };

@@ -1,4 +1,4 @@
-//! B D7: a permission, or a plan to go ahead with, that nobody decides about for long. The CLI cannot put such a call away, so
+//! A permission, or a plan to go ahead with, that nobody decides about for long. The CLI cannot put such a call away, so
 //! its process is ended; resumed, the agent is told the decision by message, and makes the call again.
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
@@ -68,7 +68,7 @@ async fn leaving_plan_mode_is_parked(actor: Actor) {
     assert_told(&stage, &call, "1. Allow once").await;
 }
 
-/// B D18: parking would end the command, so there is none.
+/// Parking would end the command, so there is none.
 async fn a_permission_beside_a_background_command_stays(actor: Actor) {
     let works = "until [ -f go ]; do sleep 0.05; done; echo x > written.txt";
     let command = Bash { command: works.into(), background: true, ..Bash::default() };

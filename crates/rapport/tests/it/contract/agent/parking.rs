@@ -89,7 +89,7 @@ async fn resumed_from_another_home(actor: Actor) {
     assert_eq!(run.leave().await, finished("Done."));
 }
 
-/// B D13: older CLIs look for a conversation under the name of the directory alone.
+/// Older CLIs look for a conversation under the name of the directory alone.
 async fn resumed_after_the_project_moved(actor: Actor) {
     let stage = actor.with(one_question());
     let call = park(&stage).await;

@@ -39,7 +39,7 @@ async fn allowed_once(actor: Actor) {
     assert_eq!(stage.file("two.txt").as_deref(), Some("2\n"));
 }
 
-/// B D2: nothing that is allowed makes the CLI allow more by itself, and nothing is written to its settings.
+/// Nothing that is allowed makes the CLI allow more by itself, and nothing is written to its settings.
 async fn each_call_is_asked_about(actor: Actor) {
     const COMMAND: &str = "touch made && rm -f other";
     let scenario = Scenario::new("command").uses_bash(COMMAND).with_permission();
@@ -59,7 +59,7 @@ async fn each_call_is_asked_about(actor: Actor) {
     assert_eq!(stage.file(".claude/settings.local.json"), None);
 }
 
-/// B D8: what a file would become is compared with what is there.
+/// What a file would become is compared with what is there.
 async fn a_file_that_is_replaced_is_shown_as_a_diff(actor: Actor) {
     let stage = actor.with(two_files());
     std::fs::write(stage.path("app").join("one.txt"), "0\n").unwrap();
