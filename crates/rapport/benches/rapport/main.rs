@@ -5,6 +5,7 @@ mod between;
 mod files;
 mod growth;
 mod latency;
+mod serving;
 mod stage;
 mod telegram;
 mod waiting;
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
 
 /// Measures what is named, or everything.
 fn everything(wanted: &[&str]) -> Outcome {
-    let parts: [(&str, Measure); 10] = [
+    let parts: [(&str, Measure); 11] = [
         ("start-up", start_up),
         ("replay", replay),
         ("growth", growth::measure),
@@ -80,6 +81,7 @@ fn everything(wanted: &[&str]) -> Outcome {
         ("parsing", parsing),
         ("asking", || with_cli(asking::measure)),
         ("waiting", || with_cli(waiting::measure)),
+        ("serving", serving::measure),
         ("telegram", telegram::measure),
         ("files", files::measure),
     ];

@@ -37,7 +37,11 @@ impl Serving {
         people: impl IntoIterator<Item = i64>,
         more: &[(&str, &str)],
     ) -> Self {
-        // On the disk the project is on, not on a temporary file system that may be memory.
+        Self::start_in(Self::folder(), server, planner, people, more)
+    }
+
+    /// Room for an empty project and a home. On the disk the project is on, not on a temporary file system that may be memory.
+    pub(crate) fn folder() -> TempDir {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         for name in ["home", "app", "tmp"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
@@ -46,6 +50,18 @@ impl Serving {
         let git =
             Command::new("git").args(["init", "--quiet", "--initial-branch=main"]).current_dir(&app).status();
         assert!(git.unwrap().success());
+        folder
+    }
+
+    /// The same in a project that was made before.
+    pub(crate) fn start_in(
+        folder: TempDir,
+        server: &TelegramServer,
+        planner: &str,
+        people: impl IntoIterator<Item = i64>,
+        more: &[(&str, &str)],
+    ) -> Self {
+        let app = folder.path().join("app");
         let people: Vec<_> = people.into_iter().map(|id| id.to_string()).collect();
         let mut command = Command::new(env!("CARGO_BIN_EXE_rapport"));
         command.arg("serve").current_dir(&app).env_clear().stdin(Stdio::null()).stdout(Stdio::null());
