@@ -191,6 +191,8 @@ pub enum Diagnosed {
         /// What helps.
         advice: String,
     },
+    /// It is there, and nobody is logged in to it.
+    LoggedOut(String),
     /// It runs, and does not work.
     Broken(String),
     /// It cannot be run.

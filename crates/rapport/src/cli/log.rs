@@ -1,11 +1,14 @@
 //! `rapport log`: the facts of a session, in words or as they are.
 
-use rapport_core::{ActionResult, Asker, Changes, Entry, Event, NotMerged, Permission, Purpose};
+use jiff::tz::TimeZone;
+use rapport_core::{ActionResult, Asker, Changes, Entry, Event, Mark, NotMerged, Permission, Purpose};
 
 use super::choose::{self, Verb, Which};
-use super::output::{say, say_json, warn};
+use super::output::{say_json, warn};
+use super::page::Page;
 use super::{Common, tree};
 use crate::channels::terminal::safe;
+use crate::channels::terminal::text::{Line, Tone};
 use crate::error::Outcome;
 use crate::wiring::Place;
 
@@ -38,25 +41,57 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if !seal.counts() {
         warn(format_args!("session {} {seal}", safe::line(id.as_str())));
     }
-    for entry in entries {
-        if common.json {
-            say_json(&entry)?;
-        } else {
-            in_words(&entry)?;
-        }
+    if common.json {
+        return entries.iter().try_for_each(say_json);
     }
-    Ok(())
+    let (mut page, zone) = (Page::new(common), TimeZone::system());
+    entries.iter().for_each(|entry| in_words(&mut page, entry, &zone));
+    page.print_paged()
 }
 
-fn in_words(entry: &Entry) -> Outcome {
-    let at = entry.at.strftime("%Y-%m-%d %H:%M:%S");
+/// The facts of an entry, a line each, with the time as clocks here show it.
+fn in_words(page: &mut Page, entry: &Entry, zone: &TimeZone) {
+    let at = entry.at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S  ").to_string();
     for fact in &entry.facts {
-        say(format_args!("{at}  {}", safe::line(&words(fact))))?;
+        page.push(Line::new(Tone::Dim, &at).and(tone(fact), &words(fact)));
         for line in permissions(fact).flat_map(Permission::lines) {
-            say(format_args!("{:22}{}{}", "", line.mark.sign(), safe::line(&line.text)))?;
+            page.push(
+                Line::new(mark_tone(line.mark), &format!("{}{}", line.mark.sign(), line.text)).indented(22),
+            );
         }
     }
-    Ok(())
+}
+
+/// What somebody looks for when they read a log: what was asked, what was answered, what went wrong.
+fn tone(fact: &Event) -> Tone {
+    let is_bad = matches!(
+        fact,
+        Event::Failed { .. }
+            | Event::CutOff { .. }
+            | Event::Unreadable { .. }
+            | Event::NotApplied(_)
+            | Event::UndoRefused { .. }
+            | Event::WorkUndoRefused { .. }
+    );
+    let is_good = matches!(fact, Event::Answered { .. } | Event::Approved { .. } | Event::Reported { .. });
+    match fact {
+        Event::Created(_) => Tone::Strong,
+        Event::Asked { .. } | Event::ActionAsked { .. } => Tone::Care,
+        _ if is_bad => Tone::Bad,
+        _ if is_good => Tone::Good,
+        _ => Tone::Text,
+    }
+}
+
+/// The tone of a line of what an agent asks leave for.
+pub(super) fn mark_tone(mark: Mark) -> Tone {
+    match mark {
+        Mark::Added => Tone::Good,
+        Mark::Removed => Tone::Bad,
+        Mark::Care => Tone::Care,
+        Mark::Note | Mark::Folded => Tone::Dim,
+        Mark::Plain => Tone::Text,
+    }
 }
 
 /// What an agent asked leave for, to be shown as a whole.

@@ -4,5 +4,6 @@ mod choosing;
 mod commands;
 mod demo;
 mod logging;
+mod looks;
 mod resuming;
 mod tree;
