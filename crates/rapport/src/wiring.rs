@@ -27,6 +27,7 @@ use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
 use crate::projects::trust::{Brought, Standing, Trust};
 use crate::seals::Seals;
+use crate::stores::blocking::BlockingStore;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::turns::Workshop;
@@ -164,9 +165,9 @@ impl Place {
         ProjectSessions::new(self.store_in(shelf), None, Arc::new(self.workers()), Clock::system())
     }
 
-    /// Where this project's logs are.
-    pub fn store(&self) -> Arc<dyn Store> {
-        self.store_in(&Shelf::Sessions)
+    /// Where this project's logs are, for commands that wait for what they read.
+    pub fn store(&self) -> BlockingStore {
+        self.store_in(&Shelf::Sessions).into()
     }
 
     /// Where the logs are that are kept there.

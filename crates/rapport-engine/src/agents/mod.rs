@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
 use rapport_core::{AgentDid, CallId, CallReply, ConversationId, Order, Progress, Usage};
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -147,6 +148,9 @@ pub enum StructuredError {
 pub trait Conversations: Send + Sync {
     /// A conversation cut before the answer to a call, for another session; `None` if the call is not in it. May block.
     fn branch(&self, cut: &Cut<'_>) -> io::Result<Option<Vec<u8>>>;
+
+    /// The calls in a kept conversation that have no result yet, each as a whole: what the agent would continue with.
+    fn pending(&self, kept: &[u8]) -> Vec<String>;
 }
 
 /// Where a conversation is cut, and where it continues.
@@ -229,29 +233,29 @@ impl From<PathBuf> for Place {
 }
 
 /// One thing kept beside a session: an agent's conversation, which the agent itself may sweep away, or which is wanted on
-/// another machine. May block.
+/// another machine.
 pub trait ConversationStore: Send + Sync {
     /// Keeps this, in place of what was kept before.
-    fn keep(&self, content: &[u8]) -> io::Result<()>;
+    fn keep(&self, content: Vec<u8>) -> BoxFuture<'_, io::Result<()>>;
 
     /// What is kept.
-    fn kept(&self) -> io::Result<Option<Vec<u8>>>;
+    fn kept(&self) -> BoxFuture<'_, io::Result<Option<Vec<u8>>>>;
 
     /// What the agent is to be shown in this turn, where that is a file.
-    fn shown(&self) -> io::Result<Option<Vec<u8>>> {
-        Ok(None)
+    fn shown(&self) -> BoxFuture<'_, io::Result<Option<Vec<u8>>>> {
+        ready(Ok(None)).boxed()
     }
 }
 
 struct Nothing;
 
 impl ConversationStore for Nothing {
-    fn keep(&self, _: &[u8]) -> io::Result<()> {
-        Ok(())
+    fn keep(&self, _: Vec<u8>) -> BoxFuture<'_, io::Result<()>> {
+        ready(Ok(())).boxed()
     }
 
-    fn kept(&self) -> io::Result<Option<Vec<u8>>> {
-        Ok(None)
+    fn kept(&self) -> BoxFuture<'_, io::Result<Option<Vec<u8>>>> {
+        ready(Ok(None)).boxed()
     }
 }
 

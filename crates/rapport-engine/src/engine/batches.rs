@@ -87,9 +87,13 @@ impl Job {
     /// Runs it. Whatever comes of that is an input.
     async fn run(self, stop: &Stop, replied: watch::Receiver<BTreeMap<usize, ActionReply>>) -> World {
         let job = Arc::new(self);
+        let there = match job.file().await {
+            Ok(there) => there,
+            Err(error) => return job.paused(error.to_string(), None),
+        };
         let ready = {
             let job = job.clone();
-            tokio::task::spawn_blocking(move || job.prepare()).await
+            tokio::task::spawn_blocking(move || job.prepare(there)).await
         };
         let ready = match ready {
             Ok(Ok(Ok(ready))) => ready,
@@ -110,13 +114,13 @@ impl Job {
     }
 
     /// Looks whether it can begin. What is not begun is checked: the project may be another than when it was reviewed, and the
-    /// plan's file may say something else.
-    fn prepare(&self) -> Result<Result<Ready, World>, TurnError> {
+    /// plan's file, which says this, may say something else.
+    fn prepare(&self, there: Option<String>) -> Result<Result<Ready, World>, TurnError> {
         let BatchOrder { batch, folder, plan: text, chosen, approved_at, created, .. } = &self.order;
         let BatchPlace { session, project, workshop, .. } = &self.place;
         let found = workshop.batches.find(session, folder, *approved_at)?;
         let is_begun = found.as_deref().is_some_and(crate::actions::journal::Journal::is_in);
-        let differs = self.file()?.filter(|there| there != text);
+        let differs = there.filter(|there| there != text);
         match differs {
             Some(text) if !is_begun => return Ok(Err(World::BatchDiffers { batch: batch.clone(), text })),
             Some(_) => {
@@ -146,14 +150,11 @@ impl Job {
     }
 
     /// What the plan's file says. One that is gone is written again when the turn is reported.
-    fn file(&self) -> Result<Option<String>, TurnError> {
+    async fn file(&self) -> Result<Option<String>, TurnError> {
         let path = format!("{}/{PLAN}", self.order.folder);
-        let wrong = |what: String| TurnError::Wrong { path: PathBuf::from(&path), what };
-        let there = self
-            .place
-            .store
-            .attached(&self.place.session, &path)
-            .map_err(|error| wrong(error.to_string()))?;
+        let there = self.place.store.attached(&self.place.session, &path).await;
+        let there = there
+            .map_err(|error| TurnError::Wrong { path: PathBuf::from(&path), what: error.to_string() })?;
         Ok(there.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, TryFutureExt as _};
 use rapport_core::{Order, SessionId};
 
 use crate::agents::ConversationStore;
@@ -33,16 +35,20 @@ impl Conversation {
 }
 
 impl ConversationStore for Conversation {
-    fn keep(&self, content: &[u8]) -> io::Result<()> {
-        self.store.attach(&self.session, &self.name, content).map_err(io::Error::other)
+    fn keep(&self, content: Vec<u8>) -> BoxFuture<'_, io::Result<()>> {
+        self.store.attach(&self.session, &self.name, content).map_err(io::Error::other).boxed()
     }
 
-    fn kept(&self) -> io::Result<Option<Vec<u8>>> {
-        self.store.attached(&self.session, &self.name).map_err(io::Error::other)
+    fn kept(&self) -> BoxFuture<'_, io::Result<Option<Vec<u8>>>> {
+        self.store.attached(&self.session, &self.name).map_err(io::Error::other).boxed()
     }
 
-    fn shown(&self) -> io::Result<Option<Vec<u8>>> {
-        let Some(folder) = &self.folder else { return Ok(None) };
-        self.store.attached(&self.session, &format!("{folder}/{SHOWN}")).map_err(io::Error::other)
+    fn shown(&self) -> BoxFuture<'_, io::Result<Option<Vec<u8>>>> {
+        async {
+            let Some(folder) = &self.folder else { return Ok(None) };
+            let name = format!("{folder}/{SHOWN}");
+            self.store.attached(&self.session, &name).await.map_err(io::Error::other)
+        }
+        .boxed()
     }
 }

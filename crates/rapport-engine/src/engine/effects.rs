@@ -104,9 +104,22 @@ pub(super) struct Around {
     pub(super) now: Timestamp,
 }
 
-/// Runs the effect for this want. May block.
-pub(super) fn run(want: &Want, around: &Around) -> World {
-    attempt(want, around).unwrap_or_else(|reason| World::Failed { reason })
+/// Runs the effect for this want.
+pub(super) async fn run(want: Want, around: Around) -> World {
+    let outcome = match want {
+        Want::Filed { .. } | Want::PlanChecked { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
+            turn_effects::run(want, around).await
+        }
+        want => unblocked(move || attempt(&want, &around)).await,
+    };
+    outcome.unwrap_or_else(|reason| World::Failed { reason })
+}
+
+/// Has blocking work done on a thread for that.
+pub(super) async fn unblocked<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
 fn attempt(want: &Want, around: &Around) -> Result<World, String> {
@@ -135,10 +148,11 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
             Ok(World::WorkUndone { outcome: undone.map_err(problem) })
         }
         Want::Granted { question, rule, by } => grant(around, question, rule, by),
-        Want::Filed { .. } | Want::PlanChecked { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
-            turn_effects::run(want, around)
-        }
-        Want::AgentRunning(_)
+        Want::Filed { .. }
+        | Want::PlanChecked { .. }
+        | Want::ReportFiled { .. }
+        | Want::Undone { .. }
+        | Want::AgentRunning(_)
         | Want::Replied { .. }
         | Want::AgentParked { .. }
         | Want::QuestionRound(_)

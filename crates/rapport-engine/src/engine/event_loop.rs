@@ -5,6 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
 use rapport_core::{
     AgentDid, Aim, Created, Entry, Event, FoundTurns, Input, Purpose, QuestionRound, Refusal, Rule, Session,
@@ -23,7 +26,7 @@ use rapport_door::{Doing, Seen, Update};
 use crate::agents::{Command, Happened, Patience, Report, RunId};
 use crate::logged::variant;
 use crate::projects::grants::Grants;
-use crate::stores::{Log, StoreError};
+use crate::stores::{Log, Store, StoreError};
 use crate::turns::{Workshop, found};
 use crate::workers::keeper::mark;
 use crate::workers::{WorkerError, Workplace};
@@ -40,6 +43,9 @@ pub(super) struct EventLoop {
     requests: mpsc::Receiver<Request>,
     reports: mpsc::Receiver<Report>,
     pub(super) reports_to: mpsc::Sender<Report>,
+    /// Entries on their way to the log, each with the log it goes to. They are awaited here and not in tasks of their own: a
+    /// question is asked and answered through these, and every task in between costs it two changes of threads.
+    storing: FuturesUnordered<BoxFuture<'static, Done>>,
     done: mpsc::UnboundedReceiver<Done>,
     pub(super) done_to: mpsc::UnboundedSender<Done>,
     pub(super) sessions: HashMap<SessionId, Hosted>,
@@ -109,6 +115,7 @@ impl EventLoop {
             requests,
             reports,
             reports_to,
+            storing: FuturesUnordered::new(),
             done,
             done_to,
             sessions: HashMap::new(),
@@ -127,6 +134,7 @@ impl EventLoop {
             tokio::select! {
                 Some(request) = self.requests.recv() => self.request(request),
                 Some(report) = self.reports.recv() => self.report(report),
+                Some(stored) = self.storing.next() => self.done(stored),
                 Some(done) = self.done.recv() => self.done(done),
                 () = sleep_until(wake) => self.tick(),
                 _ = &mut stop => break,
@@ -168,18 +176,18 @@ impl EventLoop {
             self.parts.clock.now(),
             self.done_to.clone(),
         );
-        tokio::task::spawn_blocking(move || {
+        tokio::spawn(async move {
             let words = created.task.clone();
-            let begun = match &first {
-                Some(batch) => Session::begin_with(created, batch),
-                None => Session::begin(created),
+            let begin = async {
+                let facts = match &first {
+                    Some(batch) => Session::begin_with(created, batch)?,
+                    None => Session::begin(created)?,
+                };
+                let (id, entry, log) = store.create(&words, now, facts, &holder).await?;
+                let session = store.replay(&id, std::slice::from_ref(&entry))?;
+                Ok((id, entry, Box::new(session), log))
             };
-            let made = begun.map_err(GatewayError::from).and_then(|facts| {
-                let (id, entry, log) = store.create(&words, now, facts, &holder)?;
-                let session = open(&id, &store.whereabouts(&id), std::slice::from_ref(&entry))?;
-                Ok((id, entry, session, log))
-            });
-            match made {
+            match begin.await {
                 Ok((id, entry, session, log)) => {
                     let answer = Taken::Created(entry, answer);
                     let _ = done.send(Done::Taken { id, session, found: None, log, answer });
@@ -199,17 +207,14 @@ impl EventLoop {
         let (store, holder, done) =
             (self.parts.store.clone(), self.parts.holder.clone(), self.done_to.clone());
         let workshop = self.parts.workshop.clone();
-        tokio::task::spawn_blocking(move || {
-            let held = store.hold(&id, &holder).map_err(GatewayError::from).and_then(|(entries, log)| {
-                let session = open(&id, &store.whereabouts(&id), &entries)?;
-                let found = look_around(&id, &session, workshop.as_ref())?;
-                Ok((session, found, log))
-            });
-            match held {
+        tokio::spawn(async move {
+            let hold = async {
+                let (entries, log) = store.hold(&id, &holder).await?;
+                let (session, found) = take_up(id.clone(), store, entries, workshop).await?;
+                Ok((Box::new(session), found, log))
+            };
+            match hold.await {
                 Ok((session, found, log)) => {
-                    if session.may_have_process() {
-                        mark::end_left_behind(&id);
-                    }
                     let answer = Taken::Adopted(answer);
                     let _ = done.send(Done::Taken { id, session, found, log, answer });
                 }
@@ -228,8 +233,8 @@ impl EventLoop {
         let (to_live, live) = mpsc::unbounded_channel();
         hosted.followers.push(to_live);
         let (store, id, until) = (self.parts.store.clone(), id.clone(), hosted.session.seq());
-        tokio::task::spawn_blocking(move || {
-            let past = store.read(&id, after).map_err(GatewayError::from);
+        tokio::spawn(async move {
+            let past = store.read(&id, after).await.map_err(GatewayError::from);
             let _ = answer.send(past.map(|past| Follower::new(past, live, after, until)));
         });
     }
@@ -346,14 +351,13 @@ impl EventLoop {
                 Ok(facts) if facts.is_empty() => self.settled(id, incoming, Ok(())),
                 Ok(facts) => {
                     let Some(mut log) = hosted.log.take() else { return };
-                    let (id, done) = (id.clone(), self.done_to.clone());
+                    let id = id.clone();
                     let rules = project_rules(&facts, &self.parts.home, hosted.session.project());
-                    tokio::task::spawn_blocking(move || {
-                        let ruled = rules.map(|grants| ruled(&facts, &grants));
-                        let facts = facts.into_iter().chain(ruled.into_iter().flatten()).collect();
-                        let outcome = log.append(now, facts);
-                        let _ = done.send(Done::Stored { id, log, outcome, incoming });
-                    });
+                    let stored = async move {
+                        let outcome = log.append(now, with_ruled(facts, rules).await).await;
+                        Done::Stored { id, log, outcome, incoming }
+                    };
+                    self.storing.push(stored.boxed());
                     return;
                 }
                 Err(refusal) => self.settled(id, incoming, Err(refusal)),
@@ -538,6 +542,7 @@ impl EventLoop {
         while self.is_busy() {
             tokio::select! {
                 Some(report) = self.reports.recv() => self.report(report),
+                Some(stored) = self.storing.next() => self.done(stored),
                 Some(done) = self.done.recv() => self.done(done),
                 else => return,
             }
@@ -565,6 +570,27 @@ fn kinds(facts: &[Event]) -> String {
     facts.iter().map(|fact| variant(fact)).collect::<Vec<_>>().join(" ")
 }
 
+/// Takes a session up from its entries: what is there of its turns is found, and what is left of its agent is ended.
+async fn take_up(
+    id: SessionId,
+    store: Arc<dyn Store>,
+    entries: Vec<Entry>,
+    workshop: Option<Workshop>,
+) -> Result<(Session, Option<FoundTurns>), GatewayError> {
+    let taken_up = tokio::task::spawn_blocking(move || {
+        let session = store.replay(&id, &entries)?;
+        let found = look_around(&id, &session, workshop.as_ref())?;
+        if session.may_have_process() {
+            mark::end_left_behind(&id);
+        }
+        Ok((session, found))
+    });
+    taken_up.await.unwrap_or_else(|error| {
+        let (what, place) = ("take up", "a session".to_owned());
+        Err(StoreError::Io { what, place, source: std::io::Error::other(error) }.into())
+    })
+}
+
 /// What is there of the turns of a session of files.
 fn look_around(
     id: &SessionId,
@@ -590,15 +616,17 @@ fn project_rules(facts: &[Event], home: &Path, project: &str) -> Option<Grants> 
     facts.iter().any(asks).then(|| Grants::of(home, Path::new(project)))
 }
 
+/// The facts, and the answers that the project's rules give to what they ask.
+async fn with_ruled(facts: Vec<Event>, rules: Option<Grants>) -> Vec<Event> {
+    let Some(rules) = rules else { return facts };
+    let asked = facts.clone();
+    // Without an answer somebody is asked.
+    let ruled = tokio::task::spawn_blocking(move || ruled(&asked, &rules)).await.unwrap_or_default();
+    facts.into_iter().chain(ruled).collect()
+}
+
 /// The answers that the project's rules give. Rules that cannot be read allow nothing: then somebody is asked.
 fn ruled(facts: &[Event], grants: &Grants) -> Vec<Event> {
     let rules: Vec<Rule> = grants.list().unwrap_or_default().into_iter().map(|grant| grant.rule).collect();
     ruled_by_project(facts, &rules)
-}
-
-fn open(id: &SessionId, place: &str, entries: &[Entry]) -> Result<Box<Session>, GatewayError> {
-    Session::replay(entries).map(Box::new).ok_or_else(|| {
-        let what = format!("session {id} does not begin with its creation");
-        GatewayError::Store(StoreError::Damaged { place: place.to_owned(), line: 1, what })
-    })
 }

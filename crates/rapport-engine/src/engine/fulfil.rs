@@ -156,7 +156,7 @@ impl EventLoop {
                 tell(World::QuestionRound { round, outcome });
             });
         } else {
-            tokio::task::spawn_blocking(move || tell(effects::run(&want, &around)));
+            tokio::spawn(async move { tell(effects::run(want, around).await) });
         }
     }
 

@@ -55,15 +55,6 @@ impl ProjectSessions {
         Self { reach, ..self }
     }
 
-    async fn blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, DoorError> {
-        let store = self.store.clone();
-        let done = spawn_blocking(move || work(&*store)).await;
-        Ok(done.map_err(|error| broken(io::Error::other(error)))??)
-    }
-
     fn gateway(&self) -> Result<&Gateway, DoorError> {
         self.here.as_ref().ok_or_else(|| DoorError::Failed("this process runs no sessions".into()))
     }
@@ -74,8 +65,12 @@ impl ProjectSessions {
 
     /// The facts of a session, where they count: a channel tells them to people, and acts on them.
     async fn read_entries(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, DoorError> {
-        let id = id.clone();
-        self.blocking(move |store| store.counted(&id, after)).await
+        Ok(self.store.counted(id, after).await?)
+    }
+
+    /// A session as its log has it, whoever wrote that.
+    async fn replayed(&self, id: &SessionId) -> Result<Session, DoorError> {
+        Ok(self.store.replay(id, &self.store.read(id, 0).await?)?)
     }
 
     /// What an item of a plan would do, as things are now. What has to be read for it is read as running would read it.
@@ -86,8 +81,7 @@ impl ProjectSessions {
         group: Group,
         item: usize,
     ) -> Result<String, DoorError> {
-        let owned = id.clone();
-        let session = self.blocking(move |store| replay(store, &owned, &store.read(&owned, 0)?)).await?;
+        let session = self.replayed(id).await?;
         let failed = |why: String| DoorError::Failed(why);
         let plan = session.file_turn(turn).and_then(|turn| turn.plan.as_ref());
         let plan = plan.ok_or_else(|| failed(format!("turn {turn} has no plan that waits")))?;
@@ -107,10 +101,10 @@ impl ProjectSessions {
 
     /// What a session changed so far.
     async fn diff(&self, id: &SessionId) -> Result<String, DoorError> {
-        let (id, store, worker) = (id.clone(), self.store.clone(), self.worker.clone());
+        let entries = self.store.read(id, 0).await?;
+        let session = self.store.replay(id, &entries)?;
+        let (id, worker) = (id.clone(), self.worker.clone());
         let done = spawn_blocking(move || {
-            let entries = store.read(&id, 0)?;
-            let session = replay(&*store, &id, &entries)?;
             let failed = |error: WorkerError| DoorError::Failed(error.to_string());
             diff::diff(&*worker, &id, &session, &entries).map_err(failed)
         });
@@ -118,8 +112,7 @@ impl ProjectSessions {
     }
 
     async fn holder_of(&self, id: &SessionId) -> Result<Option<Holder>, DoorError> {
-        let id = id.clone();
-        self.blocking(move |store| store.holder(&id)).await
+        Ok(self.store.holder(id).await?)
     }
 
     async fn take_up(&self, id: &SessionId) -> Result<(), DoorError> {
@@ -195,10 +188,12 @@ impl ProjectSessions {
             self.take_up(id).await?;
             return Ok(None);
         }
-        let (store, clock) = (self.store.clone(), self.clock.clone());
-        let (id, input) = (id.clone(), Input::Person { by: by.clone(), act: act.clone() });
-        let written = spawn_blocking(move || write_directly(&*store, &clock, &id, &input)).await;
-        written.map_err(|error| broken(io::Error::other(error)))??;
+        let is_agent = spawn_blocking(|| descent::is_of_an_agent(std::process::id())).await;
+        if is_agent.map_err(|error| broken(io::Error::other(error)))? {
+            return Err(DoorError::Forbidden(AGENTS_ANSWER_NOTHING.into()));
+        }
+        let input = Input::Person { by: by.clone(), act: act.clone() };
+        write_directly(&*self.store, &self.clock, id, &input).await?;
         Ok(Some(Reached::Log))
     }
 
@@ -211,7 +206,7 @@ impl ProjectSessions {
             }
         }
         // Watched before it is read, so that nothing is missed in between.
-        let changes = self.blocking(|store| store.watch()).await?;
+        let changes = self.store.watch().await?;
         let past = self.read_entries(id, after).await?.into();
         let log =
             FollowedLog { sessions: self.clone(), id: id.clone(), after, past, changes, is_over: false };
@@ -219,7 +214,7 @@ impl ProjectSessions {
     }
 
     async fn watch_all(&self) -> Result<BoxStream<'static, Seen>, DoorError> {
-        let changes = self.blocking(|store| store.watch()).await?;
+        let changes = self.store.watch().await?;
         let here = match &self.here {
             Some(gateway) => Some(gateway.watch().await?),
             None => None,
@@ -237,7 +232,7 @@ impl ProjectSessions {
 
 impl Sessions for ProjectSessions {
     fn list(&self) -> Reply<'_, Vec<SessionId>> {
-        self.blocking(|store| store.list()).boxed()
+        async { Ok(self.store.list().await?) }.boxed()
     }
 
     fn view<'a>(&'a self, id: &'a SessionId) -> Reply<'a, View> {
@@ -248,8 +243,7 @@ impl Sessions for ProjectSessions {
                     outcome => return Ok(outcome?),
                 }
             }
-            let owned = id.clone();
-            self.blocking(move |store| Ok(replay(store, &owned, &store.read(&owned, 0)?)?.view(&owned))).await
+            Ok(self.replayed(id).await?.view(id))
         }
         .boxed()
     }
@@ -275,8 +269,7 @@ impl Sessions for ProjectSessions {
             match what {
                 Content::Log => {
                     // To look at a log that came from elsewhere does no harm.
-                    let id = id.clone();
-                    let entries = self.blocking(move |store| store.read(&id, 0)).await?;
+                    let entries = self.store.read(id, 0).await?;
                     Ok(stream::iter(entries).map(|entry| line(&entry)).boxed())
                 }
                 Content::Diff => Ok(stream::iter([Ok(self.diff(id).await?.into_bytes())]).boxed()),
@@ -285,8 +278,7 @@ impl Sessions for ProjectSessions {
                     Ok(stream::iter([Ok(text.into_bytes())]).boxed())
                 }
                 Content::Attachment(name) => {
-                    let id = id.clone();
-                    let file = self.blocking(move |store| store.attached(&id, &name)).await?;
+                    let file = self.store.attached(id, &name).await?;
                     Ok(stream::iter(file.map(Ok)).boxed())
                 }
             }
@@ -295,8 +287,7 @@ impl Sessions for ProjectSessions {
     }
 
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: &'a [u8]) -> Reply<'a, ()> {
-        let (id, name, content) = (id.clone(), name.to_owned(), content.to_owned());
-        self.blocking(move |store| store.attach(&id, &name, &content)).boxed()
+        async move { Ok(self.store.attach(id, name, content.to_owned()).await?) }.boxed()
     }
 
     fn act<'a>(&'a self, id: &'a SessionId, by: &'a By, act: &'a Act) -> Reply<'a, Reached> {
@@ -452,29 +443,23 @@ async fn next_update(mut follower: Follower) -> Option<(Update, Follower)> {
 }
 
 /// Decides and stores, where no process runs the session.
-fn write_directly(store: &dyn Store, clock: &Clock, id: &SessionId, input: &Input) -> Result<(), DoorError> {
-    if descent::is_of_an_agent(std::process::id()) {
-        return Err(DoorError::Forbidden(AGENTS_ANSWER_NOTHING.into()));
-    }
-    let (entries, mut log) = store.hold(id, &Holder::this_process(None))?;
-    let mut session = replay(store, id, &entries)?;
+async fn write_directly(
+    store: &dyn Store,
+    clock: &Clock,
+    id: &SessionId,
+    input: &Input,
+) -> Result<(), DoorError> {
+    let (entries, mut log) = store.hold(id, &Holder::this_process(None)).await?;
+    let mut session = store.replay(id, &entries)?;
     let now = clock.now();
     // Whatever ran is gone, and has nothing of what is said now.
     let lost = session.decide(&Input::World(World::Lost), now).unwrap_or_default();
     session.apply_entry(&Entry { seq: session.seq() + 1, at: now, facts: lost.clone() });
     let facts = session.decide(input, now)?;
     if !facts.is_empty() {
-        log.append(now, [lost, facts].concat())?;
+        log.append(now, [lost, facts].concat()).await?;
     }
     Ok(())
-}
-
-fn replay(store: &dyn Store, id: &SessionId, entries: &[Entry]) -> Result<Session, StoreError> {
-    Session::replay(entries).ok_or_else(|| StoreError::Damaged {
-        place: store.whereabouts(id),
-        line: 1,
-        what: "it does not begin with the creation of a session".into(),
-    })
 }
 
 fn line(entry: &Entry) -> Result<Vec<u8>, DoorError> {

@@ -4,111 +4,119 @@ use std::path::{Path, PathBuf};
 
 use rapport_core::{Change, LaterChanges, TurnId, UndoProblem, UndoneFiles, Want, World};
 
-use super::effects::Around;
+use super::effects::{Around, unblocked};
 use crate::actions::undo::UndoError;
 use crate::actions::{Place, undo};
 use crate::config;
-use crate::turns::{Meta, PLAN, REPORT, Workshop, check, checksum, memos};
+use crate::turns::{Meta, PLAN, REPORT, TurnError, Workshop, check, checksum, memos};
 
-/// Runs the effect for a want about turns. May block.
-pub(super) fn run(want: &Want, around: &Around) -> Result<World, String> {
-    let workshop = around.workshop.as_ref().ok_or("this engine has no place for turns in directories")?;
+/// Runs the effect for a want about turns.
+pub(super) async fn run(want: Want, around: Around) -> Result<World, String> {
+    let workshop = around.workshop.clone().ok_or("this engine has no place for turns in directories")?;
     let effect = TurnEffect { around, workshop };
     match want {
         Want::Filed { turn, path, content, model, cost_micros } => {
-            effect.file(*turn, path, content, model.as_ref(), *cost_micros)
+            effect.file(turn, path, content, model, cost_micros).await
         }
         Want::PlanChecked { folder, revision, plan, restore } => {
-            effect.check(folder, *revision, plan, *restore)
+            effect.check(folder, revision, plan, restore).await
         }
-        Want::ReportFiled { folder, report, memos } => effect.report(folder, report, memos),
+        Want::ReportFiled { folder, report, memos } => effect.report(folder, report, memos).await,
         Want::Undone { batch, folder, approved_at, later, has_remembered, has_run } => {
-            let outcome = effect.undo(folder, *approved_at, *later, *has_run);
+            let undone = unblocked(move || Ok(effect.undo(&folder, approved_at, later, has_run))).await?;
             let memos = has_remembered.then(|| "the changes to memos.yaml".to_owned());
-            let outcome = outcome.map(|mut files| {
+            let outcome = undone.map(|mut files| {
                 files.remaining.extend(memos);
                 files
             });
-            Ok(World::Undone { batch: batch.clone(), outcome })
+            Ok(World::Undone { batch, outcome })
         }
         _ => Err("this is not about turns".to_owned()),
     }
 }
 
-struct TurnEffect<'a> {
-    around: &'a Around,
-    workshop: &'a Workshop,
+struct TurnEffect {
+    around: Around,
+    workshop: Workshop,
 }
 
-impl TurnEffect<'_> {
+impl TurnEffect {
     /// Writes the plan, and what making it took.
-    fn file(
+    async fn file(
         &self,
         turn: TurnId,
-        path: &str,
-        content: &str,
-        model: Option<&String>,
+        path: String,
+        content: String,
+        model: Option<String>,
         cost_micros: u64,
     ) -> Result<World, String> {
-        let folder = path.split('/').next().unwrap_or_default();
-        self.note_cost(folder, model, cost_micros)
-            .map_err(|error| format!("cannot note what it cost: {error}"))?;
-        self.attach(path, content)?;
-        Ok(World::Filed { turn, path: path.to_owned() })
+        let directory = self.directory(path.split('/').next().unwrap_or_default());
+        unblocked(move || {
+            note_cost(&directory, model, cost_micros)
+                .map_err(|error| format!("cannot note what it cost: {error}"))
+        })
+        .await?;
+        self.attach(&path, content).await?;
+        Ok(World::Filed { turn, path })
     }
 
-    fn note_cost(
-        &self,
-        folder: &str,
-        model: Option<&String>,
-        cost_micros: u64,
-    ) -> Result<(), crate::turns::TurnError> {
-        let directory = self.workshop.folder(&self.around.session).path.join(folder);
-        let Some(mut meta) = Meta::read(&directory)? else { return Ok(()) };
-        let before = meta.cumulative_cost - meta.turn_cost;
-        meta.turn_cost = cost_micros as f64 / 1e6;
-        meta.cumulative_cost = before + meta.turn_cost;
-        meta.model = model.cloned().or(meta.model);
-        meta.write(&directory)
+    /// The directory of a turn.
+    fn directory(&self, folder: &str) -> PathBuf {
+        self.workshop.folder(&self.around.session).path.join(folder)
     }
 
-    fn attach(&self, path: &str, content: &str) -> Result<(), String> {
-        let attached = self.around.store.attach(&self.around.session, path, content.as_bytes());
+    async fn attach(&self, path: &str, content: String) -> Result<(), String> {
+        let attached = self.around.store.attach(&self.around.session, path, content.into_bytes()).await;
         attached.map_err(|error| format!("cannot write {path}: {error}"))
     }
 
     /// Looks whether a plan can be carried out. Its file is written where it is not there, or is to be restored.
-    fn check(&self, folder: &str, revision: u32, plan: &str, restore: bool) -> Result<World, String> {
+    async fn check(
+        &self,
+        folder: String,
+        revision: u32,
+        plan: String,
+        restore: bool,
+    ) -> Result<World, String> {
         let path = format!("{folder}/{PLAN}");
-        let there = self.around.store.attached(&self.around.session, &path);
+        let there = self.around.store.attached(&self.around.session, &path).await;
         let there = there.map_err(|error| format!("cannot read {path}: {error}"))?;
         let there = there.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let differs = there.clone().filter(|there| there != plan && !restore);
-        if there.as_deref() != Some(plan) && differs.is_none() {
-            self.attach(&path, plan)?;
+        let differs = there.clone().filter(|there| *there != plan && !restore);
+        if there.as_ref() != Some(&plan) && differs.is_none() {
+            self.attach(&path, plan.clone()).await?;
         }
         let problems = match &differs {
             Some(_) => Vec::new(),
-            None => check::problems(Path::new(&self.around.created.project), self.workshop.plan_name(), plan)
-                .map_err(|error| error.to_string())?,
+            None => self.problems(plan).await?,
         };
-        Ok(World::PlanChecked { folder: folder.to_owned(), revision, problems, differs })
+        Ok(World::PlanChecked { folder, revision, problems, differs })
+    }
+
+    async fn problems(&self, plan: String) -> Result<Vec<String>, String> {
+        let project = self.around.created.project.clone();
+        let workshop = self.workshop.clone();
+        unblocked(move || {
+            check::problems(Path::new(&project), workshop.plan_name(), &plan)
+                .map_err(|error| error.to_string())
+        })
+        .await
     }
 
     /// Remembers what was approved of that, which can be done twice, writes the report, and seals the turn.
-    fn report(&self, folder: &str, report: &str, changes: &[Change]) -> Result<World, String> {
-        let failed = |error: crate::turns::TurnError| error.to_string();
+    async fn report(&self, folder: String, report: String, changes: Vec<Change>) -> Result<World, String> {
         if !changes.is_empty() {
-            let changes: Vec<_> = changes.iter().collect();
-            memos::apply(&config::memos(Path::new(&self.around.created.project)), &changes)
-                .map_err(failed)?;
+            let memos = config::memos(Path::new(&self.around.created.project));
+            unblocked(move || {
+                let changes: Vec<_> = changes.iter().collect();
+                memos::apply(&memos, &changes).map_err(|error| error.to_string())
+            })
+            .await?;
         }
-        self.attach(&format!("{folder}/{REPORT}"), report)?;
-        let directory = self.workshop.folder(&self.around.session).path.join(folder);
-        Ok(World::ReportFiled {
-            folder: folder.to_owned(),
-            files: checksum::sums(&directory).map_err(failed)?,
-        })
+        self.attach(&format!("{folder}/{REPORT}"), report).await?;
+        let directory = self.directory(&folder);
+        let files = unblocked(move || checksum::sums(&directory).map_err(|error| error.to_string())).await?;
+        Ok(World::ReportFiled { folder, files })
     }
 
     fn undo(
@@ -148,6 +156,15 @@ impl TurnEffect<'_> {
             remaining: undone.remaining,
         })
     }
+}
+
+fn note_cost(directory: &Path, model: Option<String>, cost_micros: u64) -> Result<(), TurnError> {
+    let Some(mut meta) = Meta::read(directory)? else { return Ok(()) };
+    let before = meta.cumulative_cost - meta.turn_cost;
+    meta.turn_cost = cost_micros as f64 / 1e6;
+    meta.cumulative_cost = before + meta.turn_cost;
+    meta.model = model.or(meta.model);
+    meta.write(directory)
 }
 
 /// Why nothing was undone, or not all of it.

@@ -7,12 +7,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rapport_core::{Entry, Event, SessionId};
 
-use super::{Changes, Holder, Log, Looked, Reserved, Store, StoreError};
+use super::blocking::wait;
+use super::{Changes, Holder, Log, Looked, Reserved, Store, Stored};
 use crate::seals::Seal;
 
 /// The store itself, or one that dies when it is told to.
@@ -45,10 +47,10 @@ impl Orders {
         }
     }
 
-    fn append<T>(&self, append: impl FnOnce() -> T) -> T {
+    async fn append<T>(&self, append: impl Future<Output = T>) -> T {
         let this = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
         self.die_if(self.before == Some(this));
-        let appended = append();
+        let appended = append.await;
         self.die_if(self.after == Some(this));
         appended
     }
@@ -79,66 +81,76 @@ struct Trial {
 }
 
 impl Store for Trial {
-    fn create(
-        &self,
-        words: &str,
+    fn create<'a>(
+        &'a self,
+        words: &'a str,
         at: Timestamp,
         facts: Vec<Event>,
-        holder: &Holder,
-    ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError> {
-        let (id, entry, log) = self.orders.append(|| self.store.create(words, at, facts, holder))?;
-        let last = entry.seq;
-        Ok((id, entry, self.log(log, last)))
+        holder: &'a Holder,
+    ) -> Stored<'a, (SessionId, Entry, Box<dyn Log>)> {
+        async move {
+            let (id, entry, log) = self.orders.append(self.store.create(words, at, facts, holder)).await?;
+            let last = entry.seq;
+            Ok((id, entry, self.log(log, last)))
+        }
+        .boxed()
     }
 
-    fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
-        let reserved = self.orders.append(|| self.store.reserve(words, at))?;
-        Ok(Box::new(TrialReserved { reserved, orders: self.orders.clone() }))
+    fn reserve<'a>(&'a self, words: &'a str, at: Timestamp) -> Stored<'a, Box<dyn Reserved>> {
+        async move {
+            let reserved = self.orders.append(self.store.reserve(words, at)).await?;
+            let trial: Box<dyn Reserved> = Box::new(TrialReserved { reserved, orders: self.orders.clone() });
+            Ok(trial)
+        }
+        .boxed()
     }
 
-    fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
-        let (entries, log) = self.store.hold(id, holder)?;
-        let last = entries.last().map_or(0, |entry| entry.seq);
-        Ok((entries, self.log(log, last)))
+    fn hold<'a>(&'a self, id: &'a SessionId, holder: &'a Holder) -> Stored<'a, (Vec<Entry>, Box<dyn Log>)> {
+        async move {
+            let (entries, log) = self.store.hold(id, holder).await?;
+            let last = entries.last().map_or(0, |entry| entry.seq);
+            Ok((entries, self.log(log, last)))
+        }
+        .boxed()
     }
 
-    fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
+    fn read<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, Vec<Entry>> {
         self.store.read(id, after)
     }
 
-    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
+    fn sealed<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, (Vec<Entry>, Seal)> {
         self.store.sealed(id, after)
     }
 
-    fn list(&self) -> Result<Vec<SessionId>, StoreError> {
+    fn list(&self) -> Stored<'_, Vec<SessionId>> {
         self.store.list()
     }
 
-    fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
+    fn holder<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<Holder>> {
         self.store.holder(id)
     }
 
-    fn watch(&self) -> Result<Changes, StoreError> {
+    fn watch(&self) -> Stored<'_, Changes> {
         self.store.watch()
     }
 
-    fn attach(&self, id: &SessionId, path: &str, content: &[u8]) -> Result<(), StoreError> {
+    fn attach<'a>(&'a self, id: &'a SessionId, path: &'a str, content: Vec<u8>) -> Stored<'a, ()> {
         self.store.attach(id, path, content)
     }
 
-    fn attached(&self, id: &SessionId, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    fn attached<'a>(&'a self, id: &'a SessionId, path: &'a str) -> Stored<'a, Option<Vec<u8>>> {
         self.store.attached(id, path)
     }
 
-    fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
-        self.orders.append(|| self.store.enlist(id, at, facts))
+    fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()> {
+        self.orders.append(self.store.enlist(id, at, facts)).boxed()
     }
 
-    fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
+    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Looked> {
         self.store.look(id)
     }
 
-    fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
+    fn trust(&self, looked: Arc<Looked>) -> Stored<'_, ()> {
         self.store.trust(looked)
     }
 
@@ -163,9 +175,16 @@ impl Reserved for TrialReserved {
         self.reserved.id()
     }
 
-    fn fill(self: Box<Self>, entries: &[Entry], attachments: &[(&str, &[u8])]) -> Result<(), StoreError> {
-        let reserved = self.reserved;
-        self.orders.append(|| reserved.fill(entries, attachments))
+    fn fill(
+        self: Box<Self>,
+        entries: Vec<Entry>,
+        attachments: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'static, ()> {
+        async move {
+            let filled = self.reserved.fill(entries, attachments);
+            self.orders.append(filled).await
+        }
+        .boxed()
     }
 }
 
@@ -178,26 +197,28 @@ struct TrialLog {
 }
 
 impl Log for TrialLog {
-    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
-        let orders = self.orders.clone();
-        orders.append(|| {
-            if !self.orders.lag {
-                return self.log.append(at, facts);
+    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Stored<'_, Entry> {
+        let Self { log, orders, last, held_back } = self;
+        let orders: &Orders = orders;
+        let append = async move {
+            if !orders.lag {
+                return log.append(at, facts).await;
             }
-            if let Some((at, facts)) = self.held_back.take() {
-                self.log.append(at, facts)?;
+            if let Some((at, facts)) = held_back.take() {
+                log.append(at, facts).await?;
             }
-            self.last += 1;
-            self.held_back = Some((at, facts.clone()));
-            Ok(Entry { seq: self.last, at, facts })
-        })
+            *last += 1;
+            *held_back = Some((at, facts.clone()));
+            Ok(Entry { seq: *last, at, facts })
+        };
+        orders.append(append).boxed()
     }
 }
 
 impl Drop for TrialLog {
     fn drop(&mut self) {
         if let Some((at, facts)) = self.held_back.take() {
-            let _ = self.log.append(at, facts);
+            let _ = wait(self.log.append(at, facts));
         }
     }
 }

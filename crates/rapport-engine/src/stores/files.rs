@@ -1,7 +1,10 @@
 //! Sessions as directories: `<root>/20260124-add-user-auth/log.jsonl`, and beside it a lock for the one who writes.
 //! `docs/formats/log.md` and `docs/formats/session-directory.md` are the contract with other programs.
+//!
+//! [`Disk`] does the work, which blocks; here each piece of it is handed to a thread for that.
 
 mod dirs;
+mod disk;
 mod home;
 mod line;
 mod lock;
@@ -10,363 +13,195 @@ mod reserved;
 mod scan;
 mod watch;
 
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
-use rapport_core::{Entry, Event, SessionId, slug};
+use rapport_core::{Entry, Event, SessionId};
+use tokio::runtime::Handle;
 
+use self::disk::Disk;
 use self::log::FileLog;
 use self::reserved::ReservedDir;
-use super::{Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError};
-use crate::seals::{self, Chain, Seal, Sealing, Seals, Verifier};
-use rapport_durable as durable;
-
-const LOG: &str = "log.jsonl";
-const LOCK: &str = "lock";
-const KEPT: &str = "kept";
-
-/// What git is told about `.rapport`, with what an older version told it. Logs, plans and reports are for others, whatever the
-/// project ignores (`*.log` is a common line), and stay as they are, byte for byte: git must not change their line ends. Who
-/// holds a session, what was said word for word in conversations, and what undoing takes, are not.
-const GIT_FILES: [(&str, &str, Option<&str>); 2] = [
-    (
-        ".gitignore",
-        "!_context.log\n!log.jsonl\n!plan.md\n!report.md\n/sessions/*/lock\n/sessions/*/kept/\n/batches/\n",
-        Some("!_context.log\n!log.jsonl\n!plan.md\n!report.md\n/sessions/*/lock\n"),
-    ),
-    (".gitattributes", "* -text\n", None),
-];
+use super::{Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
+use crate::seals::{Seal, Seals};
 
 /// Sessions below one directory, which need not be there yet.
 #[derive(Clone, Debug)]
 pub struct Files {
-    root: PathBuf,
-    project: Option<PathBuf>,
-    seals: Option<Arc<Seals>>,
+    disk: Disk,
 }
 
 impl Files {
     /// Sessions below this directory: `<project>/.rapport/sessions`.
     pub fn new(root: PathBuf) -> Self {
-        Self { root, project: None, seals: None }
+        Self { disk: Disk { root, project: None, seals: None } }
     }
 
     /// The same, of this project: its sessions are worked on there, wherever they were begun.
     #[must_use]
     pub fn of(self, project: PathBuf) -> Self {
-        Self { project: Some(project), ..self }
+        Self { disk: Disk { project: Some(project), ..self.disk } }
     }
 
     /// The same, with the seals of this person: what they write is signed, and what others wrote does not count.
     #[must_use]
     pub fn sealed_by(self, seals: Seals) -> Self {
-        Self { seals: Some(Arc::new(seals)), ..self }
+        Self { disk: Disk { seals: Some(Arc::new(seals)), ..self.disk } }
     }
 
-    /// The entries of a log after this one, and what has checked all of them.
-    fn verified(
+    fn on_disk<T: Send + 'static>(
         &self,
-        path: &Path,
-        id: &SessionId,
-        after: u64,
-    ) -> Result<(Vec<Entry>, Option<Verifier>), StoreError> {
-        let mut verifier = self.sealing(id).verifier().map_err(io_error("check the seals of", path))?;
-        let bytes = durable::read_own(path).map_err(io_error("read", path))?;
-        let scan = scan::scan(path, &bytes, after, |line| {
-            verifier.iter_mut().for_each(|verifier| verifier.take(line));
-        })?;
-        Ok((home::at_home(scan.entries, self.project.as_deref()), verifier))
+        work: impl FnOnce(&Disk) -> Result<T, StoreError> + Send + 'static,
+    ) -> Stored<'static, T> {
+        let disk = self.disk.clone();
+        unblocked(move || work(&disk))
     }
 
-    /// What is kept under this name, where it counts.
-    fn kept(&self, id: &SessionId, dir: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        refuse_links(dir, KEPT)?;
-        let path = dir.join(KEPT).join(name);
-        let Some(written) = read_if_there(&path)? else { return Ok(None) };
-        let opened =
-            self.sealing(id).open_kept(name, written).map_err(io_error("check the seal of", &path))?;
-        if !opened.seal.counts() || !is_part(&dir.join(LOG), &opened.bound)? {
-            let seal = if opened.seal.counts() { Seal::RolledBack } else { opened.seal };
-            return Err(StoreError::NotOurs { id: id.clone(), seal });
-        }
-        Ok(Some(opened.content))
-    }
-
-    fn sealing(&self, id: &SessionId) -> Sealing {
-        Sealing::new(self.seals.clone(), format!("session {id}"))
-    }
-
-    /// Makes the directory of all sessions, and in a project tells git what of it is for others.
-    fn make_root(&self) -> Result<(), StoreError> {
-        dirs::make_all(&self.root)?;
-        let Some(folder) = self.root.parent().filter(|_| self.project.is_some()) else { return Ok(()) };
-        for (name, content, before) in GIT_FILES {
-            let path = folder.join(name);
-            let found = read_if_there(&path)?;
-            if found.is_none() || before.is_some_and(|before| found.as_deref() == Some(before.as_bytes())) {
-                replace(&path, content.as_bytes())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The directory of a session that is there. A name that is not just a name leads nowhere.
-    fn find(&self, id: &SessionId) -> Result<PathBuf, StoreError> {
-        if !slug::is_name(id.as_str()) {
-            return Err(StoreError::NotFound(id.clone()));
-        }
-        let dir = self.root.join(id.as_str());
-        let log = dir.join(LOG);
-        refuse_links(&self.root, id.as_str())?;
-        if scan::has_entry(&log).map_err(io_error("read", &log))? {
-            return Ok(dir);
-        }
-        match fs::metadata(&self.root) {
-            Ok(root) if !root.is_dir() => {
-                Err(io_error("look for sessions in", &self.root)(io::ErrorKind::NotADirectory.into()))
-            }
-            _ => Err(StoreError::NotFound(id.clone())),
-        }
-    }
-
-    /// Fills a new directory. Until its first entry is complete, nobody takes it for a session.
-    fn begin(
-        &self,
-        id: &SessionId,
-        dir: &Path,
-        at: Timestamp,
-        facts: Vec<Event>,
-        holder: &Holder,
-    ) -> Result<(Entry, FileLog), StoreError> {
-        let lock = lock::take(id, &dir.join(LOCK), holder)?;
-        let mut log = FileLog::create(id, dir.join(LOG), self.sealing(id), lock)?;
-        let entry = log.append(at, facts)?;
-        dirs::sync(dir)?;
-        dirs::sync(&self.root)?;
-        Ok((entry, log))
+    fn held(&self, id: &SessionId, log: FileLog) -> Box<dyn Log> {
+        Box::new(HeldLog { place: self.whereabouts(id), log: Some(log) })
     }
 }
 
+/// Has blocking work done: on one of the runtime's threads for that; outside of a runtime, where nothing else waits for this
+/// thread, right here. Begun, it is done to its end, whether or not anybody still waits for it.
+fn unblocked<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Stored<'static, T> {
+    async move {
+        let Ok(runtime) = Handle::try_current() else { return work() };
+        runtime.spawn_blocking(work).await.unwrap_or_else(|error| {
+            let place = "the sessions".to_owned();
+            Err(StoreError::Io { what: "use", place, source: io::Error::other(error) })
+        })
+    }
+    .boxed()
+}
+
 impl Store for Files {
-    fn create(
-        &self,
+    fn create<'a>(
+        &'a self,
         words: &str,
         at: Timestamp,
         facts: Vec<Event>,
         holder: &Holder,
-    ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError> {
-        self.make_root()?;
-        let (name, dir) = dirs::make_first_free(&self.root, super::names(words, at))?;
-        let id = SessionId::new(name);
-        match self.begin(&id, &dir, at, facts, holder) {
-            Ok((entry, log)) => Ok((id, entry, Box::new(log))),
-            Err(error) => {
-                // What cannot be removed is ignored by every reader.
-                let _ = durable::remove_folder(&dir);
-                Err(error)
-            }
+    ) -> Stored<'a, (SessionId, Entry, Box<dyn Log>)> {
+        let (words, holder) = (words.to_owned(), holder.clone());
+        let created = self.on_disk(move |disk| disk.create(&words, at, facts, &holder));
+        async move {
+            let (id, entry, log) = created.await?;
+            let log = self.held(&id, log);
+            Ok((id, entry, log))
         }
+        .boxed()
     }
 
-    fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
-        self.make_root()?;
-        let (name, dir) = dirs::make_first_free(&self.root, super::names(words, at))?;
-        let id = SessionId::new(name);
-        let sealing = self.sealing(&id);
-        Ok(Box::new(ReservedDir::new(id, dir, sealing)))
+    fn reserve(&self, words: &str, at: Timestamp) -> Stored<'_, Box<dyn Reserved>> {
+        let words = words.to_owned();
+        self.on_disk(move |disk| Ok(Box::new(disk.reserve(&words, at)?) as Box<dyn Reserved>))
     }
 
-    fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
-        let dir = self.find(id)?;
-        let lock = lock::take(id, &dir.join(LOCK), holder)?;
-        let (entries, log) = FileLog::open(id, dir.join(LOG), self.sealing(id), lock)?;
-        if entries.is_empty() {
-            // Whoever was just creating it has failed to.
-            return Err(StoreError::NotFound(id.clone()));
+    fn hold<'a>(&'a self, id: &'a SessionId, holder: &Holder) -> Stored<'a, (Vec<Entry>, Box<dyn Log>)> {
+        let (named, holder) = (id.clone(), holder.clone());
+        let held = self.on_disk(move |disk| disk.hold(&named, &holder));
+        async move {
+            let (entries, log) = held.await?;
+            Ok((entries, self.held(id, log)))
         }
-        Ok((home::at_home(entries, self.project.as_deref()), Box::new(log)))
+        .boxed()
     }
 
-    fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
-        let path = self.find(id)?.join(LOG);
-        let bytes = durable::read_own(&path).map_err(io_error("read", &path))?;
-        Ok(home::at_home(scan::scan(&path, &bytes, after, |_| ())?.entries, self.project.as_deref()))
+    fn read(&self, id: &SessionId, after: u64) -> Stored<'_, Vec<Entry>> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.read(&id, after))
     }
 
-    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
-        let path = self.find(id)?.join(LOG);
-        let (entries, verifier) = self.verified(&path, id, after)?;
-        Ok((entries, seals::verdict(verifier.as_ref())))
+    fn sealed(&self, id: &SessionId, after: u64) -> Stored<'_, (Vec<Entry>, Seal)> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.sealed(&id, after))
     }
 
-    fn list(&self) -> Result<Vec<SessionId>, StoreError> {
-        let directory = match fs::read_dir(&self.root) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            opened => opened.map_err(io_error("list the sessions in", &self.root))?,
-        };
-        let mut names = Vec::new();
-        for file in directory {
-            let file = file.map_err(io_error("list the sessions in", &self.root))?;
-            if file.file_type().is_ok_and(|kind| kind.is_symlink()) {
-                continue;
-            }
-            // What cannot be looked into is listed: to read it tells why.
-            if scan::has_entry(&file.path().join(LOG)).unwrap_or(true) {
-                names.extend(file.file_name().into_string().ok().filter(|name| slug::is_name(name)));
-            }
-        }
-        names.sort_unstable();
-        Ok(names.into_iter().map(SessionId::new).collect())
+    fn list(&self) -> Stored<'_, Vec<SessionId>> {
+        self.on_disk(Disk::list)
     }
 
-    fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
-        lock::holder(&self.find(id)?.join(LOCK))
+    fn holder(&self, id: &SessionId) -> Stored<'_, Option<Holder>> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.holder(&id))
     }
 
-    fn watch(&self) -> Result<Changes, StoreError> {
-        watch::watch(self)
+    fn watch(&self) -> Stored<'_, Changes> {
+        self.on_disk(watch::watch)
     }
 
-    fn attach(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
-        let dir = self.find(id)?;
-        match checked(&dir, name)? {
-            Attachment::Plain(name) => keep_in(&dir, &self.sealing(id), name, content),
-            Attachment::InTurn(path) => {
-                let place = inside(&dir, path)?;
-                place.parent().map_or(Ok(()), dirs::make_all)?;
-                replace(&place, content)
-            }
-        }
+    fn attach(&self, id: &SessionId, name: &str, content: Vec<u8>) -> Stored<'_, ()> {
+        let (id, name) = (id.clone(), name.to_owned());
+        self.on_disk(move |disk| disk.attach(&id, &name, &content))
     }
 
-    fn attached(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let dir = self.find(id)?;
-        match checked(&dir, name)? {
-            Attachment::Plain(name) => self.kept(id, &dir, name),
-            Attachment::InTurn(path) => read_if_there(&inside(&dir, path)?),
-        }
+    fn attached(&self, id: &SessionId, name: &str) -> Stored<'_, Option<Vec<u8>>> {
+        let (id, name) = (id.clone(), name.to_owned());
+        self.on_disk(move |disk| disk.attached(&id, &name))
     }
 
-    fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
-        let dir = self.root.join(id.as_str());
-        if !slug::is_name(id.as_str()) || !dir.is_dir() {
-            return Err(StoreError::NotFound(id.clone()));
-        }
-        let lock = lock::take(id, &dir.join(LOCK), &Holder::this_process(None))?;
-        let path = dir.join(LOG);
-        if scan::has_entry(&path).map_err(io_error("read", &path))? {
-            return Ok(());
-        }
-        // What is there without an entry is what is left of somebody who was killed at this very thing.
-        let mut log = match path.exists() {
-            true => FileLog::open(id, path, self.sealing(id), lock)?.1,
-            false => FileLog::create(id, path, self.sealing(id), lock)?,
-        };
-        log.append(at, facts)?;
-        dirs::sync(&dir)
+    fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'_, ()> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.enlist(&id, at, facts))
     }
 
-    fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
-        let dir = self.find(id)?;
-        let (entries, verifier) = self.verified(&dir.join(LOG), id, 0)?;
-        let mut attachments = Vec::new();
-        for path in files_in(&dir.join(KEPT))? {
-            let (Some(name), Some(written)) = (path.file_name(), read_if_there(&path)?) else { continue };
-            let name = name.to_string_lossy().into_owned();
-            let opened = self.sealing(id).open_kept(&name, written).map_err(io_error("look at", &path))?;
-            attachments.push((name, opened.content));
-        }
-        let seal = seals::verdict(verifier.as_ref());
-        Ok(Looked { id: id.clone(), entries, attachments, seal, verifier })
+    fn look(&self, id: &SessionId) -> Stored<'_, Looked> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.look(&id))
     }
 
-    fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
-        let (Some(seals), Some(verifier)) = (&self.seals, &looked.verifier) else { return Ok(()) };
-        let attached: Vec<_> = looked.attachments.iter().map(|(_, content)| content.as_slice()).collect();
-        seals.trust(verifier, &attached).map_err(io_error("note what is trusted of", &self.root))
+    fn trust(&self, looked: Arc<Looked>) -> Stored<'_, ()> {
+        self.on_disk(move |disk| disk.trust(&looked))
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {
-        self.root.join(id.as_str()).display().to_string()
+        self.disk.whereabouts(id)
     }
 }
 
-/// What a name means in this directory.
-fn checked<'a>(dir: &Path, name: &'a str) -> Result<Attachment<'a>, StoreError> {
-    Attachment::named(name).ok_or_else(|| {
-        let outside = io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
-        io_error("use", &dir.join(name))(outside)
-    })
+/// A log that is held. While an entry is being written, the thread that writes it has the log, lock and all: whoever gives
+/// up waiting for that does not know what the log says by now, and can write no more.
+struct HeldLog {
+    place: String,
+    log: Option<FileLog>,
 }
 
-/// Keeps something in a session's directory.
-fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<(), StoreError> {
-    refuse_links(dir, KEPT)?;
-    let folder = dir.join(KEPT);
-    dirs::make_all(&folder)?;
-    let path = folder.join(name);
-    let sealed = sealing.seal_kept(name, content).map_err(io_error("seal", &path))?;
-    replace(&path, &sealed)
-}
-
-/// Whether a log was at this place once, or is.
-fn is_part(log: &Path, place: &Chain) -> Result<bool, StoreError> {
-    let bytes = durable::read_own(log).map_err(io_error("read", log))?;
-    Ok(place.is_of(bytes.split(|byte| *byte == b'\n')))
-}
-
-fn files_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let files = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        files => files.map_err(io_error("list", folder))?,
-    };
-    let paths = files.map(|file| file.map(|file| file.path())).collect::<Result<Vec<_>, _>>();
-    paths.map_err(io_error("list", folder))
-}
-
-fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    match durable::read_own(path) {
-        Ok(content) => Ok(Some(content)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io_error("read", path)(error)),
-    }
-}
-
-/// A file in the folder of a turn, which is not a link that leads elsewhere, nor where sealed things are.
-fn inside(dir: &Path, path: &str) -> Result<PathBuf, StoreError> {
-    if path.split('/').next() == Some(KEPT) {
-        let ours = io::Error::new(io::ErrorKind::InvalidInput, "it is no folder of a turn");
-        return Err(io_error("use", &dir.join(path))(ours));
-    }
-    if let Some((folders, _)) = path.rsplit_once('/') {
-        refuse_links(dir, folders)?;
-    }
-    Ok(dir.join(path))
-}
-
-/// Directories of ours are never links: what is written there would end up elsewhere.
-fn refuse_links(root: &Path, path: &str) -> Result<(), StoreError> {
-    let mut place = root.to_owned();
-    for part in Path::new(path).components() {
-        place.push(part);
-        if place.symlink_metadata().is_ok_and(|about| about.is_symlink()) {
-            let link =
-                io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, which is not followed");
-            return Err(io_error("use", &place)(link));
+impl Log for HeldLog {
+    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Stored<'_, Entry> {
+        async move {
+            let Some(mut log) = self.log.take() else {
+                let why = "nobody waited for the end of the write before, so it has to be read again first";
+                let source = io::Error::other(why);
+                return Err(StoreError::Io { what: "write to", place: self.place.clone(), source });
+            };
+            let written = unblocked(move || {
+                let outcome = log.append(at, facts);
+                Ok((log, outcome))
+            });
+            let (log, outcome) = written.await?;
+            self.log = Some(log);
+            outcome
         }
+        .boxed()
     }
-    Ok(())
 }
 
-/// Either the old file or the whole new one, whatever happens in between.
-fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    durable::replace_private(path, content).map_err(io_error("write", path))
-}
+impl Reserved for ReservedDir {
+    fn id(&self) -> &SessionId {
+        ReservedDir::id(self)
+    }
 
-/// Says what was tried and where, beside what the system said.
-fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    move |source| StoreError::Io { what, place: path.display().to_string(), source }
+    fn fill(
+        self: Box<Self>,
+        entries: Vec<Entry>,
+        attachments: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'static, ()> {
+        unblocked(move || ReservedDir::fill(*self, &entries, &attachments))
+    }
 }

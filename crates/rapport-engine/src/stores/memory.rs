@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
 use tokio::sync::mpsc;
 
-use super::{Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError};
+use super::{Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
 use crate::seals::Seal;
 
 /// Sessions that last as long as any clone of this.
@@ -88,102 +89,140 @@ impl Shared {
 }
 
 impl Store for Memory {
-    fn create(
-        &self,
-        words: &str,
+    fn create<'a>(
+        &'a self,
+        words: &'a str,
         at: Timestamp,
         facts: Vec<Event>,
-        holder: &Holder,
-    ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError> {
-        let mut shared = self.lock();
-        let id = shared.free_name(words, at)?;
-        let entry = Entry { seq: 1, at, facts };
-        let kept =
-            Kept { entries: vec![entry.clone()], holder: Some(holder.clone()), holds: 1, ..Kept::default() };
-        shared.sessions.insert(id.clone(), kept);
-        shared.tell(&id);
-        let log = self.log(&id, 1);
-        Ok((id, entry, log))
-    }
-
-    fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
-        let mut shared = self.lock();
-        let id = shared.free_name(words, at)?;
-        shared.reserved.insert(id.clone());
-        Ok(Box::new(ReservedName { store: self.clone(), id }))
-    }
-
-    fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
-        let mut shared = self.lock();
-        let kept = shared.kept(id)?;
-        if let Some(seal) = kept.foreign.clone().filter(|seal| !seal.counts()) {
-            return Err(StoreError::NotOurs { id: id.clone(), seal });
+        holder: &'a Holder,
+    ) -> Stored<'a, (SessionId, Entry, Box<dyn Log>)> {
+        async move {
+            let mut shared = self.lock();
+            let id = shared.free_name(words, at)?;
+            let entry = Entry { seq: 1, at, facts };
+            let kept = Kept {
+                entries: vec![entry.clone()],
+                holder: Some(holder.clone()),
+                holds: 1,
+                ..Kept::default()
+            };
+            shared.sessions.insert(id.clone(), kept);
+            shared.tell(&id);
+            let log = self.log(&id, 1);
+            Ok((id, entry, log))
         }
-        if let Some(holder) = &kept.holder {
-            return Err(StoreError::Busy { id: id.clone(), holder: holder.clone() });
+        .boxed()
+    }
+
+    fn reserve<'a>(&'a self, words: &'a str, at: Timestamp) -> Stored<'a, Box<dyn Reserved>> {
+        async move {
+            let mut shared = self.lock();
+            let id = shared.free_name(words, at)?;
+            shared.reserved.insert(id.clone());
+            let reserved: Box<dyn Reserved> = Box::new(ReservedName { store: self.clone(), id });
+            Ok(reserved)
         }
-        kept.holder = Some(holder.clone());
-        kept.holds += 1;
-        Ok((kept.entries.clone(), self.log(id, kept.holds)))
+        .boxed()
     }
 
-    fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
-        let mut shared = self.lock();
-        let entries = shared.kept(id)?.entries.iter();
-        Ok(entries.filter(|entry| entry.seq > after).cloned().collect())
+    fn hold<'a>(&'a self, id: &'a SessionId, holder: &'a Holder) -> Stored<'a, (Vec<Entry>, Box<dyn Log>)> {
+        async move {
+            let mut shared = self.lock();
+            let kept = shared.kept(id)?;
+            if let Some(seal) = kept.foreign.clone().filter(|seal| !seal.counts()) {
+                return Err(StoreError::NotOurs { id: id.clone(), seal });
+            }
+            if let Some(holder) = &kept.holder {
+                return Err(StoreError::Busy { id: id.clone(), holder: holder.clone() });
+            }
+            kept.holder = Some(holder.clone());
+            kept.holds += 1;
+            Ok((kept.entries.clone(), self.log(id, kept.holds)))
+        }
+        .boxed()
     }
 
-    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
-        let entries = self.read(id, after)?;
-        let foreign = self.lock().kept(id)?.foreign.clone();
-        Ok((entries, foreign.unwrap_or(Seal::Ours)))
+    fn read<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, Vec<Entry>> {
+        async move {
+            let mut shared = self.lock();
+            let entries = shared.kept(id)?.entries.iter();
+            Ok(entries.filter(|entry| entry.seq > after).cloned().collect())
+        }
+        .boxed()
     }
 
-    fn list(&self) -> Result<Vec<SessionId>, StoreError> {
-        Ok(self.lock().sessions.keys().cloned().collect())
+    fn sealed<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, (Vec<Entry>, Seal)> {
+        async move {
+            let entries = self.read(id, after).await?;
+            let foreign = self.lock().kept(id)?.foreign.clone();
+            Ok((entries, foreign.unwrap_or(Seal::Ours)))
+        }
+        .boxed()
     }
 
-    fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
-        Ok(self.lock().kept(id)?.holder.clone())
+    fn list(&self) -> Stored<'_, Vec<SessionId>> {
+        async move { Ok(self.lock().sessions.keys().cloned().collect()) }.boxed()
     }
 
-    fn watch(&self) -> Result<Changes, StoreError> {
-        let (tell, changed) = mpsc::unbounded_channel();
-        self.lock().watchers.push(tell);
-        Ok(Changes::new(changed, ()))
+    fn holder<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<Holder>> {
+        async move { Ok(self.lock().kept(id)?.holder.clone()) }.boxed()
     }
 
-    fn attach(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
-        check_name(name)?;
-        self.lock().kept(id)?.beside.insert(name.to_owned(), content.to_owned());
-        Ok(())
+    fn watch(&self) -> Stored<'_, Changes> {
+        async move {
+            let (tell, changed) = mpsc::unbounded_channel();
+            self.lock().watchers.push(tell);
+            Ok(Changes::new(changed, ()))
+        }
+        .boxed()
     }
 
-    fn attached(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        check_name(name)?;
-        Ok(self.lock().kept(id)?.beside.get(name).cloned())
+    fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()> {
+        async move {
+            check_name(name)?;
+            self.lock().kept(id)?.beside.insert(name.to_owned(), content);
+            Ok(())
+        }
+        .boxed()
     }
 
-    fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
-        let mut shared = self.lock();
-        shared
-            .sessions
-            .entry(id.clone())
-            .or_insert_with(|| Kept { entries: vec![Entry { seq: 1, at, facts }], ..Kept::default() });
-        shared.tell(id);
-        Ok(())
+    fn attached<'a>(&'a self, id: &'a SessionId, name: &'a str) -> Stored<'a, Option<Vec<u8>>> {
+        async move {
+            check_name(name)?;
+            Ok(self.lock().kept(id)?.beside.get(name).cloned())
+        }
+        .boxed()
     }
 
-    fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
-        let (entries, seal) = self.sealed(id, 0)?;
-        let mut shared = self.lock();
-        let attachments = shared.kept(id)?.beside.clone().into_iter().collect();
-        Ok(Looked { id: id.clone(), entries, attachments, seal, verifier: None })
+    fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()> {
+        async move {
+            let mut shared = self.lock();
+            shared
+                .sessions
+                .entry(id.clone())
+                .or_insert_with(|| Kept { entries: vec![Entry { seq: 1, at, facts }], ..Kept::default() });
+            shared.tell(id);
+            Ok(())
+        }
+        .boxed()
     }
 
-    fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
-        self.lock().kept(&looked.id)?.foreign = None;
-        Ok(())
+    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Looked> {
+        async move {
+            let (entries, seal) = self.sealed(id, 0).await?;
+            let mut shared = self.lock();
+            let attachments = shared.kept(id)?.beside.clone().into_iter().collect();
+            Ok(Looked { id: id.clone(), entries, attachments, seal, verifier: None })
+        }
+        .boxed()
+    }
+
+    fn trust(&self, looked: Arc<Looked>) -> Stored<'_, ()> {
+        async move {
+            self.lock().kept(&looked.id)?.foreign = None;
+            Ok(())
+        }
+        .boxed()
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {
@@ -203,14 +242,20 @@ impl Reserved for ReservedName {
         &self.id
     }
 
-    fn fill(self: Box<Self>, entries: &[Entry], attachments: &[(&str, &[u8])]) -> Result<(), StoreError> {
-        let beside =
-            attachments.iter().map(|(name, content)| ((*name).to_owned(), content.to_vec())).collect();
-        let session = Kept { entries: entries.to_vec(), beside, ..Kept::default() };
-        let mut shared = self.store.lock();
-        shared.sessions.insert(self.id.clone(), session);
-        shared.tell(&self.id);
-        Ok(())
+    fn fill(
+        self: Box<Self>,
+        entries: Vec<Entry>,
+        attachments: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'static, ()> {
+        async move {
+            let beside = attachments.into_iter().collect();
+            let session = Kept { entries, beside, ..Kept::default() };
+            let mut shared = self.store.lock();
+            shared.sessions.insert(self.id.clone(), session);
+            shared.tell(&self.id);
+            Ok(())
+        }
+        .boxed()
     }
 }
 
@@ -229,20 +274,23 @@ struct MemoryLog {
 }
 
 impl Log for MemoryLog {
-    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
-        let mut shared = self.store.lock();
-        if std::mem::take(&mut shared.failing) {
-            return Err(full("write to", self.store.whereabouts(&self.id)));
+    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Stored<'_, Entry> {
+        async move {
+            let mut shared = self.store.lock();
+            if std::mem::take(&mut shared.failing) {
+                return Err(full("write to", self.store.whereabouts(&self.id)));
+            }
+            let kept = shared.kept(&self.id)?;
+            if kept.holds != self.hold {
+                return Err(StoreError::Superseded { id: self.id.clone() });
+            }
+            let entries = &mut kept.entries;
+            let entry = Entry { seq: entries.len() as u64 + 1, at, facts };
+            entries.push(entry.clone());
+            shared.tell(&self.id);
+            Ok(entry)
         }
-        let kept = shared.kept(&self.id)?;
-        if kept.holds != self.hold {
-            return Err(StoreError::Superseded { id: self.id.clone() });
-        }
-        let entries = &mut kept.entries;
-        let entry = Entry { seq: entries.len() as u64 + 1, at, facts };
-        entries.push(entry.clone());
-        shared.tell(&self.id);
-        Ok(entry)
+        .boxed()
     }
 }
 

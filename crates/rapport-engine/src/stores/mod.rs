@@ -1,79 +1,100 @@
 //! Where logs live. A store keeps sessions as lists of entries, lets one writer at a time add to each, and promises
 //! that what was added is still there after a power cut. `tests/it/contract/store.rs` tells every store the same story.
 
+pub mod blocking;
 #[cfg(debug_assertions)]
 pub mod faulty;
 pub mod files;
 pub mod memory;
 
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use rapport_core::{Entry, Event, SessionId, slug};
+use rapport_core::{Entry, Event, Session, SessionId, slug};
 use tokio::sync::mpsc;
 
 pub use rapport_door::{Holder, StoreError};
 
 use crate::seals::{Seal, Verifier};
 
-/// A place where logs live.
+/// What a store gives back, once it is there. Nothing is begun before this is awaited; what was begun and is awaited no longer
+/// may be done to its end or not at all, and nothing in between.
+pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// A place where logs live. None of this blocks the thread it is called on.
 pub trait Store: Send + Sync {
     /// Makes a session from its first facts, called after the day and these words, and holds it for writing.
     /// Two sessions made at once from the same words get different names.
-    fn create(
-        &self,
-        words: &str,
+    fn create<'a>(
+        &'a self,
+        words: &'a str,
         at: Timestamp,
         facts: Vec<Event>,
-        holder: &Holder,
-    ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError>;
+        holder: &'a Holder,
+    ) -> Stored<'a, (SessionId, Entry, Box<dyn Log>)>;
 
     /// Takes a name for a session that will be put there whole. Until it is, nobody sees it.
-    fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError>;
+    fn reserve<'a>(&'a self, words: &'a str, at: Timestamp) -> Stored<'a, Box<dyn Reserved>>;
 
     /// Holds a session for writing and gives what it has so far. While the log lives, nobody else can.
     /// A holder that died holds nothing.
-    fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError>;
+    fn hold<'a>(&'a self, id: &'a SessionId, holder: &'a Holder) -> Stored<'a, (Vec<Entry>, Box<dyn Log>)>;
 
     /// The entries after this one (0 for all), without holding anything. What a writer is just adding may be missing.
-    fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError>;
+    fn read<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, Vec<Entry>>;
 
     /// The same, and whose word the whole log is.
-    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError>;
+    fn sealed<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, (Vec<Entry>, Seal)>;
 
     /// The same, where what the log says counts.
-    fn counted(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
-        let (entries, seal) = self.sealed(id, after)?;
-        if seal.counts() { Ok(entries) } else { Err(StoreError::NotOurs { id: id.clone(), seal }) }
+    fn counted<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, Vec<Entry>> {
+        async move {
+            let (entries, seal) = self.sealed(id, after).await?;
+            if seal.counts() { Ok(entries) } else { Err(StoreError::NotOurs { id: id.clone(), seal }) }
+        }
+        .boxed()
     }
 
     /// Every session there is, sorted by name. Names begin with the day, so the oldest come first.
-    fn list(&self) -> Result<Vec<SessionId>, StoreError>;
+    fn list(&self) -> Stored<'_, Vec<SessionId>>;
 
     /// Who holds a session for writing now, if anybody does.
-    fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError>;
+    fn holder<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<Holder>>;
 
     /// Tells which sessions change from now on, whoever writes them. It may name one too often, never too seldom.
-    fn watch(&self) -> Result<Changes, StoreError>;
+    fn watch(&self) -> Stored<'_, Changes>;
 
     /// Keeps something beside a session's facts, in place of what was kept under this name before. Durable when this
     /// returns. What matters is in the facts; this is what others need to go on with them, such as an agent's conversation,
     /// or what people read, such as a plan in the directory of a turn (`01/plan.md`). A name is plain, or a path of plain names.
-    fn attach(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError>;
+    fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()>;
 
     /// What is attached under this name. Under a plain name, only what counts is given; a path leads to what people
     /// may change, which counts as far as the facts say so.
-    fn attached(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
+    fn attached<'a>(&'a self, id: &'a SessionId, name: &'a str) -> Stored<'a, Option<Vec<u8>>>;
 
     /// Gives a session a log that came without one, such as a directory of an older tool. One that is there is left as it is.
-    fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError>;
+    fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()>;
 
     /// Looks at a session as a person does who is to trust it: everything that would count then.
-    fn look(&self, id: &SessionId) -> Result<Looked, StoreError>;
+    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Looked>;
 
     /// Lets count what was looked at, just as it was then. Durable when this returns.
-    fn trust(&self, looked: &Looked) -> Result<(), StoreError>;
+    fn trust(&self, looked: Arc<Looked>) -> Stored<'_, ()>;
 
     /// Where a session's facts are, in words for a person.
     fn whereabouts(&self, id: &SessionId) -> String;
+
+    /// The session that these entries of its log make.
+    fn replay(&self, id: &SessionId, entries: &[Entry]) -> Result<Session, StoreError> {
+        Session::replay(entries).ok_or_else(|| StoreError::Damaged {
+            place: self.whereabouts(id),
+            line: 1,
+            what: "it does not begin with the creation of a session".into(),
+        })
+    }
 }
 
 /// A session as it was when a person looked at it.
@@ -112,9 +133,10 @@ impl Changes {
 
 /// A session held for writing. Dropping it lets go.
 pub trait Log: Send {
-    /// Adds one entry. When this returns, the entry is durable; when it fails, nothing was added. A writer that lost its hold,
-    /// and comes back late, gets [`StoreError::Superseded`].
-    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError>;
+    /// Adds one entry. When this is done, the entry is durable; when it fails, nothing was added. A writer that lost its hold,
+    /// and comes back late, gets [`StoreError::Superseded`]. One that did not wait for the end of an append may be refused
+    /// another: it has to read what the log says by now.
+    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Stored<'_, Entry>;
 }
 
 /// A name for a session that is not there yet. Dropping it gives the name back.
@@ -123,7 +145,8 @@ pub trait Reserved: Send {
     fn id(&self) -> &SessionId;
 
     /// Puts the session there, with all its entries and what is attached to them: everything, durably, or nothing.
-    fn fill(self: Box<Self>, entries: &[Entry], attachments: &[(&str, &[u8])]) -> Result<(), StoreError>;
+    fn fill(self: Box<Self>, entries: Vec<Entry>, attachments: Vec<(String, Vec<u8>)>)
+    -> Stored<'static, ()>;
 }
 
 /// What is attached, by its name: checked, so that it leads nowhere else.

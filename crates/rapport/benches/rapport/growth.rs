@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 
 use jiff::Timestamp;
 use rapport::seals::Seals;
+use rapport::stores::Holder;
+use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
-use rapport::stores::{Holder, Store as _};
 use rapport_core::{Answer, By, CallId, Entry, Event, QuestionId, Session, SessionId, TurnId};
 
 use crate::{Outcome, asked, cpu_of, created, row};
@@ -22,7 +23,7 @@ pub(crate) fn measure() -> Outcome {
     let (app, home) = (folder.path().join("app"), folder.path().join("home"));
     std::fs::create_dir_all(&app)?;
     let store = Files::new(rapport::config::sessions(&app)).of(app.clone());
-    let store = store.sealed_by(Seals::new(home.clone(), app.clone()));
+    let store = BlockingStore::new(store.sealed_by(Seals::new(home.clone(), app.clone())));
     let short = session(&store, &app, QUESTIONS)?;
     let long = session(&store, &app, 2 * QUESTIONS)?;
     let command = |args: &[&str]| {
@@ -49,7 +50,7 @@ pub(crate) fn measure() -> Outcome {
 }
 
 /// A session in which that many questions were asked and answered, and one more waits, parked.
-fn session(store: &Files, app: &Path, questions: usize) -> Outcome<SessionId> {
+fn session(store: &BlockingStore, app: &Path, questions: usize) -> Outcome<SessionId> {
     let at: Timestamp = "2026-11-15T12:00:00Z".parse()?;
     let holder = Holder::this_process(None);
     let created = rapport_core::Created { project: app.display().to_string(), ..created(questions) };

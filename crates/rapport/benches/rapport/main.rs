@@ -36,6 +36,7 @@ use rapport::agents::{self, Agent, Controls, Place, RunId};
 use rapport::clock::Clock;
 use rapport::engine::{Engine, Parts};
 use rapport::seals::Seals;
+use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
 use rapport::stores::{Holder, Store};
 use rapport::workers::local::Local;
@@ -169,8 +170,11 @@ fn replay() -> Outcome {
     for n in 0..PARKED {
         parked_session(&store, n)?;
     }
-    let size: u64 =
-        store.list()?.iter().map(|id| std::fs::metadata(log_of(&store, id)).map_or(0, |m| m.len())).sum();
+    let size: u64 = BlockingStore::new(store.clone())
+        .list()?
+        .iter()
+        .map(|id| std::fs::metadata(log_of(&store, id)).map_or(0, |m| m.len()))
+        .sum();
     let began = Instant::now();
     let output = Command::new(std::env::current_exe()?)
         .arg("--replay-child")
@@ -195,7 +199,7 @@ fn log_of(store: &Files, id: &SessionId) -> PathBuf {
 }
 
 fn replay_child(sessions: &Path) -> Outcome {
-    let store = sealed(sessions);
+    let store = BlockingStore::new(sealed(sessions));
     let mut held = Vec::with_capacity(PARKED);
     for id in store.list()? {
         held.push(Session::replay(&store.read(&id, 0)?).ok_or("a session without a beginning")?);
@@ -213,6 +217,7 @@ fn parked_session(store: &Files, n: usize) -> Outcome<SessionId> {
     let at: Timestamp = "2026-11-15T12:00:00Z".parse()?;
     let holder = Holder::this_process(None);
     let facts = Session::begin(created(n))?;
+    let store = BlockingStore::new(store.clone());
     let (id, _, mut log) = store.create(&format!("task {n}"), at, facts, &holder)?;
     let turn = TurnId(1);
     let call = |n: u32| CallId::new(format!("toolu_{n:024}"));

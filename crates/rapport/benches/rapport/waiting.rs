@@ -144,7 +144,7 @@ pub(crate) fn parked_child(sessions: PathBuf) -> Outcome {
             home: std::env::temp_dir().join("rapport-bench-home"),
         });
         let mut followers = Vec::new();
-        for id in store.list()? {
+        for id in store.list().await? {
             engine.gateway().adopt(&id).await?;
             followers.push(engine.gateway().follow(&id, 0).await?);
         }

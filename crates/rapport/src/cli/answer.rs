@@ -69,13 +69,13 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
     let act = act(common, &args)?;
     let asked = match &args.question {
         Some(named) => Some(QuestionId::new(named)),
-        None => ask::only_open(&*store, &id)?,
+        None => ask::only_open(&store, &id)?,
     };
     let reached = match &act {
         Act::Answer { question: Some(question), reply } if args.edit => edit(&place, &id, question, reply)?,
         act => sessions::act(&place, &id, act)?,
     };
-    let answered = if args.back { None } else { ask::last_answer(&*store, &id, asked.as_ref())? };
+    let answered = if args.back { None } else { ask::last_answer(&store, &id, asked.as_ref())? };
     if common.json {
         let words = answered.as_ref().map(|(question, answer)| question.words(answer));
         let running = reached == Reached::Process;
@@ -120,7 +120,7 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
         Err(_) => return Err(not_found),
     };
     args.value.insert(0, first);
-    let view = sessions::view(&*place.store(), &id)?;
+    let view = sessions::view(&place.store(), &id)?;
     let asked = view.questions.iter().find(|open| match &args.question {
         Some(named) => open.id.as_str() == named,
         None => view.questions.len() == 1,

@@ -8,7 +8,7 @@ use super::output::{say, say_json};
 use super::{Common, handover};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store;
+use crate::stores::blocking::BlockingStore;
 use crate::wiring::Place;
 
 /// Take the work of a session over into the project, from the worktree it was done in
@@ -39,7 +39,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if ended.state != WorkplaceState::Applied {
         return Err(not_applied(&id, &ended));
     }
-    let files = files(&*store, &id)?;
+    let files = files(&store, &id)?;
     if common.json {
         return say_json(&json!({ "session": id, "state": "applied", "files": files }));
     }
@@ -68,7 +68,7 @@ fn not_applied(id: &SessionId, ended: &WorkplaceView) -> Failure {
         .hint(format!("or merge by hand, with marks in the files: rapport apply {id} --with-conflicts"))
 }
 
-fn files(store: &dyn Store, id: &SessionId) -> Result<Vec<rapport_core::FileChange>, Failure> {
+fn files(store: &BlockingStore, id: &SessionId) -> Result<Vec<rapport_core::FileChange>, Failure> {
     let facts = store.read(id, 0)?.into_iter().rev().flat_map(|entry| entry.facts);
     let mut applied = facts.filter_map(|fact| match fact {
         Event::Applied { files, .. } => Some(files),

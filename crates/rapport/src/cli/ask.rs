@@ -15,12 +15,12 @@ use super::{Common, sessions, status};
 use crate::channels::terminal::{self, Link, Terminal};
 use crate::engine::{DoorError, ProjectSessions, Reached, Sessions as _, Update, socket};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store;
+use crate::stores::blocking::BlockingStore;
 use crate::wiring::Place;
 
 /// Shows what is open and takes the answers; where nobody can be asked, lists it.
 pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome {
-    let view = sessions::view(&*place.store(), &id)?;
+    let view = sessions::view(&place.store(), &id)?;
     if view.questions.is_empty() {
         return Err(Refusal::NothingOpen.into());
     }
@@ -118,7 +118,7 @@ impl Link for OpenQuestions {
 }
 
 /// The question that is answered where none is named.
-pub(super) fn only_open(store: &dyn Store, id: &SessionId) -> Result<Option<QuestionId>, Failure> {
+pub(super) fn only_open(store: &BlockingStore, id: &SessionId) -> Result<Option<QuestionId>, Failure> {
     let open = sessions::view(store, id)?.questions;
     let others = open.iter().filter(|question| question.purpose != Purpose::Confirm);
     Ok(others.chain(&open).next().map(|question| question.id.clone()))
@@ -126,7 +126,7 @@ pub(super) fn only_open(store: &dyn Store, id: &SessionId) -> Result<Option<Ques
 
 /// The answer that was given to a question, or that was given last.
 pub(super) fn last_answer(
-    store: &dyn Store,
+    store: &BlockingStore,
     id: &SessionId,
     to: Option<&QuestionId>,
 ) -> Result<Option<(Question, Answer)>, Failure> {

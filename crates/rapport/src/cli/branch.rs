@@ -18,9 +18,9 @@ use crate::clock::{self, Clock};
 use crate::config::{self, AgentLayer, Layer};
 use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store;
+use crate::stores::blocking::BlockingStore;
 use crate::turns::TurnName;
-use crate::wiring::{self, Place};
+use crate::wiring::{self, Place, Shelf};
 use crate::workers::local::Directory;
 use crate::workers::worktree::Worktree;
 use crate::workers::{Worker as _, WorkerError};
@@ -67,7 +67,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return branch_turn::execute(common, args.session.as_deref(), which);
     };
     let place = Place::find(common)?;
-    let store = wiring::faulty(place.store());
+    let store = BlockingStore::from(wiring::faulty(place.store_in(&Shelf::Sessions)));
     let question = QuestionId::new(at);
     let fits = |known: &Known| {
         let entries = store.read(&known.id, 0).unwrap_or_default();
@@ -75,7 +75,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     };
     let verb = Verb::new("rapport branch SESSION --at QUESTION", format!("that can branch at {at}"), &fits);
     let origin = choose::choose(&place, args.which.as_deref().or(args.session.as_deref()), &verb)?;
-    let made = make(&place, &*store, &origin, &question, &args)?;
+    let made = make(&place, &store, &origin, &question, &args)?;
     if common.json {
         return say_json(&json!({
             "session": made.session, "branched_from": made.origin, "worktree": made.worktree,
@@ -97,7 +97,7 @@ struct Made {
 /// and at most a worktree that nobody uses. What fails takes back what it has made.
 fn make(
     place: &Place,
-    store: &dyn Store,
+    store: &BlockingStore,
     origin: &SessionId,
     at: &QuestionId,
     args: &Args,
@@ -141,7 +141,7 @@ fn make(
 /// The conversation of the branch: from where the agent has the original, else from what was kept of it.
 fn conversation(
     place: &Place,
-    store: &dyn Store,
+    store: &BlockingStore,
     args: &Args,
     (session, branch, worked_in): (&Session, &Branch, &str),
     to: &Destination,

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::choose::{self, Known, Verb, Which};
 use super::output::{say, say_json};
-use super::{Common, sessions};
+use super::{Common, sessions, undo_work};
 use crate::channels::terminal::safe;
 use crate::engine::Sessions;
 use crate::error::{Failure, Outcome};
@@ -56,9 +56,10 @@ pub(super) async fn left_behind(
     }
     left.insert(0, "It had changed these files, which stay as they are:".to_owned());
     left.push(format!("See the changes with: rapport diff {id}"));
-    left.push(match known.view.workplace {
-        Some(_) => format!("Throw them away with: rapport discard {id}"),
-        None => format!("Take them back with: rapport undo {id}"),
-    });
+    if known.view.workplace.is_some() {
+        left.push(format!("Throw them away with: rapport discard {id}"));
+    } else if undo_work::is_due(&known) {
+        left.push(format!("Take them back with: rapport undo {id}"));
+    }
     Ok(left)
 }

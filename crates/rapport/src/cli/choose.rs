@@ -206,7 +206,7 @@ pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
     let folder = Folder::new(&files::sessions_of(place), id);
     let (session, seal, logged) = match store.sealed(id, 0) {
         Ok((entries, seal)) => {
-            let session = sessions::replay(&*store, id, &entries)?;
+            let session = sessions::replay(&store, id, &entries)?;
             let logged = (session.seq(), session.view(id).updated_at);
             match session.created().aim {
                 Aim::Files => (files::state(place, &folder)?, seal, Some(logged)),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use rapport_core::{Aim, OpenQuestion, Purpose, Reply, View};
 use serde_json::json;
@@ -12,7 +13,7 @@ use super::{Common, follow, sessions};
 use crate::channels::terminal::safe;
 use crate::config::{AgentLayer, Layer};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Store;
+use crate::stores::blocking::BlockingStore;
 use crate::wiring::{Host, Place};
 use crate::workers::local;
 
@@ -90,7 +91,7 @@ fn hand_over(common: &Common, project: &Path) -> Outcome {
     let theirs = Place::find(&Common { project: Some(project.to_owned()), ..common.clone() })?;
     let store = theirs.store();
     for id in store.list()? {
-        store.trust(&store.look(&id)?)?;
+        store.trust(Arc::new(store.look(&id)?))?;
     }
     Ok(())
 }
@@ -124,11 +125,11 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
         return Ok(());
     }
     let store = place.store();
-    conclude(&*store, place, &sessions::view(&*store, &id)?)
+    conclude(&store, place, &sessions::view(&store, &id)?)
 }
 
 /// Ends with what there is to look at: the diff, the plan, the log, and where they are.
-fn conclude(store: &dyn Store, place: &Place, view: &View) -> Outcome {
+fn conclude(store: &BlockingStore, place: &Place, view: &View) -> Outcome {
     let baseline =
         store.read(&view.id, 0)?.into_iter().flat_map(|entry| entry.facts).find_map(|fact| match fact {
             rapport_core::Event::Baselined { baseline, .. } => baseline,

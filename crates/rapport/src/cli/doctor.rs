@@ -182,7 +182,7 @@ fn store(place: &Place) -> Check {
         Ok(all) => all,
         Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
     };
-    if let Some(failure) = all.iter().find_map(|id| sessions::view(&*store, id).err()) {
+    if let Some(failure) = all.iter().find_map(|id| sessions::view(&store, id).err()) {
         return bad("sessions", failure.message, &failure.hints.join(" "));
     }
     let folders = Folder::all(&folder).unwrap_or_default();

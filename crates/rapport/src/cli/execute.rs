@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Holder;
+use crate::stores::blocking::BlockingStore;
 use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
 use crate::turns::report::{self, Carried};
 use crate::turns::{Folder, PLAN, REPORT, check, memos, replace, text};
@@ -192,7 +193,8 @@ impl Job<'_> {
         let facts = Session::begin(self.place.session(self.name.clone(), Aim::Files, self.settings)?)?;
         let holder = Holder::this_process(None);
         let time = now.strftime("%H%M%S").to_string();
-        let (id, _, log) = self.place.store_in(&shelf).create(&time, now, facts, &holder)?;
+        let (id, _, log) =
+            BlockingStore::from(self.place.store_in(&shelf)).create(&time, now, facts, &holder)?;
         let folder = Folder::new(&shelf.root(&self.place.project), &id);
         let turn = folder.make_next(None, now)?;
         replace(&turn.file(PLAN), self.source.as_bytes())?;

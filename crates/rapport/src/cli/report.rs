@@ -121,7 +121,7 @@ fn count(place: &Place) -> BTreeMap<String, usize> {
     let Ok(all) = store.list() else { return BTreeMap::from([("cannot be listed".into(), 1)]) };
     for id in all {
         let how =
-            sessions::view(&*store, &id).map_or_else(|failure| variant(&failure.code), |view| state(&view));
+            sessions::view(&store, &id).map_or_else(|failure| variant(&failure.code), |view| state(&view));
         *counts.entry(how).or_default() += 1;
     }
     counts

@@ -63,7 +63,7 @@ fn all(place: &Place) -> Result<Vec<Held>, Failure> {
     let store = place.store();
     for id in store.list()? {
         // One damaged log must not keep a rule of another from being taken back.
-        let Ok(view) = sessions::view(&*store, &id) else { continue };
+        let Ok(view) = sessions::view(&store, &id) else { continue };
         let goes_on = !screen::is_over(&view) || view.failure.is_some();
         let rules = view.rules.into_iter().filter(|_| goes_on);
         held.extend(rules.map(|rule| Held { rule, session: Some(id.clone()) }));

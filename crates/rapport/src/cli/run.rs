@@ -62,10 +62,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 
 /// Begins a session or goes on with one, and shows it until it ends or the person leaves.
 pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: Start) -> Outcome {
+    tell_of_others(place, &start)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let stop = StopSignal::listen()?;
-        tell_of_others(place, &start)?;
         let host = Host::start(place, settings)?;
         let sessions = host.sessions();
         let outcome = async {
@@ -95,7 +95,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
 /// Says so where other sessions are at work in the same directory: nobody can tell apart who changed which file.
 fn tell_of_others(place: &Place, start: &Start) -> Outcome {
     let store = place.store();
-    let is_apart = |id: &SessionId| sessions::view(&*store, id).is_ok_and(|view| view.workplace.is_some());
+    let is_apart = |id: &SessionId| sessions::view(&store, id).is_ok_and(|view| view.workplace.is_some());
     let this_is_apart = match start {
         Start::New(created) => created.works_apart(),
         Start::Resume { id, .. } => is_apart(id),

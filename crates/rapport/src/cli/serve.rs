@@ -55,14 +55,14 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let channels = channels(&place, &settings)?;
+        let channels = channels(&place, &settings).await?;
         serve(common, &place, &settings, channels).await
     })
 }
 
 /// The channels that the settings ask for. A new one is one line here.
-fn channels(place: &Place, settings: &Settings) -> Result<Vec<Box<dyn Channel>>, Failure> {
-    Ok(vec![Box::new(telegram::channel(place, settings)?)])
+async fn channels(place: &Place, settings: &Settings) -> Result<Vec<Box<dyn Channel>>, Failure> {
+    Ok(vec![Box::new(telegram::channel(place, settings).await?)])
 }
 
 /// Runs channels until a signal comes or one of them fails, which stops the others.

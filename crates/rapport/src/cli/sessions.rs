@@ -8,23 +8,24 @@ use rapport_door::Content;
 
 use crate::engine::{Reached, Sessions, socket};
 use crate::error::{Code, Failure};
-use crate::stores::{Store, StoreError};
+use crate::stores::StoreError;
+use crate::stores::blocking::BlockingStore;
 use crate::wiring::Place;
 
 /// How long apart it is looked whether a process still is at a session that is followed.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// A session as it stands in its log.
-pub(super) fn view(store: &dyn Store, id: &SessionId) -> Result<View, Failure> {
+pub(super) fn view(store: &BlockingStore, id: &SessionId) -> Result<View, Failure> {
     Ok(replay(store, id, &store.read(id, 0)?)?.view(id))
 }
 
-pub(super) fn replay(store: &dyn Store, id: &SessionId, entries: &[Entry]) -> Result<Session, StoreError> {
-    Session::replay(entries).ok_or_else(|| StoreError::Damaged {
-        place: store.whereabouts(id),
-        line: 1,
-        what: "it does not begin with the creation of a session".into(),
-    })
+pub(super) fn replay(
+    store: &BlockingStore,
+    id: &SessionId,
+    entries: &[Entry],
+) -> Result<Session, StoreError> {
+    store.replay(id, entries)
 }
 
 /// Does something in a session, as the person at this terminal: through the process that runs it, or, if none does, in its

@@ -1,6 +1,7 @@
 //! `rapport trust SESSION`: look at what a log from elsewhere would do, then let it count, just as it is.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rapport_core::{ActionPlan, Entry, Input, Part, Purpose, Session, SessionId, Want, World};
 use serde_json::{Value, json};
@@ -11,12 +12,15 @@ use super::{Common, choose, sessions};
 use crate::actions::journal::Journal;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
+use crate::config::Layer;
+use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::seals::{Seal, Seals, Verifier};
-use crate::stores::{Looked, Store};
+use crate::stores::Looked;
+use crate::stores::blocking::BlockingStore;
 use crate::turns::batches::{self, BatchDir};
 use crate::turns::{Folder, PLAN, Standing, text};
-use crate::wiring::Place;
+use crate::wiring::{self, Place};
 
 /// The session or batch that is meant, if there is one of that name.
 pub(super) enum Named {
@@ -99,7 +103,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
 fn trust(common: &Common, place: &Place, findings: &[Finding]) -> Outcome {
     let (store, seals) = (place.store(), place.seals());
     for finding in findings {
-        finding.trust(&*store, &seals)?;
+        finding.trust(&store, &seals)?;
     }
     told(common, findings, "It counts from now on, just as it is.")
 }
@@ -122,7 +126,7 @@ fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
 
 /// Something that may be trusted, as it was when it was looked at.
 enum Finding {
-    Session { id: SessionId, looked: Box<Looked>, would: Would, batches: Vec<(PathBuf, Verifier)> },
+    Session { id: SessionId, looked: Arc<Looked>, would: Would, batches: Vec<(PathBuf, Verifier)> },
     Batch { path: PathBuf, verifier: Verifier, story: Vec<String> },
 }
 
@@ -137,14 +141,16 @@ struct Would {
     allowed: Vec<String>,
     /// What its plans would do that nobody has run yet.
     planned: Vec<String>,
+    /// The calls that its agent would continue with.
+    pending: Vec<String>,
     origin: Option<String>,
 }
 
 impl Finding {
     fn session(place: &Place, id: SessionId) -> Result<Self, Failure> {
         let store = place.store();
-        let looked = Box::new(store.look(&id)?);
-        let session = sessions::replay(&*store, &id, &looked.entries)?;
+        let looked = Arc::new(store.look(&id)?);
+        let session = sessions::replay(&store, &id, &looked.entries)?;
         let folder = Folder::new(&sessions_of(place), &id);
         let mut batches = Vec::new();
         for path in batches::all(&place.project)? {
@@ -159,6 +165,7 @@ impl Finding {
             at_once: at_once(session.clone(), &looked.entries),
             allowed: allowed(&session),
             planned: planned(&folder)?,
+            pending: pending(place, &session, &looked)?,
             origin: session.created().origin.as_ref().map(|at| format!("{} {}", at.channel, at.key)),
         };
         Ok(Self::Session { id, looked, would, batches })
@@ -199,11 +206,11 @@ impl Finding {
         batches.iter().map(|(path, _)| path)
     }
 
-    fn trust(&self, store: &dyn Store, seals: &Seals) -> Outcome {
+    fn trust(&self, store: &BlockingStore, seals: &Seals) -> Outcome {
         match self {
             Self::Session { looked, batches, .. } => {
                 batches.iter().try_for_each(|(_, verifier)| seals.trust(verifier, &[]))?;
-                Ok(store.trust(looked)?)
+                Ok(store.trust(looked.clone())?)
             }
             Self::Batch { verifier, .. } => Ok(seals.trust(verifier, &[])?),
         }
@@ -244,6 +251,7 @@ impl Finding {
             ("allowed", would.allowed.clone()),
             ("in a plan", would.planned.clone()),
             ("conversation", kept.collect()),
+            ("continues", would.pending.clone()),
             ("writes to", would.origin.iter().cloned().collect()),
             ("batch", batches.iter().map(|(path, _)| batches::name(path).to_owned()).collect()),
         ]
@@ -323,6 +331,16 @@ fn allowed(session: &Session) -> Vec<String> {
         Some(format!("{tool}: {what} -> {} (it says by {by})", words.join(", ")))
     });
     words.collect()
+}
+
+/// What the agent would continue with, from the conversation that is kept with the session.
+fn pending(place: &Place, session: &Session, looked: &Looked) -> Result<Vec<String>, Failure> {
+    let kept = looked.attachments.iter().filter(|(name, _)| name.starts_with(CONVERSATION));
+    let agents = wiring::agents(place, &place.settings(Layer::default())?)?;
+    // A log of somebody else may name an agent that there is none of here; nothing of it would be started either.
+    let Ok(agent) = agents.find(session.agent()) else { return Ok(Vec::new()) };
+    let Some(conversations) = agent.conversations() else { return Ok(Vec::new()) };
+    Ok(kept.flat_map(|(_, content)| conversations.pending(content)).collect())
 }
 
 /// What plans would do that were not carried out yet.

@@ -18,6 +18,7 @@ use crate::channels::terminal::safe;
 use crate::config::Layer;
 use crate::engine::{Sessions as _, socket};
 use crate::error::{Candidate, Code, Failure, Outcome};
+use crate::stores::blocking::BlockingStore;
 use crate::turns::Folder;
 use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
 use crate::wiring::{Place, Shelf};
@@ -86,7 +87,7 @@ struct Owner {
 /// Undoes a batch as an act of its session: here, or in the process that holds it.
 fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChanges) -> Outcome {
     let Owner { shelf, folder, session, batch } = owner;
-    let store = place.store_in(&shelf);
+    let store = BlockingStore::from(place.store_in(&shelf));
     if store.holder(&folder.id)?.is_none() {
         let settings = place.settings(Layer::default())?;
         let work = async |held: &Held<'_>| in_session(held, &batch, later).await;
@@ -195,7 +196,7 @@ fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
 /// The last plan that was run outside of any session. What an older version ran has no log, only a journal.
 fn plan_run_alone(place: &Place, batch: &BatchDir) -> Candidate {
     let id = SessionId::new(batches::name(&batch.path));
-    let view = sessions::view(&*place.store_in(&Shelf::Plans(String::new())), &id);
+    let view = sessions::view(&place.store_in(&Shelf::Plans(String::new())).into(), &id);
     // What a batch came to is not in its session's status, which rests once the batch is over.
     let status = match view.map(|view| view.status) {
         Ok(Status::Idle) | Err(_) if batch.is_finished() => Status::Completed,
@@ -218,10 +219,10 @@ fn none(what: &str) -> Failure {
 /// The session a batch is of. One whose session is gone has none, and neither has a plan that an older version ran alone.
 fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
     let shelf = Shelf::Plans(String::new());
-    let alone = place.store_in(&shelf);
+    let alone = BlockingStore::from(place.store_in(&shelf));
     let id = SessionId::new(batches::name(path));
     if let Ok(entries) = alone.read(&id, 0) {
-        let session = sessions::replay(&*alone, &id, &entries)?;
+        let session = sessions::replay(&alone, &id, &entries)?;
         let folder = Folder::new(&shelf.root(&place.project), &id);
         return Ok(Some(Owner { batch: ONLY_TURN.into(), shelf, folder, session }));
     }

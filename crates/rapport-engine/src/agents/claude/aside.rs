@@ -50,6 +50,10 @@ impl Conversations for Claude {
         let there = transcript::content(&self.config.env, directory, cut.from.conversation)?;
         Ok(there.and_then(fork).or_else(|| cut.kept.clone().and_then(fork)))
     }
+
+    fn pending(&self, kept: &[u8]) -> Vec<String> {
+        transcript::pending(kept)
+    }
 }
 
 impl Claude {

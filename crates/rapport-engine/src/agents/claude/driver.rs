@@ -20,6 +20,7 @@ use std::time::Duration;
 use rapport_core::context::ContextLog;
 use rapport_core::{AgentDid, Ask, CallId, ConversationId, Leave, Order, TurnKind};
 use tokio::sync::mpsc::{self, Permit};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
 use super::channel::Channel;
@@ -91,12 +92,12 @@ type Lines = mpsc::Receiver<Heard>;
 /// Keeps the conversation beside the session, before anybody hears that the agent is gone. It is a copy: without it the
 /// session goes on as long as the CLI has its own, so not being able to keep it is no reason to fail.
 async fn keep_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: Place) {
-    let (config, conversation) = (config.clone(), order.conversation.clone());
-    let keep = move || {
-        let path = transcript::path(&config.env, place.directory(), &conversation);
-        path.map(|path| place.conversation_store.keep(&std::fs::read(path)?)).unwrap_or(Ok(()))
-    };
-    let _: Result<io::Result<()>, _> = tokio::task::spawn_blocking(keep).await;
+    let (config, conversation, workplace) =
+        (config.clone(), order.conversation.clone(), place.workplace.clone());
+    let read = spawn_blocking(move || transcript::content(&config.env, workplace.directory(), &conversation));
+    if let Ok(Ok(Some(content))) = read.await {
+        let _ = place.conversation_store.keep(content).await;
+    }
 }
 
 async fn begin(
@@ -156,14 +157,24 @@ async fn find_conversation(
     order: &Order,
     place: &Place,
 ) -> io::Result<(Transcript, Option<Vec<u8>>, FromProject)> {
-    let (config, place, conversation) = (config.clone(), place.clone(), order.conversation.clone());
-    let find = move || {
-        transcript::restore(&config.env, place.directory(), &conversation, &*place.conversation_store)?;
-        let shown = place.conversation_store.shown()?;
-        let transcript = Transcript::find(&config.env, place.directory(), &conversation)?;
-        Ok((transcript, shown, config.from_project(place.directory())))
+    let (config, workplace, conversation) =
+        (config.clone(), place.workplace.clone(), order.conversation.clone());
+    let shown = place.conversation_store.shown().await?;
+    let is_missing = {
+        let (config, workplace, conversation) = (config.clone(), workplace.clone(), conversation.clone());
+        move || transcript::is_missing(&config.env, workplace.directory(), &conversation)
     };
-    tokio::task::spawn_blocking(find).await?
+    let kept = match spawn_blocking(is_missing).await? {
+        true => place.conversation_store.kept().await?,
+        false => None,
+    };
+    let find = move || {
+        let directory = workplace.directory();
+        transcript::restore(&config.env, directory, &conversation, kept)?;
+        let transcript = Transcript::find(&config.env, directory, &conversation)?;
+        Ok((transcript, shown, config.from_project(directory)))
+    };
+    spawn_blocking(find).await?
 }
 
 /// What the agent is told in this turn, where that is in a file.
@@ -215,7 +226,7 @@ impl Conversation {
     async fn read(&self, now_called: Option<&ConversationId>) -> io::Result<Transcript> {
         let id = now_called.unwrap_or(&self.id).clone();
         let (config, directory) = (self.config.clone(), self.directory.clone());
-        tokio::task::spawn_blocking(move || Transcript::find(&config.env, &directory, &id)).await?
+        spawn_blocking(move || Transcript::find(&config.env, &directory, &id)).await?
     }
 }
 
@@ -421,7 +432,7 @@ impl<'a> Driver<'a> {
                 permission::compare(&mut compared, &directory);
                 compared
             };
-            if let Ok(compared) = tokio::task::spawn_blocking(compare).await {
+            if let Ok(compared) = spawn_blocking(compare).await {
                 *asked = compared;
             }
         }

@@ -4,6 +4,7 @@
 //! was kept is put back where the CLI has none any more.
 
 mod fork;
+mod pending;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -14,10 +15,10 @@ use std::path::{Path, PathBuf};
 use rapport_core::{CallId, ConversationId};
 
 use super::wire;
-use crate::agents::ConversationStore;
 use rapport_durable as durable;
 
 pub use fork::{copy, fork};
+pub use pending::pending;
 
 /// What a conversation holds.
 #[derive(Debug, Default)]
@@ -259,22 +260,29 @@ pub fn content(
     path(env, directory, conversation).map(fs::read).transpose()
 }
 
+/// Whether the CLI has this conversation nowhere.
+pub(super) fn is_missing(
+    env: &[(OsString, OsString)],
+    directory: &Path,
+    conversation: &ConversationId,
+) -> bool {
+    path(env, directory, conversation).is_none()
+}
+
 /// Puts a conversation where the CLI looks for it, if it is not there: one that the CLI has under another directory's name, or
 /// the copy that was kept.
 pub(super) fn restore(
     env: &[(OsString, OsString)],
     directory: &Path,
     conversation: &ConversationId,
-    conversation_store: &dyn ConversationStore,
+    kept: Option<Vec<u8>>,
 ) -> io::Result<()> {
     let Some(expected) = expected(env, directory, conversation).filter(|path| !path.is_file()) else {
         return Ok(());
     };
     // The conversation of a project that was moved is under the old name, where older CLIs do not look.
     let moved = content(env, directory, conversation)?;
-    let Some(content) = moved.map_or_else(|| conversation_store.kept(), |moved| Ok(Some(moved)))? else {
-        return Ok(());
-    };
+    let Some(content) = moved.or(kept) else { return Ok(()) };
     durable::private_folder(expected.parent().unwrap_or(&expected))?;
     durable::replace_private(&expected, &content)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rapport_durable::{new_private_folder, private_folder, sync_folder};
 
-use super::io_error;
+use super::disk::io_error;
 use crate::stores::StoreError;
 
 /// Makes a directory and all above it, where they are missing.

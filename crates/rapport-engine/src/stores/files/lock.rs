@@ -5,7 +5,7 @@ use std::path::Path;
 use rapport_core::SessionId;
 use rapport_durable::{Lock, Taken};
 
-use super::io_error;
+use super::disk::io_error;
 use crate::stores::{Holder, StoreError};
 
 /// Takes hold of a session, and says in the file who does.

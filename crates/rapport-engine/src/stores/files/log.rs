@@ -1,4 +1,4 @@
-//! A log that is held for writing: entries are sealed, and added line by line.
+//! A log that is held for writing: entries are sealed, and added line by line. This blocks.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
 use rapport_durable::{AppendError, AppendLog, Flush, Lock};
 
-use super::io_error;
+use super::disk::io_error;
 use super::line;
 use super::scan::{Scan, scan};
 use crate::seals::{self, Sealing};
-use crate::stores::{Log, StoreError};
+use crate::stores::StoreError;
 
 /// An open log. Nobody else writes to it while this lives.
 #[derive(Debug)]
@@ -61,6 +61,22 @@ impl FileLog {
         Ok((entries, Self { id: id.clone(), log, path, last, sealing, lock }))
     }
 
+    /// Adds an entry. It is durable when this returns.
+    pub(super) fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
+        // Where all of the session is gone, nobody took it over.
+        if !self.lock.is_held() && !self.log.is_removed() {
+            return Err(StoreError::Superseded { id: self.id.clone() });
+        }
+        let entry = Entry { seq: self.last + 1, at, facts };
+        let object = line::object(&entry).map_err(|error| io_error("write to", &self.path)(error.into()))?;
+        let line = self.sealing.line(object).map_err(io_error("seal an entry of", &self.path))?;
+        self.log.append(&line).map_err(|error| self.error(error))?;
+        self.last = entry.seq;
+        self.sealing.advance(&line);
+        self.sealing.remember(if are_momentous(&entry.facts) { Flush::Now } else { Flush::Later });
+        Ok(entry)
+    }
+
     fn error(&self, error: AppendError) -> StoreError {
         match error {
             AppendError::Removed | AppendError::Replaced => {
@@ -74,23 +90,6 @@ impl FileLog {
             AppendError::Uncut(error) => io_error("cut off the unfinished end of", &self.path)(error),
             AppendError::Io(error) => io_error("write to", &self.path)(error),
         }
-    }
-}
-
-impl Log for FileLog {
-    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
-        // Where all of the session is gone, nobody took it over.
-        if !self.lock.is_held() && !self.log.is_removed() {
-            return Err(StoreError::Superseded { id: self.id.clone() });
-        }
-        let entry = Entry { seq: self.last + 1, at, facts };
-        let object = line::object(&entry).map_err(|error| io_error("write to", &self.path)(error.into()))?;
-        let line = self.sealing.line(object).map_err(io_error("seal an entry of", &self.path))?;
-        self.log.append(&line).map_err(|error| self.error(error))?;
-        self.last = entry.seq;
-        self.sealing.advance(&line);
-        self.sealing.remember(if are_momentous(&entry.facts) { Flush::Now } else { Flush::Later });
-        Ok(entry)
     }
 }
 

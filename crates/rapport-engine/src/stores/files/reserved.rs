@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use rapport_core::{Entry, SessionId};
 use rapport_durable::Flush;
 
-use super::{LOG, dirs, io_error, keep_in, line, replace};
+use super::disk::{LOG, io_error, keep_in, replace};
+use super::{dirs, line};
 use crate::seals::Sealing;
-use crate::stores::{Reserved, StoreError};
+use crate::stores::StoreError;
 
-/// A directory that is removed again, unless a session is put into it.
+/// A directory that is removed again, unless a session is put into it. That is done where this is dropped: it takes two calls to the
+/// system, and whoever asks for the name next is to get it.
 #[derive(Debug)]
 pub(super) struct ReservedDir {
     id: SessionId,
@@ -22,15 +24,17 @@ impl ReservedDir {
     pub(super) fn new(id: SessionId, dir: PathBuf, sealing: Sealing) -> Self {
         Self { id, dir, sealing, filled: false }
     }
-}
 
-impl Reserved for ReservedDir {
-    fn id(&self) -> &SessionId {
+    pub(super) fn id(&self) -> &SessionId {
         &self.id
     }
 
     /// The log comes last, and all of it at once: with it the session is there.
-    fn fill(mut self: Box<Self>, entries: &[Entry], attachments: &[(&str, &[u8])]) -> Result<(), StoreError> {
+    pub(super) fn fill(
+        mut self,
+        entries: &[Entry],
+        attachments: &[(String, Vec<u8>)],
+    ) -> Result<(), StoreError> {
         self.sealing.begin().map_err(io_error("begin the seals of", &self.dir))?;
         for (name, content) in attachments {
             keep_in(&self.dir, &self.sealing, name, content)?;

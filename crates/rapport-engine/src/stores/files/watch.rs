@@ -6,18 +6,19 @@ use notify::{Event, RecursiveMode, Watcher as _};
 use rapport_core::SessionId;
 use tokio::sync::mpsc;
 
-use super::{Files, LOG, dirs, io_error};
-use crate::stores::{Changes, Store as _, StoreError};
+use super::dirs;
+use super::disk::{Disk, LOG, io_error};
+use crate::stores::{Changes, StoreError};
 
 /// Tells of every session whose log changes from now on.
-pub(super) fn watch(files: &Files) -> Result<Changes, StoreError> {
-    dirs::make_all(&files.root)?;
+pub(super) fn watch(disk: &Disk) -> Result<Changes, StoreError> {
+    dirs::make_all(&disk.root)?;
     let (tell, changed) = mpsc::unbounded_channel();
-    let root = files.root.clone();
+    let root = disk.root.clone();
     let failed = |error: notify::Error| io_error("watch", &root)(std::io::Error::other(error));
-    let files = files.clone();
+    let disk = disk.clone();
     let seen = move |event: Result<Event, notify::Error>| {
-        for id in changed_by(&files, event) {
+        for id in changed_by(&disk, event) {
             let _ = tell.send(id);
         }
     };
@@ -28,14 +29,14 @@ pub(super) fn watch(files: &Files) -> Result<Changes, StoreError> {
 
 /// The sessions an event is about. Where events were missed, that is every one: somebody may wait for a question in a
 /// log that does not change again.
-fn changed_by(files: &Files, event: Result<Event, notify::Error>) -> Vec<SessionId> {
+fn changed_by(disk: &Disk, event: Result<Event, notify::Error>) -> Vec<SessionId> {
     match event {
         Ok(event) if event.kind.is_access() => Vec::new(),
         Ok(event) if !event.need_rescan() => {
-            event.paths.iter().filter_map(|path| session(&files.root, path)).collect()
+            event.paths.iter().filter_map(|path| session(&disk.root, path)).collect()
         }
         // What cannot be listed cannot be read either.
-        Ok(_) | Err(_) => files.list().unwrap_or_default(),
+        Ok(_) | Err(_) => disk.list().unwrap_or_default(),
     }
 }
 
@@ -60,9 +61,9 @@ mod tests {
     #[test]
     fn what_was_missed_is_looked_for_everywhere() {
         let folder = tempfile::tempdir().unwrap();
-        let files = Files::new(folder.path().to_owned());
+        let disk = Disk { root: folder.path().to_owned(), project: None, seals: None };
         let holder = Holder::this_process(None);
-        let make = |words| files.create(words, Timestamp::UNIX_EPOCH, Vec::new(), &holder).unwrap().0;
+        let make = |words| disk.create(words, Timestamp::UNIX_EPOCH, Vec::new(), &holder).unwrap().0;
         let (one, two) = (make("one"), make("two"));
         let path = folder.path().join(one.as_str()).join(LOG);
         let created = Event::new(EventKind::Create(CreateKind::File)).add_path(path.clone());
@@ -74,7 +75,7 @@ mod tests {
             (Ok(overflow), vec![one.clone(), two.clone()]),
             (Err(notify::Error::generic("too many")), vec![one, two]),
         ] {
-            assert_eq!(changed_by(&files, event), expected);
+            assert_eq!(changed_by(&disk, event), expected);
         }
     }
 }

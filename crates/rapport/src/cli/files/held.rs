@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 use rapport_core::{Act, Aim, Entry, FileBatch, Session, UndoState, View};
 
 use crate::cli::screen::{self, Answering, StopSignal};
-use crate::cli::{Common, follow, sessions};
+use crate::cli::{Common, follow};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{Sessions, Update, socket};
@@ -103,16 +103,14 @@ impl<'a> Held<'a> {
 
     /// The session as it stands, from everything that is in its log.
     pub(in crate::cli) async fn session(&self) -> Result<Session, Failure> {
-        Ok(sessions::replay(&*self.store, &self.folder.id, &self.entries().await?)?)
+        Ok(self.store.replay(&self.folder.id, &self.entries().await?)?)
     }
 
     /// Everything that is in its log.
     async fn entries(&self) -> Result<Vec<Entry>, Failure> {
         // Asked for first: a session that cannot be stored any more says why.
         self.view().await?;
-        let (store, id) = (self.store.clone(), self.folder.id.clone());
-        let read = tokio::task::spawn_blocking(move || store.read(&id, 0));
-        Ok(read.await.map_err(std::io::Error::other)??)
+        Ok(self.store.read(&self.folder.id, 0).await?)
     }
 
     /// Does something in it, in the name of who sits here. Durable when this returns.

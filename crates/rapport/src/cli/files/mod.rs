@@ -72,7 +72,7 @@ pub(super) fn state(place: &Place, folder: &Folder) -> Result<Session, Failure> 
     let store = place.store();
     let now = Clock::system().now();
     let mut session = match store.read(&folder.id, 0) {
-        Ok(entries) => sessions::replay(&*store, &folder.id, &entries)?,
+        Ok(entries) => sessions::replay(&store, &folder.id, &entries)?,
         // One of an older tool has no log.
         Err(StoreError::NotFound(_)) => {
             let settings = place.settings(Layer::default())?;

@@ -42,7 +42,7 @@ pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<St
     let store = place.store();
     match store.read(&folder.id, 0) {
         Err(StoreError::NotFound(_)) => Ok(Vec::new()),
-        read => broken(folder, &crate::cli::sessions::replay(&*store, &folder.id, &read?)?),
+        read => broken(folder, &crate::cli::sessions::replay(&store, &folder.id, &read?)?),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::config::{Settings, TelegramSettings};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::{Holder, Store};
-use crate::wiring::Place;
+use crate::wiring::{Place, Shelf};
 
 /// How many rounds of questions a plan in a chat takes, where nobody says otherwise (CHAT-8).
 const ROUNDS: u32 = 3;
@@ -26,7 +26,7 @@ pub(in crate::cli) const GET_A_BOT: &str = "Make a bot: write /newbot to @BotFat
     export TELEGRAM_BOT_TOKEN=TOKEN (docs/telegram.md tells more).";
 
 /// The channel, ready to run. It takes over what an older relay left behind.
-pub(super) fn channel(place: &Place, settings: &Settings) -> Result<Telegram, Failure> {
+pub(super) async fn channel(place: &Place, settings: &Settings) -> Result<Telegram, Failure> {
     let api = api(&settings.telegram)?;
     let telegram = &settings.telegram;
     let (template, folder) = (template(place, settings)?, chat_files(place));
@@ -46,9 +46,9 @@ pub(super) fn channel(place: &Place, settings: &Settings) -> Result<Telegram, Fa
         limits: Limits::faster(telegram.faster),
         now: Arc::new(|| Clock::system().now()),
     })?;
-    let store = place.store();
+    let store = place.store_in(&Shelf::Sessions);
     for left in [Some(folder), older_relay()].into_iter().flatten() {
-        take_over(&left, &*store, &template, channel.owner())?;
+        take_over(&left, &*store, &template, channel.owner()).await?;
     }
     Ok(channel)
 }
@@ -99,7 +99,7 @@ fn relay_dir() -> Option<PathBuf> {
 }
 
 /// Takes over what an older relay left behind: its sessions go on here, with all their answers.
-fn take_over(folder: &Path, store: &dyn Store, template: &Template, owner: Option<u64>) -> Outcome {
+async fn take_over(folder: &Path, store: &dyn Store, template: &Template, owner: Option<u64>) -> Outcome {
     let Ok(found) = std::fs::read_dir(folder) else { return Ok(()) };
     let names = found.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let files: Vec<_> = names.filter_map(|name| Some((file::room(&name)?, folder.join(&name)))).collect();
@@ -107,8 +107,8 @@ fn take_over(folder: &Path, store: &dyn Store, template: &Template, owner: Optio
         return Ok(());
     }
     let mut known = std::collections::HashSet::new();
-    for id in store.list()? {
-        let session = store.counted(&id, 0).ok().and_then(|entries| Session::replay(&entries));
+    for id in store.list().await? {
+        let session = store.counted(&id, 0).await.ok().and_then(|entries| Session::replay(&entries));
         known.extend(session.map(|session| session.created().conversation.clone()));
     }
     for (room, path) in files {
@@ -130,7 +130,7 @@ fn take_over(folder: &Path, store: &dyn Store, template: &Template, owner: Optio
         }
         let facts = left.revive(created)?;
         let holder = Holder::this_process(None);
-        store.create(&left.task, left.created_at, facts, &holder)?;
+        store.create(&left.task, left.created_at, facts, &holder).await?;
     }
     Ok(())
 }

@@ -6,4 +6,5 @@ mod demo;
 mod logging;
 mod looks;
 mod resuming;
+mod saying;
 mod tree;

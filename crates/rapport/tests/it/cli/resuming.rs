@@ -3,7 +3,7 @@
 
 use rapport::clock::{Clock, new_conversation};
 use rapport::engine::socket;
-use rapport::stores::{Holder, Store as _};
+use rapport::stores::Holder;
 use rapport_core::{Aim, Created, Event, Session, Status};
 
 use crate::files::{self, greeting};

@@ -63,8 +63,8 @@ fn turns_stand_below_their_session() {
     let session = project.session();
     let drawn = project.rapport(&["log", "--tree"]);
     drawn
-        .check(0, "○  01  waits for review  Add a greeting\n○  ")
-        .check(0, &format!("{session}  needs input  "));
+        .check(0, "○  01  waits for review  Add a greeting")
+        .check(0, &format!("\n○  {session}  needs input  "));
     let drawn: Value = project.json(&["log", "--tree", "--json"]);
     assert_eq!((&drawn[0]["session"], &drawn[0]["turn"]), (&json!(session), &json!("01")));
     assert_eq!(

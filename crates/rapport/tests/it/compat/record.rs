@@ -442,7 +442,7 @@ impl Maker {
                     continue;
                 }
                 let made = format!("rapport {} with RAPPORT_TRIAL={trial}", command.join(" "));
-                let sessions = rapport::stores::Store::list(&project.store()).unwrap();
+                let sessions = project.store().list().unwrap();
                 let finish = sessions.first().map(|id| {
                     vec!["finish".to_owned(), id.to_string(), serde_json::to_string(given).unwrap()]
                 });

@@ -104,7 +104,7 @@ async fn a_session_that_was_taken_over_is_dropped() {
     assert_eq!(told, Some(Update::Lost(format!("session {id} was taken over by another process"))));
     assert_eq!(updates.next().await, None);
     assert!(!frozen.engine.gateway().runs(&id) && owner.engine.gateway().runs(&id));
-    let facts: Vec<_> = store.read(&id, 0).unwrap().into_iter().flat_map(|entry| entry.facts).collect();
+    let facts: Vec<_> = store.read(&id, 0).await.unwrap().into_iter().flat_map(|entry| entry.facts).collect();
     assert_eq!(facts.iter().filter(|fact| matches!(fact, Event::Cancelled { .. })).count(), 1);
     // From now on it is seen as any session of another process is.
     let is_end = |update: &Update| matches!(update, Update::Entry(entry) if matches!(entry.facts[..], [Event::Cancelled { .. }]));
@@ -125,7 +125,7 @@ async fn the_agent_of_a_session_that_was_taken_over_is_killed() {
     let id = frozen.sessions.create(work, None).await.unwrap();
     let mut commands = tokio::time::timeout(PATIENCE, started.recv()).await.unwrap().unwrap();
     store.end_hold(&id);
-    let (_, _owner) = store.hold(&id, &Holder::this_process(None)).unwrap();
+    let (_, _owner) = store.hold(&id, &Holder::this_process(None)).await.unwrap();
     let (by, act) = (person_here(), cancel());
     let act = frozen.sessions.act(&id, &by, &act);
     let killed =
@@ -150,6 +150,7 @@ async fn a_log_that_becomes_unreadable_is_told_to_who_follows_it() {
             vec![Event::Created(task("x"))],
             &Holder::this_process(None),
         )
+        .await
         .unwrap();
     let outside = ProjectSessions::new(store, None, Arc::new(Local), Clock::system());
     let mut one = outside.follow(&id, 1).await.unwrap();

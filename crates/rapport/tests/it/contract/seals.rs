@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rapport::seals::{Seal, Seals};
+use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
 use rapport::stores::memory::Memory;
-use rapport::stores::{Holder, Store as _, StoreError};
+use rapport::stores::{Holder, StoreError};
 use rapport_core::{Event, SessionId};
 use tempfile::TempDir;
 
@@ -27,10 +28,12 @@ impl Stage {
     }
 
     /// The sessions of a project, as a person has them.
-    fn store(&self, person: &str, project: &str) -> Files {
+    fn store(&self, person: &str, project: &str) -> BlockingStore {
         let project = self.path(project);
         fs::create_dir_all(&project).unwrap();
-        Files::new(project.join("sessions")).sealed_by(Seals::new(self.path(person), project))
+        BlockingStore::new(
+            Files::new(project.join("sessions")).sealed_by(Seals::new(self.path(person), project)),
+        )
     }
 
     /// A session of this many entries.
@@ -155,11 +158,11 @@ fn a_line_of_somebody_else_makes_it_nobody_we_know() {
     for (adder, seal) in [(None, Seal::Unsigned), (Some("eve"), Seal::Unknown)] {
         let id = stage.session("ann", "app", 2);
         let store = match adder {
-            None => Files::new(stage.path("app/sessions")),
+            None => BlockingStore::new(Files::new(stage.path("app/sessions"))),
             Some(person) => {
                 // The other one has let it count before they add to it.
                 let theirs = stage.store(person, "app");
-                theirs.trust(&theirs.look(&id).unwrap()).unwrap();
+                theirs.trust(theirs.look(&id).unwrap().into()).unwrap();
                 theirs
             }
         };
@@ -172,7 +175,7 @@ fn a_line_of_somebody_else_makes_it_nobody_we_know() {
 }
 
 /// No door takes it up: neither for writing, nor for a channel, nor is what is kept beside it used.
-fn assert_refused(store: &Files, id: &SessionId, seal: &Seal) {
+fn assert_refused(store: &BlockingStore, id: &SessionId, seal: &Seal) {
     let refusals = [store.hold(id, &holder()).err(), store.counted(id, 0).err()];
     for refusal in refusals {
         let refusal = refusal.expect("it was to be refused");
@@ -184,11 +187,12 @@ fn assert_refused(store: &Files, id: &SessionId, seal: &Seal) {
 /// What memory has is this program's own, unless a test says otherwise; then the same doors are closed.
 #[test]
 fn a_session_in_memory_can_be_somebody_elses() {
-    let store = Memory::new();
+    let memory = Memory::new();
+    let store = BlockingStore::new(memory.clone());
     let (id, _, log) = store.create("x", noon(), said("a"), &holder()).unwrap();
     drop(log);
     assert_eq!(store.sealed(&id, 0).unwrap().1, Seal::Ours);
-    store.disown(&id, Seal::Unknown);
+    memory.disown(&id, Seal::Unknown);
     assert!(matches!(store.hold(&id, &holder()), Err(StoreError::NotOurs { .. })));
     assert!(matches!(store.counted(&id, 0), Err(StoreError::NotOurs { .. })));
     assert_eq!(store.read(&id, 0).unwrap().len(), 1);
@@ -207,7 +211,7 @@ fn what_a_team_mate_signed_counts_where_it_was_accepted() {
     assert_eq!(stage.seal("ann", "clone", &first), offered);
     let store = stage.store("ann", "clone");
     assert_refused(&store, &first, &offered);
-    store.trust(&store.look(&first).unwrap()).unwrap();
+    store.trust(store.look(&first).unwrap().into()).unwrap();
     assert_eq!(stage.seal("ann", "clone", &first), Seal::Ours);
     let second = stage.session("bob", "app", 2);
     stage.clone("app", "clone");
@@ -232,7 +236,7 @@ fn what_is_kept_counts_in_its_session_alone() {
     assert!(refused(&other), "that of another session");
     fs::write(path(&one), "one\n").unwrap();
     assert!(refused(&one), "without a seal");
-    store.trust(&store.look(&one).unwrap()).unwrap();
+    store.trust(store.look(&one).unwrap().into()).unwrap();
     assert_eq!(store.attached(&one, "conversation").unwrap().unwrap(), b"one\n");
     fs::write(path(&one), "another\n").unwrap();
     assert!(refused(&one), "another than the one that was trusted");

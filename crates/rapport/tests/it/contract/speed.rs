@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use rapport::stores::Holder;
+use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
-use rapport::stores::{Holder, Store as _};
 use rapport_core::{
     Answer, Asker, By, CallId, Choice, ConversationId, Created, Event, Purpose, Question, QuestionId,
     RoundId, TurnId, TurnKind, Usage,
@@ -22,7 +23,7 @@ const HOLDER: Holder = Holder { pid: 1, address: None, host: None };
 #[ignore = "measures, and checks nothing"]
 fn replay() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Files::new(dir.path().join("sessions"));
+    let store = BlockingStore::new(Files::new(dir.path().join("sessions")));
     let (id, _, mut log) = store.create("x", Timestamp::UNIX_EPOCH, first(), &HOLDER).unwrap();
     for facts in rest() {
         log.append(Timestamp::UNIX_EPOCH, facts).unwrap();
@@ -50,7 +51,7 @@ fn replay() {
 fn append() {
     // Beside the build, since /tmp is in memory on many machines.
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let store = Files::new(dir.path().join("sessions"));
+    let store = BlockingStore::new(Files::new(dir.path().join("sessions")));
     let (id, _, mut log) = store.create("x", Timestamp::UNIX_EPOCH, first(), &HOLDER).unwrap();
     let facts = rest().swap_remove(2);
     let length = {

@@ -1,8 +1,11 @@
 //! What every store must do.
 
 use std::slice::from_ref;
+use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
+use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
 use rapport::stores::memory::Memory;
 use rapport::stores::{Holder, Log, Store, StoreError};
@@ -10,215 +13,265 @@ use rapport_core::{Entry, Event, SessionId};
 
 use super::dummy::Stream;
 
-#[test]
-fn what_is_written_is_read_back_in_order() {
-    on_every_store(|store| {
-        let (id, first, mut log) = store.create("Add user auth", noon(), said("a"), &holder(1)).unwrap();
-        let second = log.append(noon(), said("b")).unwrap();
-        let third = log.append(noon(), [said("c"), said("d")].concat()).unwrap();
+#[tokio::test]
+async fn what_is_written_is_read_back_in_order() {
+    on_every_store(async |store: &dyn Store| {
+        let (id, first, mut log) =
+            store.create("Add user auth", noon(), said("a"), &holder(1)).await.unwrap();
+        let second = log.append(noon(), said("b")).await.unwrap();
+        let third = log.append(noon(), [said("c"), said("d")].concat()).await.unwrap();
         assert_eq!([first.seq, second.seq, third.seq], [1, 2, 3]);
         assert_eq!(third.facts, [said("c"), said("d")].concat());
-        assert_eq!(store.read(&id, 0).unwrap(), [first, second.clone(), third.clone()]);
-        assert_eq!(store.read(&id, 1).unwrap(), [second, third]);
-        assert_eq!(store.read(&id, 3).unwrap(), []);
-        assert_eq!(store.read(&id, u64::MAX).unwrap(), []);
-    });
+        assert_eq!(store.read(&id, 0).await.unwrap(), [first, second.clone(), third.clone()]);
+        assert_eq!(store.read(&id, 1).await.unwrap(), [second, third]);
+        assert_eq!(store.read(&id, 3).await.unwrap(), []);
+        assert_eq!(store.read(&id, u64::MAX).await.unwrap(), []);
+    })
+    .await;
 }
 
-#[test]
-fn a_session_goes_on_where_it_was_left() {
-    on_every_store(|store| {
-        let (id, first, log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
+#[tokio::test]
+async fn a_session_goes_on_where_it_was_left() {
+    on_every_store(async |store: &dyn Store| {
+        let (id, first, log) = store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
         drop(log);
-        let (entries, mut log) = store.hold(&id, &holder(2)).unwrap();
+        let (entries, mut log) = store.hold(&id, &holder(2)).await.unwrap();
         assert_eq!(entries, [first]);
-        assert_eq!(log.append(noon(), said("b")).unwrap().seq, 2);
-        assert_eq!(store.read(&id, 0).unwrap().len(), 2);
-    });
+        assert_eq!(log.append(noon(), said("b")).await.unwrap().seq, 2);
+        assert_eq!(store.read(&id, 0).await.unwrap().len(), 2);
+    })
+    .await;
 }
 
-#[test]
-fn what_is_attached_is_there_again() {
-    on_every_store(|store| {
-        let (id, _, _log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
+#[tokio::test]
+async fn what_is_attached_is_there_again() {
+    on_every_store(async |store: &dyn Store| {
+        let (id, _, _log) = store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
         for name in ["conversation", "01/plan.md", "log.jsonl"] {
-            assert_eq!(store.attached(&id, name).unwrap(), None, "{name}");
-            store.attach(&id, name, b"one\n").unwrap();
-            store.attach(&id, name, b"two\n\xff").unwrap();
-            assert_eq!(store.attached(&id, name).unwrap().as_deref(), Some(&b"two\n\xff"[..]), "{name}");
+            assert_eq!(store.attached(&id, name).await.unwrap(), None, "{name}");
+            store.attach(&id, name, b"one\n".to_vec()).await.unwrap();
+            store.attach(&id, name, b"two\n\xff".to_vec()).await.unwrap();
+            assert_eq!(
+                store.attached(&id, name).await.unwrap().as_deref(),
+                Some(&b"two\n\xff"[..]),
+                "{name}"
+            );
         }
         for name in ["", ".", "..", "/", "../x", "01/../../x", "/etc/x", "01//x", "a\0b"] {
-            assert!(store.attach(&id, name, b"elsewhere").is_err(), "{name:?}");
-            assert!(store.attached(&id, name).is_err(), "{name:?}");
+            assert!(store.attach(&id, name, b"elsewhere".to_vec()).await.is_err(), "{name:?}");
+            assert!(store.attached(&id, name).await.is_err(), "{name:?}");
         }
-        assert_eq!(store.read(&id, 0).unwrap().len(), 1, "the facts are untouched");
-        assert_eq!(store.list().unwrap(), [id]);
+        assert_eq!(store.read(&id, 0).await.unwrap().len(), 1, "the facts are untouched");
+        assert_eq!(store.list().await.unwrap(), [id]);
         let unknown = SessionId::new("nothing");
-        assert!(matches!(store.attach(&unknown, "x", b""), Err(StoreError::NotFound(_))));
-        assert!(matches!(store.attached(&unknown, "x"), Err(StoreError::NotFound(_))));
-    });
+        assert!(matches!(store.attach(&unknown, "x", Vec::new()).await, Err(StoreError::NotFound(_))));
+        assert!(matches!(store.attached(&unknown, "x").await, Err(StoreError::NotFound(_))));
+    })
+    .await;
 }
 
 /// A lease that ran out, a lock file that was removed: whoever held the session finds out when it wants to write.
-#[test]
-fn a_writer_that_comes_back_late_is_superseded() {
-    on_every_kind(|kind| {
+#[tokio::test]
+async fn a_writer_that_comes_back_late_is_superseded() {
+    on_every_kind(async |kind: &Kind| {
         let store = &*kind.store;
-        let (id, first, mut late) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
+        let (id, first, mut late) = store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
         (kind.end_hold)(&id);
-        let (entries, mut log) = store.hold(&id, &holder(2)).unwrap();
+        let (entries, mut log) = store.hold(&id, &holder(2)).await.unwrap();
         assert_eq!(entries, from_ref(&first));
-        let second = log.append(noon(), said("b")).unwrap();
+        let second = log.append(noon(), said("b")).await.unwrap();
         for _ in 0..2 {
-            let refused = late.append(noon(), said("late"));
+            let refused = late.append(noon(), said("late")).await;
             assert!(matches!(&refused, Err(StoreError::Superseded { id: of }) if *of == id), "{refused:?}");
         }
-        assert_eq!(store.read(&id, 0).unwrap(), [first.clone(), second.clone()]);
+        assert_eq!(store.read(&id, 0).await.unwrap(), [first.clone(), second.clone()]);
         drop(late);
-        assert_eq!(store.holder(&id).unwrap(), Some(holder(2)), "what it lets go of is not its own");
-        assert_eq!(busy(store.hold(&id, &holder(3))), holder(2));
-        let third = log.append(noon(), said("c")).unwrap();
-        assert_eq!(store.read(&id, 0).unwrap(), [first, second, third]);
-    });
+        assert_eq!(store.holder(&id).await.unwrap(), Some(holder(2)), "what it lets go of is not its own");
+        assert_eq!(busy(store.hold(&id, &holder(3)).await), holder(2));
+        let third = log.append(noon(), said("c")).await.unwrap();
+        assert_eq!(store.read(&id, 0).await.unwrap(), [first, second, third]);
+    })
+    .await;
+}
+
+/// Whoever gives up waiting for an append does not know what the log says by now; the log does.
+#[tokio::test]
+async fn an_append_that_is_given_up_is_done_or_not_begun() {
+    on_every_store(async |store: &dyn Store| {
+        let (id, _, mut log) = store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
+        drop(log.append(noon(), said("not begun")));
+        assert_eq!(log.append(noon(), said("b")).await.unwrap().seq, 2);
+        let given_up = log.append(noon(), said("given up")).now_or_never();
+        match log.append(noon(), said("d")).await {
+            Ok(entry) => assert_eq!(entry.seq, 4, "the one before is in the log"),
+            Err(error) => assert!(given_up.is_none(), "{error}"),
+        }
+        drop(log);
+        let (entries, mut log) = hold_soon(store, &id).await;
+        assert_eq!(entries[2].facts, said("given up"), "begun, it was done to its end");
+        let next = log.append(noon(), said("e")).await.unwrap();
+        assert_eq!(store.read(&id, 0).await.unwrap(), [entries, vec![next]].concat());
+    })
+    .await;
+}
+
+/// A command that only reads has no runtime around it.
+#[test]
+fn a_store_can_be_waited_for_without_a_runtime() {
+    for kind in kinds() {
+        let store = BlockingStore::from(kind.store);
+        let (id, first, mut log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
+        let second = log.append(noon(), said("b")).unwrap();
+        assert_eq!(store.read(&id, 0).unwrap(), [first, second]);
+        assert_eq!(store.list().unwrap(), [id]);
+    }
 }
 
 /// Who holds a session may be on another machine.
-#[test]
-fn a_holder_may_be_far_away() {
-    on_every_store(|store| {
+#[tokio::test]
+async fn a_holder_may_be_far_away() {
+    on_every_store(async |store: &dyn Store| {
         let far = Holder { host: Some("desktop".into()), ..holder(1) };
-        let (id, _, log) = store.create("x", noon(), said("a"), &far).unwrap();
-        assert_eq!(store.holder(&id).unwrap(), Some(far.clone()));
-        assert_eq!(busy(store.hold(&id, &holder(2))), far);
+        let (id, _, log) = store.create("x", noon(), said("a"), &far).await.unwrap();
+        assert_eq!(store.holder(&id).await.unwrap(), Some(far.clone()));
+        assert_eq!(busy(store.hold(&id, &holder(2)).await), far);
         assert_eq!(far.to_string(), "process 1 on desktop");
         drop(log);
-        assert_eq!(store.holder(&id).unwrap(), None);
-    });
+        assert_eq!(store.holder(&id).await.unwrap(), None);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn changes_are_told() {
     for kind in kinds() {
-        let mut changes = kind.store.watch().unwrap();
-        let (id, _, mut log) = kind.store.create("x", noon(), said("a"), &holder(1)).unwrap();
+        let mut changes = kind.store.watch().await.unwrap();
+        let (id, _, mut log) = kind.store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
         assert_eq!(changes.next().await.as_ref(), Some(&id));
         // Told too often, perhaps; too seldom, never: until the second entry there has to be another one.
-        let mut later = kind.store.watch().unwrap();
-        log.append(noon(), said("b")).unwrap();
+        let mut later = kind.store.watch().await.unwrap();
+        log.append(noon(), said("b")).await.unwrap();
         assert_eq!(later.next().await.as_ref(), Some(&id));
         drop(log);
-        let reserved = kind.store.reserve("y", noon()).unwrap();
+        let reserved = kind.store.reserve("y", noon()).await.unwrap();
         let other = reserved.id().clone();
-        reserved.fill(&[Entry { seq: 1, at: noon(), facts: said("a") }], &[]).unwrap();
+        reserved.fill(vec![Entry { seq: 1, at: noon(), facts: said("a") }], Vec::new()).await.unwrap();
         while changes.next().await.unwrap() != other {}
     }
 }
 
-#[test]
-fn a_session_without_a_log_gets_one_and_one_with_a_log_keeps_it() {
-    on_every_kind(|kind| {
+#[tokio::test]
+async fn a_session_without_a_log_gets_one_and_one_with_a_log_keeps_it() {
+    on_every_kind(async |kind: &Kind| {
         let (id, store) = (SessionId::new("20260124-older"), &*kind.store);
         (kind.make_bare)(&id);
-        assert!(matches!(store.read(&id, 0), Err(StoreError::NotFound(_))));
-        assert_eq!(store.list().unwrap(), []);
-        store.enlist(&id, noon(), said("a")).unwrap();
-        store.enlist(&id, noon(), said("b")).unwrap();
-        assert_eq!(store.read(&id, 0).unwrap(), [Entry { seq: 1, at: noon(), facts: said("a") }]);
-        assert_eq!(store.holder(&id).unwrap(), None);
-        assert_eq!(store.hold(&id, &holder(1)).unwrap().0.len(), 1);
-    });
+        assert!(matches!(store.read(&id, 0).await, Err(StoreError::NotFound(_))));
+        assert_eq!(store.list().await.unwrap(), []);
+        store.enlist(&id, noon(), said("a")).await.unwrap();
+        store.enlist(&id, noon(), said("b")).await.unwrap();
+        assert_eq!(store.read(&id, 0).await.unwrap(), [Entry { seq: 1, at: noon(), facts: said("a") }]);
+        assert_eq!(store.holder(&id).await.unwrap(), None);
+        assert_eq!(store.hold(&id, &holder(1)).await.unwrap().0.len(), 1);
+    })
+    .await;
 }
 
-#[test]
-fn a_person_can_look_at_all_that_would_count() {
-    on_every_store(|store| {
-        let (id, first, _log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
-        store.attach(&id, "conversation", b"one\n").unwrap();
-        let looked = store.look(&id).unwrap();
+#[tokio::test]
+async fn a_person_can_look_at_all_that_would_count() {
+    on_every_store(async |store: &dyn Store| {
+        let (id, first, _log) = store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
+        store.attach(&id, "conversation", b"one\n".to_vec()).await.unwrap();
+        let looked = store.look(&id).await.unwrap();
         assert_eq!((&looked.id, looked.entries.as_slice()), (&id, from_ref(&first)));
         assert_eq!(looked.attachments, [("conversation".to_owned(), b"one\n".to_vec())]);
         assert!(looked.seal.counts());
-        store.trust(&looked).unwrap();
-        assert_eq!(store.counted(&id, 0).unwrap(), [first]);
-    });
+        store.trust(Arc::new(looked)).await.unwrap();
+        assert_eq!(store.counted(&id, 0).await.unwrap(), [first]);
+    })
+    .await;
 }
 
-#[test]
-fn a_session_with_a_past_is_there_whole_or_not_at_all() {
+#[tokio::test]
+async fn a_session_with_a_past_is_there_whole_or_not_at_all() {
     let past = [1, 2, 3].map(|seq| Entry { seq, at: noon(), facts: said(&seq.to_string()) });
-    on_every_store(|store| {
-        let unused = store.reserve("Add auth", noon()).unwrap();
-        let reserved = store.reserve("Add auth", noon()).unwrap();
-        let (third, ..) = store.create("Add auth", noon(), said("a"), &holder(1)).unwrap();
+    on_every_store(async |store: &dyn Store| {
+        let unused = store.reserve("Add auth", noon()).await.unwrap();
+        let reserved = store.reserve("Add auth", noon()).await.unwrap();
+        let (third, ..) = store.create("Add auth", noon(), said("a"), &holder(1)).await.unwrap();
         assert_eq!(third.as_str(), "20260124-add-auth-3");
         let id = reserved.id().clone();
         assert_eq!(id.as_str(), "20260124-add-auth-2");
-        assert_eq!(store.list().unwrap(), from_ref(&third), "a name is no session");
-        assert!(matches!(store.read(&id, 0), Err(StoreError::NotFound(_))));
-        assert!(matches!(store.hold(&id, &holder(1)), Err(StoreError::NotFound(_))));
+        assert_eq!(store.list().await.unwrap(), from_ref(&third), "a name is no session");
+        assert!(matches!(store.read(&id, 0).await, Err(StoreError::NotFound(_))));
+        assert!(matches!(store.hold(&id, &holder(1)).await, Err(StoreError::NotFound(_))));
 
-        reserved.fill(&past, &[("conversation", b"one\n")]).unwrap();
+        reserved.fill(past.to_vec(), vec![("conversation".to_owned(), b"one\n".to_vec())]).await.unwrap();
         drop(unused);
-        assert_eq!(store.list().unwrap(), [id.clone(), third.clone()]);
-        assert_eq!(store.read(&id, 0).unwrap(), past);
-        assert_eq!(store.attached(&id, "conversation").unwrap().as_deref(), Some(&b"one\n"[..]));
-        let (entries, mut log) = store.hold(&id, &holder(2)).unwrap();
+        assert_eq!(store.list().await.unwrap(), [id.clone(), third.clone()]);
+        assert_eq!(store.read(&id, 0).await.unwrap(), past);
+        assert_eq!(store.attached(&id, "conversation").await.unwrap().as_deref(), Some(&b"one\n"[..]));
+        let (entries, mut log) = store.hold(&id, &holder(2)).await.unwrap();
         assert_eq!(entries, past);
-        assert_eq!(log.append(noon(), said("b")).unwrap().seq, 4);
-        assert_eq!(store.reserve("Add auth", noon()).unwrap().id().as_str(), "20260124-add-auth");
-    });
+        assert_eq!(log.append(noon(), said("b")).await.unwrap().seq, 4);
+        assert_eq!(store.reserve("Add auth", noon()).await.unwrap().id().as_str(), "20260124-add-auth");
+    })
+    .await;
 }
 
-#[test]
-fn one_writer_at_a_time() {
-    on_every_store(|store| {
-        let (id, _, log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
-        assert_eq!(busy(store.hold(&id, &holder(2))), holder(1));
-        assert_eq!(store.holder(&id).unwrap(), Some(holder(1)));
+#[tokio::test]
+async fn one_writer_at_a_time() {
+    on_every_store(async |store: &dyn Store| {
+        let (id, _, log) = store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
+        assert_eq!(busy(store.hold(&id, &holder(2)).await), holder(1));
+        assert_eq!(store.holder(&id).await.unwrap(), Some(holder(1)));
         drop(log);
-        assert_eq!(store.holder(&id).unwrap(), None);
+        assert_eq!(store.holder(&id).await.unwrap(), None);
 
-        let (_, log) = store.hold(&id, &holder(2)).unwrap();
-        assert_eq!(busy(store.hold(&id, &holder(3))), holder(2));
+        let (_, log) = store.hold(&id, &holder(2)).await.unwrap();
+        assert_eq!(busy(store.hold(&id, &holder(3)).await), holder(2));
         drop(log);
-        assert_eq!(store.holder(&id).unwrap(), None);
-    });
+        assert_eq!(store.holder(&id).await.unwrap(), None);
+    })
+    .await;
 }
 
-#[test]
-fn reading_and_listing_need_no_hold() {
-    on_every_store(|store| {
-        let (id, first, _log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
-        assert_eq!(store.read(&id, 0).unwrap(), [first]);
-        assert_eq!(store.list().unwrap(), [id]);
-    });
+#[tokio::test]
+async fn reading_and_listing_need_no_hold() {
+    on_every_store(async |store: &dyn Store| {
+        let (id, first, _log) = store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
+        assert_eq!(store.read(&id, 0).await.unwrap(), [first]);
+        assert_eq!(store.list().await.unwrap(), [id]);
+    })
+    .await;
 }
 
-#[test]
-fn sessions_are_listed_by_day() {
-    on_every_store(|store| {
-        assert_eq!(store.list().unwrap(), []);
+#[tokio::test]
+async fn sessions_are_listed_by_day() {
+    on_every_store(async |store: &dyn Store| {
+        assert_eq!(store.list().await.unwrap(), []);
         for (day, words) in [("2026-02-01", "a"), ("2025-12-31", "z"), ("2026-01-24", "m")] {
-            store.create(words, at(day), said("a"), &holder(1)).unwrap();
+            store.create(words, at(day), said("a"), &holder(1)).await.unwrap();
         }
-        assert_eq!(names(store), ["20251231-z", "20260124-m", "20260201-a"]);
-    });
+        assert_eq!(names(store).await, ["20251231-z", "20260124-m", "20260201-a"]);
+    })
+    .await;
 }
 
-#[test]
-fn the_same_words_get_different_names() {
-    on_every_store(|store| {
+#[tokio::test]
+async fn the_same_words_get_different_names() {
+    on_every_store(async |store: &dyn Store| {
         for text in ["1", "2", "3"] {
-            store.create("Add auth", noon(), said(text), &holder(1)).unwrap();
+            store.create("Add auth", noon(), said(text), &holder(1)).await.unwrap();
         }
-        assert_eq!(names(store), ["20260124-add-auth", "20260124-add-auth-2", "20260124-add-auth-3"]);
-        let third = store.read(&SessionId::new("20260124-add-auth-3"), 0).unwrap();
+        assert_eq!(names(store).await, ["20260124-add-auth", "20260124-add-auth-2", "20260124-add-auth-3"]);
+        let third = store.read(&SessionId::new("20260124-add-auth-3"), 0).await.unwrap();
         assert_eq!(third[0].facts, said("3"));
-    });
+    })
+    .await;
 }
 
-#[test]
-fn any_words_make_a_name() {
+#[tokio::test]
+async fn any_words_make_a_name() {
     let long = "word ".repeat(60);
     let cases = [
         ("Add user auth!", "20260124-add-user-auth"),
@@ -233,26 +286,28 @@ fn any_words_make_a_name() {
         (&long, "20260124-word-word-word-word-word-word-word-word-word-word-word-word"),
     ];
     for (words, name) in cases {
-        on_every_store(|store| {
-            let (id, first, log) = store.create(words, noon(), said("a"), &holder(1)).unwrap();
+        on_every_store(async |store: &dyn Store| {
+            let (id, first, log) = store.create(words, noon(), said("a"), &holder(1)).await.unwrap();
             drop(log);
             assert_eq!(id.as_str(), name, "{words:?}");
-            assert_eq!(store.list().unwrap(), from_ref(&id));
-            assert_eq!(store.hold(&id, &holder(1)).unwrap().0, [first]);
-        });
+            assert_eq!(store.list().await.unwrap(), from_ref(&id));
+            assert_eq!(store.hold(&id, &holder(1)).await.unwrap().0, [first]);
+        })
+        .await;
     }
 }
 
-#[test]
-fn the_day_is_that_of_utc() {
-    on_every_store(|store| {
+#[tokio::test]
+async fn the_day_is_that_of_utc() {
+    on_every_store(async |store: &dyn Store| {
         let late = "2026-01-24T23:30:00-05:00".parse().unwrap();
-        assert_eq!(store.create("x", late, said("a"), &holder(1)).unwrap().0.as_str(), "20260125-x");
-    });
+        assert_eq!(store.create("x", late, said("a"), &holder(1)).await.unwrap().0.as_str(), "20260125-x");
+    })
+    .await;
 }
 
-#[test]
-fn what_is_no_session_is_not_found() {
+#[tokio::test]
+async fn what_is_no_session_is_not_found() {
     let long = "a".repeat(300);
     let ids = [
         "20260124-y",
@@ -273,31 +328,32 @@ fn what_is_no_session_is_not_found() {
         "\n",
         &long,
     ];
-    on_every_store(|store| {
+    on_every_store(async |store: &dyn Store| {
         let missing = SessionId::new("20260124-x");
-        assert_not_found(store, &missing);
-        store.create("x", noon(), said("a"), &holder(1)).unwrap();
+        assert_not_found(store, &missing).await;
+        store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
         for id in ids {
-            assert_not_found(store, &SessionId::new(id));
+            assert_not_found(store, &SessionId::new(id)).await;
         }
-        assert_eq!(names(store), ["20260124-x"]);
-    });
+        assert_eq!(names(store).await, ["20260124-x"]);
+    })
+    .await;
 }
 
-#[test]
-fn memory_fails_once_when_told_to() {
+#[tokio::test]
+async fn memory_fails_once_when_told_to() {
     let store = Memory::new();
-    let (id, _, mut log) = store.create("x", noon(), said("a"), &holder(1)).unwrap();
+    let (id, _, mut log) = store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
     store.fail_next_append();
-    let error = log.append(noon(), said("b")).unwrap_err();
+    let error = log.append(noon(), said("b")).await.unwrap_err();
     assert_eq!(error.to_string(), "cannot write to 20260124-x in memory: no storage space");
-    assert_eq!(store.read(&id, 0).unwrap().len(), 1);
-    assert_eq!(log.append(noon(), said("c")).unwrap().seq, 2);
+    assert_eq!(store.read(&id, 0).await.unwrap().len(), 1);
+    assert_eq!(log.append(noon(), said("c")).await.unwrap().seq, 2);
 }
 
 /// A store, and what the world can do to it.
 struct Kind {
-    store: Box<dyn Store>,
+    store: Arc<dyn Store>,
     /// Takes a session away from whoever holds it, unnoticed.
     end_hold: Box<dyn Fn(&SessionId)>,
     /// Puts something there that is to become a session and has no log.
@@ -310,7 +366,7 @@ fn kinds() -> [Kind; 3] {
     let root = folder.path().join("project/.rapport/sessions");
     let (memory, stream) = (Memory::new(), Stream::default());
     let files = Kind {
-        store: Box::new(Files::new(root.clone())),
+        store: Arc::new(Files::new(root.clone())),
         end_hold: Box::new({
             let root = root.clone();
             move |id| std::fs::remove_file(root.join(id.as_str()).join("lock")).unwrap()
@@ -320,13 +376,13 @@ fn kinds() -> [Kind; 3] {
     };
     let nothing = || Box::new(|_: &SessionId| ());
     let in_memory = Kind {
-        store: Box::new(memory.clone()),
+        store: Arc::new(memory.clone()),
         end_hold: Box::new(move |id| memory.end_hold(id)),
         make_bare: nothing(),
         _folder: None,
     };
     let streamed = Kind {
-        store: Box::new(stream.clone()),
+        store: Arc::new(stream.clone()),
         end_hold: Box::new(move |id| stream.end_lease(id)),
         make_bare: nothing(),
         _folder: None,
@@ -334,22 +390,36 @@ fn kinds() -> [Kind; 3] {
     [files, in_memory, streamed]
 }
 
-fn on_every_kind(check: impl Fn(&Kind)) {
-    kinds().iter().for_each(check);
+async fn on_every_kind(check: impl AsyncFn(&Kind)) {
+    for kind in kinds() {
+        check(&kind).await;
+    }
 }
 
-fn on_every_store(check: impl Fn(&dyn Store)) {
-    on_every_kind(|kind| check(&*kind.store));
+async fn on_every_store(check: impl AsyncFn(&dyn Store)) {
+    for kind in kinds() {
+        check(&*kind.store).await;
+    }
 }
 
-fn assert_not_found(store: &dyn Store, id: &SessionId) {
+async fn assert_not_found(store: &dyn Store, id: &SessionId) {
     let errors = [
-        store.read(id, 0).unwrap_err(),
-        store.hold(id, &holder(1)).err().unwrap(),
-        store.holder(id).unwrap_err(),
+        store.read(id, 0).await.unwrap_err(),
+        store.hold(id, &holder(1)).await.err().unwrap(),
+        store.holder(id).await.unwrap_err(),
     ];
     for error in errors {
         assert!(matches!(&error, StoreError::NotFound(named) if named == id), "{id:?} gives {error}");
+    }
+}
+
+/// Holds a session as soon as nobody else does.
+async fn hold_soon(store: &dyn Store, id: &SessionId) -> (Vec<Entry>, Box<dyn Log>) {
+    loop {
+        match store.hold(id, &holder(2)).await {
+            Err(StoreError::Busy { .. }) => tokio::task::yield_now().await,
+            held => return held.unwrap(),
+        }
     }
 }
 
@@ -361,8 +431,8 @@ fn busy<T>(result: Result<(T, Box<dyn Log>), StoreError>) -> Holder {
     }
 }
 
-fn names(store: &dyn Store) -> Vec<String> {
-    store.list().unwrap().iter().map(ToString::to_string).collect()
+async fn names(store: &dyn Store) -> Vec<String> {
+    store.list().await.unwrap().iter().map(ToString::to_string).collect()
 }
 
 fn said(text: &str) -> Vec<Event> {

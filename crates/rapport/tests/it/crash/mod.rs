@@ -101,7 +101,7 @@ struct Played {
 }
 
 fn appends(project: &Project) -> u64 {
-    let entries = rapport::stores::Store::read(&project.store(), &project.session(), 0).unwrap();
+    let entries = project.store().read(&project.session(), 0).unwrap();
     entries.len() as u64
 }
 
@@ -121,7 +121,7 @@ fn play(project: &Project, interruptions: &[&str]) -> Played {
     while played.runs < ENOUGH {
         let trial = interruptions.get(played.runs).map(|trial| ("RAPPORT_TRIAL", *trial));
         let env: Vec<_> = trial.into_iter().collect();
-        let sessions = rapport::stores::Store::list(&project.store()).unwrap();
+        let sessions = project.store().list().unwrap();
         let mut running = match sessions.first() {
             Some(id) => project.start(&["--resume", id.as_str()], &env),
             None => project.start(&["paint", "it"], &env),
@@ -169,7 +169,7 @@ fn answer_everything(
 }
 
 fn current(project: &Project) -> u64 {
-    let entries = rapport::stores::Store::read(&project.store(), &project.session(), 0).unwrap();
+    let entries = project.store().read(&project.session(), 0).unwrap();
     entries.last().map_or(0, |entry| entry.seq)
 }
 

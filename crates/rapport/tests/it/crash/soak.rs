@@ -117,7 +117,7 @@ fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
     let mut is_over = false;
     for run in 0..DISTURBED + 5 {
         let env = if run < DISTURBED { env } else { &[] };
-        let sessions = rapport::stores::Store::list(&project.store()).unwrap();
+        let sessions = project.store().list().unwrap();
         let mut running = match sessions.first() {
             Some(id) => project.start(&["--resume", id.as_str()], env),
             None => project.start(&["paint", "it"], env),

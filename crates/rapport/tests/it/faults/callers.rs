@@ -7,7 +7,6 @@ use nix::sys::signal::Signal;
 use rapport::agents::keeper::{BESIDE, LIFELINE};
 use rapport::engine::ChannelLease;
 use rapport::engine::socket::{self, Sent};
-use rapport::stores::Store as _;
 use rapport_core::{Act, By, Event, QuestionId, Reply};
 
 use crate::support::patience::wait_for;

@@ -17,13 +17,14 @@ fn terms(project: &Project, args: &[&str]) -> (u64, String) {
     let mut command = project.command();
     let ran = command.args(words).env("RAPPORT_TRIAL", "kill-after:1").output().unwrap();
     assert!(!ran.status.success());
-    let ids = rapport::stores::Store::list(&rapport::stores::files::Files::new(
+    let ids = rapport::stores::blocking::BlockingStore::new(rapport::stores::files::Files::new(
         ["app/.teddy/sessions", "app/.rapport/sessions"]
             .map(|folder| project.path(folder))
             .into_iter()
             .find(|folder| folder.exists())
             .unwrap(),
     ))
+    .list()
     .unwrap();
     let log = project.rapport(&["log", "--json", ids.last().unwrap().as_str()]);
     let first: Value = serde_json::from_str(log.out().lines().next().unwrap()).unwrap();

@@ -9,8 +9,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
-use rapport::stores::{Holder, Store as _, StoreError};
+use rapport::stores::{Holder, StoreError};
 use rapport_core::{Entry, Event, SessionId};
 use tempfile::TempDir;
 
@@ -19,7 +20,7 @@ const HOLDER: Holder = Holder { pid: 7, address: None, host: None };
 /// A session of three entries that nobody holds.
 struct Written {
     dir: TempDir,
-    store: Files,
+    store: BlockingStore,
     id: SessionId,
     entries: Vec<Entry>,
     bytes: Vec<u8>,
@@ -28,7 +29,7 @@ struct Written {
 impl Written {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Files::new(dir.path().to_owned());
+        let store = BlockingStore::new(Files::new(dir.path().to_owned()));
         let (id, first, mut log) = store.create("x", noon(), said("one"), &HOLDER).unwrap();
         let second = log.append(noon(), said("zwei \u{1f980}\n\"")).unwrap();
         let third = log.append(noon(), said("three")).unwrap();

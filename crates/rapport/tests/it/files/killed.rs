@@ -4,7 +4,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 
 use rapport::agents::rehearsal::scenario::Scenario;
-use rapport::stores::Store as _;
+use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
 use rapport::turns::batches::{Batches, Naming};
 use rapport::turns::{Folder, found};
@@ -84,7 +84,7 @@ fn finish(project: &Project, story: &str) {
 /// The facts are the state: the directory tells nothing that they do not.
 fn same_as_the_directory(project: &Project, story: &str) {
     let id = project.session();
-    let store = Files::new(project.root().join(".rapport/sessions"));
+    let store = BlockingStore::new(Files::new(project.root().join(".rapport/sessions")));
     let session = Session::replay(&store.read(&id, 0).unwrap()).unwrap();
     let folder = Folder::new(&project.root().join(".rapport/sessions"), &id);
     let found = found::found(&folder, &Batches::of(&project.root(), Naming::ByTurn)).unwrap();

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rapport::channels::telegram::room::Room;
-use rapport::stores::files::Files;
-use rapport::stores::{Holder, Store as _};
+use rapport::stores::Holder;
+use rapport::stores::blocking::BlockingStore;
 use rapport_core::{Entry, Event, SessionId};
 
 use crate::support::project::Project;
@@ -52,7 +52,7 @@ fn clone_unsigned(stranger: &Project, session: &SessionId, victim: &Project) -> 
     write(&victim.store(), &entries, conversation.as_deref())
 }
 
-fn write(store: &Files, entries: &[Entry], conversation: Option<&[u8]>) -> SessionId {
+fn write(store: &BlockingStore, entries: &[Entry], conversation: Option<&[u8]>) -> SessionId {
     let reserved = store.reserve("build", entries[0].at).unwrap();
     let id = reserved.id().clone();
     let kept: Vec<_> = conversation.iter().map(|content| ("conversation", *content)).collect();
@@ -74,7 +74,7 @@ fn log_of(project: &Project, session: &SessionId) -> PathBuf {
     project.root().join(".rapport/sessions").join(session.as_str()).join("log.jsonl")
 }
 
-fn add_line(log: &Path, store: &Files, session: &SessionId) {
+fn add_line(log: &Path, store: &BlockingStore, session: &SessionId) {
     let before = std::fs::read(log).unwrap();
     let holder = Holder { pid: 1, address: None, host: None };
     let (_, mut writer) = store.hold(session, &holder).unwrap();

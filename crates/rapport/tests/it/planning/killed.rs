@@ -40,7 +40,7 @@ fn killed_before_or_after_any_durable_write_the_file_is_the_same() {
     play(&undisturbed, None);
     let whole = undisturbed.progress();
     assert!(whole.contains("Rust"));
-    let writes = rapport::stores::Store::read(&undisturbed.store(), &undisturbed.session(), 0).unwrap().len();
+    let writes = undisturbed.store().read(&undisturbed.session(), 0).unwrap().len();
     assert!(writes >= 8, "{writes}");
     for n in 1..=writes {
         for point in [format!("kill-before:{n}"), format!("kill-after:{n}")] {
@@ -59,7 +59,7 @@ fn killed_before_or_after_any_durable_write_the_file_is_the_same() {
 fn play(project: &crate::support::project::Project, point: Option<&str>) {
     let mut trial: Vec<_> = point.map(|point| ("RAPPORT_TRIAL", point)).into_iter().collect();
     for _ in 0..6 {
-        let sessions = rapport::stores::Store::list(&project.store()).unwrap();
+        let sessions = project.store().list().unwrap();
         let mut running = match sessions.first() {
             Some(id) => project.launch(&["run", "--json", "--resume", id.as_str()], &trial),
             None => project.launch(&["plan", "--json", "x", "--as", "progress", "--adaptive"], &trial),

@@ -184,7 +184,7 @@ fn a_file_that_is_there_is_replaced_only_by_force_and_keeps_what_its_owner_wrote
     std::fs::write(project.root().join("progress.md"), &old).unwrap();
     project.plan(&[]).check(3, "progress.md is already there, and stays as it is");
     assert_eq!(project.progress(), old);
-    assert!(rapport::stores::Store::list(&project.store()).unwrap().is_empty(), "nothing was begun");
+    assert!(project.store().list().unwrap().is_empty(), "nothing was begun");
     project.plan(&["--force"]).check(0, "2 tasks in 1 phase");
     assert_eq!(project.progress(), format!("{}\n## My Notes\n\nBuy milk.\n", file("New", "x")));
 }
@@ -238,7 +238,7 @@ fn mistakes_are_told_before_anything_begins() {
     ] {
         project.rapport(args).check(code, says);
     }
-    assert!(rapport::stores::Store::list(&project.store()).unwrap().is_empty());
+    assert!(project.store().list().unwrap().is_empty());
 }
 
 #[test]

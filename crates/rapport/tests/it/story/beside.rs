@@ -1,6 +1,5 @@
 //! Sessions at work in one directory, beside one another and beside a build, do not make each other fail.
 
-use rapport::stores::Store as _;
 use rapport_core::{Changes, Event, SessionId};
 
 use crate::support::project::Project;

@@ -3,7 +3,6 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 
-use rapport::stores::Store as _;
 use rapport_core::{Event, SessionId, Status, View};
 use serde::Deserialize;
 

@@ -106,7 +106,7 @@ fn two_sessions_of_one_name_keep_apart() {
     for colour in ["Red", "Blue"] {
         let mut running = project.start(&["paint"], &[]);
         running.until_asked();
-        let ids = rapport::stores::Store::list(&project.store()).unwrap();
+        let ids = project.store().list().unwrap();
         let id = ids.last().unwrap().as_str();
         project.rapport(&["answer", id, colour]).check(0, "Answered.");
         running.until(|fact| matches!(fact, Event::PlanSaved { .. }));
@@ -116,7 +116,7 @@ fn two_sessions_of_one_name_keep_apart() {
     let [first, second] = ["", "-2"].map(|n| project.file(&format!(".claude/todos/paint/paint{n}.md")));
     assert!(first.contains("A: Red\n"), "the first plan is still there:\n{first}");
     assert!(second.contains("A: Blue\n"), "{second}");
-    let ids = rapport::stores::Store::list(&project.store()).unwrap();
+    let ids = project.store().list().unwrap();
     let second: rapport_core::View = project.json(&["status", "--json", ids[1].as_str()]);
     assert_eq!(second.plan.unwrap().path.as_deref(), Some(".claude/todos/paint/paint-2.md"));
     let unclear = project.rapport(&["status", "paint"]);

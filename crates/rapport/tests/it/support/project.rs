@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use nix::unistd::Pid;
-use rapport::stores::Store as _;
+use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
 use rapport_core::{Event, OpenQuestion, SessionId, View};
 use serde::de::DeserializeOwned;
@@ -248,8 +248,8 @@ impl Project {
     }
 
     /// Where its logs are.
-    pub(crate) fn store(&self) -> Files {
-        Files::new(self.root().join(".rapport/sessions"))
+    pub(crate) fn store(&self) -> BlockingStore {
+        BlockingStore::new(Files::new(self.root().join(".rapport/sessions")))
     }
 
     /// Its only session.

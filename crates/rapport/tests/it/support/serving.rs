@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rapport::stores::Store as _;
+use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
 use rapport_core::{Event, InteractiveFile, Purpose, QuestionId, Session};
 use tempfile::TempDir;
@@ -88,7 +88,7 @@ impl Serving {
 
     /// What the logs of all planned tasks say.
     pub(crate) fn logged(&self) -> Vec<Logged> {
-        let store = Files::new(rapport::config::sessions(&self.app()));
+        let store = BlockingStore::new(Files::new(rapport::config::sessions(&self.app())));
         let logged = |id| {
             let entries = store.read(&id, 0).unwrap();
             let session = Session::replay(&entries).unwrap();

@@ -23,7 +23,6 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rapport::stores::Store as _;
 use rapport_core::{Aim, Event, Session, SessionId};
 use serde_json::Value;
 

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use rapport::seals::Seal;
-use rapport::stores::{Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError};
+use rapport::stores::{Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
 use rapport_core::{Entry, Event, SessionId};
 use tokio::sync::mpsc;
 
@@ -77,11 +78,14 @@ struct Writer {
 }
 
 impl Log for Writer {
-    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
-        let entry = Entry { seq: self.last + 1, at, facts };
-        let entry = self.stream.service().publish(&self.id, self.last, entry)?;
-        self.last = entry.seq;
-        Ok(entry)
+    fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Stored<'_, Entry> {
+        async move {
+            let entry = Entry { seq: self.last + 1, at, facts };
+            let entry = self.stream.service().publish(&self.id, self.last, entry)?;
+            self.last = entry.seq;
+            Ok(entry)
+        }
+        .boxed()
     }
 }
 
@@ -104,15 +108,22 @@ impl Reserved for Name {
         &self.id
     }
 
-    fn fill(self: Box<Self>, entries: &[Entry], attachments: &[(&str, &[u8])]) -> Result<(), StoreError> {
-        let mut service = self.stream.service();
-        for (name, content) in attachments {
-            service.objects.insert((self.id.clone(), (*name).to_owned()), content.to_vec());
+    fn fill(
+        self: Box<Self>,
+        entries: Vec<Entry>,
+        attachments: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'static, ()> {
+        async move {
+            let mut service = self.stream.service();
+            for (name, content) in attachments {
+                service.objects.insert((self.id.clone(), name), content);
+            }
+            for entry in entries {
+                service.publish(&self.id, entry.seq - 1, entry)?;
+            }
+            Ok(())
         }
-        for entry in entries {
-            service.publish(&self.id, entry.seq - 1, entry.clone())?;
-        }
-        Ok(())
+        .boxed()
     }
 }
 
@@ -123,94 +134,128 @@ impl Drop for Name {
 }
 
 impl Store for Stream {
-    fn create(
-        &self,
-        words: &str,
+    fn create<'a>(
+        &'a self,
+        words: &'a str,
         at: Timestamp,
         facts: Vec<Event>,
-        holder: &Holder,
-    ) -> Result<(SessionId, Entry, Box<dyn Log>), StoreError> {
-        let mut service = self.service();
-        let id = service.free_name(words, at);
-        let entry = service.publish(&id, 0, Entry { seq: 1, at, facts })?;
-        service.leases.insert(id.clone(), holder.clone());
-        let log = self.writer(&id, holder, 1);
-        Ok((id, entry, log))
-    }
-
-    fn reserve(&self, words: &str, at: Timestamp) -> Result<Box<dyn Reserved>, StoreError> {
-        let mut service = self.service();
-        let id = service.free_name(words, at);
-        service.reserved.insert(id.clone());
-        Ok(Box::new(Name { stream: self.clone(), id }))
-    }
-
-    fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, Box<dyn Log>), StoreError> {
-        let mut service = self.service();
-        let entries = service.of(id)?;
-        if let Some(holder) = service.leases.get(id).cloned() {
-            return Err(StoreError::Busy { id: id.clone(), holder });
+        holder: &'a Holder,
+    ) -> Stored<'a, (SessionId, Entry, Box<dyn Log>)> {
+        async move {
+            let mut service = self.service();
+            let id = service.free_name(words, at);
+            let entry = service.publish(&id, 0, Entry { seq: 1, at, facts })?;
+            service.leases.insert(id.clone(), holder.clone());
+            let log = self.writer(&id, holder, 1);
+            Ok((id, entry, log))
         }
-        service.leases.insert(id.clone(), holder.clone());
-        let last = entries.len() as u64;
-        Ok((entries, self.writer(id, holder, last)))
+        .boxed()
     }
 
-    fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
-        let entries = self.service().of(id)?;
-        Ok(entries.into_iter().filter(|entry| entry.seq > after).collect())
-    }
-
-    fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
-        Ok((self.read(id, after)?, Seal::Ours))
-    }
-
-    fn list(&self) -> Result<Vec<SessionId>, StoreError> {
-        let ids: BTreeSet<_> = self.service().messages.iter().map(|(id, _)| id.clone()).collect();
-        Ok(ids.into_iter().collect())
-    }
-
-    fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
-        let service = self.service();
-        service.of(id)?;
-        Ok(service.leases.get(id).cloned())
-    }
-
-    fn watch(&self) -> Result<Changes, StoreError> {
-        let (tell, changed) = mpsc::unbounded_channel();
-        self.service().watchers.push(tell);
-        Ok(Changes::new(changed, ()))
-    }
-
-    fn attach(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
-        let object = self.object(id, name)?;
-        self.service().objects.insert(object, content.to_owned());
-        Ok(())
-    }
-
-    fn attached(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let object = self.object(id, name)?;
-        Ok(self.service().objects.get(&object).cloned())
-    }
-
-    fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
-        let entry = Entry { seq: 1, at, facts };
-        match self.service().publish(id, 0, entry) {
-            Ok(_) | Err(StoreError::Superseded { .. }) => Ok(()),
-            Err(error) => Err(error),
+    fn reserve<'a>(&'a self, words: &'a str, at: Timestamp) -> Stored<'a, Box<dyn Reserved>> {
+        async move {
+            let mut service = self.service();
+            let id = service.free_name(words, at);
+            service.reserved.insert(id.clone());
+            let name: Box<dyn Reserved> = Box::new(Name { stream: self.clone(), id });
+            Ok(name)
         }
+        .boxed()
     }
 
-    fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
-        let entries = self.read(id, 0)?;
-        let service = self.service();
-        let objects = service.objects.iter().filter(|((of, _), _)| of == id);
-        let attachments = objects.map(|((_, name), content)| (name.clone(), content.clone())).collect();
-        Ok(Looked { id: id.clone(), entries, attachments, seal: Seal::Ours, verifier: None })
+    fn hold<'a>(&'a self, id: &'a SessionId, holder: &'a Holder) -> Stored<'a, (Vec<Entry>, Box<dyn Log>)> {
+        async move {
+            let mut service = self.service();
+            let entries = service.of(id)?;
+            if let Some(holder) = service.leases.get(id).cloned() {
+                return Err(StoreError::Busy { id: id.clone(), holder });
+            }
+            service.leases.insert(id.clone(), holder.clone());
+            let last = entries.len() as u64;
+            Ok((entries, self.writer(id, holder, last)))
+        }
+        .boxed()
     }
 
-    fn trust(&self, _: &Looked) -> Result<(), StoreError> {
-        Ok(())
+    fn read<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, Vec<Entry>> {
+        async move {
+            let entries = self.service().of(id)?;
+            Ok(entries.into_iter().filter(|entry| entry.seq > after).collect())
+        }
+        .boxed()
+    }
+
+    fn sealed<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, (Vec<Entry>, Seal)> {
+        async move { Ok((self.read(id, after).await?, Seal::Ours)) }.boxed()
+    }
+
+    fn list(&self) -> Stored<'_, Vec<SessionId>> {
+        async move {
+            let ids: BTreeSet<_> = self.service().messages.iter().map(|(id, _)| id.clone()).collect();
+            Ok(ids.into_iter().collect())
+        }
+        .boxed()
+    }
+
+    fn holder<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<Holder>> {
+        async move {
+            let service = self.service();
+            service.of(id)?;
+            Ok(service.leases.get(id).cloned())
+        }
+        .boxed()
+    }
+
+    fn watch(&self) -> Stored<'_, Changes> {
+        async move {
+            let (tell, changed) = mpsc::unbounded_channel();
+            self.service().watchers.push(tell);
+            Ok(Changes::new(changed, ()))
+        }
+        .boxed()
+    }
+
+    fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()> {
+        async move {
+            let object = self.object(id, name)?;
+            self.service().objects.insert(object, content);
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn attached<'a>(&'a self, id: &'a SessionId, name: &'a str) -> Stored<'a, Option<Vec<u8>>> {
+        async move {
+            let object = self.object(id, name)?;
+            Ok(self.service().objects.get(&object).cloned())
+        }
+        .boxed()
+    }
+
+    fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()> {
+        async move {
+            let entry = Entry { seq: 1, at, facts };
+            match self.service().publish(id, 0, entry) {
+                Ok(_) | Err(StoreError::Superseded { .. }) => Ok(()),
+                Err(error) => Err(error),
+            }
+        }
+        .boxed()
+    }
+
+    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Looked> {
+        async move {
+            let entries = self.read(id, 0).await?;
+            let service = self.service();
+            let objects = service.objects.iter().filter(|((of, _), _)| of == id);
+            let attachments = objects.map(|((_, name), content)| (name.clone(), content.clone())).collect();
+            Ok(Looked { id: id.clone(), entries, attachments, seal: Seal::Ours, verifier: None })
+        }
+        .boxed()
+    }
+
+    fn trust(&self, _: Arc<Looked>) -> Stored<'_, ()> {
+        async move { Ok(()) }.boxed()
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {

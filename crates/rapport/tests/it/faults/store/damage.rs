@@ -3,7 +3,7 @@
 use std::fs;
 use std::slice::from_ref;
 
-use rapport::stores::{Store as _, StoreError};
+use rapport::stores::StoreError;
 use rapport_core::{Event, SessionId};
 
 use super::{HOLDER, Written, line, noon, said};

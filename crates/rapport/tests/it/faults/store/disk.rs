@@ -4,8 +4,9 @@
 use std::fs;
 use std::slice::from_ref;
 
+use rapport::stores::StoreError;
+use rapport::stores::blocking::{BlockingLog, BlockingStore};
 use rapport::stores::files::Files;
-use rapport::stores::{Log, Store as _, StoreError};
 use rapport_core::{Entry, SessionId};
 
 use super::{HOLDER, noon, said};
@@ -15,12 +16,12 @@ use crate::support::needs;
 #[test]
 fn on_a_full_disk_nothing_is_added_and_nothing_is_lost() {
     let Some(disk) = Disk::small() else { return };
-    let store = Files::new(disk.path().join("sessions"));
+    let store = BlockingStore::new(Files::new(disk.path().join("sessions")));
     let (id, first, mut log) = store.create("x", noon(), said("one"), &HOLDER).unwrap();
     fs::write(disk.path().join("filler"), vec![b'x'; 20_000]).unwrap();
 
     let mut written = vec![first];
-    written.extend(fill(log.as_mut()));
+    written.extend(fill(&mut log));
     assert!(written.len() > 3);
     let log_file = disk.path().join("sessions/20260124-x/log.jsonl");
     let full = fs::read(&log_file).unwrap();
@@ -40,9 +41,9 @@ fn on_a_full_disk_nothing_is_added_and_nothing_is_lost() {
 #[test]
 fn on_a_full_disk_no_session_is_half_created() {
     let Some(disk) = Disk::small() else { return };
-    let store = Files::new(disk.path().join("sessions"));
+    let store = BlockingStore::new(Files::new(disk.path().join("sessions")));
     let (_, _, mut log) = store.create("x", noon(), said("one"), &HOLDER).unwrap();
-    fill(log.as_mut());
+    fill(&mut log);
     for _ in 0..3 {
         assert_full(store.create("y", noon(), said(&"x".repeat(5000)), &HOLDER).err().unwrap());
     }
@@ -53,11 +54,11 @@ fn on_a_full_disk_no_session_is_half_created() {
 #[test]
 fn what_cannot_be_taken_back_at_once_is_taken_back_before_the_next_entry() {
     let Some(disk) = Disk::small() else { return };
-    let store = Files::new(disk.path().join("sessions"));
+    let store = BlockingStore::new(Files::new(disk.path().join("sessions")));
     let (id, first, mut log) = store.create("x", noon(), said("one"), &HOLDER).unwrap();
     fs::write(disk.path().join("filler"), vec![b'x'; 20_000]).unwrap();
     let mut written = vec![first];
-    written.extend(fill(log.as_mut()));
+    written.extend(fill(&mut log));
     let log_file = disk.path().join("sessions/20260124-x/log.jsonl");
     fs::remove_file(disk.path().join("filler")).unwrap();
     fs::write(disk.path().join("filler"), vec![b'x'; 16_000]).unwrap();
@@ -82,7 +83,7 @@ fn what_cannot_be_taken_back_at_once_is_taken_back_before_the_next_entry() {
 #[test]
 fn a_read_only_disk_can_be_read_and_says_so_otherwise() {
     let Some(disk) = Disk::small() else { return };
-    let store = Files::new(disk.path().join("sessions"));
+    let store = BlockingStore::new(Files::new(disk.path().join("sessions")));
     let (id, first, log) = store.create("x", noon(), said("one"), &HOLDER).unwrap();
     drop(log);
     assert!(run("mount", &["-o", "remount,ro", disk.path().to_str().unwrap()]));
@@ -106,7 +107,7 @@ fn a_root_that_is_a_file_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("sessions");
     fs::write(&root, "").unwrap();
-    let store = Files::new(root.clone());
+    let store = BlockingStore::new(Files::new(root.clone()));
     let id = SessionId::new("20260124-x");
     let cases = [
         (store.list().map(drop), "list the sessions in"),
@@ -122,7 +123,7 @@ fn a_root_that_is_a_file_is_named() {
 }
 
 /// Adds entries until the disk is full, smaller and smaller ones.
-fn fill(log: &mut dyn Log) -> Vec<Entry> {
+fn fill(log: &mut BlockingLog) -> Vec<Entry> {
     let mut written = Vec::new();
     for size in [3000, 300, 30, 1] {
         let error = loop {

@@ -10,8 +10,9 @@ use std::process::{Child, Command, Stdio};
 use std::slice::from_ref;
 use std::thread;
 
+use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
-use rapport::stores::{Holder, Store as _, StoreError};
+use rapport::stores::{Holder, StoreError};
 use rapport_core::{Event, SessionId};
 
 use super::{HOLDER, Written, noon, said};
@@ -78,7 +79,7 @@ fn looking_never_keeps_anybody_from_holding() {
 fn sessions_created_at_once_by_many_get_names_of_their_own() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("project/.rapport/sessions");
-    let store = Files::new(root.clone());
+    let store = BlockingStore::new(Files::new(root.clone()));
     let mut others: Vec<_> = (0..3).map(|_| Other::start("create", &root)).collect();
     thread::scope(|scope| {
         for _ in 0..3 {
@@ -120,7 +121,7 @@ fn somebody_without_permission_is_told_what_they_may_not_do() {
 #[test]
 fn other_process() {
     let (Ok(role), Ok(root)) = (env::var(ROLE), env::var(ROOT)) else { return };
-    let store = Files::new(root.into());
+    let store = BlockingStore::new(Files::new(root.into()));
     let id = SessionId::new("20260124-x");
     match role.as_str() {
         "hold" => {
@@ -147,7 +148,7 @@ fn other_process() {
     }
 }
 
-fn create_many(store: &Files, kind: &str) {
+fn create_many(store: &BlockingStore, kind: &str) {
     for number in 0..CREATES {
         let who = format!("{kind} {} {:?} {number}", std::process::id(), thread::current().id());
         let facts = vec![Event::Failed { reason: who }];

@@ -5,8 +5,9 @@ use std::fs;
 use jiff::Timestamp;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rapport::stores::StoreError;
+use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
-use rapport::stores::{Store as _, StoreError};
 use rapport_core::{Answer, By, CallId, Entry, Event, QuestionId, TurnId, Usage};
 
 use super::HOLDER;
@@ -20,7 +21,7 @@ proptest! {
         cuts in vec(any::<prop::sample::Index>(), 12),
     ) {
         let dir = tempfile::tempdir().unwrap();
-        let store = Files::new(dir.path().to_owned());
+        let store = BlockingStore::new(Files::new(dir.path().to_owned()));
         let (id, first, mut log) = store.create("x", steps[0].0, steps[0].1.clone(), &HOLDER).unwrap();
         let mut written = vec![first];
         for (at, facts) in &steps[1..] {

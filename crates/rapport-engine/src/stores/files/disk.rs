@@ -1,0 +1,343 @@
+//! What the files store does on disk. All of this blocks.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rapport_core::{Entry, Event, SessionId, slug};
+
+use super::log::FileLog;
+use super::reserved::ReservedDir;
+use super::{dirs, home, lock, scan};
+use crate::seals::{self, Chain, Seal, Sealing, Seals, Verifier};
+use crate::stores::{Attachment, Holder, Looked, StoreError, names};
+use rapport_durable as durable;
+
+pub(super) const LOG: &str = "log.jsonl";
+const LOCK: &str = "lock";
+const KEPT: &str = "kept";
+
+/// What git is told about `.rapport`, with what an older version told it. Logs, plans and reports are for others, whatever the
+/// project ignores (`*.log` is a common line), and stay as they are, byte for byte: git must not change their line ends. Who
+/// holds a session, what was said word for word in conversations, and what undoing takes, are not.
+const GIT_FILES: [(&str, &str, Option<&str>); 2] = [
+    (
+        ".gitignore",
+        "!_context.log\n!log.jsonl\n!plan.md\n!report.md\n/sessions/*/lock\n/sessions/*/kept/\n/batches/\n",
+        Some("!_context.log\n!log.jsonl\n!plan.md\n!report.md\n/sessions/*/lock\n"),
+    ),
+    (".gitattributes", "* -text\n", None),
+];
+
+/// Sessions below one directory, which need not be there yet.
+#[derive(Clone, Debug)]
+pub(super) struct Disk {
+    pub(super) root: PathBuf,
+    pub(super) project: Option<PathBuf>,
+    pub(super) seals: Option<Arc<Seals>>,
+}
+
+impl Disk {
+    /// The entries of a log after this one, and what has checked all of them.
+    fn verified(
+        &self,
+        path: &Path,
+        id: &SessionId,
+        after: u64,
+    ) -> Result<(Vec<Entry>, Option<Verifier>), StoreError> {
+        let mut verifier = self.sealing(id).verifier().map_err(io_error("check the seals of", path))?;
+        let bytes = durable::read_own(path).map_err(io_error("read", path))?;
+        let scan = scan::scan(path, &bytes, after, |line| {
+            verifier.iter_mut().for_each(|verifier| verifier.take(line));
+        })?;
+        Ok((home::at_home(scan.entries, self.project.as_deref()), verifier))
+    }
+
+    /// What is kept under this name, where it counts.
+    fn kept(&self, id: &SessionId, dir: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        refuse_links(dir, KEPT)?;
+        let path = dir.join(KEPT).join(name);
+        let Some(written) = read_if_there(&path)? else { return Ok(None) };
+        let opened =
+            self.sealing(id).open_kept(name, written).map_err(io_error("check the seal of", &path))?;
+        if !opened.seal.counts() || !is_part(&dir.join(LOG), &opened.bound)? {
+            let seal = if opened.seal.counts() { Seal::RolledBack } else { opened.seal };
+            return Err(StoreError::NotOurs { id: id.clone(), seal });
+        }
+        Ok(Some(opened.content))
+    }
+
+    fn sealing(&self, id: &SessionId) -> Sealing {
+        Sealing::new(self.seals.clone(), format!("session {id}"))
+    }
+
+    /// Makes the directory of all sessions, and in a project tells git what of it is for others.
+    fn make_root(&self) -> Result<(), StoreError> {
+        dirs::make_all(&self.root)?;
+        let Some(folder) = self.root.parent().filter(|_| self.project.is_some()) else { return Ok(()) };
+        for (name, content, before) in GIT_FILES {
+            let path = folder.join(name);
+            let found = read_if_there(&path)?;
+            if found.is_none() || before.is_some_and(|before| found.as_deref() == Some(before.as_bytes())) {
+                replace(&path, content.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The directory of a session that is there. A name that is not just a name leads nowhere.
+    fn find(&self, id: &SessionId) -> Result<PathBuf, StoreError> {
+        if !slug::is_name(id.as_str()) {
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        let dir = self.root.join(id.as_str());
+        let log = dir.join(LOG);
+        refuse_links(&self.root, id.as_str())?;
+        if scan::has_entry(&log).map_err(io_error("read", &log))? {
+            return Ok(dir);
+        }
+        match fs::metadata(&self.root) {
+            Ok(root) if !root.is_dir() => {
+                Err(io_error("look for sessions in", &self.root)(io::ErrorKind::NotADirectory.into()))
+            }
+            _ => Err(StoreError::NotFound(id.clone())),
+        }
+    }
+
+    /// Fills a new directory. Until its first entry is complete, nobody takes it for a session.
+    fn begin(
+        &self,
+        id: &SessionId,
+        dir: &Path,
+        at: Timestamp,
+        facts: Vec<Event>,
+        holder: &Holder,
+    ) -> Result<(Entry, FileLog), StoreError> {
+        let lock = lock::take(id, &dir.join(LOCK), holder)?;
+        let mut log = FileLog::create(id, dir.join(LOG), self.sealing(id), lock)?;
+        let entry = log.append(at, facts)?;
+        dirs::sync(dir)?;
+        dirs::sync(&self.root)?;
+        Ok((entry, log))
+    }
+}
+
+/// The operations of a store.
+impl Disk {
+    pub(super) fn create(
+        &self,
+        words: &str,
+        at: Timestamp,
+        facts: Vec<Event>,
+        holder: &Holder,
+    ) -> Result<(SessionId, Entry, FileLog), StoreError> {
+        self.make_root()?;
+        let (name, dir) = dirs::make_first_free(&self.root, names(words, at))?;
+        let id = SessionId::new(name);
+        match self.begin(&id, &dir, at, facts, holder) {
+            Ok((entry, log)) => Ok((id, entry, log)),
+            Err(error) => {
+                // What cannot be removed is ignored by every reader.
+                let _ = durable::remove_folder(&dir);
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn reserve(&self, words: &str, at: Timestamp) -> Result<ReservedDir, StoreError> {
+        self.make_root()?;
+        let (name, dir) = dirs::make_first_free(&self.root, names(words, at))?;
+        let id = SessionId::new(name);
+        let sealing = self.sealing(&id);
+        Ok(ReservedDir::new(id, dir, sealing))
+    }
+
+    pub(super) fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, FileLog), StoreError> {
+        let dir = self.find(id)?;
+        let lock = lock::take(id, &dir.join(LOCK), holder)?;
+        let (entries, log) = FileLog::open(id, dir.join(LOG), self.sealing(id), lock)?;
+        if entries.is_empty() {
+            // Whoever was just creating it has failed to.
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        Ok((home::at_home(entries, self.project.as_deref()), log))
+    }
+
+    pub(super) fn read(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, StoreError> {
+        let path = self.find(id)?.join(LOG);
+        let bytes = durable::read_own(&path).map_err(io_error("read", &path))?;
+        Ok(home::at_home(scan::scan(&path, &bytes, after, |_| ())?.entries, self.project.as_deref()))
+    }
+
+    pub(super) fn sealed(&self, id: &SessionId, after: u64) -> Result<(Vec<Entry>, Seal), StoreError> {
+        let path = self.find(id)?.join(LOG);
+        let (entries, verifier) = self.verified(&path, id, after)?;
+        Ok((entries, seals::verdict(verifier.as_ref())))
+    }
+
+    pub(super) fn list(&self) -> Result<Vec<SessionId>, StoreError> {
+        let directory = match fs::read_dir(&self.root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => opened.map_err(io_error("list the sessions in", &self.root))?,
+        };
+        let mut names = Vec::new();
+        for file in directory {
+            let file = file.map_err(io_error("list the sessions in", &self.root))?;
+            if file.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                continue;
+            }
+            // What cannot be looked into is listed: to read it tells why.
+            if scan::has_entry(&file.path().join(LOG)).unwrap_or(true) {
+                names.extend(file.file_name().into_string().ok().filter(|name| slug::is_name(name)));
+            }
+        }
+        names.sort_unstable();
+        Ok(names.into_iter().map(SessionId::new).collect())
+    }
+
+    pub(super) fn holder(&self, id: &SessionId) -> Result<Option<Holder>, StoreError> {
+        lock::holder(&self.find(id)?.join(LOCK))
+    }
+
+    pub(super) fn attach(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        let dir = self.find(id)?;
+        match checked(&dir, name)? {
+            Attachment::Plain(name) => keep_in(&dir, &self.sealing(id), name, content),
+            Attachment::InTurn(path) => {
+                let place = inside(&dir, path)?;
+                place.parent().map_or(Ok(()), dirs::make_all)?;
+                replace(&place, content)
+            }
+        }
+    }
+
+    pub(super) fn attached(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let dir = self.find(id)?;
+        match checked(&dir, name)? {
+            Attachment::Plain(name) => self.kept(id, &dir, name),
+            Attachment::InTurn(path) => read_if_there(&inside(&dir, path)?),
+        }
+    }
+
+    pub(super) fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Result<(), StoreError> {
+        let dir = self.root.join(id.as_str());
+        if !slug::is_name(id.as_str()) || !dir.is_dir() {
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        let lock = lock::take(id, &dir.join(LOCK), &Holder::this_process(None))?;
+        let path = dir.join(LOG);
+        if scan::has_entry(&path).map_err(io_error("read", &path))? {
+            return Ok(());
+        }
+        // What is there without an entry is what is left of somebody who was killed at this very thing.
+        let mut log = match path.exists() {
+            true => FileLog::open(id, path, self.sealing(id), lock)?.1,
+            false => FileLog::create(id, path, self.sealing(id), lock)?,
+        };
+        log.append(at, facts)?;
+        dirs::sync(&dir)
+    }
+
+    pub(super) fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
+        let dir = self.find(id)?;
+        let (entries, verifier) = self.verified(&dir.join(LOG), id, 0)?;
+        let mut attachments = Vec::new();
+        for path in files_in(&dir.join(KEPT))? {
+            let (Some(name), Some(written)) = (path.file_name(), read_if_there(&path)?) else { continue };
+            let name = name.to_string_lossy().into_owned();
+            let opened = self.sealing(id).open_kept(&name, written).map_err(io_error("look at", &path))?;
+            attachments.push((name, opened.content));
+        }
+        let seal = seals::verdict(verifier.as_ref());
+        Ok(Looked { id: id.clone(), entries, attachments, seal, verifier })
+    }
+
+    pub(super) fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
+        let (Some(seals), Some(verifier)) = (&self.seals, &looked.verifier) else { return Ok(()) };
+        let attached: Vec<_> = looked.attachments.iter().map(|(_, content)| content.as_slice()).collect();
+        seals.trust(verifier, &attached).map_err(io_error("note what is trusted of", &self.root))
+    }
+
+    pub(super) fn whereabouts(&self, id: &SessionId) -> String {
+        self.root.join(id.as_str()).display().to_string()
+    }
+}
+
+/// What a name means in this directory.
+fn checked<'a>(dir: &Path, name: &'a str) -> Result<Attachment<'a>, StoreError> {
+    Attachment::named(name).ok_or_else(|| {
+        let outside = io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
+        io_error("use", &dir.join(name))(outside)
+    })
+}
+
+/// Keeps something in a session's directory.
+pub(super) fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<(), StoreError> {
+    refuse_links(dir, KEPT)?;
+    let folder = dir.join(KEPT);
+    dirs::make_all(&folder)?;
+    let path = folder.join(name);
+    let sealed = sealing.seal_kept(name, content).map_err(io_error("seal", &path))?;
+    replace(&path, &sealed)
+}
+
+/// Whether a log was at this place once, or is.
+fn is_part(log: &Path, place: &Chain) -> Result<bool, StoreError> {
+    let bytes = durable::read_own(log).map_err(io_error("read", log))?;
+    Ok(place.is_of(bytes.split(|byte| *byte == b'\n')))
+}
+
+fn files_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let files = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        files => files.map_err(io_error("list", folder))?,
+    };
+    let paths = files.map(|file| file.map(|file| file.path())).collect::<Result<Vec<_>, _>>();
+    paths.map_err(io_error("list", folder))
+}
+
+fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match durable::read_own(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("read", path)(error)),
+    }
+}
+
+/// A file in the folder of a turn, which is not a link that leads elsewhere, nor where sealed things are.
+fn inside(dir: &Path, path: &str) -> Result<PathBuf, StoreError> {
+    if path.split('/').next() == Some(KEPT) {
+        let ours = io::Error::new(io::ErrorKind::InvalidInput, "it is no folder of a turn");
+        return Err(io_error("use", &dir.join(path))(ours));
+    }
+    if let Some((folders, _)) = path.rsplit_once('/') {
+        refuse_links(dir, folders)?;
+    }
+    Ok(dir.join(path))
+}
+
+/// Directories of ours are never links: what is written there would end up elsewhere.
+fn refuse_links(root: &Path, path: &str) -> Result<(), StoreError> {
+    let mut place = root.to_owned();
+    for part in Path::new(path).components() {
+        place.push(part);
+        if place.symlink_metadata().is_ok_and(|about| about.is_symlink()) {
+            let link =
+                io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, which is not followed");
+            return Err(io_error("use", &place)(link));
+        }
+    }
+    Ok(())
+}
+
+/// Either the old file or the whole new one, whatever happens in between.
+pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    durable::replace_private(path, content).map_err(io_error("write", path))
+}
+
+/// Says what was tried and where, beside what the system said.
+pub(super) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    move |source| StoreError::Io { what, place: path.display().to_string(), source }
+}
