@@ -115,8 +115,8 @@ fn words(fact: &Event) -> String {
         Event::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {kind:?}").to_lowercase(),
         Event::DraftStarted { turn, folder, .. } => format!("turn {turn} begins: a plan for {folder}"),
         Event::Filed { path, .. } => format!("the plan is in {path}"),
-        Event::Sealed { folder, by: Some(by), .. } => format!("{folder} is taken as it is now by {by}"),
-        Event::Sealed { folder, .. } => format!("{folder} is complete"),
+        Event::Sealed { folder, by: Some(by), .. } => format!("{by} accepts turn {folder} as it is now"),
+        Event::Sealed { folder, .. } => format!("turn {folder} is complete"),
         Event::DraftLeft { folder, by } => format!("{by} wants something else planned than {folder}"),
         Event::TurnFound(found) => format!("the directory of turn {} is found", found.folder),
         Event::TurnGone { folder } => format!("the directory of turn {folder} is gone"),
@@ -140,7 +140,7 @@ fn words(fact: &Event) -> String {
             None => format!("{by} skips the plan of turn {folder}"),
         },
         Event::ActionAsked { batch, action, question } => {
-            format!("{question} is what action {} of batch {batch} asks", action + 1)
+            format!("action {} of batch {batch} asks {question}", action + 1)
         }
         Event::ActionEnded { batch, end } => {
             let how = match end.result {
@@ -165,10 +165,10 @@ fn words(fact: &Event) -> String {
         Event::Heard { text, by, .. } => format!("{by} says: {text}"),
         Event::Outlined { goal, description } => format!("the plan is to be called {goal}/{description}"),
         Event::Unchecked { reason } => format!("whether more has to be asked is not known: {reason}"),
-        Event::Baselined { .. } => "the state before the work is noted".into(),
-        Event::Snapshotted { round, .. } => format!("the state at round {round} is noted"),
+        Event::Baselined { .. } => "the state of the files before the work is noted".into(),
+        Event::Snapshotted { round, .. } => format!("the state of the files at round {round} is noted"),
         Event::Connected { conversation, .. } => {
-            format!("the agent is there, in conversation {conversation}")
+            format!("the agent is connected, in conversation {conversation}")
         }
         Event::Said { text, .. } => format!("the agent says: {text}"),
         Event::Used { tool, what, .. } => format!("the agent uses {tool}: {what}"),
@@ -186,7 +186,7 @@ fn words(fact: &Event) -> String {
             });
             format!("{who} asks: {}", asked.collect::<Vec<_>>().join(" / "))
         }
-        Event::AskedAgain { round, .. } => format!("the agent asks round {round} again, after it was away"),
+        Event::AskedAgain { round, .. } => format!("the resumed agent asks round {round} again"),
         Event::Declined { reason, .. } => format!("the agent is told: {reason}"),
         Event::Answered { question, answer, by } => {
             let words = answer.values.iter().chain(&answer.text).cloned().collect::<Vec<_>>();
@@ -195,14 +195,14 @@ fn words(fact: &Event) -> String {
         Event::Granted { question } => {
             format!("what {question} allowed for the project is kept in Rapport's home")
         }
-        Event::Revoked { rule, by } => format!("{rule} is no longer allowed, says {by}"),
-        Event::Reopened { question, by } => format!("{question} is opened again by {by}"),
-        Event::Kept { question, by } => format!("{question} is left as it was by {by}"),
+        Event::Revoked { rule, by } => format!("{by} revokes {rule}"),
+        Event::Reopened { question, by } => format!("{by} opens {question} again"),
+        Event::Kept { question, by } => format!("{by} leaves {question} as it was"),
         Event::Taken { .. } => "the agent has the answer".into(),
         Event::Closed { round, how } => format!("round {round} is closed: {how}"),
         Event::Delayed { why, .. } => why.clone(),
         Event::StayedHot { beside, .. } => format!("the agent is kept running: {beside}"),
-        Event::Cooled { .. } => "the agent has waited long enough to be put away".into(),
+        Event::Cooled { .. } => "the agent has waited for long; its process is to end".into(),
         Event::Parked { .. } => "the agent is parked; waiting costs nothing".into(),
         Event::CutOff { reason, .. } => format!("the agent was cut off: {reason}"),
         Event::Spent { usage, .. } => {
@@ -227,7 +227,7 @@ fn words(fact: &Event) -> String {
             format!("completed; {} files changed", changes.files.len())
         }
         Event::Reported { changes: None } => "completed".into(),
-        Event::Applying { by, .. } => format!("to be applied to the project, by {by}"),
+        Event::Applying { by, .. } => format!("{by} wants the work applied to the project"),
         Event::Merged(_) => "merged with the project; nothing is changed yet".into(),
         Event::NotApplied(NotMerged { reason: Some(reason), .. }) => format!("not applied: {reason}"),
         Event::NotApplied(NotMerged { conflicts, .. }) => {
@@ -236,7 +236,7 @@ fn words(fact: &Event) -> String {
         Event::Applied { by, files } => format!("applied by {by}: {} files", files.len()),
         Event::Discarded { by } => format!("discarded by {by}"),
         Event::Cleared { left: None } => "the workplace is gone".into(),
-        Event::Cleared { left: Some(why) } => format!("something of the workplace is left: {why}"),
+        Event::Cleared { left: Some(why) } => format!("the workplace could not be removed as a whole: {why}"),
         Event::WorkUndoStarted { by, .. } => format!("{by} wants the work undone"),
         Event::WorkUndoRefused { problem } => format!("the work is not undone: {}", problem.reason),
         Event::WorkUndone { files } => format!(

@@ -143,6 +143,10 @@ fn said(common: &Common, known: &Known, how: &How) -> Result<Option<Act>, Failur
     if view.aim != Aim::Chat {
         return match how.message {
             None => Ok(None),
+            Some(_) if known.session.is_over() => {
+                Err(Failure::new(Code::Refused, format!("{id} is over, and takes no message"))
+                    .hint("Begin another session: rapport run \"what you want done\""))
+            }
             Some(_) => Err(Failure::new(Code::Usage, format!("{id} takes no message: it works on its task"))
                 .hint(format!("Answer what it asks with: rapport answer {id} VALUE"))
                 .hint("Or begin another session: rapport run \"what you want done\"")),

@@ -49,7 +49,7 @@ pub(super) fn words(given: &[OsString]) -> Result<String, Failure> {
 pub(super) fn refuse_if_asked(known: &Known) -> Outcome {
     let Known { id, view, .. } = known;
     let Some(question) = view.questions.first() else { return Ok(()) };
-    let what = format!("{id} waits for an answer to {}, and takes no other words before", question.id);
+    let what = format!("{id} waits for an answer to {}, and takes no other message until then", question.id);
     Err(Failure::new(Code::Refused, what)
         .hint(format!("Answer it with: rapport answer {id} --question {} VALUE", question.id)))
 }

@@ -28,6 +28,9 @@ const FIRST_LINES: usize = 12;
 /// Names are aligned up to so many columns; a longer one stands out.
 const LONGEST_NAME: usize = 48;
 
+/// How much of what a session is at is shown where it is no terminal.
+const NOTE: usize = 100;
+
 /// How much of a task is shown where it is no terminal, and how much is worth showing in one that is narrow.
 const TASK: usize = 60;
 const LEAST_TASK: usize = 12;
@@ -104,8 +107,10 @@ fn overview(page: &mut Page, place: &Place, known: &[Known], everything: bool) {
         return NONE_YET.lines().for_each(|line| page.say(line));
     }
     let (mut ended, mut going): (Vec<_>, Vec<_>) = known.iter().partition(|known| is_done_with(known));
+    // What waits for the person comes first, then what happened last.
     for list in [&mut ended, &mut going] {
-        list.sort_by_key(|known| Reverse((known.view.updated_at, &known.id)));
+        let waits = |known: &Known| known.view.status == Status::NeedsInput;
+        list.sort_by_key(|known| Reverse((waits(known), known.view.updated_at, &known.id)));
     }
     let left = if everything { 0 } else { ended.len().saturating_sub(ENDED) };
     ended.truncate(ended.len() - left);
@@ -173,11 +178,12 @@ fn what_waits(page: &mut Page, place: &Place, known: &Known, most: usize) {
         page.push(note(Tone::Bad, &shorten(reason.lines().next().unwrap_or_default(), 200)));
     }
     let is_at_work = known.is_held() && matches!(view.status, Status::Started | Status::Running);
+    let room = page.columns().map_or(NOTE, |columns| columns.saturating_sub(4).max(LEAST_TASK));
     if let Some(doing) = view.agent.doing.as_ref().filter(|_| is_at_work) {
-        page.push(note(Tone::Dim, &shorten(doing, 100)));
+        page.push(note(Tone::Dim, &shorten(doing, room)));
     }
     if let Some(turn) = turn(place, known) {
-        page.push(note(Tone::Dim, &shorten(&turn, 100)));
+        page.push(note(Tone::Dim, &shorten(&turn, room)));
     }
     if let Some((why, command)) = next_step(known) {
         page.next_step(why, &command);

@@ -35,14 +35,14 @@ fn colour_is_used_where_it_is_wanted() {
 }
 
 #[test]
-fn sessions_are_listed_in_columns_the_latest_first() {
+fn sessions_are_listed_in_columns_those_that_wait_for_somebody_first() {
     let project = project();
     let listed = project.rapport(&["status"]).out();
     let rows: Vec<_> = listed.lines().filter(|line| !line.starts_with(' ')).collect();
     assert_eq!(rows.len(), 2, "{listed}");
-    assert!(rows[0].contains("paint-the-fence  idle"), "{listed}");
+    assert!(rows[1].contains("paint-the-fence  idle"), "{listed}");
     let column = |row: &str, word: &str| row.find(word).unwrap();
-    assert_eq!(column(rows[0], "idle"), column(rows[1], "needs input"), "{listed}");
+    assert_eq!(column(rows[0], "needs input"), column(rows[1], "idle"), "{listed}");
     assert_eq!(column(rows[0], " ago"), column(rows[1], " ago"), "{listed}");
     // A narrow terminal shows names and states as a whole.
     let mut terminal = project.terminal(&["status"], 50, 15);

@@ -110,7 +110,13 @@ fn a_task_at_work_takes_no_message_and_says_what_does() {
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();
     project.rapport(&["revise", "paint", "red"]).check(3, "rapport answer 2");
-    running.kill();
+    project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    running.until_asked();
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    for verb in ["say", "revise"] {
+        project.rapport(&[verb, "paint", "rather blue"]).check(3, "is over, and takes no message");
+    }
 }
 
 #[test]

@@ -263,8 +263,9 @@ pub(super) fn compare(place: &str, expected: &Value, found: &Value, missing: &mu
 /// What is said more exactly than it was: a plan that waits for review needs somebody, a batch or an agent that was cut off says
 /// so, and an agent that waits does nothing.
 fn says_more(place: &str, expected: &Value, found: &Value) -> bool {
-    const MORE: [(&str, &str, &str); 4] = [
+    const MORE: [(&str, &str, &str); 5] = [
         ("/agent/state", "working", "cut_off"),
+        ("/agent/state", "hot", "cut_off"),
         ("/phase", "resting", "reviewing"),
         ("/status", "idle", "needs_input"),
         ("/status", "waits for review", "was interrupted, and waits"),

@@ -122,7 +122,7 @@ fn every_command_in_a_hostile_repository_does_nothing_that_nobody_approved() {
         (&["serve"], 2),
         (&["new", "own"], 0),
         (&["plan", "-m", "greet", "--dry-run"], 0),
-        (&["plan", "a todo app", "--as", "progress"], 0),
+        (&["plan", "a todo app", "--as", "progress"], 7),
         (&["revoke"], 0),
         (&["completions", "bash"], 0),
     ];
