@@ -75,16 +75,4 @@ impl Aim {
     pub(crate) fn is_work(&self) -> bool {
         matches!(self, Aim::Work)
     }
-
-    /// Whether it goes on from turn to turn, and rests in between.
-    pub(crate) fn rests(&self) -> bool {
-        matches!(self, Aim::Chat | Aim::Files)
-    }
-
-    pub(crate) fn progress(&self) -> Option<&ProgressAim> {
-        match self {
-            Aim::Progress(aim) => Some(aim),
-            Aim::Work | Aim::Chat | Aim::Files => None,
-        }
-    }
 }

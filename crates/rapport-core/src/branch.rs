@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::event::{Asker, BranchPoint, Entry, Event, TurnKind, local};
+use crate::event::{Asker, BranchPoint, Entry, Event, local};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::refusal::Refusal;
 use crate::session::Session;
@@ -56,22 +56,24 @@ impl Branch {
         let Asker::Agent { turn, call, .. } = asker else {
             return Err(refused("Rapport itself asked it; branch at a question of the agent's"));
         };
-        if !whole.created.aim.is_work() {
-            return Err(refused("only a session that works on a task has branches at questions"));
-        }
         let then = Session::replay(&past).ok_or_else(unknown)?;
+        let Some(flow) = then.flow.work() else {
+            return Err(refused("only a session that works on a task has branches at questions"));
+        };
+        let asking = whole.shared.turn();
         let is_waited_for =
-            whole.turn().is_some_and(|turn| whole.waited_for(turn).any(|open| open.id == round));
-        let kind = then.turn().map_or(TurnKind::Plan, |turn| turn.kind);
-        let state = match kind {
-            TurnKind::Plan | TurnKind::Draft => before_work(entries),
-            TurnKind::Work | TurnKind::Chat => noted_at(entries, round)
+            asking.is_some_and(|turn| whole.shared.waited_for(turn).any(|open| open.id == round));
+        let state = if flow.is_begun() {
+            noted_at(entries, round)
                 .or_else(|| is_waited_for.then_some(StateWanted::AsItIs))
-                .ok_or_else(|| refused("the state of the files at that question was not noted"))?,
+                .ok_or_else(|| refused("the state of the files at that question was not noted"))?
+        } else {
+            // Before the work begins nothing is changed, so its baseline is the state at every question before.
+            whole.baseline().map_or(StateWanted::AsItIs, |state| StateWanted::Noted(state.to_owned()))
         };
         Ok(Self {
-            project: whole.created.project.clone(),
-            conversation: then.conversation.clone(),
+            project: whole.project().to_owned(),
+            conversation: then.shared.conversation.clone(),
             call,
             state,
             is_waited_for,
@@ -124,15 +126,6 @@ fn up_to(entries: &[Entry], question: &QuestionId) -> Option<(Vec<Entry>, RoundI
         }
     }
     None
-}
-
-/// Before work begins nothing is changed, so its baseline is the state at every question before.
-fn before_work(entries: &[Entry]) -> StateWanted {
-    let baseline = entries.iter().flat_map(|entry| &entry.facts).find_map(|fact| match fact {
-        Event::Baselined { baseline, .. } => baseline.clone(),
-        _ => None,
-    });
-    baseline.map_or(StateWanted::AsItIs, StateWanted::Noted)
 }
 
 fn noted_at(entries: &[Entry], round: RoundId) -> Option<StateWanted> {

@@ -184,7 +184,7 @@ impl InteractiveFile {
         let is_confirming = matches!(self.state, InteractiveState::Confirming | InteractiveState::Executing);
         if is_confirming || is_complete && self.round >= max_rounds {
             let entry = Entry { seq: 1, at: self.created_at, facts: facts.clone() };
-            facts.extend(Session::open(&entry).into_iter().flat_map(|session| session.sum_up(None)));
+            facts.extend(Session::open(&entry).iter().flat_map(Session::sum_up));
         }
         Ok(facts)
     }

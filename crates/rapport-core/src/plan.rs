@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::aim::{Aim, Existing};
-use crate::event::TurnKind;
-use crate::session::Session;
+use crate::aim::Existing;
+use crate::event::Event;
+use crate::question::Purpose;
+use crate::session::{FlowRules, Shared, State};
 
 /// A plan: what the agent proposed. The answers it rests on are the session's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,29 +38,69 @@ pub struct PlanFile {
 /// The branch that is named where the project is on none.
 const NO_BRANCH: &str = "interactive_chat";
 
-pub(crate) fn file(session: &Session, plan: &Plan) -> PlanFile {
-    let revision = plan.revision;
-    match &session.created.aim {
-        Aim::Work | Aim::Chat | Aim::Files => PlanFile {
-            revision,
-            path: format!(".claude/todos/{}/{}.md", plan.goal, plan.description),
-            content: markdown(session, plan),
-            existing: Existing::Replace,
-        },
-        Aim::Progress(aim) => PlanFile {
-            revision,
-            path: aim.path.clone(),
-            content: format!("{}\n", plan.text),
-            existing: aim.existing,
-        },
+impl Plan {
+    /// Takes a proposal as the plan, in place of the one before.
+    pub(crate) fn propose(plan: &mut Option<Self>, goal: &str, description: &str, text: &str) {
+        let (revision, saved) = plan.as_ref().map_or((0, 0), |plan| (plan.revision, plan.saved));
+        *plan = Some(Plan {
+            goal: goal.to_owned(),
+            description: description.to_owned(),
+            text: text.to_owned(),
+            is_behind: false,
+            revision: revision + 1,
+            saved,
+            path: None,
+        });
+    }
+
+    /// Folds in a fact that the shared part has folded in already: an answer that the plan is made of changed, or its file is
+    /// written. Until the work begins, that makes it another revision.
+    pub(crate) fn follow(&mut self, shared: &Shared, fact: &Event, is_revisable: bool) {
+        let is_changed = match fact {
+            Event::Answered { question, .. } => {
+                let purpose = shared.item(question).map(|(_, item)| &item.question.purpose);
+                self.is_behind |= purpose == Some(&Purpose::Clarify);
+                matches!(purpose, Some(Purpose::Clarify | Purpose::Confirm))
+            }
+            // An answer that was being changed is lost with its round.
+            Event::Closed { round, .. } => {
+                let is_lost = |state: &State| matches!(state, State::Open { previous: Some(_) });
+                let closed = shared.rounds.iter().find(|known| known.id == *round);
+                closed.is_some_and(|round| round.items.iter().any(|item| is_lost(&item.state)))
+            }
+            Event::PlanSaved { revision, path } => {
+                self.saved = *revision;
+                self.path = Some(path.clone());
+                false
+            }
+            _ => false,
+        };
+        self.revision += u32::from(is_changed && is_revisable);
     }
 }
 
-fn markdown(session: &Session, plan: &Plan) -> String {
-    let created = &session.created;
+/// The file of the plan of a task.
+pub(crate) fn file(shared: &Shared, plan: &Plan, is_begun: bool) -> PlanFile {
+    PlanFile {
+        revision: plan.revision,
+        path: format!(".claude/todos/{}/{}.md", plan.goal, plan.description),
+        content: markdown(shared, plan, is_begun),
+        existing: Existing::Replace,
+    }
+}
+
+/// The fact that a plan's file is written, if that is news.
+pub(crate) fn saved(flow: &dyn FlowRules, shared: &Shared, revision: u32, path: &str) -> Vec<Event> {
+    let plan = flow.plan().filter(|_| !shared.is_over());
+    let is_news = plan.is_some_and(|plan| plan.saved < revision && revision <= plan.revision);
+    is_news.then(|| Event::PlanSaved { revision, path: path.to_owned() }).into_iter().collect()
+}
+
+fn markdown(shared: &Shared, plan: &Plan, is_begun: bool) -> String {
+    let created = &shared.created;
     let branch = created.terms.branch.as_deref().unwrap_or(NO_BRANCH);
     let (mut requirements, mut context) = (String::new(), String::new());
-    for (question, given) in session.standing() {
+    for (question, given) in shared.standing() {
         let answer = question.words(&given.answer);
         let _ = write!(requirements, "**Q: {}**\nA: {}\n\n", one_line(&question.text), indent(&answer));
         let _ = writeln!(context, "- {} {}", one_line(&question.text), one_line(&answer));
@@ -75,7 +116,7 @@ fn markdown(session: &Session, plan: &Plan) -> String {
         "# Plan: {title}\n\n**Created:** {at}\n**Session:** {id}\n**Branch:** {branch}\n\n## Task\n\n{task}\n\n\
          ## Requirements (Q&A)\n\n{requirements}## Context for Implementation\n\n{context}\n",
         title = one_line(&created.task),
-        at = session.created_at,
+        at = shared.created_at,
         id = created.conversation,
         task = demote(created.task.trim()),
     );
@@ -86,8 +127,7 @@ fn markdown(session: &Session, plan: &Plan) -> String {
         }
         let _ = write!(text, "{}\n\n", demote(&plan.text));
     }
-    let spawned = session.turns.iter().any(|turn| turn.kind == TurnKind::Work);
-    let when = if spawned { "Claude CLI was" } else { "Once this is confirmed, Claude CLI is" };
+    let when = if is_begun { "Claude CLI was" } else { "Once this is confirmed, Claude CLI is" };
     let _ = write!(text, "## Next Steps\n\n{when} spawned with this full context to implement the task.\n");
     text
 }

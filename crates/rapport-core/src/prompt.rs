@@ -4,8 +4,6 @@ pub(crate) mod action_plan;
 pub(crate) mod progress;
 pub(crate) mod question_round;
 
-use crate::aim::Aim;
-use crate::event::Created;
 use crate::question::Question;
 use crate::session::Given;
 use crate::want::Told;
@@ -28,18 +26,8 @@ pub(crate) const ONLY_DRAFTING: &str = "Nothing is changed and nothing is run wh
 /// To an agent that may not use a tool.
 pub(crate) const DENIED: &str = "No. Do not do this; find another way, or ask.";
 
-/// The first turn, whatever the session is for.
-pub(crate) fn first(created: &Created) -> String {
-    let max_rounds = created.terms.max_rounds;
-    match &created.aim {
-        Aim::Work => plan(&created.task, max_rounds),
-        Aim::Chat | Aim::Files => created.task.clone(),
-        Aim::Progress(aim) => progress::first(aim, &created.task, max_rounds),
-    }
-}
-
 /// The first turn of work: understand the task, ask, plan.
-fn plan(task: &str, max_rounds: u32) -> String {
+pub(crate) fn plan(task: &str, max_rounds: u32) -> String {
     format!(
         "# Task\n\n{task}\n\n# What to do now\n\nUnderstand this task well enough to carry it out. Do not change \
          anything yet.\n\nWhere something that matters is unclear, ask with AskUserQuestion: two to four questions at a \

@@ -6,12 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::action_plan::ActionPlan;
 use crate::aim::Aim;
 use crate::answer::By;
-use crate::event::{Asker, Beside, BranchPoint, Changes, Origin, TurnKind, Usage};
+use crate::event::{Asker, Beside, BranchPoint, Changes, Origin, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
 use crate::permission::Rule;
-use crate::progress::ProgressFile;
 use crate::question::{Choice, Purpose, Question};
-use crate::session::{Item, Phase, Process, Round, Session, State, Turn, WorkUndo};
+use crate::session::{Item, Life, Process, Round, Session, Shared, State, Turn, WorkUndo};
 use crate::turn::{FileTurn, TurnStage, UndoneFiles};
 
 /// A session as it is shown.
@@ -354,62 +353,61 @@ pub struct Progress {
 impl Session {
     /// This session as it is shown.
     pub fn view(&self, id: &SessionId) -> View {
+        let (shared, flow) = (&self.shared, self.flow.rules());
+        let created = &shared.created;
         View {
             id: id.clone(),
             status: self.status(),
             phase: self.phase(),
-            task: self.created.task.clone(),
-            project: self.created.project.clone(),
-            aim: self.created.aim.clone(),
-            branched_from: self.created.branched_from.clone(),
-            by: self.created.by.clone(),
-            origin: self.created.origin.clone(),
-            rounds: Rounds { asked: self.rounds_asked(), max: self.created.terms.max_rounds },
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-            seq: self.seq,
-            questions: self.open_questions(),
-            answers: self.answers(),
-            unasked: self.unasked.clone(),
-            rules: self.rules.clone(),
-            plan: self.plan.as_ref().map(|plan| PlanView {
+            task: created.task.clone(),
+            project: created.project.clone(),
+            aim: created.aim.clone(),
+            branched_from: created.branched_from.clone(),
+            by: created.by.clone(),
+            origin: created.origin.clone(),
+            rounds: Rounds { asked: shared.rounds_asked(), max: created.terms.max_rounds },
+            created_at: shared.created_at,
+            updated_at: shared.updated_at,
+            seq: shared.seq,
+            questions: shared.open_questions(),
+            answers: shared.answers(),
+            unasked: shared.unasked.clone(),
+            rules: shared.rules.clone(),
+            plan: flow.plan().map(|plan| PlanView {
                 text: plan.text.clone(),
                 path: plan.path.clone(),
                 saved: plan.saved == plan.revision,
             }),
             review: self.review().map(review),
-            agent: self.agent_view(),
-            usage: self.usage,
-            changes: self.changes.clone(),
-            undone: match &self.work_undo {
+            agent: shared.agent_view(),
+            usage: shared.usage,
+            changes: flow.changes().cloned(),
+            undone: match self.work_undo() {
                 WorkUndo::Done(files) => Some(files.clone()),
                 WorkUndo::Not | WorkUndo::UnderWay(_) | WorkUndo::Refused(_) => None,
             },
-            workplace: self.workplace_view(),
-            result: self.result(),
-            failure: match &self.phase {
-                Phase::Failed { reason, .. } => Some(reason.clone()),
-                _ => None,
-            },
+            workplace: shared.workplace_view(),
+            result: flow.result(shared),
+            failure: self.failure().map(str::to_owned),
         }
     }
 
     /// How it stands, in one word.
     pub fn status(&self) -> Status {
-        match &self.phase {
-            Phase::Completed => Status::Completed,
-            Phase::Cancelled => Status::Cancelled,
-            Phase::Failed { .. } => Status::Failed,
-            _ if self.open_rounds().next().is_some() => Status::NeedsInput,
-            Phase::Resting if self.review().is_some() => Status::NeedsInput,
-            Phase::Resting if self.is_undoing() => Status::Running,
-            Phase::Resting => Status::Idle,
-            Phase::Running { .. } => Status::Running,
-            _ if self.turns.iter().any(|turn| turn.connected) => Status::Running,
-            _ => Status::Started,
+        match self.shared.life {
+            Life::Completed => Status::Completed,
+            Life::Cancelled => Status::Cancelled,
+            Life::Failed { .. } => Status::Failed,
+            Life::Going if self.shared.open_rounds().next().is_some() => Status::NeedsInput,
+            Life::Going => {
+                let by_agent = if self.was_connected() { Status::Running } else { Status::Started };
+                self.flow.rules().status(&self.shared).unwrap_or(by_agent)
+            }
         }
     }
+}
 
+impl Shared {
     fn open_questions(&self) -> Vec<OpenQuestion> {
         // The confirmation comes after what is being changed.
         let (confirm, others): (Vec<_>, Vec<_>) =
@@ -429,7 +427,7 @@ impl Session {
     }
 
     fn agent_view(&self) -> AgentView {
-        let turn = self.turn().filter(|_| !self.phase.is_over());
+        let turn = self.turn().filter(|_| !self.is_over());
         let waits = turn.is_some_and(|turn| self.open_rounds().any(|round| round.is_of(turn.id)));
         let state = match turn.map(|turn| &turn.process) {
             Some(Process::Running | Process::Cooling(_)) if waits => AgentState::Hot,
@@ -449,16 +447,6 @@ impl Session {
             waiting.any(|round| round.items.iter().any(|item| item.question.purpose.field().is_some()));
         let otherwise = || self.only_waiting(turn).is_none().then_some(Beside::Call);
         turn.kept_by.or(server.then_some(Beside::Server)).or_else(otherwise)
-    }
-
-    fn result(&self) -> Option<String> {
-        if let Aim::Progress(_) = &self.created.aim {
-            let file = ProgressFile::parse(&self.plan.as_ref()?.text).ok()?;
-            return Some(file.summary());
-        }
-        let works = |turn: &&Turn| matches!(turn.kind, TurnKind::Work | TurnKind::Chat);
-        let work = self.turns.iter().rev().find(works)?;
-        work.result.clone()
     }
 }
 
@@ -498,19 +486,5 @@ fn review(turn: &FileTurn) -> ReviewView {
         batch: batch.map(|batch| batch.name.clone()),
         paused: batch.and_then(|batch| batch.paused.clone()),
         unsure: batch.and_then(|batch| batch.unsure),
-    }
-}
-
-pub(crate) fn phase(phase: &Phase) -> PhaseView {
-    match phase {
-        Phase::Clarifying => PhaseView::Clarifying,
-        Phase::Confirming => PhaseView::Confirming,
-        Phase::Working | Phase::Running { .. } => PhaseView::Working,
-        Phase::Reporting | Phase::Filing | Phase::Checking { .. } | Phase::Concluding { .. } => {
-            PhaseView::Reporting
-        }
-        Phase::Resting => PhaseView::Resting,
-        Phase::Failed { was, .. } => self::phase(was),
-        Phase::Completed | Phase::Cancelled => PhaseView::Ended,
     }
 }

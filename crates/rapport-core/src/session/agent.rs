@@ -1,22 +1,28 @@
 //! Decides the agent's inputs: it asks, takes answers, speaks, uses tools, comes and goes.
 
-use super::{Item, Process, Round, Session, State, Turn};
-use crate::aim::Asking;
+use super::flow::{AskedCall, FlowRules};
+use super::round::Round;
+use super::shared::{Process, Shared, Turn};
 use crate::answer::{Answer, By};
-use crate::event::{Asker, Beside, Ending, Event, TurnKind};
+use crate::event::{Asker, Beside, Ending, Event};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::{AgentDid, Ask, Draft, Leave};
 use crate::permission::{Permission, Remark, Rule};
 use crate::prompt;
-use crate::question::{ALLOW, CANCEL, CONFIRM, Choice, DENY, FOR_PROJECT, FOR_SESSION, Purpose, Question};
+use crate::question::{ALLOW, Choice, DENY, FOR_PROJECT, FOR_SESSION, Purpose, Question};
 use crate::refusal::Refusal;
 
 /// How often an agent that is to make a file may ask in vain, before it counts as stuck.
 const MAX_REFUSED: u32 = 10;
 
-impl Session {
-    pub(super) fn decide_agent(&self, turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
-        let current = self.turn().filter(|current| current.id == turn && !self.phase.is_over());
+impl Shared {
+    pub(super) fn decide_agent(
+        &self,
+        flow: &dyn FlowRules,
+        turn: TurnId,
+        did: &AgentDid,
+    ) -> Result<Vec<Event>, Refusal> {
+        let current = self.turn().filter(|current| current.id == turn && !self.is_over());
         let Some(current) = current else {
             return Err(stray());
         };
@@ -34,13 +40,13 @@ impl Session {
             AgentDid::Delay { why } => vec![Event::Delayed { turn, why: why.clone() }],
             AgentDid::Babble { line } => vec![Event::Unreadable { turn, line: line.clone() }],
             AgentDid::Note { line } => vec![Event::Noted { turn, line: line.clone() }],
-            AgentDid::Ask { call, ask, parkable } => self.ask(current, call, ask, *parkable),
+            AgentDid::Ask { call, ask, parkable } => self.ask(flow, current, (call, ask, *parkable)),
             AgentDid::Withdraw { call } => self.withdraw(current, call),
             AgentDid::Take { call } => self.take(current, call),
             AgentDid::StayHot { call, beside } => stay_hot(current, call, *beside),
             AgentDid::Spend { usage } => vec![Event::Spent { turn, usage: *usage }],
-            AgentDid::Finish { result } => self.finish(current, result),
-            AgentDid::Leave(leave) => self.leave(current, leave),
+            AgentDid::Finish { result } => self.finish(flow, current, result),
+            AgentDid::Leave(leave) => self.leave(flow, current, leave),
         })
     }
 
@@ -60,7 +66,12 @@ impl Session {
         vec![Event::Connected { turn: turn.id, conversation: conversation.clone(), model }]
     }
 
-    fn ask(&self, turn: &Turn, call: &CallId, ask: &Ask, parkable: bool) -> Vec<Event> {
+    fn ask(
+        &self,
+        flow: &dyn FlowRules,
+        turn: &Turn,
+        (call, ask, parkable): (&CallId, &Ask, bool),
+    ) -> Vec<Event> {
         let asked_again = |round: &Round| Event::AskedAgain { round: round.id, call: call.clone(), parkable };
         if let Some(round) = self.round_of_call(turn.id, call) {
             // From the process that asked before, it is only an echo.
@@ -73,27 +84,11 @@ impl Session {
         if let Some(round) = self.left_open(turn.id, &questions) {
             return vec![asked_again(round)];
         }
-        let decline = |reason: String| decline(turn, call, reason, &[]);
-        if let (Ask::LeavePlanMode { plan }, TurnKind::Plan) = (ask, turn.kind) {
-            if !self.created.aim.is_work() {
-                return self.leave_plan_mode_with_file(turn, call, plan);
-            }
-            return vec![self.propose(plan), decline(prompt::PLAN_NOTED.into())];
-        }
         if questions.is_empty() {
-            return vec![decline(prompt::NO_QUESTION.into())];
+            return vec![decline(turn, call, prompt::NO_QUESTION.into(), &[])];
         }
-        if turn.kind == TurnKind::Draft && !matches!(ask, Ask::Questions(_)) {
-            return vec![decline(prompt::ONLY_DRAFTING.into())];
-        }
-        if matches!(turn.kind, TurnKind::Plan | TurnKind::Draft)
-            && questions.iter().all(|question| question.purpose == Purpose::Clarify)
-            && let Some(reason) = self.may_not_ask(turn)
-        {
-            if turn.refused >= MAX_REFUSED && !self.created.aim.is_work() {
-                return vec![Event::Failed { reason: prompt::progress::KEEPS_ASKING.into() }];
-            }
-            return vec![self::decline(turn, call, reason, &questions)];
+        if let Some(facts) = flow.on_ask(self, &AskedCall { turn, call, ask, questions: &questions }) {
+            return facts;
         }
         let round = self.next_round();
         let mut facts = self.supersede_orphans(turn.id, round);
@@ -118,27 +113,10 @@ impl Session {
         orphans.map(|round| Event::Closed { round: round.id, how: Ending::Superseded(by) }).collect()
     }
 
-    /// What an agent is told that may not ask before the plan, or not any more.
-    fn may_not_ask(&self, turn: &Turn) -> Option<String> {
-        let asking = match turn.kind {
-            TurnKind::Draft => Some(turn.asking),
-            TurnKind::Plan | TurnKind::Work | TurnKind::Chat => {
-                self.created.aim.progress().map(|aim| aim.asking)
-            }
-        };
-        if asking == Some(Asking::Assume) {
-            return Some(prompt::progress::DO_ASSUME.into());
-        }
-        (self.rounds_left(turn) == 0).then(|| prompt::no_more_rounds(self.created.terms.max_rounds))
-    }
-
-    /// In a session of files each turn has as many.
-    fn rounds_left(&self, turn: &Turn) -> u32 {
-        let asked = match turn.kind {
-            TurnKind::Draft => self.rounds.iter().filter(|round| round.is_of(turn.id)).count() as u32,
-            TurnKind::Plan | TurnKind::Work | TurnKind::Chat => self.rounds_asked(),
-        };
-        self.created.terms.max_rounds.saturating_sub(asked)
+    /// What an agent is told that has asked as often as it may.
+    pub(super) fn no_more_rounds(&self, asked: u32) -> Option<String> {
+        let max = self.created.terms.max_rounds;
+        (asked >= max).then(|| prompt::no_more_rounds(max))
     }
 
     /// How many rounds of the agent's or planner's questions there were.
@@ -167,7 +145,7 @@ impl Session {
         if maybe_done.any(|round| round.permission().is_some_and(is_same)) {
             asked.remarks.push(Remark::MayHaveRun);
         }
-        if turn.kind == TurnKind::Plan {
+        if turn.is_before_the_plan() {
             asked.remarks.push(Remark::BeforeThePlan);
             asked.rule = None;
         }
@@ -205,10 +183,10 @@ impl Session {
         turn.has_declined(call).then(|| Event::Taken { call: call.clone() }).into_iter().collect()
     }
 
-    fn leave(&self, turn: &Turn, leave: &Leave) -> Vec<Event> {
+    fn leave(&self, flow: &dyn FlowRules, turn: &Turn, leave: &Leave) -> Vec<Event> {
         let id = turn.id;
         match leave {
-            Leave::Finished { result } => self.finish(turn, result),
+            Leave::Finished { result } => self.finish(flow, turn, result),
             Leave::Deferred { call } => vec![Event::Parked { turn: id, call: call.clone() }],
             Leave::Stopped => vec![Event::CutOff { turn: id, reason: "it was stopped".into() }],
             Leave::Failed { reason } => {
@@ -222,53 +200,11 @@ impl Session {
         }
     }
 
-    fn finish(&self, turn: &Turn, result: &str) -> Vec<Event> {
+    fn finish(&self, flow: &dyn FlowRules, turn: &Turn, result: &str) -> Vec<Event> {
         let mut facts = self.withdraw_open(|round| round.is_of(turn.id), "the agent finished without it");
         facts.push(Event::TurnEnded { turn: turn.id, result: result.into() });
-        if turn.kind == TurnKind::Chat {
-            facts.extend(self.next_chat_turn());
-        }
-        if turn.kind == TurnKind::Plan {
-            if !self.created.aim.is_work() {
-                facts.extend(self.finish_file(turn, result));
-                return facts;
-            }
-            if !turn.proposed {
-                facts.push(self.propose(result));
-            }
-            facts.push(self.ask_for_confirmation());
-        }
+        facts.extend(flow.after_turn(self, turn, result));
         facts
-    }
-
-    fn propose(&self, text: &str) -> Event {
-        let (goal, description) = match &self.plan {
-            // A plan that was changed stays in its file.
-            Some(plan) => (plan.goal.clone(), plan.description.clone()),
-            None => self.plan_names(text),
-        };
-        Event::PlanProposed { goal, description, text: text.trim().into() }
-    }
-
-    pub(super) fn ask_for_confirmation(&self) -> Event {
-        let confirms = |item: &&Item| item.question.purpose == Purpose::Confirm;
-        let id = match self.rounds.iter().flat_map(|round| &round.items).filter(confirms).count() {
-            0 => QuestionId::new("confirm"),
-            earlier => QuestionId::new(format!("confirm-{}", earlier + 1)),
-        };
-        let question = Question {
-            id,
-            text: "Start the work with this plan?".into(),
-            header: Some("Plan".into()),
-            options: vec![
-                Choice::described("Confirm & start", CONFIRM, "The agent works with exactly these answers"),
-                Choice::described("Cancel", CANCEL, "Nothing is changed; the plan's file stays"),
-            ],
-            multi: false,
-            free_text: true,
-            purpose: Purpose::Confirm,
-        };
-        Event::Asked { round: self.next_round(), asker: Asker::Rapport, questions: vec![question] }
     }
 }
 
@@ -301,6 +237,14 @@ fn stay_hot(turn: &Turn, call: &CallId, beside: Beside) -> Vec<Event> {
 pub(super) fn decline(turn: &Turn, call: &CallId, reason: String, questions: &[Question]) -> Event {
     let asked = questions.iter().map(|question| question.text.clone()).collect();
     Event::Declined { turn: turn.id, call: call.clone(), reason, asked }
+}
+
+/// Declines questions that the flow does not allow. An agent that keeps asking counts as stuck.
+pub(super) fn refuse_questions(asked: &AskedCall<'_>, reason: String) -> Vec<Event> {
+    if asked.turn.refused >= MAX_REFUSED {
+        return vec![Event::Failed { reason: prompt::progress::KEEPS_ASKING.into() }];
+    }
+    vec![decline(asked.turn, asked.call, reason, asked.questions)]
 }
 
 fn stray() -> Refusal {
@@ -391,17 +335,5 @@ fn leave_plan_mode(id: QuestionId, plan: &str) -> Question {
         multi: false,
         free_text: true,
         purpose: Purpose::LeavePlanMode { plan: plan.into() },
-    }
-}
-
-impl Turn {
-    fn has_declined(&self, call: &CallId) -> bool {
-        self.declined.iter().any(|declined| declined.call == *call)
-    }
-}
-
-impl State {
-    pub(super) fn open() -> Self {
-        State::Open { previous: None }
     }
 }

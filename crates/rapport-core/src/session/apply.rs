@@ -2,68 +2,23 @@
 
 use jiff::Timestamp;
 
-use super::{Declined, Given, Item, Outline, Phase, Process, Round, Session, State, Turn};
-use crate::aim::{Aim, Asking};
+use super::round::{Given, Item, Round, State};
+use super::shared::{Declined, Life, Process, Shared, Turn};
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
-use crate::plan::Plan;
 use crate::question::{FOR_SESSION, Purpose, Question};
 
 /// So many turns get room one by one.
 const FEW_TURNS: usize = 4;
 
-/// How many messages are remembered by what they are known by.
-const HEARD_LATELY: usize = 100;
-
-impl Session {
+impl Shared {
+    /// Folds in what a fact means for every session. Its flow comes after.
     pub(super) fn apply(&mut self, fact: &Event, at: Timestamp) {
         match fact {
-            Event::Created(_)
-            | Event::Unchecked { .. }
-            | Event::Unreadable { .. }
-            | Event::Noted { .. }
-            | Event::Unknown(_) => {}
-            Event::TurnStarted { turn, kind, prompt, mends } => {
-                self.start_turn(*turn, *kind, prompt);
-                self.with_turn(*turn, |turn| turn.mends = *mends);
-            }
-            Event::DraftStarted { turn, folder, conversation, asking, origin } => {
-                self.start_turn(*turn, TurnKind::Draft, "");
-                self.with_turn(*turn, |turn| turn.asking = *asking);
-                self.draft_started(*turn, folder, conversation, origin.as_ref());
-            }
-            Event::Sealed { folder, files, .. } => {
-                self.sealed.insert(folder.clone(), files.clone());
-                self.apply_to_turns(fact, at);
-            }
-            Event::DraftLeft { .. }
-            | Event::Filed { .. }
-            | Event::TurnFound(_)
-            | Event::TurnGone { .. }
-            | Event::ReviewStarted { .. }
-            | Event::PlanChecked { .. }
-            | Event::PlanDiffers { .. }
-            | Event::PlanAccepted { .. }
-            | Event::PlanRestored { .. }
-            | Event::Approved { .. }
-            | Event::Skipped { .. }
-            | Event::ActionAsked { .. }
-            | Event::ActionEnded { .. }
-            | Event::BatchPaused { .. }
-            | Event::BatchResumed { .. }
-            | Event::BatchEnded { .. }
-            | Event::UndoStarted { .. }
-            | Event::UndoRefused { .. }
-            | Event::Undone { .. } => self.apply_to_turns(fact, at),
-            Event::Heard { text, id, .. } => {
-                self.heard.push(text.clone());
-                self.heard_lately.extend(id.clone());
-                if self.heard_lately.len() > HEARD_LATELY {
-                    self.heard_lately.pop_front();
-                }
-            }
-            Event::Outlined { goal, description } => {
-                self.outline = Some(Outline { goal: goal.clone(), description: description.clone() });
+            Event::TurnStarted { turn, kind, prompt, .. } => self.begin_turn(*turn, *kind, prompt),
+            Event::DraftStarted { turn, conversation, .. } => {
+                self.begin_turn(*turn, TurnKind::Draft, "");
+                self.conversation = conversation.clone();
             }
             Event::Baselined { turn, baseline } => {
                 self.with_turn(*turn, |t| t.baseline = Some(baseline.clone()))
@@ -73,21 +28,12 @@ impl Session {
                 self.model = model.clone().or(self.model.take());
                 self.alive(*turn);
                 self.with_turn(*turn, |t| t.connected = true);
-                let model = model.clone();
-                self.with_planned_by(*turn, |turn| turn.model = model.or(turn.model.take()));
             }
-            Event::Said { turn, text } => {
-                self.doing(*turn, first_line(text));
-                let becomes_a_file = matches!(self.created.aim, Aim::Progress(_) | Aim::Files);
-                if becomes_a_file {
-                    self.with_turn(*turn, |turn| turn.said.push(text.clone()));
-                }
-            }
+            Event::Said { turn, text } => self.doing(*turn, first_line(text)),
             Event::Delayed { turn, why } => self.doing(*turn, why.clone()),
             Event::Used { turn, tool, what } => self.doing(*turn, format!("{tool} {}", first_line(what))),
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
-            Event::Snapshotted { round, state } => {
-                self.last_state = state.clone().or(self.last_state.take());
+            Event::Snapshotted { round, .. } => {
                 self.rounds.with(*round, |round| round.snapshotted = true);
             }
             Event::AskedAgain { round, call, parkable } => self.reopen_round(*round, call, *parkable, at),
@@ -105,12 +51,12 @@ impl Session {
             }
             Event::Granted { question } => self.granted.push(question.clone()),
             Event::Revoked { rule, .. } => self.rules.retain(|known| known != rule),
-            Event::Reopened { question, .. } => self.with_item(question, |item| {
+            Event::Reopened { question, .. } => self.rounds.with_item(question, |item| {
                 if let State::Answered(given) = &item.state {
                     item.state = State::Open { previous: Some(given.clone()) };
                 }
             }),
-            Event::Kept { question, .. } => self.with_item(question, |item| {
+            Event::Kept { question, .. } => self.rounds.with_item(question, |item| {
                 if let State::Open { previous: Some(given) } = &item.state {
                     item.state = State::Answered(given.clone());
                 }
@@ -123,58 +69,68 @@ impl Session {
             }
             Event::Parked { turn, call } => self.gone(*turn, Process::Parked(call.clone())),
             Event::CutOff { turn, .. } => self.gone(*turn, Process::CutOff),
-            Event::Spent { turn, usage } => {
-                self.usage += *usage;
-                self.with_planned_by(*turn, |turn| turn.cost_micros += usage.cost_micros);
-            }
-            Event::PlanProposed { goal, description, text } => self.propose_plan(goal, description, text),
-            Event::PlanSaved { revision, path } => {
-                if let Some(plan) = &mut self.plan {
-                    plan.saved = *revision;
-                    plan.path = Some(path.clone());
-                }
-            }
-            Event::TurnEnded { turn, result } => self.end_turn(*turn, result),
+            Event::Spent { usage, .. } => self.usage += *usage,
+            Event::TurnEnded { turn, result } => self.with_turn(*turn, |turn| {
+                turn.process = Process::Over;
+                turn.doing = None;
+                turn.result = Some(result.clone());
+            }),
             Event::Failed { reason } => {
-                self.agent_never_came |= !self.turns.iter().any(|turn| turn.connected);
-                let was = Box::new(std::mem::replace(&mut self.phase, Phase::Completed));
-                self.phase = Phase::Failed { reason: reason.clone(), was };
+                self.agent_never_came |= !self.was_connected();
+                self.life = Life::Failed { reason: reason.clone() };
             }
-            Event::Restarted { .. } => self.restart_turn(),
-            Event::Reported { changes } => {
-                let result = changes.as_ref().and_then(|changes| changes.result.clone());
-                self.last_state = result.or(self.last_state.take());
-                self.changes = changes.clone();
-                self.phase = Phase::Completed;
-            }
+            Event::Restarted { .. } => self.restarted(),
             Event::Applying { .. }
             | Event::Merged(_)
             | Event::NotApplied(_)
             | Event::Applied { .. }
             | Event::Discarded { .. }
             | Event::Cleared { .. } => self.apply_handover(fact),
-            Event::WorkUndoStarted { .. } | Event::WorkUndoRefused { .. } | Event::WorkUndone { .. } => {
-                self.apply_work_undo(fact);
-            }
             Event::Cancelled { .. } => {
-                self.phase = Phase::Cancelled;
+                self.life = Life::Cancelled;
                 if let Some(turn) = self.turns.last_mut() {
                     turn.process = Process::Over;
                 }
             }
+            Event::Created(_)
+            | Event::Unchecked { .. }
+            | Event::Unreadable { .. }
+            | Event::Noted { .. }
+            | Event::Unknown(_) => {}
+            // These are a flow's.
+            Event::Outlined { .. }
+            | Event::PlanProposed { .. }
+            | Event::PlanSaved { .. }
+            | Event::Reported { .. }
+            | Event::WorkUndoStarted { .. }
+            | Event::WorkUndoRefused { .. }
+            | Event::WorkUndone { .. }
+            | Event::Heard { .. }
+            | Event::DraftLeft { .. }
+            | Event::Filed { .. }
+            | Event::Sealed { .. }
+            | Event::TurnFound(_)
+            | Event::TurnGone { .. }
+            | Event::ReviewStarted { .. }
+            | Event::PlanChecked { .. }
+            | Event::PlanDiffers { .. }
+            | Event::PlanAccepted { .. }
+            | Event::PlanRestored { .. }
+            | Event::Approved { .. }
+            | Event::Skipped { .. }
+            | Event::ActionAsked { .. }
+            | Event::ActionEnded { .. }
+            | Event::BatchPaused { .. }
+            | Event::BatchResumed { .. }
+            | Event::BatchEnded { .. }
+            | Event::UndoStarted { .. }
+            | Event::UndoRefused { .. }
+            | Event::Undone { .. } => {}
         }
     }
 
-    fn start_turn(&mut self, id: TurnId, kind: TurnKind, prompt: &str) {
-        self.phase = match kind {
-            TurnKind::Plan | TurnKind::Draft => Phase::Clarifying,
-            TurnKind::Work | TurnKind::Chat => Phase::Working,
-        };
-        if kind == TurnKind::Chat {
-            self.heard.clear();
-            // A conversation goes on for months; only its last reply is ever shown again.
-            self.turns.iter_mut().for_each(|turn| turn.result = None);
-        }
+    fn begin_turn(&mut self, id: TurnId, kind: TurnKind, prompt: &str) {
+        self.life = Life::Going;
         // Thousands of waiting sessions are held at once, and most have one turn or two.
         if self.turns.len() < FEW_TURNS {
             self.turns.reserve_exact(1);
@@ -183,42 +139,20 @@ impl Session {
             id,
             kind,
             prompt: prompt.to_owned(),
-            folder: None,
-            asking: Asking::default(),
             process: Process::Running,
             connected: false,
             baseline: None,
             declined: Vec::new(),
             refused: 0,
-            said: Vec::new(),
-            proposed: false,
-            mends: false,
             doing: None,
             kept_by: None,
             result: None,
         });
     }
 
-    fn end_turn(&mut self, id: TurnId, result: &str) {
-        self.with_turn(id, |turn| {
-            turn.process = Process::Over;
-            turn.doing = None;
-            turn.result = Some(result.to_owned());
-        });
-        let kind = self.turns.iter().find(|turn| turn.id == id).map(|turn| turn.kind);
-        self.phase = match kind {
-            Some(TurnKind::Work) => Phase::Reporting,
-            Some(TurnKind::Chat) => Phase::Resting,
-            Some(TurnKind::Draft) => Phase::Filing,
-            // A progress file needs no confirmation: it is written, and that is all.
-            Some(TurnKind::Plan) | None if !self.created.aim.is_work() => Phase::Reporting,
-            Some(TurnKind::Plan) | None => Phase::Confirming,
-        };
-    }
-
-    fn restart_turn(&mut self) {
-        if let Phase::Failed { was, .. } = &self.phase {
-            self.phase = (**was).clone();
+    fn restarted(&mut self) {
+        if self.is_failed() {
+            self.life = Life::Going;
         }
         if let Some(turn) = self.turns.last_mut().filter(|turn| turn.process == Process::CutOff) {
             turn.refused = 0;
@@ -268,63 +202,22 @@ impl Session {
 
     fn answered(&mut self, question: &QuestionId, given: Given) {
         let for_session = given.answer.is(FOR_SESSION);
-        self.with_item(question, |item| item.state = State::Answered(given));
-        match self.item(question).map(|(_, item)| &item.question.purpose) {
-            Some(Purpose::Clarify) => {
-                if let Some(plan) = &mut self.plan {
-                    plan.is_behind = true;
-                }
-                self.revise_plan();
-            }
-            Some(Purpose::Confirm) => self.revise_plan(),
-            Some(Purpose::Permission(asked)) if for_session => {
-                let rule = asked.rule.clone().filter(|rule| !self.rules.contains(rule));
-                self.rules.extend(rule);
-            }
-            Some(Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Elicit(_)) | None => {}
+        self.rounds.with_item(question, |item| item.state = State::Answered(given));
+        if let Some((_, item)) = self.item(question).filter(|_| for_session)
+            && let Purpose::Permission(asked) = &item.question.purpose
+        {
+            let rule = asked.rule.clone().filter(|rule| !self.rules.contains(rule));
+            self.rules.extend(rule);
         }
     }
 
     fn close(&mut self, id: RoundId, how: &Ending) {
-        let closed = self.rounds.with(id, |round| {
-            let loses_answer =
-                round.items.iter().any(|item| item.given().is_none() && round.standing(item).is_some());
+        let call = self.rounds.with(id, |round| {
             round.closed = Some(how.clone());
-            (loses_answer, round.call().cloned())
+            round.call().cloned()
         });
-        let Some((loses_answer, call)) = closed else { return };
-        if let Some(call) = call {
+        if let Some(call) = call.flatten() {
             self.warm(&call);
-        }
-        if loses_answer {
-            self.revise_plan();
-        }
-    }
-
-    /// Until work begins, a plan is another plan when an answer it is made of changes.
-    fn revise_plan(&mut self) {
-        let planning = self.turns.last().is_none_or(|turn| turn.kind == TurnKind::Plan);
-        if let Some(plan) = self.plan.as_mut().filter(|_| planning) {
-            plan.revision += 1;
-        }
-    }
-
-    fn propose_plan(&mut self, goal: &str, description: &str, text: &str) {
-        let (revision, saved) = self.plan.as_ref().map_or((0, 0), |plan| (plan.revision, plan.saved));
-        self.plan = Some(Plan {
-            goal: goal.to_owned(),
-            description: description.to_owned(),
-            text: text.to_owned(),
-            is_behind: false,
-            revision: revision + 1,
-            saved,
-            path: None,
-        });
-        if self.turns.is_empty() {
-            self.phase = Phase::Confirming;
-        }
-        if let Some(turn) = self.turns.last_mut() {
-            turn.proposed = true;
         }
     }
 
@@ -373,16 +266,6 @@ impl Session {
 
     fn process(&mut self, turn: TurnId, process: Process) {
         self.with_turn(turn, |turn| turn.process = process);
-    }
-
-    pub(super) fn with_turn(&mut self, id: TurnId, change: impl FnOnce(&mut Turn)) {
-        if let Some(turn) = self.turns.iter_mut().find(|turn| turn.id == id) {
-            change(turn);
-        }
-    }
-
-    fn with_item(&mut self, id: &QuestionId, change: impl FnOnce(&mut Item)) {
-        self.rounds.with_item(id, change);
     }
 }
 

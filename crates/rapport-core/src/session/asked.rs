@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
-use super::{Item, Round};
+use super::round::{Item, Round};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 
 /// So many rounds get room one by one: thousands of waiting sessions are held at once, and most have one or two.

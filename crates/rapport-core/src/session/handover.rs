@@ -4,7 +4,8 @@
 //! Applying is three facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is merged (which
 //! changes nothing yet), it is applied.
 
-use super::{Phase, Session};
+use super::flow::FlowRules;
+use super::shared::Shared;
 use crate::answer::By;
 use crate::event::{Event, FileChange};
 use crate::input::{Merged, NotMerged};
@@ -67,13 +68,18 @@ impl Handover {
     }
 }
 
-impl Session {
-    pub(super) fn apply_work(&self, by: &By, with_conflicts: bool) -> Result<Vec<Event>, Refusal> {
+impl Shared {
+    pub(super) fn apply_work(
+        &self,
+        flow: &dyn FlowRules,
+        by: &By,
+        with_conflicts: bool,
+    ) -> Result<Vec<Event>, Refusal> {
         self.works_apart("applying")?;
         match self.handover.stage {
             Stage::Discarded => Err(not("applying", "it was discarded")),
             Stage::Wanted { .. } | Stage::Merged { .. } | Stage::Applied => Ok(Vec::new()),
-            Stage::Open if !self.phase.is_over() && !self.is_failed() => Err(self.not_now("applying")),
+            Stage::Open if self.is_going() => Err(flow.not_now(self, "applying")),
             Stage::Open => Ok(vec![Event::Applying { by: by.clone(), with_conflicts }]),
         }
     }
@@ -87,7 +93,7 @@ impl Session {
             (Stage::Discarded, Clearing::Due | Clearing::Done) => Ok(Vec::new()),
             // What is left of the workplace is cleared away once more.
             (Stage::Applied | Stage::Discarded, Clearing::Failed(_)) => Ok(vec![discarded]),
-            (Stage::Open, _) if self.phase.is_over() => Ok(vec![discarded]),
+            (Stage::Open, _) if self.is_over() => Ok(vec![discarded]),
             (Stage::Open, _) => Ok(self.ended_by(by).into_iter().chain([discarded]).collect()),
         }
     }
@@ -162,12 +168,12 @@ impl Session {
     }
 
     /// What is wanted for the handover, and nothing else while it goes on.
-    pub(super) fn handover_wanted(&self) -> Option<Want> {
+    pub(super) fn handover_wanted(&self, flow: &dyn FlowRules) -> Option<Want> {
         match &self.handover.stage {
             Stage::Open => None,
             Stage::Wanted { with_conflicts, .. } => Some(Want::Merged { with_conflicts: *with_conflicts }),
             Stage::Merged { merged, .. } => {
-                let plan = self.plan.as_ref().and_then(|plan| plan.path.clone());
+                let plan = flow.plan().and_then(|plan| plan.path.clone());
                 Some(Want::Applied { merged: merged.clone(), plan })
             }
             Stage::Applied | Stage::Discarded => {
@@ -181,9 +187,7 @@ impl Session {
             return None;
         }
         let state = match &self.handover.stage {
-            Stage::Open if matches!(self.phase, Phase::Completed | Phase::Cancelled) => {
-                WorkplaceState::Waiting
-            }
+            Stage::Open if self.is_over() => WorkplaceState::Waiting,
             Stage::Open => WorkplaceState::Open,
             Stage::Wanted { .. } | Stage::Merged { .. } => WorkplaceState::Applying,
             Stage::Applied => WorkplaceState::Applied,

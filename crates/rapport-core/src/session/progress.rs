@@ -1,64 +1,68 @@
 //! The flow for a progress file: the agent's reply becomes the file, or the agent is told what is wrong with it.
 
-use super::agent::decline;
-use super::{Phase, Session, Turn};
-use crate::aim::Existing;
-use crate::event::{Changes, Event, FileChange, TurnKind};
-use crate::id::CallId;
+use jiff::Timestamp;
+
+use super::agent::{decline, refuse_questions};
+use super::flow::{AskedCall, FlowRules, stray, unknown_act};
+use super::shared::{Life, Shared, Turn};
+use crate::aim::{Asking, Existing, ProgressAim};
+use crate::answer::By;
+use crate::event::{Changes, Created, Event, FileChange, TurnKind};
+use crate::input::{Act, Ask, World};
+use crate::plan::{self, Plan, PlanFile};
 use crate::progress::{self, Problem, ProgressFile};
+use crate::refusal::Refusal;
+use crate::view::PhaseView;
+use crate::want::Want;
 use crate::{prompt, slug};
 
-impl Session {
-    /// The turn is over: the file is there, or the agent is asked once more, or it has failed.
-    pub(super) fn finish_file(&self, turn: &Turn, result: &str) -> Vec<Event> {
-        let problems = match file_in(result, &turn.said) {
-            Ok(file) => return self.take_file(&file),
-            // What it left plan mode with was all right.
-            Err(_) if turn.proposed => return Vec::new(),
-            Err(problems) => problems,
-        };
-        if turn.mends {
-            let reason = format!(
-                "the agent's reply is no valid progress file, not even when told what is wrong ({}); its words are in \
-                 the log",
-                in_one_line(&problems)
-            );
-            return vec![Event::Failed { reason }];
-        }
-        vec![self.try_again(&problems, true)]
-    }
+/// The state of a session that makes a progress file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ProgressFlow {
+    aim: ProgressAim,
+    phase: ProgressPhase,
+    /// The file, as it is to be written.
+    plan: Option<Plan>,
+    /// What the agent said in the last turn: the file may be in there.
+    said: Vec<String>,
+    /// Whether the agent left plan mode with a valid file in the last turn.
+    is_proposed: bool,
+    /// Whether the last turn mends what the turn before got wrong.
+    mends: bool,
+    changes: Option<Changes>,
+}
 
-    /// The agent wants to leave plan mode, and what it would leave with may be the file.
-    pub(super) fn leave_plan_mode_with_file(&self, turn: &Turn, call: &CallId, plan: &str) -> Vec<Event> {
-        match file_in(plan, &[]) {
-            Ok(file) => {
-                let noted = decline(turn, call, prompt::progress::FILE_NOTED.into(), &[]);
-                vec![propose(&file), noted]
-            }
-            Err(problems) => vec![decline(turn, call, prompt::progress::mend(turn.id.0, &problems), &[])],
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ProgressPhase {
+    /// The agent asks, and makes the file.
+    Planning,
+    /// The agent's turn is over; the file is being written.
+    Writing,
+}
+
+impl ProgressFlow {
+    pub(super) fn new(aim: &ProgressAim) -> Self {
+        Self {
+            aim: aim.clone(),
+            phase: ProgressPhase::Planning,
+            plan: None,
+            said: Vec::new(),
+            is_proposed: false,
+            mends: false,
+            changes: None,
         }
     }
 
     /// What completes the session: the file, as what changed.
-    pub(super) fn report_file(&self) -> Option<Event> {
-        let aim = self.created.aim.progress()?;
+    fn report(&self) -> Option<Event> {
         let lines = self.plan.as_ref()?.text.lines().count();
-        let status = match aim.existing {
+        let status = match self.aim.existing {
             Existing::Refuse => "added",
             Existing::Replace | Existing::KeepSections => "modified",
         };
-        let added = Some(lines as u64).filter(|_| aim.existing == Existing::Refuse);
-        let file = FileChange { path: aim.path.clone(), status: status.into(), added, removed: None };
+        let added = Some(lines as u64).filter(|_| self.aim.existing == Existing::Refuse);
+        let file = FileChange { path: self.aim.path.clone(), status: status.into(), added, removed: None };
         Some(Event::Reported { changes: Some(Changes { files: vec![file], ..Changes::default() }) })
-    }
-
-    /// After a failure, another turn, if the file is what has failed.
-    pub(super) fn try_file_again(&self) -> Option<Event> {
-        let failed_there = matches!(&self.phase, Phase::Failed { was, .. } if **was == Phase::Reporting);
-        let turn = self.turns.last().filter(|_| failed_there && self.plan.is_none())?;
-        self.created.aim.progress()?;
-        let result = turn.result.as_deref().unwrap_or_default();
-        Some(self.try_again(&file_in(result, &turn.said).err().unwrap_or_default(), false))
     }
 
     fn take_file(&self, file: &ProgressFile) -> Vec<Event> {
@@ -66,11 +70,145 @@ impl Session {
         if is_known { Vec::new() } else { vec![propose(file)] }
     }
 
-    /// Another turn. One that `mends` is the last; one that a person asked for may be mended in its turn.
-    fn try_again(&self, problems: &[Problem], mends: bool) -> Event {
-        let prompt = prompt::progress::mend(self.turns.len() as u32, problems);
-        Event::TurnStarted { turn: self.next_turn(), kind: TurnKind::Plan, prompt, mends }
+    /// Why the agent may not ask, if it may not.
+    fn may_not_ask(&self, shared: &Shared) -> Option<String> {
+        match self.aim.asking {
+            Asking::Assume => Some(prompt::progress::DO_ASSUME.into()),
+            Asking::Adaptive => shared.no_more_rounds(shared.rounds_asked()),
+        }
     }
+}
+
+impl FlowRules for ProgressFlow {
+    fn first_turn(&self, created: &Created) -> Option<(TurnKind, String)> {
+        let prompt = prompt::progress::first(&self.aim, &created.task, created.terms.max_rounds);
+        Some((TurnKind::Plan, prompt))
+    }
+
+    fn phase(&self, _: &Shared) -> PhaseView {
+        match self.phase {
+            ProgressPhase::Planning => PhaseView::Clarifying,
+            ProgressPhase::Writing => PhaseView::Reporting,
+        }
+    }
+
+    fn phase_name(&self) -> &'static str {
+        match self.phase {
+            ProgressPhase::Planning => "the agent is still clarifying the task",
+            ProgressPhase::Writing => "the progress file is being written",
+        }
+    }
+
+    fn decide_act(&self, shared: &Shared, _: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
+        unknown_act(self, shared, act)
+    }
+
+    fn decide_world(&self, shared: &Shared, world: &World) -> Result<Vec<Event>, Refusal> {
+        let World::PlanSaved { revision, path } = world else { return stray(world) };
+        let saved = plan::saved(self, shared, *revision, path);
+        let is_newest =
+            !saved.is_empty() && self.plan.as_ref().is_some_and(|plan| plan.revision == *revision);
+        let is_written = is_newest && self.phase == ProgressPhase::Writing && shared.is_going();
+        Ok(saved.into_iter().chain(self.report().filter(|_| is_written)).collect())
+    }
+
+    /// The agent wants to leave plan mode, and what it would leave with may be the file; or it asks.
+    fn on_ask(&self, shared: &Shared, asked: &AskedCall<'_>) -> Option<Vec<Event>> {
+        if let Ask::LeavePlanMode { plan } = asked.ask {
+            let told = |message: String| decline(asked.turn, asked.call, message, &[]);
+            return Some(match file_in(plan, &[]) {
+                Ok(file) => vec![propose(&file), told(prompt::progress::FILE_NOTED.into())],
+                Err(problems) => vec![told(prompt::progress::mend(asked.turn.id.0, &problems))],
+            });
+        }
+        let reason = self.may_not_ask(shared).filter(|_| asked.clarifies())?;
+        Some(refuse_questions(asked, reason))
+    }
+
+    /// The file is there, or the agent is asked once more, or it has failed.
+    fn after_turn(&self, shared: &Shared, _: &Turn, result: &str) -> Vec<Event> {
+        let problems = match file_in(result, &self.said) {
+            Ok(file) => return self.take_file(&file),
+            // The file it left plan mode with was valid.
+            Err(_) if self.is_proposed => return Vec::new(),
+            Err(problems) => problems,
+        };
+        if self.mends {
+            let reason = format!(
+                "the agent's reply is no valid progress file, not even when told what is wrong ({}); its words are in \
+                 the log",
+                in_one_line(&problems)
+            );
+            return vec![Event::Failed { reason }];
+        }
+        vec![try_again(shared, &problems, true)]
+    }
+
+    /// Another turn, if the file is what has failed.
+    fn after_restart(&self, shared: &Shared) -> Option<Event> {
+        let failed_there = shared.is_failed() && self.phase == ProgressPhase::Writing;
+        let turn = shared.turns.last().filter(|_| failed_there && self.plan.is_none())?;
+        let result = turn.result.as_deref().unwrap_or_default();
+        Some(try_again(shared, &file_in(result, &self.said).err().unwrap_or_default(), false))
+    }
+
+    fn apply(&mut self, shared: &mut Shared, fact: &Event, _: Timestamp) {
+        if let Some(plan) = &mut self.plan {
+            plan.follow(shared, fact, true);
+        }
+        match fact {
+            Event::TurnStarted { mends, .. } => {
+                self.phase = ProgressPhase::Planning;
+                self.said = Vec::new();
+                self.is_proposed = false;
+                self.mends = *mends;
+            }
+            Event::Said { text, .. } => self.said.push(text.clone()),
+            Event::PlanProposed { goal, description, text } => {
+                Plan::propose(&mut self.plan, goal, description, text);
+                self.is_proposed = true;
+            }
+            Event::TurnEnded { .. } => self.phase = ProgressPhase::Writing,
+            Event::Reported { changes } => {
+                self.changes = changes.clone();
+                shared.life = Life::Completed;
+            }
+            _ => {}
+        }
+    }
+
+    /// The file is written once, when its turn is over: what is there before is not ours.
+    fn wants(&self, _: &Shared) -> Vec<Want> {
+        let plan = self.plan.as_ref().filter(|plan| plan.saved < plan.revision);
+        let file = plan.filter(|_| self.phase == ProgressPhase::Writing).map(|plan| {
+            Want::PlanSaved(PlanFile {
+                revision: plan.revision,
+                path: self.aim.path.clone(),
+                content: format!("{}\n", plan.text),
+                existing: self.aim.existing,
+            })
+        });
+        file.into_iter().collect()
+    }
+
+    fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
+    fn changes(&self) -> Option<&Changes> {
+        self.changes.as_ref()
+    }
+
+    fn result(&self, _: &Shared) -> Option<String> {
+        let file = ProgressFile::parse(&self.plan.as_ref()?.text).ok()?;
+        Some(file.summary())
+    }
+}
+
+/// Another turn. One that `mends` is the last; one that a person asked for may be mended in its turn.
+fn try_again(shared: &Shared, problems: &[Problem], mends: bool) -> Event {
+    let prompt = prompt::progress::mend(shared.turns.len() as u32, problems);
+    Event::TurnStarted { turn: shared.next_turn(), kind: TurnKind::Plan, prompt, mends }
 }
 
 fn propose(file: &ProgressFile) -> Event {

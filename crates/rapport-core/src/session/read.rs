@@ -1,13 +1,22 @@
 //! Read access to a session: its rounds as they stand, and everything else that channels show.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
-use super::{Phase, Session, State};
+use super::flow::Flow;
+use super::{Life, Session, State, WorkUndo};
 use crate::answer::{Answer, By};
 use crate::event::{AgentCommand, Asker, Created, Ending};
 use crate::id::RoundId;
+use crate::input::Merged;
+use crate::permission::Rule;
 use crate::question::Question;
-use crate::view::{self, PhaseView};
+use crate::turn::{FileBatch, FileTurn};
+use crate::view::PhaseView;
+
+/// The check sums of a session without turns in directories.
+static NOTHING_SEALED: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
 
 /// A round as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +52,29 @@ impl RoundView<'_> {
 }
 
 impl Session {
+    /// What it started from.
+    pub fn created(&self) -> &Created {
+        &self.shared.created
+    }
+
+    /// The project's directory.
+    pub fn project(&self) -> &str {
+        &self.shared.created.project
+    }
+
+    /// How many entries of the log are in here.
+    pub fn seq(&self) -> u64 {
+        self.shared.seq
+    }
+
+    /// When it began, and when something last happened.
+    pub fn times(&self) -> (Timestamp, Timestamp) {
+        (self.shared.created_at, self.shared.updated_at)
+    }
+
     /// Every round there was, oldest first.
     pub fn rounds(&self) -> impl Iterator<Item = RoundView<'_>> {
-        self.rounds.iter().map(|round| RoundView {
+        self.shared.rounds.iter().map(|round| RoundView {
             id: round.id,
             asker: &round.asker,
             asked_at: round.asked_at,
@@ -54,77 +83,149 @@ impl Session {
         })
     }
 
-    /// What it started from.
-    pub fn created(&self) -> &Created {
-        &self.created
+    /// What is allowed in it without asking.
+    pub fn rules(&self) -> &[Rule] {
+        &self.shared.rules
     }
 
-    /// The agent that the session is bound to. One that never came up binds nobody: the settings may have been mended.
-    pub fn agent(&self) -> Option<&AgentCommand> {
-        self.created.agent.as_ref().filter(|_| !self.agent_never_came)
+    /// Whether nothing can happen here any more.
+    pub fn is_over(&self) -> bool {
+        self.shared.is_over()
     }
 
-    /// When it began, and when something last happened.
-    pub fn times(&self) -> (Timestamp, Timestamp) {
-        (self.created_at, self.updated_at)
-    }
-
-    /// What it is at.
-    pub fn phase(&self) -> PhaseView {
-        if self.review().is_some() {
-            return PhaseView::Reviewing;
-        }
-        view::phase(&self.phase)
+    /// Whether it waits for somebody to restart it.
+    pub fn is_failed(&self) -> bool {
+        self.shared.is_failed()
     }
 
     /// Why it failed, if it did.
     pub fn failure(&self) -> Option<&str> {
-        match &self.phase {
-            Phase::Failed { reason, .. } => Some(reason),
-            _ => None,
+        match &self.shared.life {
+            Life::Failed { reason } => Some(reason),
+            Life::Going | Life::Completed | Life::Cancelled => None,
         }
+    }
+
+    /// What it is at.
+    pub fn phase(&self) -> PhaseView {
+        if self.is_over() { PhaseView::Ended } else { self.flow.rules().phase(&self.shared) }
+    }
+
+    /// The agent that the session is bound to. One that never came up binds nobody: the settings may have been mended.
+    pub fn agent(&self) -> Option<&AgentCommand> {
+        self.shared.created.agent.as_ref().filter(|_| !self.shared.agent_never_came)
+    }
+
+    /// Whether an agent was ever heard of in it.
+    pub fn was_connected(&self) -> bool {
+        self.shared.was_connected()
+    }
+
+    /// Whether a turn of the agent is going on.
+    pub fn has_turn(&self) -> bool {
+        self.shared.is_going() && self.shared.turn().is_some()
+    }
+
+    /// What the agent did last, in the turn that goes on.
+    pub fn last_doing(&self) -> Option<&str> {
+        self.shared.turn().and_then(|turn| turn.doing.as_deref())
+    }
+
+    /// Whether the state of the files before its work is noted, or known to be unknown.
+    pub fn has_worked(&self) -> bool {
+        self.shared.turns.iter().any(|turn| turn.baseline.is_some())
+    }
+
+    /// The state of the project's files before the agent could change anything, by a name that the worker finds again. The report,
+    /// the diff and undoing all begin there.
+    pub fn baseline(&self) -> Option<&str> {
+        self.shared.baseline()
+    }
+
+    /// The state of the project's files once the work was done, where it is known.
+    pub fn result_state(&self) -> Option<&str> {
+        self.flow.rules().changes()?.result.as_deref()
+    }
+
+    /// The states between which the work would be undone: as it left the files, and as they were before. `None` where
+    /// there is nothing to undo, or nobody can tell.
+    pub fn undoable_work(&self) -> Option<Merged> {
+        self.flow.work()?.undoable(&self.shared)
+    }
+
+    /// How far undoing the work has come.
+    pub fn work_undo(&self) -> &WorkUndo {
+        self.flow.work().map_or(&WorkUndo::Not, |flow| flow.work_undo())
     }
 
     /// The plan's folder and name, as far as they are known.
     pub fn plan_name(&self) -> Option<(&str, &str)> {
-        let plan = self.plan.as_ref().map(|plan| (plan.goal.as_str(), plan.description.as_str()));
-        plan.or(self.outline.as_ref().map(|outline| (outline.goal.as_str(), outline.description.as_str())))
+        let plan = self.flow.rules().plan().map(|plan| (plan.goal.as_str(), plan.description.as_str()));
+        plan.or_else(|| self.flow.work()?.outlined())
     }
 
     /// What an agent says about its plan.
     pub fn plan_text(&self) -> Option<&str> {
-        self.plan.as_ref().map(|plan| plan.text.as_str())
+        self.flow.rules().plan().map(|plan| plan.text.as_str())
     }
 
     /// Where the plan is, from the project's root, if its file has what was agreed on so far.
     pub fn plan_path(&self) -> Option<&str> {
-        let plan = self.plan.as_ref().filter(|plan| plan.saved == plan.revision)?;
+        let plan = self.flow.rules().plan().filter(|plan| plan.saved == plan.revision)?;
         plan.path.as_deref()
     }
 
     /// How many messages wait until the agent is told.
     pub fn queued(&self) -> usize {
-        self.heard.len()
+        match &self.flow {
+            Flow::Chat(flow) => flow.queued(),
+            Flow::Work(_) | Flow::Progress(_) | Flow::Turns(_) => 0,
+        }
     }
 
-    /// Whether an agent was ever heard of in it.
-    pub fn was_connected(&self) -> bool {
-        self.turns.iter().any(|turn| turn.connected)
+    /// The turns of a session of files, in the order in which they became known.
+    pub fn file_turns(&self) -> &[FileTurn] {
+        self.flow.turns().map_or(&[], |flow| flow.file_turns())
     }
 
-    /// Whether its work began: the state of the files before it is known, or known to be unknown.
-    pub fn has_worked(&self) -> bool {
-        self.turns.iter().any(|turn| turn.baseline.is_some())
+    /// The turn in this directory.
+    pub fn file_turn(&self, folder: &str) -> Option<&FileTurn> {
+        self.flow.turns()?.file_turn(folder)
     }
 
-    /// Whether a turn of the agent is going on.
-    pub fn has_turn(&self) -> bool {
-        !self.phase.is_over() && !self.is_failed() && self.turn().is_some()
+    /// The turn that was made last.
+    pub fn latest_turn(&self) -> Option<&FileTurn> {
+        self.flow.turns()?.latest_turn()
     }
 
-    /// What the agent did last, in the turn that goes on.
-    pub fn last_doing(&self) -> Option<&str> {
-        self.turn().and_then(|turn| turn.doing.as_deref())
+    /// The turn whose plan waits for a person: to be reviewed, or to say how its batch goes on.
+    pub fn review(&self) -> Option<&FileTurn> {
+        self.flow.turns()?.review(&self.shared)
+    }
+
+    /// The turn that the agent is planning, or was when it failed.
+    pub fn drafting(&self) -> Option<&FileTurn> {
+        self.flow.turns()?.drafting()
+    }
+
+    /// The batch of this name, and its turn.
+    pub fn batch(&self, name: &str) -> Option<(&FileTurn, &FileBatch)> {
+        self.flow.turns()?.batch(name)
+    }
+
+    /// A batch of which only a part is undone. Nothing is built on it before the rest is.
+    pub fn half_undone(&self) -> Option<&FileBatch> {
+        self.flow.turns()?.half_undone()
+    }
+
+    /// Whether a batch runs just now.
+    pub fn is_running(&self) -> bool {
+        self.flow.turns().is_some_and(|flow| flow.is_running(&self.shared))
+    }
+
+    /// Check sums of the files of turns that are complete, by directory.
+    pub fn sealed(&self) -> &BTreeMap<String, BTreeMap<String, String>> {
+        self.flow.turns().map_or(&NOTHING_SEALED, |flow| flow.sealed())
     }
 }
 

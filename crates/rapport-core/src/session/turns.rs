@@ -8,124 +8,177 @@ mod acts;
 mod ends;
 mod fold;
 
-use super::{Phase, Session};
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::agent::{decline, refuse_questions};
+use super::flow::{AskedCall, FlowRules, stray, unknown_act};
+use super::shared::Shared;
 use crate::action_plan::{ActionPlan, Change};
-use crate::turn::{FileBatch, FileTurn, TurnStage, UndoState};
-use crate::want::{ActionReply, BatchOrder, Want};
+use crate::aim::Asking;
+use crate::answer::By;
+use crate::event::{Created, Event, TurnKind};
+use crate::id::TurnId;
+use crate::input::{Act, Ask, World};
+use crate::prompt;
+use crate::refusal::Refusal;
+use crate::turn::{FileBatch, FileTurn, FoundTurns, TurnStage, UndoState};
+use crate::view::{PhaseView, Status};
+use crate::want::{ActionReply, BatchOrder, Order, Want};
 
-/// What every plan of actions has, and an agent's closing remark has not.
-const ACTION_PLAN: &str = "## Action Plan";
+/// The heading that every plan of actions has, and an agent's closing remark has not.
+const ACTION_PLAN_HEADING: &str = "## Action Plan";
 
-/// What a plan's file is called in its turn's directory.
-pub(crate) const PLAN: &str = "plan.md";
+/// The name of a plan's file in its turn's directory.
+pub(crate) const PLAN_FILE: &str = "plan.md";
 
-impl Session {
-    /// The turns of a session of files, in the order in which they became known.
-    pub fn file_turns(&self) -> &[FileTurn] {
-        &self.file_turns
+/// The state of a session of files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TurnsFlow {
+    phase: TurnsPhase,
+    turns: Vec<FileTurn>,
+    /// Check sums of turns that are complete, by directory and file.
+    sealed: BTreeMap<String, BTreeMap<String, String>>,
+    /// What each of the agent's turns plans.
+    drafts: BTreeMap<TurnId, DraftedTurn>,
+    /// What the agent said in its last turn: the plan may be in there.
+    said: Vec<String>,
+}
+
+/// What the session is at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum TurnsPhase {
+    /// Somebody can begin a turn, or review the plan of one.
+    #[default]
+    Resting,
+    /// The agent makes a plan of actions.
+    Drafting,
+    /// The plan is being written to its file.
+    Filing,
+    /// Whether the plan can be carried out is being found out.
+    Checking {
+        /// The turn's directory.
+        folder: String,
+        /// Whether the plan's file is to be written again first.
+        restore: bool,
+    },
+    /// What was approved is being done.
+    Running { batch: String },
+    /// A turn is over; its report is being written.
+    Concluding { folder: String },
+}
+
+/// A turn that an agent plans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct DraftedTurn {
+    folder: String,
+    asking: Asking,
+}
+
+impl TurnsFlow {
+    /// The turns, in the order in which they became known.
+    pub(crate) fn file_turns(&self) -> &[FileTurn] {
+        &self.turns
+    }
+
+    /// Check sums of the files of turns that are complete, by directory.
+    pub(crate) fn sealed(&self) -> &BTreeMap<String, BTreeMap<String, String>> {
+        &self.sealed
     }
 
     /// The turn in this directory.
-    pub fn file_turn(&self, folder: &str) -> Option<&FileTurn> {
-        self.file_turns.iter().find(|turn| turn.folder == folder)
+    pub(crate) fn file_turn(&self, folder: &str) -> Option<&FileTurn> {
+        self.turns.iter().find(|turn| turn.folder == folder)
     }
 
     /// The turn that was made last.
-    pub fn latest_turn(&self) -> Option<&FileTurn> {
+    pub(crate) fn latest_turn(&self) -> Option<&FileTurn> {
         let made = |turn: &FileTurn| turn.origin.as_ref().map(|origin| origin.created);
-        self.file_turns.iter().max_by_key(|turn| (made(turn), turn.folder.as_str()))
+        self.turns.iter().max_by_key(|turn| (made(turn), turn.folder.as_str()))
     }
 
     /// The turn whose plan waits for a person: to be reviewed, or to say how its batch goes on.
-    pub fn review(&self) -> Option<&FileTurn> {
+    pub(crate) fn review(&self, shared: &Shared) -> Option<&FileTurn> {
         let waits = |turn: &&FileTurn| {
             turn.origin.is_some() && matches!(turn.stage, TurnStage::Planned | TurnStage::Paused)
         };
-        self.latest_turn().filter(waits).filter(|_| self.phase == Phase::Resting && !self.is_undoing())
+        self.latest_turn().filter(waits).filter(|_| self.rests(shared) && !self.is_undoing())
     }
 
     /// The turn that the agent is planning, or was when it failed.
-    pub fn drafting(&self) -> Option<&FileTurn> {
-        self.file_turns.iter().find(|turn| turn.stage == TurnStage::Drafting)
+    pub(crate) fn drafting(&self) -> Option<&FileTurn> {
+        self.turns.iter().find(|turn| turn.stage == TurnStage::Drafting)
     }
 
     /// The batch of this name, and its turn.
-    pub fn batch(&self, name: &str) -> Option<(&FileTurn, &FileBatch)> {
-        self.file_turns.iter().find_map(|turn| {
+    pub(crate) fn batch(&self, name: &str) -> Option<(&FileTurn, &FileBatch)> {
+        self.turns.iter().find_map(|turn| {
             let batch = turn.batches.iter().find(|batch| batch.name == name)?;
             Some((turn, batch))
         })
     }
 
     /// A batch of which only a part is undone. Nothing is built on it before the rest is.
-    pub fn half_undone(&self) -> Option<&FileBatch> {
+    pub(crate) fn half_undone(&self) -> Option<&FileBatch> {
         let half = |batch: &&FileBatch| matches!(batch.undo, UndoState::Stuck(_));
-        self.file_turns.iter().flat_map(|turn| &turn.batches).find(half)
+        self.turns.iter().flat_map(|turn| &turn.batches).find(half)
     }
 
     /// Whether a batch runs just now.
-    pub fn is_running(&self) -> bool {
-        matches!(self.phase, Phase::Running { .. })
+    pub(crate) fn is_running(&self, shared: &Shared) -> bool {
+        self.running(shared).is_some()
     }
 
-    fn running(&self, name: &str) -> Option<(&FileTurn, &FileBatch)> {
-        let is_it = matches!(&self.phase, Phase::Running { batch } if batch == name);
-        self.batch(name).filter(|_| is_it)
+    /// Whether nothing goes on, so that somebody can begin something.
+    fn rests(&self, shared: &Shared) -> bool {
+        self.phase == TurnsPhase::Resting && shared.is_going()
+    }
+
+    /// The name of the batch that runs just now.
+    fn running(&self, shared: &Shared) -> Option<&str> {
+        match &self.phase {
+            TurnsPhase::Running { batch } if shared.is_going() => Some(batch),
+            _ => None,
+        }
+    }
+
+    /// The batch of this name and its turn, if it runs.
+    fn running_batch(&self, shared: &Shared, name: &str) -> Option<(&FileTurn, &FileBatch)> {
+        self.batch(name).filter(|_| self.running(shared) == Some(name))
+    }
+
+    /// The directory of the turn that a turn of the agent plans.
+    fn folder_of(&self, turn: TurnId) -> Option<&str> {
+        self.drafts.get(&turn).map(|draft| draft.folder.as_str())
     }
 
     fn batches(&self) -> impl Iterator<Item = (&FileTurn, &FileBatch)> {
-        self.file_turns.iter().flat_map(|turn| turn.batches.iter().map(move |batch| (turn, batch)))
+        self.turns.iter().flat_map(|turn| turn.batches.iter().map(move |batch| (turn, batch)))
     }
 
     pub(crate) fn is_undoing(&self) -> bool {
         self.batches().any(|(_, batch)| matches!(batch.undo, UndoState::UnderWay(_)))
     }
 
-    /// What is to be undone, whatever else became of the session.
-    pub(super) fn undo_wanted(&self) -> Vec<Want> {
-        let wanted = self.batches().filter_map(|(turn, batch)| match batch.undo {
-            UndoState::UnderWay(later) => Some(Want::Undone {
-                batch: batch.name.clone(),
-                folder: turn.folder.clone(),
-                approved_at: batch.approved_at,
-                later,
-                has_remembered: batch.has_remembered(),
-                has_run: batch.is_ended || !batch.ended.is_empty(),
-            }),
-            UndoState::Not | UndoState::Stuck(_) | UndoState::Done(_) => None,
-        });
-        wanted.collect()
-    }
-
-    pub(super) fn turn_files_wanted(&self) -> Vec<Want> {
-        match &self.phase {
-            Phase::Filing => self.draft_to_file().into_iter().collect(),
-            Phase::Checking { folder, restore } => self.check_wanted(folder, *restore).into_iter().collect(),
-            Phase::Running { batch } => self.batch_wanted(batch),
-            Phase::Concluding { folder } => self.report_wanted(folder).into_iter().collect(),
-            _ => Vec::new(),
-        }
-    }
-
     /// The file that the last turn's plan is to be in, if it is not.
-    fn draft_to_file(&self) -> Option<Want> {
-        let turn = self.turns.last()?;
-        let folder = self.file_turn(turn.folder.as_ref()?)?;
+    fn draft_to_file(&self, shared: &Shared) -> Option<Want> {
+        let turn = shared.turns.last()?;
+        let folder = self.file_turn(self.folder_of(turn.id)?)?;
         Some(Want::Filed {
             turn: turn.id,
-            path: format!("{}/{PLAN}", folder.folder),
-            content: self.drafted().to_owned(),
+            path: format!("{}/{PLAN_FILE}", folder.folder),
+            content: self.drafted(shared).to_owned(),
             model: folder.model.clone(),
             cost_micros: folder.cost_micros,
         })
     }
 
     /// The plan in what the last turn said. An agent may say its plan and then that it has.
-    fn drafted(&self) -> &str {
-        let Some(turn) = self.turns.last() else { return "" };
-        let result = turn.result.as_deref().unwrap_or_default();
-        let said = turn.said.iter().rev().find(|said| said.contains(ACTION_PLAN));
-        if result.contains(ACTION_PLAN) { result } else { said.map_or(result, String::as_str) }
+    fn drafted<'a>(&'a self, shared: &'a Shared) -> &'a str {
+        let result = shared.turns.last().and_then(|turn| turn.result.as_deref()).unwrap_or_default();
+        let said = self.said.iter().rev().find(|said| said.contains(ACTION_PLAN_HEADING));
+        if result.contains(ACTION_PLAN_HEADING) { result } else { said.map_or(result, String::as_str) }
     }
 
     fn check_wanted(&self, folder: &str, restore: bool) -> Option<Want> {
@@ -134,7 +187,7 @@ impl Session {
         Some(Want::PlanChecked { folder, revision, plan, restore })
     }
 
-    fn batch_wanted(&self, name: &str) -> Vec<Want> {
+    fn batch_wanted(&self, shared: &Shared, name: &str) -> Vec<Want> {
         let Some((turn, batch)) = self.batch(name) else { return Vec::new() };
         let Some(plan) = &turn.plan else { return Vec::new() };
         let order = BatchOrder {
@@ -148,7 +201,7 @@ impl Session {
         };
         let waiting = batch.asked.iter().filter(|(action, _)| !batch.ended.contains_key(action));
         let replied = waiting.filter_map(|(action, question)| {
-            let (round, item) = self.item(question)?;
+            let (round, item) = shared.item(question)?;
             let reply = match (item.given(), &round.closed) {
                 (Some(given), _) => ActionReply::Words(item.question.words(&given.answer)),
                 (None, Some(how)) => ActionReply::Ended(how.to_string()),
@@ -163,6 +216,144 @@ impl Session {
         let turn = self.file_turn(folder)?;
         let report = turn.report.clone()?;
         Some(Want::ReportFiled { folder: folder.to_owned(), report, memos: memos(turn) })
+    }
+}
+
+impl FlowRules for TurnsFlow {
+    fn first_turn(&self, _: &Created) -> Option<(TurnKind, String)> {
+        None
+    }
+
+    fn phase(&self, shared: &Shared) -> PhaseView {
+        match self.phase {
+            TurnsPhase::Resting if self.review(shared).is_some() => PhaseView::Reviewing,
+            TurnsPhase::Resting => PhaseView::Resting,
+            TurnsPhase::Drafting => PhaseView::Clarifying,
+            TurnsPhase::Filing | TurnsPhase::Checking { .. } | TurnsPhase::Concluding { .. } => {
+                PhaseView::Reporting
+            }
+            TurnsPhase::Running { .. } => PhaseView::Working,
+        }
+    }
+
+    fn phase_name(&self) -> &'static str {
+        match self.phase {
+            TurnsPhase::Resting => "nothing is going on",
+            TurnsPhase::Drafting => "the agent is still clarifying the task",
+            TurnsPhase::Filing => "the plan is being written",
+            TurnsPhase::Checking { .. } => "the plan is being checked",
+            TurnsPhase::Running { .. } => "what was approved is being done",
+            TurnsPhase::Concluding { .. } => "the report is being written",
+        }
+    }
+
+    fn status(&self, shared: &Shared) -> Option<Status> {
+        match self.phase {
+            TurnsPhase::Resting if self.review(shared).is_some() => Some(Status::NeedsInput),
+            TurnsPhase::Resting if self.is_undoing() => Some(Status::Running),
+            TurnsPhase::Resting => Some(Status::Idle),
+            TurnsPhase::Running { .. } => Some(Status::Running),
+            TurnsPhase::Drafting
+            | TurnsPhase::Filing
+            | TurnsPhase::Checking { .. }
+            | TurnsPhase::Concluding { .. } => None,
+        }
+    }
+
+    fn decide_act(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
+        match act {
+            Act::Draft { .. } => self.start_draft(shared, by, act),
+            Act::LeaveDraft => self.leave_draft(shared, by),
+            Act::Review { folder } => self.start_review(shared, by, folder),
+            Act::Approve { folder, revision, chosen } => self.approve(shared, by, folder, *revision, chosen),
+            Act::Skip { folder, message } => self.skip(shared, by, folder, message.as_ref()),
+            Act::AcceptPlan { folder, text } => self.accept_plan(shared, by, folder, text),
+            Act::RestorePlan { folder } => self.restore_plan(shared, by, folder),
+            Act::Pause => self.pause(shared, by),
+            Act::GoOn { batch, interrupted } => self.go_on(shared, by, batch, *interrupted),
+            Act::Undo { batch, later } => self.undo(shared, by, batch, *later),
+            Act::AcceptChanges { turns } => Ok(self.accept_changes(by, turns)),
+            act => unknown_act(self, shared, act),
+        }
+    }
+
+    fn decide_world(&self, shared: &Shared, world: &World) -> Result<Vec<Event>, Refusal> {
+        Ok(match world {
+            World::Filed { turn, path } => self.filed(shared, *turn, path),
+            World::PlanChecked { folder, revision, problems, differs } => {
+                self.plan_checked(shared, (folder, *revision), problems, differs.as_ref())
+            }
+            World::BatchInvalid { batch, problems } => self.batch_invalid(shared, batch, problems),
+            World::BatchDiffers { batch, text } => self.batch_differs(shared, batch, text),
+            World::ActionAsks { batch, action, message } => self.action_asks(shared, batch, *action, message),
+            World::ActionEnded { batch, end } => self.action_ended(batch, end),
+            World::BatchPaused { batch, reason, unsure } => self.batch_paused(batch, reason, *unsure),
+            World::BatchEnded { batch, .. } => self.batch_ended(shared, batch, world),
+            World::ReportFiled { folder, files } => self.report_filed(shared, folder, files),
+            World::Undone { batch, outcome } => self.undone(batch, outcome),
+            world => return stray(world),
+        })
+    }
+
+    fn found(&self, shared: &Shared, found: &FoundTurns) -> Vec<Event> {
+        self.found_turns(shared, found)
+    }
+
+    fn lost(&self, shared: &Shared) -> Option<Event> {
+        let batch = self.running(shared)?.to_owned();
+        Some(Event::BatchPaused { batch, reason: ends::STOPPED.into(), unsure: None })
+    }
+
+    /// While it plans, the agent changes nothing, and asks only where it may. Each turn has its own rounds.
+    fn on_ask(&self, shared: &Shared, asked: &AskedCall<'_>) -> Option<Vec<Event>> {
+        if !matches!(asked.ask, Ask::Questions(_)) {
+            return Some(vec![decline(asked.turn, asked.call, prompt::ONLY_DRAFTING.into(), &[])]);
+        }
+        let turn = asked.turn.id;
+        let reason = match self.drafts.get(&turn).map_or(Asking::default(), |draft| draft.asking) {
+            Asking::Assume => Some(prompt::progress::DO_ASSUME.into()),
+            Asking::Adaptive => {
+                let rounds = shared.rounds.iter().filter(|round| round.is_of(turn));
+                shared.no_more_rounds(rounds.count() as u32)
+            }
+        };
+        Some(refuse_questions(asked, reason.filter(|_| asked.clarifies())?))
+    }
+
+    fn apply(&mut self, shared: &mut Shared, fact: &Event, at: Timestamp) {
+        self.fold(shared, fact, at);
+    }
+
+    /// What is to be undone.
+    fn wants_always(&self, _: &Shared) -> Vec<Want> {
+        let wanted = self.batches().filter_map(|(turn, batch)| match batch.undo {
+            UndoState::UnderWay(later) => Some(Want::Undone {
+                batch: batch.name.clone(),
+                folder: turn.folder.clone(),
+                approved_at: batch.approved_at,
+                later,
+                has_remembered: batch.has_remembered(),
+                has_run: batch.is_ended || !batch.ended.is_empty(),
+            }),
+            UndoState::Not | UndoState::Stuck(_) | UndoState::Done(_) => None,
+        });
+        wanted.collect()
+    }
+
+    fn wants(&self, shared: &Shared) -> Vec<Want> {
+        match &self.phase {
+            TurnsPhase::Resting | TurnsPhase::Drafting => Vec::new(),
+            TurnsPhase::Filing => self.draft_to_file(shared).into_iter().collect(),
+            TurnsPhase::Checking { folder, restore } => {
+                self.check_wanted(folder, *restore).into_iter().collect()
+            }
+            TurnsPhase::Running { batch } => self.batch_wanted(shared, batch),
+            TurnsPhase::Concluding { folder } => self.report_wanted(folder).into_iter().collect(),
+        }
+    }
+
+    fn complete(&self, _: &Shared, order: &mut Order) {
+        order.folder = self.folder_of(order.turn).map(str::to_owned);
     }
 }
 

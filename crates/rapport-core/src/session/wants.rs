@@ -1,58 +1,34 @@
 //! Derives the wants from the facts.
 
-use super::{Item, Phase, Process, Round, Session, Turn};
-use crate::event::{Ending, TurnKind};
+use super::flow::FlowRules;
+use super::round::{Item, Round};
+use super::shared::{Process, Shared, Turn};
+use crate::event::Ending;
 use crate::id::CallId;
 use crate::question::{FOR_PROJECT, Purpose};
 use crate::want::{CallReply, Order, Told, Want};
-use crate::{elicitation, plan, prompt};
+use crate::{elicitation, prompt};
 
-impl Session {
-    /// What should be true of the world now. Safe to make true twice.
-    pub fn wants(&self) -> Vec<Want> {
-        if let Some(want) = self.handover_wanted() {
+impl Shared {
+    pub(super) fn wants(&self, flow: &dyn FlowRules) -> Vec<Want> {
+        if let Some(want) = self.handover_wanted(flow) {
             return vec![want];
         }
-        let mut wants = self.undo_wanted();
-        wants.extend(self.work_undo_wanted());
-        if self.phase.is_over() || self.is_failed() {
+        let mut wants = flow.wants_always(self);
+        if !self.is_going() {
             return wants;
         }
-        // A progress file is written once, when its turn is over: what is there before is not ours.
-        let is_due = self.created.aim.is_work() || self.phase == Phase::Reporting;
-        if let Some(file) = self.plan.as_ref().filter(|plan| plan.saved < plan.revision && is_due) {
-            wants.push(Want::PlanSaved(plan::file(self, file)));
-        }
-        if self.phase == Phase::Reporting
-            && self.created.aim.is_work()
-            && let Some(turn) = self.turns.last()
+        wants.extend(flow.wants(self));
+        if let Some(turn) = self.turn()
+            && flow.prepare(self, turn, &mut wants)
         {
-            // The earliest: something may have been written while it was planned.
-            let baseline = self.turns.iter().find_map(|turn| turn.baseline.clone());
-            wants.push(Want::Report { turn: turn.id, baseline: baseline.flatten() });
-        }
-        wants.extend(self.round_wanted());
-        wants.extend(self.turn_files_wanted());
-        if let Some(turn) = self.turn() {
-            self.turn_wants(turn, &mut wants);
+            self.turn_wants(flow, turn, &mut wants);
         }
         wants.extend(self.grants_wanted());
         wants
     }
 
-    fn turn_wants(&self, turn: &Turn, wants: &mut Vec<Want>) {
-        if turn.kind == TurnKind::Work {
-            // Nothing is changed before the plan is on disk and the state before is noted.
-            if !wants.is_empty() {
-                return;
-            }
-            if turn.baseline.is_none() {
-                wants.push(Want::Baseline(turn.id));
-                return;
-            }
-            let unnoted = self.waited_for(turn).filter(|round| !round.snapshotted);
-            wants.extend(unnoted.map(|round| Want::Snapshot(round.id)));
-        }
+    fn turn_wants(&self, flow: &dyn FlowRules, turn: &Turn, wants: &mut Vec<Want>) {
         if self.needs_baseline(turn) {
             wants.push(Want::Baseline(turn.id));
         }
@@ -60,17 +36,19 @@ impl Session {
             return;
         }
         let replies = self.replies(turn);
-        wants.push(Want::AgentRunning(Order {
+        let mut order = Order {
             turn: turn.id,
             kind: turn.kind,
             conversation: self.conversation.clone(),
             prompt: turn.prompt.clone(),
             told_before: self.told_before(turn),
-            system: (turn.kind == TurnKind::Chat).then(|| prompt::question_round::INTERACTIVE.to_owned()),
-            folder: turn.folder.clone(),
-            linger: (turn.kind == TurnKind::Chat).then_some(self.created.terms.hot),
+            system: None,
+            folder: None,
+            linger: None,
             replies: self.doubtful_answers(turn).chain(replies.iter().cloned()).collect(),
-        }));
+        };
+        flow.complete(self, &mut order);
+        wants.push(Want::AgentRunning(order));
         if let Process::Cooling(call) = &turn.process
             && self.only_waiting(turn).is_some_and(|round| round.call() == Some(call))
         {
@@ -113,7 +91,7 @@ impl Session {
 
     /// Whether the state of the project is to be noted before something that was allowed while planning is done.
     fn needs_baseline(&self, turn: &Turn) -> bool {
-        let is_planning = turn.kind == TurnKind::Plan && turn.baseline.is_none();
+        let is_planning = turn.is_before_the_plan() && turn.baseline.is_none();
         is_planning && self.pending_rounds_of(turn.id).any(Round::allows_a_call)
     }
 

@@ -2,17 +2,24 @@
 
 use jiff::Timestamp;
 
-use super::{Phase, Process, Round, Session, Turn};
-use crate::event::{Ending, Event, TurnKind};
+use super::flow::FlowRules;
+use super::round::Round;
+use super::shared::{Process, Shared, Turn};
+use crate::event::{Ending, Event};
 use crate::id::CallId;
 use crate::input::World;
 use crate::refusal::Refusal;
-use crate::want::Want;
 
-impl Session {
-    pub(super) fn decide_world(&self, world: &World, now: Timestamp) -> Result<Vec<Event>, Refusal> {
+impl Shared {
+    pub(super) fn decide_world(
+        &self,
+        flow: &dyn FlowRules,
+        world: &World,
+        now: Timestamp,
+    ) -> Result<Vec<Event>, Refusal> {
         Ok(match world {
-            World::Lost => self.lost(),
+            World::Lost => self.lost(flow),
+            World::Found(found) => self.lost_agent().into_iter().chain(flow.found(self, found)).collect(),
             World::Tick => self.tick(now),
             World::Baseline { turn, baseline } => {
                 let current = self.turn().filter(|current| current.id == *turn && current.baseline.is_none());
@@ -21,69 +28,43 @@ impl Session {
                     .into_iter()
                     .collect()
             }
-            // Once it is answered the agent may have gone on: what was seen then is not the state at the question.
-            World::Snapshot { round, state } => {
-                let turn = self.turn().filter(|turn| turn.kind == TurnKind::Work && !self.is_failed());
-                let mut waiting = turn.into_iter().flat_map(|turn| self.waited_for(turn));
-                waiting
-                    .find(|waiting| waiting.id == *round && !waiting.snapshotted)
-                    .map(|_| Event::Snapshotted { round: *round, state: state.clone() })
-                    .into_iter()
-                    .collect()
-            }
             World::Granted { question } => {
                 let is_news = !self.granted.contains(question);
                 is_news.then(|| Event::Granted { question: question.clone() }).into_iter().collect()
             }
-            World::PlanSaved { revision, path } => {
-                let plan = self.plan.as_ref().filter(|_| !self.phase.is_over());
-                let plan = plan.filter(|plan| plan.saved < *revision && *revision <= plan.revision);
-                let saved = plan.map(|_| Event::PlanSaved { revision: *revision, path: path.clone() });
-                let is_newest = plan.is_some_and(|plan| plan.revision == *revision);
-                let report = self.report_file().filter(|_| is_newest && self.phase == Phase::Reporting);
-                saved.into_iter().chain(report).collect()
-            }
-            World::Report { changes } => {
-                if self.phase != Phase::Reporting || !self.created.aim.is_work() {
-                    return Err(Refusal::Stray { what: "a report".into() });
-                }
-                vec![Event::Reported { changes: changes.clone() }]
-            }
             World::Merged { outcome } => self.merged(outcome),
             World::Applied { files } => self.applied(files),
             World::Cleared { left } => self.cleared(left.as_ref()),
-            World::WorkUndone { outcome } => self.work_undone(outcome),
-            World::QuestionRound { round, outcome } => self.take_round(*round, outcome)?,
-            World::Filed { turn, path } => self.filed(*turn, path),
-            World::Found(found) => self.found(found),
-            World::PlanChecked { folder, revision, problems, differs } => {
-                self.plan_checked(folder, *revision, problems, differs.as_ref())
-            }
-            World::BatchInvalid { batch, problems } => self.batch_invalid(batch, problems),
-            World::BatchDiffers { batch, text } => self.batch_differs(batch, text),
-            World::ActionAsks { batch, action, message } => self.action_asks(batch, *action, message),
-            World::ActionEnded { batch, end } => self.action_ended(batch, end),
-            World::BatchPaused { batch, reason, unsure } => self.batch_paused(batch, reason, *unsure),
-            World::BatchEnded { batch, status, report, has_changes } => {
-                self.batch_ended(batch, *status, report, *has_changes)
-            }
-            World::ReportFiled { folder, files } => self.report_filed(folder, files),
-            World::Undone { batch, outcome } => self.undone(batch, outcome),
             World::Failed { reason } => {
                 if let Some(fact) = self.not_applied(reason) {
                     return Ok(vec![fact]);
                 }
-                if self.phase.is_over() || self.is_failed() {
+                if !self.is_going() {
                     return Err(Refusal::Stray { what: "a failure".into() });
                 }
                 vec![Event::Failed { reason: reason.clone() }]
             }
+            World::Snapshot { .. }
+            | World::PlanSaved { .. }
+            | World::Report { .. }
+            | World::WorkUndone { .. }
+            | World::QuestionRound { .. }
+            | World::Filed { .. }
+            | World::PlanChecked { .. }
+            | World::BatchInvalid { .. }
+            | World::BatchDiffers { .. }
+            | World::ActionAsks { .. }
+            | World::ActionEnded { .. }
+            | World::BatchPaused { .. }
+            | World::BatchEnded { .. }
+            | World::ReportFiled { .. }
+            | World::Undone { .. } => flow.decide_world(self, world)?,
         })
     }
 
     /// When time alone changes something, if ever: a waiting process cools, a question expires.
-    pub fn deadline(&self) -> Option<Timestamp> {
-        if self.phase.is_over() || self.is_failed() {
+    pub(super) fn deadline(&self) -> Option<Timestamp> {
+        if !self.is_going() {
             return None;
         }
         let cooling =
@@ -93,28 +74,22 @@ impl Session {
     }
 
     /// The call a process could put away right now, and end.
-    pub fn parkable_call(&self) -> Option<CallId> {
+    pub(super) fn parkable_call(&self) -> Option<CallId> {
         self.coolable()?.call().cloned()
     }
 
-    /// Whether a process of the agent may have been at work when somebody last wrote here.
-    pub fn may_have_process(&self) -> bool {
-        let is_wanted = || self.wants().iter().any(|want| matches!(want, Want::AgentRunning(_)));
-        !self.lost().is_empty() || is_wanted()
+    pub(super) fn lost(&self, flow: &dyn FlowRules) -> Vec<Event> {
+        self.lost_agent().into_iter().chain(flow.lost(self)).collect()
     }
 
-    fn lost(&self) -> Vec<Event> {
-        self.lost_agent().into_iter().chain(self.lost_batch()).collect()
-    }
-
-    pub(super) fn lost_agent(&self) -> Vec<Event> {
+    fn lost_agent(&self) -> Vec<Event> {
         let turn = self.turn().filter(|turn| matches!(turn.process, Process::Running | Process::Cooling(_)));
         let reason = "Rapport was stopped";
         turn.map(|turn| Event::CutOff { turn: turn.id, reason: reason.into() }).into_iter().collect()
     }
 
     fn tick(&self, now: Timestamp) -> Vec<Event> {
-        if self.phase.is_over() || self.is_failed() {
+        if !self.is_going() {
             return Vec::new();
         }
         let expired = self.open_rounds().filter(|round| self.expiry(round).is_some_and(|at| at <= now));

@@ -3,36 +3,22 @@
 
 use std::path::Path;
 
-use rapport_core::{Entry, Event, Session, SessionId};
+use rapport_core::{Session, SessionId};
 
 use crate::workers::local::{self, Directory};
 use crate::workers::{Worker, WorkerError, Workplace as _};
 
 /// The changes of a session: until its end, or until now. May block.
-pub(super) fn diff(
-    worker: &dyn Worker,
-    id: &SessionId,
-    session: &Session,
-    entries: &[Entry],
-) -> Result<String, WorkerError> {
+pub(super) fn diff(worker: &dyn Worker, id: &SessionId, session: &Session) -> Result<String, WorkerError> {
     if session.created().works_apart() {
         let found = worker.find(id, session.created())?;
         return found.map_or(Ok(String::new()), |workplace| workplace.patch(None));
     }
-    in_project(entries, Path::new(session.project()))
+    in_project(session, Path::new(session.project()))
 }
 
-fn in_project(entries: &[Entry], project: &Path) -> Result<String, WorkerError> {
-    let facts = || entries.iter().rev().flat_map(|entry| entry.facts.iter().rev());
-    let baseline = facts().find_map(|fact| match fact {
-        Event::Baselined { baseline, .. } => baseline.as_deref(),
-        _ => None,
-    });
-    let result = facts().find_map(|fact| match fact {
-        Event::Reported { changes: Some(changes) } => changes.result.as_deref(),
-        _ => None,
-    });
-    match (baseline, result) {
+fn in_project(session: &Session, project: &Path) -> Result<String, WorkerError> {
+    match (session.baseline(), session.result_state()) {
         (None, _) => Ok(String::new()),
         (Some(from), Some(to)) => local::diff(project, from, to),
         (Some(from), None) => Directory::at(project).patch(Some(from)),

@@ -106,7 +106,7 @@ impl ProjectSessions {
         let (id, worker) = (id.clone(), self.worker.clone());
         let done = spawn_blocking(move || {
             let failed = |error: WorkerError| DoorError::Failed(error.to_string());
-            diff::diff(&*worker, &id, &session, &entries).map_err(failed)
+            diff::diff(&*worker, &id, &session).map_err(failed)
         });
         done.await.map_err(|error| broken(io::Error::other(error)))?
     }

@@ -3,28 +3,27 @@
 use std::collections::BTreeMap;
 
 use crate::action_plan::ActionPlan;
-use crate::aim::{Aim, Asking};
 use crate::answer::{By, MAX_TEXT};
 use crate::event::Event;
-use crate::id::ConversationId;
+use crate::input::Act;
 use crate::refusal::Refusal;
-use crate::session::{Phase, Session};
-use crate::turn::{Chosen, FileBatch, FileTurn, Interrupted, LaterChanges, TurnOrigin, TurnStage, UndoState};
+use crate::session::flow::{FlowRules as _, unknown_act};
+use crate::session::round::Item;
+use crate::session::shared::Shared;
+use crate::turn::{Chosen, FileBatch, FileTurn, Interrupted, LaterChanges, TurnStage, UndoState};
 
-impl Session {
+use super::{PLAN_FILE, TurnsFlow, TurnsPhase};
+
+impl TurnsFlow {
     /// A turn is to be planned. One that failed can be begun anew, with other words or in another directory; what it asked is
     /// asked no longer.
-    pub(in crate::session) fn start_draft(
-        &self,
-        by: &By,
-        folder: &str,
-        conversation: &ConversationId,
-        asking: Asking,
-        origin: Option<&TurnOrigin>,
-    ) -> Result<Vec<Event>, Refusal> {
-        let failed_draft = matches!(&self.phase, Phase::Failed { was, .. } if matches!(**was, Phase::Clarifying | Phase::Filing));
-        if self.created.aim != Aim::Files || self.phase != Phase::Resting && !failed_draft {
-            return Err(self.not_now("planning"));
+    pub(super) fn start_draft(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
+        let Act::Draft { folder, conversation, asking, origin } = act else {
+            return unknown_act(self, shared, act);
+        };
+        let failed_draft = self.is_failed_draft(shared);
+        if !self.rests(shared) && !failed_draft {
+            return Err(self.not_now(shared, "planning"));
         }
         self.nothing_is_undone("planning")?;
         let is_planned =
@@ -32,50 +31,51 @@ impl Session {
         if self.file_turn(folder).is_some_and(is_planned) {
             return Err(refused("planning", format!("turn {folder} has a plan")));
         }
-        let left = self.withdraw_open(|_| failed_draft, "another plan is made instead");
+        let left = shared.withdraw_open(|_| failed_draft, "another plan is made instead");
         let restarted = failed_draft.then(|| Event::Restarted { by: by.clone() });
         let started = Event::DraftStarted {
-            turn: self.next_turn(),
-            folder: folder.to_owned(),
+            turn: shared.next_turn(),
+            folder: folder.clone(),
             conversation: conversation.clone(),
-            asking,
-            origin: origin.cloned(),
+            asking: *asking,
+            origin: origin.clone(),
         };
         Ok(left.into_iter().chain(restarted).chain([started]).collect())
     }
 
     /// What is being planned is left.
-    pub(in crate::session) fn leave_draft(&self, by: &By) -> Result<Vec<Event>, Refusal> {
-        let Some(turn) = self.drafting().filter(|_| !self.phase.is_over()) else {
-            return Err(self.not_now("leaving what is being planned"));
+    pub(super) fn leave_draft(&self, shared: &Shared, by: &By) -> Result<Vec<Event>, Refusal> {
+        let Some(turn) = self.drafting().filter(|_| !shared.is_over()) else {
+            return Err(self.not_now(shared, "leaving what is being planned"));
         };
         let mut facts =
-            self.withdraw_open(|round| round.call().is_some(), "something else is planned instead");
+            shared.withdraw_open(|round| round.call().is_some(), "something else is planned instead");
         facts.push(Event::DraftLeft { folder: turn.folder.clone(), by: by.clone() });
         Ok(facts)
     }
 
     /// Somebody looks at a plan.
-    pub(in crate::session) fn start_review(&self, by: &By, folder: &str) -> Result<Vec<Event>, Refusal> {
-        self.planned("reviewing", folder)?;
+    pub(super) fn start_review(&self, shared: &Shared, by: &By, folder: &str) -> Result<Vec<Event>, Refusal> {
+        self.planned(shared, "reviewing", folder)?;
         Ok(vec![Event::ReviewStarted { folder: folder.to_owned(), by: by.clone() }])
     }
 
     /// Somebody approves a plan. Which state of it they saw, and that the choice fits it, is checked: nobody approves what they
     /// have not seen.
-    pub(in crate::session) fn approve(
+    pub(super) fn approve(
         &self,
+        shared: &Shared,
         by: &By,
         folder: &str,
         revision: u32,
         chosen: &Chosen,
     ) -> Result<Vec<Event>, Refusal> {
         const WHAT: &str = "approving";
-        let turn = self.planned(WHAT, folder)?;
+        let turn = self.planned(shared, WHAT, folder)?;
         if turn.differs.is_some() {
             return Err(refused(
                 WHAT,
-                format!("{folder}/{} was changed; accept or restore it first", super::PLAN),
+                format!("{folder}/{} was changed; accept or restore it first", PLAN_FILE),
             ));
         }
         let plan = turn.plan.as_ref().filter(|plan| plan.revision == revision);
@@ -103,13 +103,14 @@ impl Session {
     }
 
     /// Somebody wants nothing of a plan done.
-    pub(in crate::session) fn skip(
+    pub(super) fn skip(
         &self,
+        shared: &Shared,
         by: &By,
         folder: &str,
         message: Option<&String>,
     ) -> Result<Vec<Event>, Refusal> {
-        self.planned("skipping", folder)?;
+        self.planned(shared, "skipping", folder)?;
         if let Some(message) = message.filter(|message| message.len() > MAX_TEXT) {
             return Err(Refusal::TooLong { what: "message".into(), bytes: message.len(), limit: MAX_TEXT });
         }
@@ -117,14 +118,15 @@ impl Session {
     }
 
     /// Somebody takes the plan as its file has it.
-    pub(in crate::session) fn accept_plan(
+    pub(super) fn accept_plan(
         &self,
+        shared: &Shared,
         by: &By,
         folder: &str,
         text: &str,
     ) -> Result<Vec<Event>, Refusal> {
         const WHAT: &str = "accepting the plan";
-        let turn = self.planned(WHAT, folder)?;
+        let turn = self.planned(shared, WHAT, folder)?;
         if turn.differs.as_deref() != Some(text) {
             return Err(refused(WHAT, "the file is not what you saw".into()));
         }
@@ -132,32 +134,35 @@ impl Session {
     }
 
     /// Somebody wants the file to say again what was planned.
-    pub(in crate::session) fn restore_plan(&self, by: &By, folder: &str) -> Result<Vec<Event>, Refusal> {
+    pub(super) fn restore_plan(&self, shared: &Shared, by: &By, folder: &str) -> Result<Vec<Event>, Refusal> {
         const WHAT: &str = "restoring the plan";
-        if self.planned(WHAT, folder)?.differs.is_none() {
+        if self.planned(shared, WHAT, folder)?.differs.is_none() {
             return Err(refused(WHAT, "nobody changed it".into()));
         }
         Ok(vec![Event::PlanRestored { folder: folder.to_owned(), by: by.clone() }])
     }
 
     /// Somebody stops the batch that runs.
-    pub(in crate::session) fn pause(&self, by: &By) -> Result<Vec<Event>, Refusal> {
-        let Phase::Running { batch } = &self.phase else { return Err(self.not_now("stopping a batch")) };
+    pub(super) fn pause(&self, shared: &Shared, by: &By) -> Result<Vec<Event>, Refusal> {
+        let Some(batch) = self.running(shared) else {
+            return Err(self.not_now(shared, "stopping a batch"));
+        };
         let reason = format!("{by} stopped it");
-        Ok(vec![Event::BatchPaused { batch: batch.clone(), reason, unsure: None }])
+        Ok(vec![Event::BatchPaused { batch: batch.to_owned(), reason, unsure: None }])
     }
 
     /// Somebody lets a batch go on.
-    pub(in crate::session) fn go_on(
+    pub(super) fn go_on(
         &self,
+        shared: &Shared,
         by: &By,
         batch: &str,
         interrupted: Interrupted,
     ) -> Result<Vec<Event>, Refusal> {
         const WHAT: &str = "going on with a batch";
         let (turn, _) = self.known_batch(WHAT, batch)?;
-        if self.phase != Phase::Resting {
-            return Err(self.not_now(WHAT));
+        if !self.rests(shared) {
+            return Err(self.not_now(shared, WHAT));
         }
         let is_latest = turn.batch().is_some_and(|latest| latest.name == batch && latest.stands());
         if turn.stage != TurnStage::Paused || !is_latest {
@@ -168,16 +173,17 @@ impl Session {
     }
 
     /// Somebody wants a batch undone, whatever became of the session. What it asked and nobody answered is asked no longer.
-    pub(in crate::session) fn undo(
+    pub(super) fn undo(
         &self,
+        shared: &Shared,
         by: &By,
         batch: &str,
         later: LaterChanges,
     ) -> Result<Vec<Event>, Refusal> {
         const WHAT: &str = "undoing";
         let (_, known) = self.known_batch(WHAT, batch)?;
-        if matches!(&self.phase, Phase::Running { batch: running } if running == batch) {
-            return Err(self.not_now(WHAT));
+        if self.running(shared) == Some(batch) {
+            return Err(self.not_now(shared, WHAT));
         }
         match known.undo {
             UndoState::Done(_) => return Err(refused(WHAT, format!("batch {batch} is undone already"))),
@@ -186,17 +192,17 @@ impl Session {
             }
             UndoState::Not | UndoState::Stuck(_) => {}
         }
-        let mut facts = self.withdraw_asked(known);
+        let mut facts = withdraw_asked(shared, known);
         facts.push(Event::UndoStarted { batch: batch.to_owned(), later, by: by.clone() });
         Ok(facts)
     }
 
     /// Somebody takes complete turns as they are now, although their files were changed.
-    pub(in crate::session) fn accept_changes(
+    pub(super) fn accept_changes(
         &self,
         by: &By,
         turns: &BTreeMap<String, BTreeMap<String, String>>,
-    ) -> Result<Vec<Event>, Refusal> {
+    ) -> Vec<Event> {
         let changed = turns
             .iter()
             .filter(|(folder, files)| self.sealed.get(*folder).is_some_and(|sealed| sealed != *files));
@@ -205,15 +211,15 @@ impl Session {
             files: files.clone(),
             by: Some(by.clone()),
         };
-        Ok(changed.map(sealed).collect())
+        changed.map(sealed).collect()
     }
 
     /// The turn in this directory, if its plan waits and nothing else goes on.
-    fn planned(&self, what: &'static str, folder: &str) -> Result<&FileTurn, Refusal> {
+    fn planned(&self, shared: &Shared, what: &'static str, folder: &str) -> Result<&FileTurn, Refusal> {
         let turn =
             self.file_turn(folder).ok_or_else(|| refused(what, format!("there is no turn {folder}")))?;
-        if self.phase != Phase::Resting {
-            return Err(self.not_now(what));
+        if !self.rests(shared) {
+            return Err(self.not_now(shared, what));
         }
         self.nothing_is_undone(what)?;
         match turn.stage {
@@ -244,11 +250,15 @@ impl Session {
         half.map_or(Ok(()), |why| Err(refused(what, why)))
     }
 
-    fn withdraw_asked(&self, batch: &FileBatch) -> Vec<Event> {
-        let is_asked =
-            |item: &crate::session::Item| batch.asked.values().any(|asked| *asked == item.question.id);
-        self.withdraw_open(|round| round.items.iter().any(is_asked), "nobody waits for it any more")
+    /// Whether planning is what has failed.
+    fn is_failed_draft(&self, shared: &Shared) -> bool {
+        shared.is_failed() && matches!(self.phase, TurnsPhase::Drafting | TurnsPhase::Filing)
     }
+}
+
+fn withdraw_asked(shared: &Shared, batch: &FileBatch) -> Vec<Event> {
+    let is_asked = |item: &Item| batch.asked.values().any(|asked| *asked == item.question.id);
+    shared.withdraw_open(|round| round.items.iter().any(is_asked), "nobody waits for it any more")
 }
 
 fn refused(what: &'static str, why: String) -> Refusal {

@@ -6,31 +6,29 @@ use std::collections::BTreeMap;
 use crate::event::{Asker, Event};
 use crate::id::TurnId;
 use crate::input::Draft;
-use crate::report::Overall;
-use crate::session::{Phase, Session};
+use crate::input::World;
+use crate::session::round::Round;
+use crate::session::shared::Shared;
 use crate::turn::{
     ActionEnd, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, TurnStage, UndoProblem, UndoState,
     UndoneFiles,
 };
 
 /// Why a batch pauses that was running when its process died.
-const STOPPED: &str = "Rapport was stopped";
+pub(super) const STOPPED: &str = "Rapport was stopped";
 
-impl Session {
-    pub(in crate::session) fn filed(&self, turn: TurnId, path: &str) -> Vec<Event> {
-        let is_due = self.phase == Phase::Filing && self.turns.last().is_some_and(|last| last.id == turn);
+use super::{TurnsFlow, TurnsPhase};
+
+impl TurnsFlow {
+    pub(super) fn filed(&self, shared: &Shared, turn: TurnId, path: &str) -> Vec<Event> {
+        let is_filing = self.phase == TurnsPhase::Filing && shared.is_going();
+        let is_due = is_filing && shared.turns.last().is_some_and(|last| last.id == turn);
         is_due.then(|| Event::Filed { turn, path: path.into() }).into_iter().collect()
     }
 
-    /// A batch that ran runs no more.
-    pub(in crate::session) fn lost_batch(&self) -> Option<Event> {
-        let Phase::Running { batch } = &self.phase else { return None };
-        Some(Event::BatchPaused { batch: batch.clone(), reason: STOPPED.into(), unsure: None })
-    }
-
     /// The session was read from its log, and this is there of its turns.
-    pub(in crate::session) fn found(&self, found: &FoundTurns) -> Vec<Event> {
-        let mut facts = self.lost_agent();
+    pub(super) fn found_turns(&self, shared: &Shared, found: &FoundTurns) -> Vec<Event> {
+        let mut facts = Vec::new();
         for turn in &found.turns {
             match self.file_turn(&turn.folder) {
                 Some(known) if !is_news(known, turn) => facts.extend(self.found_batches(known, turn)),
@@ -47,13 +45,11 @@ impl Session {
         let there = found.folders();
         let gone =
             |turn: &&FileTurn| turn.stage != TurnStage::Complete && !there.contains(turn.folder.as_str());
-        for turn in self.file_turns.iter().filter(gone) {
-            facts.extend(self.withdraw_open(
-                |round| {
-                    self.turns.iter().any(|t| round.is_of(t.id) && t.folder.as_ref() == Some(&turn.folder))
-                },
-                "the directory of its turn is gone",
-            ));
+        for turn in self.turns.iter().filter(gone) {
+            let is_asked_there = |round: &Round| {
+                self.drafts.iter().any(|(id, draft)| round.is_of(*id) && draft.folder == turn.folder)
+            };
+            facts.extend(shared.withdraw_open(is_asked_there, "the directory of its turn is gone"));
             facts.push(Event::TurnGone { folder: turn.folder.clone() });
         }
         facts
@@ -82,16 +78,16 @@ impl Session {
     }
 
     /// A plan was looked at.
-    pub(in crate::session) fn plan_checked(
+    pub(super) fn plan_checked(
         &self,
-        folder: &str,
-        revision: u32,
+        shared: &Shared,
+        (folder, revision): (&str, u32),
         problems: &[String],
         differs: Option<&String>,
     ) -> Vec<Event> {
-        let is_due = matches!(&self.phase, Phase::Checking { folder: due, .. } if due == folder);
+        let is_checking = matches!(&self.phase, TurnsPhase::Checking { folder: due, .. } if due == folder);
         let plan = self.file_turn(folder).and_then(|turn| turn.plan.as_ref());
-        if !is_due || plan.is_none_or(|plan| plan.revision != revision) {
+        if !is_checking || !shared.is_going() || plan.is_none_or(|plan| plan.revision != revision) {
             return Vec::new();
         }
         let folder = folder.to_owned();
@@ -102,45 +98,46 @@ impl Session {
     }
 
     /// A batch could not begin.
-    pub(in crate::session) fn batch_invalid(&self, batch: &str, problems: &[String]) -> Vec<Event> {
-        let Some((turn, _)) = self.running(batch) else { return Vec::new() };
+    pub(super) fn batch_invalid(&self, shared: &Shared, batch: &str, problems: &[String]) -> Vec<Event> {
+        let Some((turn, _)) = self.running_batch(shared, batch) else { return Vec::new() };
         let revision = turn.plan.as_ref().map_or(0, |plan| plan.revision);
         vec![Event::PlanChecked { folder: turn.folder.clone(), revision, problems: problems.to_vec() }]
     }
 
-    pub(in crate::session) fn batch_differs(&self, batch: &str, text: &str) -> Vec<Event> {
-        let Some((turn, _)) = self.running(batch) else { return Vec::new() };
+    pub(super) fn batch_differs(&self, shared: &Shared, batch: &str, text: &str) -> Vec<Event> {
+        let Some((turn, _)) = self.running_batch(shared, batch) else { return Vec::new() };
         vec![Event::PlanDiffers { folder: turn.folder.clone(), text: text.to_owned() }]
     }
 
     /// An action asks; after a kill it asks the same again, and nobody is asked twice.
-    pub(in crate::session) fn action_asks(&self, batch: &str, action: usize, message: &str) -> Vec<Event> {
-        let Some((_, running)) = self.running(batch) else { return Vec::new() };
+    pub(super) fn action_asks(
+        &self,
+        shared: &Shared,
+        batch: &str,
+        action: usize,
+        message: &str,
+    ) -> Vec<Event> {
+        let Some((_, running)) = self.running_batch(shared, batch) else { return Vec::new() };
         if running.asked.contains_key(&action) {
             return Vec::new();
         }
         let draft = Draft { text: message.to_owned(), free_text: true, ..Draft::default() };
-        let questions = self.named(&[draft]);
+        let questions = shared.named(&[draft]);
         let Some(question) = questions.first().map(|question| question.id.clone()) else { return Vec::new() };
         vec![
-            Event::Asked { round: self.next_round(), asker: Asker::Rapport, questions },
+            Event::Asked { round: shared.next_round(), asker: Asker::Rapport, questions },
             Event::ActionAsked { batch: batch.to_owned(), action, question },
         ]
     }
 
-    pub(in crate::session) fn action_ended(&self, batch: &str, end: &ActionEnd) -> Vec<Event> {
+    pub(super) fn action_ended(&self, batch: &str, end: &ActionEnd) -> Vec<Event> {
         let known = self.batch(batch).filter(|(turn, _)| is_open(turn, batch));
         let is_new = known.is_some_and(|(_, known)| !known.ended.contains_key(&end.action));
         is_new.then(|| Event::ActionEnded { batch: batch.to_owned(), end: end.clone() }).into_iter().collect()
     }
 
     /// A batch stopped before its end. A person who stopped it may not know yet that a command was interrupted.
-    pub(in crate::session) fn batch_paused(
-        &self,
-        batch: &str,
-        reason: &str,
-        unsure: Option<usize>,
-    ) -> Vec<Event> {
+    pub(super) fn batch_paused(&self, batch: &str, reason: &str, unsure: Option<usize>) -> Vec<Event> {
         let Some((turn, known)) = self.batch(batch).filter(|(turn, _)| is_open(turn, batch)) else {
             return Vec::new();
         };
@@ -149,38 +146,35 @@ impl Session {
         is_news.then(|| Event::BatchPaused { batch: batch.to_owned(), reason, unsure }).into_iter().collect()
     }
 
-    pub(in crate::session) fn batch_ended(
-        &self,
-        batch: &str,
-        status: Overall,
-        report: &str,
-        has_changes: bool,
-    ) -> Vec<Event> {
+    pub(super) fn batch_ended(&self, shared: &Shared, batch: &str, ended: &World) -> Vec<Event> {
+        let World::BatchEnded { status, report, has_changes, .. } = ended else { return Vec::new() };
         // It may have come to its end just when it was told to stop.
         let is_due = self.batch(batch).is_some_and(|(turn, _)| is_open(turn, batch));
-        let free = self.running(batch).is_some() || self.phase == Phase::Resting;
-        let (batch, report) = (batch.to_owned(), report.to_owned());
-        (is_due && free)
-            .then_some(Event::BatchEnded { batch, status, report, has_changes })
+        let is_free = self.running(shared) == Some(batch) || self.rests(shared);
+        let ended = || Event::BatchEnded {
+            batch: batch.to_owned(),
+            status: *status,
+            report: report.clone(),
+            has_changes: *has_changes,
+        };
+        (is_due && is_free).then(ended).into_iter().collect()
+    }
+
+    pub(super) fn report_filed(
+        &self,
+        shared: &Shared,
+        folder: &str,
+        files: &BTreeMap<String, String>,
+    ) -> Vec<Event> {
+        let is_due = matches!(&self.phase, TurnsPhase::Concluding { folder: due } if due == folder);
+        let (folder, files) = (folder.to_owned(), files.clone());
+        (is_due && shared.is_going())
+            .then_some(Event::Sealed { folder, files, by: None })
             .into_iter()
             .collect()
     }
 
-    pub(in crate::session) fn report_filed(
-        &self,
-        folder: &str,
-        files: &BTreeMap<String, String>,
-    ) -> Vec<Event> {
-        let is_due = matches!(&self.phase, Phase::Concluding { folder: due } if due == folder);
-        let (folder, files) = (folder.to_owned(), files.clone());
-        is_due.then_some(Event::Sealed { folder, files, by: None }).into_iter().collect()
-    }
-
-    pub(in crate::session) fn undone(
-        &self,
-        batch: &str,
-        outcome: &Result<UndoneFiles, UndoProblem>,
-    ) -> Vec<Event> {
+    pub(super) fn undone(&self, batch: &str, outcome: &Result<UndoneFiles, UndoProblem>) -> Vec<Event> {
         let known = self.batch(batch).map(|(_, batch)| batch);
         if !known.is_some_and(|batch: &FileBatch| matches!(batch.undo, UndoState::UnderWay(_))) {
             return Vec::new();

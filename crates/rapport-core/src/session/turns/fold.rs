@@ -4,27 +4,47 @@ use jiff::Timestamp;
 
 use crate::action_plan::ActionPlan;
 use crate::event::{Asker, Event};
-use crate::id::{ConversationId, QuestionId, TurnId};
+use crate::id::{QuestionId, TurnId};
 use crate::report::{Overall, Report};
-use crate::session::{Phase, Process, Session};
+use crate::session::shared::{Life, Process, Shared};
 use crate::turn::{FileBatch, FileTurn, FoundTurn, TurnOrigin, TurnPlan, TurnStage, UndoState};
+
+use super::{DraftedTurn, PLAN_FILE, TurnsFlow, TurnsPhase, ends};
 
 /// More problems than this are not reported.
 const MOST_PROBLEMS: usize = 50;
 
-impl Session {
+impl TurnsFlow {
     /// Folds a fact in that is about turns in directories. Others are for others.
-    pub(in crate::session) fn apply_to_turns(&mut self, fact: &Event, at: Timestamp) {
+    pub(super) fn fold(&mut self, shared: &mut Shared, fact: &Event, at: Timestamp) {
         match fact {
-            Event::DraftLeft { folder, .. } => self.draft_left(folder),
-            Event::Filed { turn, .. } => self.plan_filed(*turn),
-            Event::Sealed { folder, files, .. } => self.turn_sealed(folder, files.is_empty()),
-            Event::TurnFound(found) => self.turn_found(found),
-            Event::TurnGone { folder } => self.turn_gone(folder),
+            Event::DraftStarted { turn, folder, asking, origin, .. } => {
+                let draft = DraftedTurn { folder: folder.clone(), asking: *asking };
+                self.draft_started(*turn, draft, origin.as_ref());
+            }
+            Event::Connected { turn, model, .. } => {
+                let model = model.clone();
+                self.with_planned_by(*turn, |turn| turn.model = model.or(turn.model.take()));
+            }
+            Event::Said { text, .. } => self.said.push(text.clone()),
+            Event::Spent { turn, usage } => {
+                self.with_planned_by(*turn, |turn| turn.cost_micros += usage.cost_micros);
+            }
+            Event::TurnEnded { .. } => self.phase = TurnsPhase::Filing,
+            Event::DraftLeft { folder, .. } => self.draft_left(shared, folder),
+            Event::Filed { turn, .. } => self.plan_filed(shared, *turn),
+            Event::Sealed { folder, files, .. } => {
+                self.sealed.insert(folder.clone(), files.clone());
+                self.turn_sealed(shared, folder, files.is_empty());
+            }
+            Event::TurnFound(found) => self.turn_found(shared, found),
+            Event::TurnGone { folder } => self.turn_gone(shared, folder),
             Event::ReviewStarted { folder, .. } => self.check(folder, false),
-            Event::PlanChecked { folder, problems, .. } => self.plan_was_checked(folder, problems, at),
+            Event::PlanChecked { folder, problems, .. } => {
+                self.plan_was_checked(shared, folder, problems, at)
+            }
             Event::PlanDiffers { folder, text } => {
-                self.not_begun(folder);
+                self.not_begun(shared, folder);
                 self.with_file_turn(folder, |turn| turn.differs = Some(text.clone()));
             }
             Event::PlanAccepted { folder, .. } => {
@@ -44,7 +64,7 @@ impl Session {
                     turn.stage = TurnStage::Running;
                     turn.batches.push(FileBatch::approved(batch, at, chosen, Some(by)));
                 });
-                self.phase = Phase::Running { batch: batch.clone() };
+                self.phase = TurnsPhase::Running { batch: batch.clone() };
             }
             Event::Skipped { folder, message, .. } => self.conclude(folder, at, Overall::Skipped, |report| {
                 report.message.clone_from(message);
@@ -62,7 +82,10 @@ impl Session {
                     batch.paused = Some(reason.clone());
                     batch.unsure = *unsure;
                 });
-                self.rest_if(|phase| matches!(phase, Phase::Running { batch: running } if running == batch));
+                self.rest_if(
+                    shared,
+                    |phase| matches!(phase, TurnsPhase::Running { batch: running } if running == batch),
+                );
             }
             Event::BatchResumed { batch, interrupted, .. } => {
                 self.with_batch(batch, |stage, batch| {
@@ -71,7 +94,7 @@ impl Session {
                     batch.unsure = None;
                     batch.interrupted = *interrupted;
                 });
-                self.phase = Phase::Running { batch: batch.clone() };
+                self.phase = TurnsPhase::Running { batch: batch.clone() };
             }
             Event::BatchEnded { batch, status, report, has_changes } => {
                 let folder = self.batch(batch).map(|(turn, _)| turn.folder.clone());
@@ -87,7 +110,7 @@ impl Session {
                         turn.status = Some(*status);
                         turn.report = Some(report.clone());
                     });
-                    self.phase = Phase::Concluding { folder };
+                    self.phase = TurnsPhase::Concluding { folder };
                 }
             }
             Event::UndoStarted { batch, later, by } => {
@@ -115,60 +138,58 @@ impl Session {
     }
 
     /// A turn is being planned. Another one that was is no longer.
-    pub(in crate::session) fn draft_started(
-        &mut self,
-        turn: TurnId,
-        folder: &str,
-        conversation: &ConversationId,
-        origin: Option<&TurnOrigin>,
-    ) {
-        self.conversation = conversation.clone();
-        for other in self.file_turns.iter_mut().filter(|other| other.stage == TurnStage::Drafting) {
+    fn draft_started(&mut self, turn: TurnId, draft: DraftedTurn, origin: Option<&TurnOrigin>) {
+        self.phase = TurnsPhase::Drafting;
+        self.said = Vec::new();
+        for other in self.turns.iter_mut().filter(|other| other.stage == TurnStage::Drafting) {
             other.stage = TurnStage::Unplanned { is_ready: true };
         }
-        if self.file_turn(folder).is_none() {
-            self.file_turns.push(FileTurn::new(folder));
+        if self.file_turn(&draft.folder).is_none() {
+            self.turns.push(FileTurn::new(&draft.folder));
         }
-        self.with_file_turn(folder, |turn| {
+        self.with_file_turn(&draft.folder, |turn| {
             turn.stage = TurnStage::Drafting;
             turn.origin = origin.cloned().or(turn.origin.take());
         });
-        self.with_turn(turn, |turn| turn.folder = Some(folder.to_owned()));
+        self.drafts.insert(turn, draft);
     }
 
-    /// The file turn that a turn of the agent plans.
-    pub(in crate::session) fn with_planned_by(&mut self, turn: TurnId, change: impl FnOnce(&mut FileTurn)) {
-        let folder = self.turns.iter().find(|known| known.id == turn).and_then(|turn| turn.folder.clone());
-        if let Some(folder) = folder {
+    /// Changes the turn that a turn of the agent plans.
+    fn with_planned_by(&mut self, turn: TurnId, change: impl FnOnce(&mut FileTurn)) {
+        if let Some(folder) = self.folder_of(turn).map(str::to_owned) {
             self.with_file_turn(&folder, change);
         }
     }
 
-    fn draft_left(&mut self, folder: &str) {
+    fn draft_left(&mut self, shared: &mut Shared, folder: &str) {
         self.with_file_turn(folder, |turn| turn.stage = TurnStage::Unplanned { is_ready: true });
-        self.end_agent_turn(folder);
-        self.rest_if(|phase| match phase {
-            Phase::Failed { was, .. } => matches!(**was, Phase::Clarifying | Phase::Filing),
-            phase => matches!(phase, Phase::Clarifying | Phase::Filing),
-        });
+        self.end_agent_turn(shared, folder);
+        self.leave_drafting(shared);
     }
 
-    fn end_agent_turn(&mut self, folder: &str) {
-        if let Some(turn) = self.turns.last_mut().filter(|turn| turn.folder.as_deref() == Some(folder)) {
+    /// Nothing is planned any more, so that planning cannot have failed either.
+    fn leave_drafting(&mut self, shared: &mut Shared) {
+        let is_drafting = matches!(self.phase, TurnsPhase::Drafting | TurnsPhase::Filing);
+        if is_drafting && !shared.is_over() {
+            self.phase = TurnsPhase::Resting;
+            shared.life = Life::Going;
+        }
+    }
+
+    fn end_agent_turn(&self, shared: &mut Shared, folder: &str) {
+        let is_planning = |id: TurnId| self.folder_of(id) == Some(folder);
+        if let Some(turn) = shared.turns.last_mut().filter(|turn| is_planning(turn.id)) {
             turn.process = Process::Over;
         }
     }
 
-    fn plan_filed(&mut self, turn: TurnId) {
-        let text = self.drafted().to_owned();
-        let folder = self.turns.iter().find(|known| known.id == turn).and_then(|turn| turn.folder.clone());
-        self.with_turn(turn, |turn| {
-            // It is the plan's from here on.
-            turn.said = Vec::new();
-            turn.result = Some(String::new());
-        });
-        let Some(folder) = folder else {
-            self.phase = Phase::Resting;
+    fn plan_filed(&mut self, shared: &mut Shared, turn: TurnId) {
+        let text = self.drafted(shared).to_owned();
+        // It is the plan's from here on.
+        self.said = Vec::new();
+        shared.with_turn(turn, |turn| turn.result = Some(String::new()));
+        let Some(folder) = self.folder_of(turn).map(str::to_owned) else {
+            self.phase = TurnsPhase::Resting;
             return;
         };
         self.with_file_turn(&folder, |turn| {
@@ -180,17 +201,17 @@ impl Session {
         // A log of an older version says neither where the turn comes from nor what became of the plan: the directory does.
         match self.file_turn(&folder).and_then(|turn| turn.origin.as_ref()) {
             Some(_) => self.check(&folder, false),
-            None => self.phase = Phase::Resting,
+            None => self.phase = TurnsPhase::Resting,
         }
     }
 
     fn check(&mut self, folder: &str, restore: bool) {
         self.with_file_turn(folder, |turn| turn.stage = TurnStage::Planned);
-        self.phase = Phase::Checking { folder: folder.to_owned(), restore };
+        self.phase = TurnsPhase::Checking { folder: folder.to_owned(), restore };
     }
 
-    fn plan_was_checked(&mut self, folder: &str, problems: &[String], at: Timestamp) {
-        self.not_begun(folder);
+    fn plan_was_checked(&mut self, shared: &Shared, folder: &str, problems: &[String], at: Timestamp) {
+        self.not_begun(shared, folder);
         self.with_file_turn(folder, |turn| {
             turn.differs = None;
             turn.problems = problems.to_vec();
@@ -203,14 +224,16 @@ impl Session {
     }
 
     /// A batch that was approved and could not begin is none.
-    fn not_begun(&mut self, folder: &str) {
+    fn not_begun(&mut self, shared: &Shared, folder: &str) {
         self.with_file_turn(folder, |turn| {
             if turn.stage == TurnStage::Running {
                 turn.batches.pop();
                 turn.stage = TurnStage::Planned;
             }
         });
-        self.rest_if(|phase| matches!(phase, Phase::Checking { .. } | Phase::Running { .. }));
+        self.rest_if(shared, |phase| {
+            matches!(phase, TurnsPhase::Checking { .. } | TurnsPhase::Running { .. })
+        });
     }
 
     /// Nothing of a plan is done, and that is reported.
@@ -222,18 +245,18 @@ impl Session {
         self.with_file_turn(folder, |turn| {
             let text = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
             let plan = ActionPlan::parse(text).unwrap_or_else(|_| ActionPlan::unread(text));
-            let mut report = Report::nothing_done(&plan, super::PLAN, status, reason, at);
+            let mut report = Report::nothing_done(&plan, PLAN_FILE, status, reason, at);
             tell(&mut report);
             turn.stage = TurnStage::Ended;
             turn.status = Some(status);
             turn.report = Some(report.to_string());
         });
-        self.phase = Phase::Concluding { folder: folder.to_owned() };
+        self.phase = TurnsPhase::Concluding { folder: folder.to_owned() };
     }
 
-    fn turn_sealed(&mut self, folder: &str, is_gone: bool) {
+    fn turn_sealed(&mut self, shared: &Shared, folder: &str, is_gone: bool) {
         if is_gone {
-            self.file_turns.retain(|turn| turn.folder != folder);
+            self.turns.retain(|turn| turn.folder != folder);
         }
         self.with_file_turn(folder, |turn| {
             turn.stage = TurnStage::Complete;
@@ -241,33 +264,29 @@ impl Session {
             turn.report = None;
             turn.differs = None;
         });
-        self.rest_if(|phase| match phase {
-            Phase::Concluding { folder: due } | Phase::Checking { folder: due, .. } => due == folder,
-            _ => false,
-        });
+        self.rest_if(shared, |phase| is_about(phase, folder));
     }
 
-    fn turn_gone(&mut self, folder: &str) {
-        self.end_agent_turn(folder);
+    fn turn_gone(&mut self, shared: &mut Shared, folder: &str) {
+        self.end_agent_turn(shared, folder);
         let batches: Vec<_> =
             self.file_turn(folder).into_iter().flat_map(|turn| &turn.batches).cloned().collect();
-        let was_drafting = self.drafting().is_some_and(|turn| turn.folder == folder);
-        self.file_turns.retain(|turn| turn.folder != folder);
-        self.rest_if(|phase| match phase {
-            Phase::Concluding { folder: due } | Phase::Checking { folder: due, .. } => due == folder,
-            Phase::Running { batch } => batches.iter().any(|gone| gone.name == *batch),
-            Phase::Clarifying | Phase::Filing => was_drafting,
-            Phase::Failed { was, .. } => was_drafting && matches!(**was, Phase::Clarifying | Phase::Filing),
-            _ => false,
+        if self.drafting().is_some_and(|turn| turn.folder == folder) {
+            self.leave_drafting(shared);
+        }
+        self.turns.retain(|turn| turn.folder != folder);
+        self.rest_if(shared, |phase| match phase {
+            TurnsPhase::Running { batch } => batches.iter().any(|gone| gone.name == *batch),
+            phase => is_about(phase, folder),
         });
     }
 
     /// What the directory tells beside the facts. A plan that the facts know stays as they have it.
-    fn turn_found(&mut self, found: &FoundTurn) {
+    fn turn_found(&mut self, shared: &Shared, found: &FoundTurn) {
         if self.file_turn(&found.folder).is_none() {
-            self.file_turns.push(FileTurn::new(&found.folder));
+            self.turns.push(FileTurn::new(&found.folder));
         }
-        let asked = self.asked_by_header();
+        let asked = asked_by_header(shared);
         self.with_file_turn(&found.folder, |turn| {
             turn.origin = Some(found.origin.clone());
             if let TurnStage::Unplanned { .. } = turn.stage {
@@ -293,43 +312,51 @@ impl Session {
             }
             let was_running = turn.stage == TurnStage::Planned && turn.batch().is_some_and(FileBatch::stands);
             if let Some(batch) = turn.batches.last_mut().filter(|_| was_running) {
-                batch.paused = Some("Rapport was stopped".into());
+                batch.paused = Some(ends::STOPPED.into());
                 turn.stage = TurnStage::Paused;
             }
         });
         let is_over = self.file_turn(&found.folder).is_some_and(|turn| turn.stage != TurnStage::Planned);
-        self.rest_if(|phase| {
-            is_over && matches!(phase, Phase::Checking { folder, .. } if *folder == found.folder)
+        self.rest_if(shared, |phase| {
+            is_over && matches!(phase, TurnsPhase::Checking { folder, .. } if *folder == found.folder)
         });
     }
 
-    /// What Rapport itself asked and nobody withdrew, by its header.
-    fn asked_by_header(&self) -> Vec<(String, QuestionId)> {
-        let rounds =
-            self.rounds.iter().filter(|round| round.asker == Asker::Rapport && round.closed.is_none());
-        let items = rounds.flat_map(|round| &round.items);
-        items.filter_map(|item| Some((item.question.header.clone()?, item.question.id.clone()))).collect()
-    }
-
-    fn rest_if(&mut self, is_over: impl FnOnce(&Phase) -> bool) {
-        if is_over(&self.phase) {
-            self.phase = Phase::Resting;
+    /// Ends the phase that a session which goes on is in, if it is such a one.
+    fn rest_if(&mut self, shared: &Shared, is_over: impl FnOnce(&TurnsPhase) -> bool) {
+        if shared.is_going() && is_over(&self.phase) {
+            self.phase = TurnsPhase::Resting;
         }
     }
 
     fn with_file_turn(&mut self, folder: &str, change: impl FnOnce(&mut FileTurn)) {
-        if let Some(turn) = self.file_turns.iter_mut().find(|turn| turn.folder == folder) {
+        if let Some(turn) = self.turns.iter_mut().find(|turn| turn.folder == folder) {
             change(turn);
         }
     }
 
     fn with_batch(&mut self, name: &str, change: impl FnOnce(&mut TurnStage, &mut FileBatch)) {
-        for turn in &mut self.file_turns {
+        for turn in &mut self.turns {
             if let Some(batch) = turn.batches.iter_mut().find(|batch| batch.name == name) {
                 return change(&mut turn.stage, batch);
             }
         }
     }
+}
+
+/// Whether the plan or the report of this turn is what the session is at.
+fn is_about(phase: &TurnsPhase, folder: &str) -> bool {
+    match phase {
+        TurnsPhase::Concluding { folder: due } | TurnsPhase::Checking { folder: due, .. } => due == folder,
+        TurnsPhase::Resting | TurnsPhase::Drafting | TurnsPhase::Filing | TurnsPhase::Running { .. } => false,
+    }
+}
+
+/// What Rapport itself asked and nobody withdrew, by its header.
+fn asked_by_header(shared: &Shared) -> Vec<(String, QuestionId)> {
+    let rounds = shared.rounds.iter().filter(|round| round.asker == Asker::Rapport && round.closed.is_none());
+    let items = rounds.flat_map(|round| &round.items);
+    items.filter_map(|item| Some((item.question.header.clone()?, item.question.id.clone()))).collect()
 }
 
 /// The action of a batch that asked a question. Logs of older versions say so only in the question's header.

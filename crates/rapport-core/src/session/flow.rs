@@ -1,0 +1,240 @@
+//! The flows: one for each thing that a session can be for. A flow has the state that only it needs, and its own pieces of
+//! `decide`, `apply` and `wants`; all else is in the shared part (`shared.rs`).
+
+use jiff::Timestamp;
+
+use super::chat::ChatFlow;
+use super::progress::ProgressFlow;
+use super::round::{Item, Round};
+use super::shared::{Shared, Turn};
+use super::turns::TurnsFlow;
+use super::work::WorkFlow;
+use crate::aim::Aim;
+use crate::answer::{Answer, By};
+use crate::event::{Changes, Created, Event, TurnKind};
+use crate::id::CallId;
+use crate::input::{Act, Ask, World};
+use crate::plan::Plan;
+use crate::question::{Purpose, Question};
+use crate::refusal::Refusal;
+use crate::turn::FoundTurns;
+use crate::view::{PhaseView, Status};
+use crate::want::{Order, Want};
+
+/// What a session is for, with the state that goes with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Work(Box<WorkFlow>),
+    Progress(Box<ProgressFlow>),
+    Chat(Box<ChatFlow>),
+    Turns(Box<TurnsFlow>),
+}
+
+impl Flow {
+    pub(super) fn new(created: &Created) -> Self {
+        match &created.aim {
+            Aim::Work => Flow::Work(Box::new(WorkFlow::new(created))),
+            Aim::Progress(aim) => Flow::Progress(Box::new(ProgressFlow::new(aim))),
+            Aim::Chat => Flow::Chat(Box::default()),
+            Aim::Files => Flow::Turns(Box::default()),
+        }
+    }
+
+    pub(crate) fn rules(&self) -> &dyn FlowRules {
+        match self {
+            Flow::Work(flow) => &**flow,
+            Flow::Progress(flow) => &**flow,
+            Flow::Chat(flow) => &**flow,
+            Flow::Turns(flow) => &**flow,
+        }
+    }
+
+    pub(super) fn rules_mut(&mut self) -> &mut dyn FlowRules {
+        match self {
+            Flow::Work(flow) => &mut **flow,
+            Flow::Progress(flow) => &mut **flow,
+            Flow::Chat(flow) => &mut **flow,
+            Flow::Turns(flow) => &mut **flow,
+        }
+    }
+
+    pub(crate) fn work(&self) -> Option<&WorkFlow> {
+        match self {
+            Flow::Work(flow) => Some(flow),
+            Flow::Progress(_) | Flow::Chat(_) | Flow::Turns(_) => None,
+        }
+    }
+
+    pub(crate) fn turns(&self) -> Option<&TurnsFlow> {
+        match self {
+            Flow::Turns(flow) => Some(flow),
+            Flow::Work(_) | Flow::Progress(_) | Flow::Chat(_) => None,
+        }
+    }
+}
+
+/// Where flows differ. The defaults are for flows that do nothing there.
+pub(crate) trait FlowRules {
+    /// What the agent is told first, and in which kind of turn; `None` where no turn begins by itself.
+    fn first_turn(&self, created: &Created) -> Option<(TurnKind, String)>;
+
+    /// What the session is at, as people are told.
+    fn phase(&self, shared: &Shared) -> PhaseView;
+
+    /// The same as a reason why something else cannot be done now.
+    fn phase_name(&self) -> &'static str;
+
+    /// How a session that goes on stands, where its agent does not tell.
+    fn status(&self, _: &Shared) -> Option<Status> {
+        None
+    }
+
+    /// Decides an act that only some flows know.
+    fn decide_act(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal>;
+
+    /// Decides an input of the engine that only some flows know. One that belongs to nothing under way changes nothing.
+    fn decide_world(&self, _: &Shared, _: &World) -> Result<Vec<Event>, Refusal> {
+        Ok(Vec::new())
+    }
+
+    /// What the directories of turns tell that the facts do not.
+    fn found(&self, _: &Shared, _: &FoundTurns) -> Vec<Event> {
+        Vec::new()
+    }
+
+    /// What stopped, beside the agent, when the process that held the session did.
+    fn lost(&self, _: &Shared) -> Option<Event> {
+        None
+    }
+
+    /// What follows from an answer that is about to be stored.
+    fn after_answer(
+        &self,
+        _: &Shared,
+        _: (&Round, &Item),
+        _: &Answer,
+        _: &By,
+    ) -> Result<Vec<Event>, Refusal> {
+        Ok(Vec::new())
+    }
+
+    /// What the agent is told instead of asking anybody; `None` where somebody is asked.
+    fn on_ask(&self, _: &Shared, _: &AskedCall<'_>) -> Option<Vec<Event>> {
+        None
+    }
+
+    /// What follows once the agent's turn is over.
+    fn after_turn(&self, _: &Shared, _: &Turn, _: &str) -> Vec<Event> {
+        Vec::new()
+    }
+
+    /// What follows once somebody restarts the session.
+    fn after_restart(&self, _: &Shared) -> Option<Event> {
+        None
+    }
+
+    /// Whether answers can be changed because the plan waits for confirmation.
+    fn is_confirming(&self, _: &Shared) -> bool {
+        false
+    }
+
+    /// Folds a fact in, after the shared part has.
+    fn apply(&mut self, shared: &mut Shared, fact: &Event, at: Timestamp);
+
+    /// What is wanted whatever became of the session.
+    fn wants_always(&self, _: &Shared) -> Vec<Want> {
+        Vec::new()
+    }
+
+    /// What is wanted while the session goes on, beside its agent.
+    fn wants(&self, _: &Shared) -> Vec<Want> {
+        Vec::new()
+    }
+
+    /// Adds what has to be true before the agent of this turn runs. Says whether it may run all the same.
+    fn prepare(&self, _: &Shared, _: &Turn, _: &mut Vec<Want>) -> bool {
+        true
+    }
+
+    /// Completes what the agent is started with.
+    fn complete(&self, _: &Shared, _: &mut Order) {}
+
+    /// The plan that a person confirms, or the progress file.
+    fn plan(&self) -> Option<&Plan> {
+        None
+    }
+
+    /// What the session changed, once that is known.
+    fn changes(&self) -> Option<&Changes> {
+        None
+    }
+
+    /// What the session has to say for itself.
+    fn result(&self, _: &Shared) -> Option<String> {
+        None
+    }
+
+    /// Why something is not possible as the session stands.
+    fn not_now(&self, shared: &Shared, what: &'static str) -> Refusal {
+        let why = shared.life.in_the_way().unwrap_or_else(|| self.phase_name());
+        Refusal::NotNow { what: what.into(), why: why.into() }
+    }
+}
+
+/// A call with which the agent asks.
+pub(crate) struct AskedCall<'a> {
+    pub(super) turn: &'a Turn,
+    pub(super) call: &'a CallId,
+    pub(super) ask: &'a Ask,
+    pub(super) questions: &'a [Question],
+}
+
+impl AskedCall<'_> {
+    /// Whether the agent only wants to know something.
+    pub(super) fn clarifies(&self) -> bool {
+        self.questions.iter().all(|question| question.purpose == Purpose::Clarify)
+    }
+}
+
+/// An input that the flow does not know. Where it answers a want, nobody wanted it.
+pub(super) fn stray(world: &World) -> Result<Vec<Event>, Refusal> {
+    match world {
+        World::Report { .. } => Err(Refusal::Stray { what: "a report".into() }),
+        World::QuestionRound { .. } => Err(Refusal::Stray { what: "a round of questions".into() }),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Refuses an act that the flow does not know.
+pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> Result<Vec<Event>, Refusal> {
+    const NO_TURNS: &str = "this session has no plans of actions";
+    let (what, why) = match act {
+        Act::UndoWork => ("undoing", Some("this session worked on no task of its own")),
+        Act::Draft { .. } => ("planning", None),
+        Act::LeaveDraft => ("leaving what is being planned", None),
+        Act::Review { .. } => ("reviewing", Some(NO_TURNS)),
+        Act::Approve { .. } => ("approving", Some(NO_TURNS)),
+        Act::Skip { .. } => ("skipping", Some(NO_TURNS)),
+        Act::AcceptPlan { .. } => ("accepting the plan", Some(NO_TURNS)),
+        Act::RestorePlan { .. } => ("restoring the plan", Some(NO_TURNS)),
+        Act::Pause => ("stopping a batch", None),
+        Act::GoOn { .. } => ("going on with a batch", Some(NO_TURNS)),
+        Act::Undo { .. } => ("undoing", Some(NO_TURNS)),
+        Act::AcceptChanges { .. } => ("accepting changes", Some(NO_TURNS)),
+        Act::Say { .. } => ("saying something", None),
+        Act::Confirm => ("confirming", None),
+        Act::Answer { .. }
+        | Act::Back
+        | Act::Reopen { .. }
+        | Act::Keep { .. }
+        | Act::Revoke { .. }
+        | Act::Cancel { .. }
+        | Act::Apply { .. }
+        | Act::Discard
+        | Act::Restart => ("this", None),
+    };
+    Err(match why {
+        Some(why) => Refusal::NotNow { what: what.into(), why: why.into() },
+        None => flow.not_now(shared, what),
+    })
+}

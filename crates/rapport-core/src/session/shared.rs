@@ -1,0 +1,237 @@
+//! The part that all sessions share, whatever their flow: how the session began, its rounds of questions, the turns and the
+//! process of its agent, what is allowed in it, its workplace. What only one flow does is in that flow (`flow.rs`).
+
+use jiff::Timestamp;
+
+use super::asked::AskedRounds;
+use super::handover::Handover;
+use super::round::{Given, Item, Round};
+use crate::event::{Beside, Created, Ending, Event, TurnKind, Usage};
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
+use crate::permission::Rule;
+use crate::question::{Purpose, Question};
+
+/// The state that every session has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shared {
+    pub(crate) created: Created,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+    pub(crate) seq: u64,
+    pub(crate) life: Life,
+    pub(crate) conversation: ConversationId,
+    pub(crate) model: Option<String>,
+    pub(crate) rounds: AskedRounds,
+    pub(crate) turns: Vec<Turn>,
+    /// What the agent wanted to ask and was told to do without, in order.
+    pub(crate) unasked: Vec<String>,
+    /// What is allowed in it without asking.
+    pub(crate) rules: Vec<Rule>,
+    /// Questions whose answer holds for the project, and is kept for it.
+    pub(crate) granted: Vec<QuestionId>,
+    pub(crate) usage: Usage,
+    /// It failed before the agent it was begun with ever connected: nothing binds it to that agent.
+    pub(crate) agent_never_came: bool,
+    pub(crate) handover: Handover,
+}
+
+/// Whether a session goes on. How far it has come is its flow's phase, which a failure leaves as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    Going,
+    /// It cannot go on before somebody restarts it.
+    Failed {
+        reason: String,
+    },
+    Completed,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+impl Life {
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Life::Completed | Life::Cancelled)
+    }
+
+    /// Why nothing can be done now, unless the session goes on.
+    pub(super) fn in_the_way(&self) -> Option<&'static str> {
+        match self {
+            Life::Going => None,
+            Life::Failed { .. } => Some("the session has failed"),
+            Life::Completed => Some("the session is completed"),
+            Life::Cancelled => Some("the session is cancelled"),
+        }
+    }
+}
+
+/// One turn of the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) id: TurnId,
+    pub(crate) kind: TurnKind,
+    pub(crate) prompt: String,
+    pub(crate) process: Process,
+    pub(crate) connected: bool,
+    /// `None` until it is noted; then the name of the state, if the worker has one.
+    pub(crate) baseline: Option<Option<String>>,
+    /// Calls that get no answer, until the agent has been told.
+    pub(crate) declined: Vec<Declined>,
+    /// How often its questions were declined.
+    pub(crate) refused: u32,
+    pub(crate) doing: Option<String>,
+    /// What keeps a process that was to be parked.
+    pub(crate) kept_by: Option<Beside>,
+    pub(crate) result: Option<String>,
+}
+
+impl Turn {
+    pub(super) fn has_declined(&self, call: &CallId) -> bool {
+        self.declined.iter().any(|declined| declined.call == *call)
+    }
+
+    /// Whether nobody has agreed to a plan yet, so that the agent is not to change anything unasked.
+    pub(super) fn is_before_the_plan(&self) -> bool {
+        self.kind == TurnKind::Plan
+    }
+}
+
+/// A call that gets no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Declined {
+    pub(crate) call: CallId,
+    /// What the agent is told.
+    pub(crate) reason: String,
+    /// What it wanted to know.
+    pub(crate) asked: Vec<String>,
+}
+
+/// What is known about the agent's process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Process {
+    /// It should be there.
+    Running,
+    /// It should end once it has parked this call.
+    Cooling(CallId),
+    /// It ended cleanly and will ask this call again.
+    Parked(CallId),
+    /// It ended in the middle of something.
+    CutOff,
+    /// The turn is over.
+    Over,
+}
+
+impl Shared {
+    pub(super) fn new(created: &Created, at: Timestamp) -> Self {
+        Self {
+            conversation: created.conversation.clone(),
+            created: created.clone(),
+            created_at: at,
+            updated_at: at,
+            seq: 0,
+            life: Life::Going,
+            model: None,
+            rounds: AskedRounds::default(),
+            turns: Vec::new(),
+            unasked: Vec::new(),
+            rules: Vec::new(),
+            granted: Vec::new(),
+            usage: Usage::default(),
+            agent_never_came: false,
+            handover: Handover::default(),
+        }
+    }
+
+    /// Whether it is neither over nor failed.
+    pub(crate) fn is_going(&self) -> bool {
+        self.life == Life::Going
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.life.is_over()
+    }
+
+    pub(crate) fn is_failed(&self) -> bool {
+        matches!(self.life, Life::Failed { .. })
+    }
+
+    /// The turn that is not over.
+    pub(crate) fn turn(&self) -> Option<&Turn> {
+        self.turns.last().filter(|turn| turn.process != Process::Over)
+    }
+
+    /// The state of the project's files before the agent could change anything: the earliest that was noted, because somebody may
+    /// have allowed a change while the agent planned.
+    pub(crate) fn baseline(&self) -> Option<&str> {
+        self.turns.iter().find_map(|turn| turn.baseline.as_ref()?.as_deref())
+    }
+
+    pub(crate) fn was_connected(&self) -> bool {
+        self.turns.iter().any(|turn| turn.connected)
+    }
+
+    pub(crate) fn open_rounds(&self) -> impl Iterator<Item = &Round> {
+        self.rounds.current().filter(|round| round.is_open())
+    }
+
+    pub(super) fn open_rounds_of(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
+        self.open_rounds().filter(move |round| round.is_of(turn))
+    }
+
+    pub(super) fn pending_rounds_of(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
+        self.rounds.current().filter(move |round| round.is_of(turn) && round.is_pending())
+    }
+
+    /// Rounds whose answer the agent waits for. An agent that was cut off and restarted without an answer has gone past them.
+    pub(crate) fn waited_for(&self, turn: &Turn) -> impl Iterator<Item = &Round> {
+        let is_there = turn.process == Process::Running;
+        self.open_rounds_of(turn.id).filter(move |round| !(is_there && round.orphaned))
+    }
+
+    /// The round that a reply to this call of this turn answers.
+    pub(super) fn round_of_call(&self, turn: TurnId, call: &CallId) -> Option<&Round> {
+        self.rounds.iter().find(|round| round.is_of(turn) && round.is_called(call))
+    }
+
+    pub(crate) fn item(&self, question: &QuestionId) -> Option<(&Round, &Item)> {
+        self.rounds.item(question)
+    }
+
+    pub(super) fn next_round(&self) -> RoundId {
+        RoundId(self.rounds.len() as u32 + 1)
+    }
+
+    pub(super) fn next_turn(&self) -> TurnId {
+        TurnId(self.turns.len() as u32 + 1)
+    }
+
+    /// The fact that the agent's next turn is to run.
+    pub(super) fn start_turn(&self, kind: TurnKind, prompt: String) -> Event {
+        Event::TurnStarted { turn: self.next_turn(), kind, prompt, mends: false }
+    }
+
+    /// Questions with what was answered, oldest first.
+    pub(crate) fn clarified(&self) -> impl Iterator<Item = (&Question, &Given)> {
+        self.clarifying().filter_map(|(_, item)| Some((&item.question, item.given()?)))
+    }
+
+    /// Questions with the answers that stand, oldest first: what a plan is made of.
+    pub(crate) fn standing(&self) -> impl Iterator<Item = (&Question, &Given)> {
+        self.clarifying().filter_map(|(round, item)| Some((&item.question, round.standing(item)?)))
+    }
+
+    fn clarifying(&self) -> impl Iterator<Item = (&Round, &Item)> {
+        let items = self.rounds.iter().flat_map(|round| round.items.iter().map(move |item| (round, item)));
+        items.filter(|(_, item)| item.question.purpose == Purpose::Clarify)
+    }
+
+    pub(super) fn withdraw_open(&self, which: impl Fn(&Round) -> bool, why: &str) -> Vec<Event> {
+        let open = self.open_rounds().filter(|round| which(round));
+        open.map(|round| Event::Closed { round: round.id, how: Ending::Withdrawn(why.into()) }).collect()
+    }
+
+    pub(super) fn with_turn(&mut self, id: TurnId, change: impl FnOnce(&mut Turn)) {
+        if let Some(turn) = self.turns.iter_mut().find(|turn| turn.id == id) {
+            change(turn);
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The flow for a task: clarify, plan, confirm, work, report.
+//!
+//! Either the agent asks and makes the plan, or a planner asks before any agent runs (`planner.rs`). Once the work is over it can
+//! be undone (`undo.rs`).
+
+mod planner;
+mod undo;
+
+use jiff::Timestamp;
+
+use super::agent::decline;
+use super::flow::{AskedCall, FlowRules, stray, unknown_act};
+use super::round::{Item, Round};
+use super::shared::{Life, Shared, Turn};
+use crate::answer::{Answer, By};
+use crate::event::{Asker, Changes, Clarifier, Created, Event, TurnKind};
+use crate::id::QuestionId;
+use crate::input::{Act, Ask, World};
+use crate::plan::{self, Plan};
+use crate::question::{CANCEL, CONFIRM, Choice, Purpose, Question, Reply};
+use crate::refusal::Refusal;
+use crate::view::PhaseView;
+use crate::want::Want;
+use crate::{prompt, slug};
+
+pub use undo::WorkUndo;
+
+/// The state of a session that works on a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkFlow {
+    phase: WorkPhase,
+    clarifier: Clarifier,
+    plan: Option<Plan>,
+    /// What the plan is to be called, where a planner has said so.
+    outline: Option<Outline>,
+    /// Whether a plan was proposed in the last turn.
+    is_proposed: bool,
+    /// The state of the files as it was last noted since the work began.
+    last_state: Option<String>,
+    changes: Option<Changes>,
+    undo: WorkUndo,
+}
+
+/// How far the task has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WorkPhase {
+    /// The agent or a planner asks, and a plan is made.
+    Clarifying,
+    /// The plan waits for confirmation.
+    Confirming,
+    /// The agent does it.
+    Working,
+    /// The work is done; what it changed is being found out.
+    Reporting,
+}
+
+/// What a plan is to be called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Outline {
+    goal: String,
+    description: String,
+}
+
+impl WorkFlow {
+    pub(super) fn new(created: &Created) -> Self {
+        Self {
+            phase: WorkPhase::Clarifying,
+            clarifier: created.terms.clarifier,
+            plan: None,
+            outline: None,
+            is_proposed: false,
+            last_state: None,
+            changes: None,
+            undo: WorkUndo::Not,
+        }
+    }
+
+    /// Whether the plan was confirmed.
+    pub(crate) fn is_begun(&self) -> bool {
+        matches!(self.phase, WorkPhase::Working | WorkPhase::Reporting)
+    }
+
+    /// The folder and name of the plan, where a planner has said so.
+    pub(crate) fn outlined(&self) -> Option<(&str, &str)> {
+        self.outline.as_ref().map(|outline| (outline.goal.as_str(), outline.description.as_str()))
+    }
+
+    fn confirm(&self, shared: &Shared, by: &By) -> Result<Vec<Event>, Refusal> {
+        let waiting = shared.open_rounds().flat_map(|round| &round.items);
+        let mut waiting = waiting.filter(|item| item.question.purpose == Purpose::Confirm);
+        match waiting.find(|item| item.given().is_none()) {
+            Some(item) => {
+                shared.answer(self, Some(&item.question.id), &Reply::Words(vec![CONFIRM.into()]), by)
+            }
+            None => Err(self.not_now(shared, "confirming")),
+        }
+    }
+
+    fn after_confirmation(&self, shared: &Shared, answer: &Answer, by: &By) -> Result<Vec<Event>, Refusal> {
+        if answer.is(CANCEL) {
+            return Ok(shared.end(|round| round.call().is_some(), by, None));
+        }
+        let being_changed = shared.open_rounds().find(|round| round.is_clarifying());
+        if let Some(item) = being_changed.and_then(|round| round.items.iter().find(|i| i.given().is_none())) {
+            let why = format!("{} is being changed, answer or keep it first", item.question.id);
+            return Err(Refusal::NotNow { what: "confirming".into(), why });
+        }
+        Ok(vec![match &answer.text {
+            Some(wish) => shared.start_turn(TurnKind::Plan, replan_prompt(shared, wish)),
+            None => shared.start_turn(TurnKind::Work, self.work_prompt(shared)),
+        }])
+    }
+
+    fn work_prompt(&self, shared: &Shared) -> String {
+        let plan = self.plan.as_ref().map_or("", |plan| plan.text.as_str());
+        prompt::work(&shared.created.task, shared.clarified(), plan)
+    }
+
+    fn propose(&self, shared: &Shared, text: &str) -> Event {
+        let (goal, description) = match &self.plan {
+            // A plan that was changed stays in its file.
+            Some(plan) => (plan.goal.clone(), plan.description.clone()),
+            None => plan_names(&shared.created.task, text),
+        };
+        Event::PlanProposed { goal, description, text: text.trim().into() }
+    }
+
+    /// The state at a round of the work. Once it is answered the agent may have gone on: what is seen then is another state.
+    fn snapshot(&self, shared: &Shared, noted: &World) -> Vec<Event> {
+        let World::Snapshot { round, state } = noted else { return Vec::new() };
+        let is_working = self.phase == WorkPhase::Working && !shared.is_failed();
+        let turn = shared.turn().filter(|_| is_working);
+        let mut waiting = turn.into_iter().flat_map(|turn| shared.waited_for(turn));
+        let found = waiting.find(|waiting| waiting.id == *round && !waiting.snapshotted);
+        found.map(|_| Event::Snapshotted { round: *round, state: state.clone() }).into_iter().collect()
+    }
+}
+
+impl FlowRules for WorkFlow {
+    fn first_turn(&self, created: &Created) -> Option<(TurnKind, String)> {
+        match self.clarifier {
+            Clarifier::Agent => Some((TurnKind::Plan, prompt::plan(&created.task, created.terms.max_rounds))),
+            Clarifier::Planner => None,
+        }
+    }
+
+    fn phase(&self, _: &Shared) -> PhaseView {
+        match self.phase {
+            WorkPhase::Clarifying => PhaseView::Clarifying,
+            WorkPhase::Confirming => PhaseView::Confirming,
+            WorkPhase::Working => PhaseView::Working,
+            WorkPhase::Reporting => PhaseView::Reporting,
+        }
+    }
+
+    fn phase_name(&self) -> &'static str {
+        match self.phase {
+            WorkPhase::Clarifying => "the agent is still clarifying the task",
+            WorkPhase::Confirming => "the plan waits for confirmation",
+            WorkPhase::Working => "the agent is working",
+            WorkPhase::Reporting => "the work is being reported",
+        }
+    }
+
+    fn decide_act(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
+        match act {
+            Act::Confirm => self.confirm(shared, by),
+            Act::UndoWork => self.undo_work(shared, by),
+            act => unknown_act(self, shared, act),
+        }
+    }
+
+    fn decide_world(&self, shared: &Shared, world: &World) -> Result<Vec<Event>, Refusal> {
+        match world {
+            World::Snapshot { .. } => Ok(self.snapshot(shared, world)),
+            World::PlanSaved { revision, path } => Ok(plan::saved(self, shared, *revision, path)),
+            World::Report { changes } if self.phase == WorkPhase::Reporting && shared.is_going() => {
+                Ok(vec![Event::Reported { changes: changes.clone() }])
+            }
+            World::QuestionRound { round, outcome } => self.take_round(shared, *round, outcome),
+            World::WorkUndone { outcome } => Ok(self.work_undone(outcome)),
+            world => stray(world),
+        }
+    }
+
+    fn after_answer(
+        &self,
+        shared: &Shared,
+        (round, item): (&Round, &Item),
+        answer: &Answer,
+        by: &By,
+    ) -> Result<Vec<Event>, Refusal> {
+        match item.question.purpose {
+            Purpose::Confirm => self.after_confirmation(shared, answer, by),
+            Purpose::Clarify => Ok(self.after_planned_answer(shared, round, item)),
+            Purpose::Permission(_) | Purpose::LeavePlanMode { .. } | Purpose::Elicit(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn on_ask(&self, shared: &Shared, asked: &AskedCall<'_>) -> Option<Vec<Event>> {
+        let AskedCall { turn, call, ask, questions } = asked;
+        if self.phase != WorkPhase::Clarifying {
+            return None;
+        }
+        if let Ask::LeavePlanMode { plan } = ask {
+            let noted = decline(turn, call, prompt::PLAN_NOTED.into(), &[]);
+            return Some(vec![self.propose(shared, plan), noted]);
+        }
+        let reason = shared.no_more_rounds(shared.rounds_asked()).filter(|_| asked.clarifies())?;
+        Some(vec![decline(turn, call, reason, questions)])
+    }
+
+    fn after_turn(&self, shared: &Shared, _: &Turn, result: &str) -> Vec<Event> {
+        if self.phase != WorkPhase::Clarifying {
+            return Vec::new();
+        }
+        let proposed = (!self.is_proposed).then(|| self.propose(shared, result));
+        proposed.into_iter().chain([ask_for_confirmation(shared)]).collect()
+    }
+
+    fn is_confirming(&self, shared: &Shared) -> bool {
+        self.phase == WorkPhase::Confirming && shared.is_going()
+    }
+
+    fn apply(&mut self, shared: &mut Shared, fact: &Event, _: Timestamp) {
+        let is_revisable = !self.is_begun();
+        if let Some(plan) = &mut self.plan {
+            plan.follow(shared, fact, is_revisable);
+        }
+        match fact {
+            Event::TurnStarted { kind, .. } => {
+                self.is_proposed = false;
+                self.phase = if *kind == TurnKind::Work { WorkPhase::Working } else { WorkPhase::Clarifying };
+            }
+            Event::TurnEnded { .. } => {
+                self.phase = if self.is_begun() { WorkPhase::Reporting } else { WorkPhase::Confirming };
+            }
+            Event::Outlined { goal, description } => {
+                self.outline = Some(Outline { goal: goal.clone(), description: description.clone() });
+            }
+            Event::PlanProposed { goal, description, text } => {
+                Plan::propose(&mut self.plan, goal, description, text);
+                self.is_proposed = true;
+                if shared.turns.is_empty() {
+                    self.phase = WorkPhase::Confirming;
+                }
+            }
+            Event::Snapshotted { state, .. } => self.last_state = state.clone().or(self.last_state.take()),
+            Event::Reported { changes } => {
+                let result = changes.as_ref().and_then(|changes| changes.result.clone());
+                self.last_state = result.or(self.last_state.take());
+                self.changes = changes.clone();
+                shared.life = Life::Completed;
+            }
+            Event::WorkUndoStarted { states, .. } => self.undo = WorkUndo::UnderWay(states.clone()),
+            Event::WorkUndoRefused { problem } => self.undo = WorkUndo::Refused(problem.clone()),
+            Event::WorkUndone { files } => self.undo = WorkUndo::Done(files.clone()),
+            _ => {}
+        }
+    }
+
+    fn wants_always(&self, _: &Shared) -> Vec<Want> {
+        self.undo_wanted().into_iter().collect()
+    }
+
+    fn wants(&self, shared: &Shared) -> Vec<Want> {
+        let plan = self.plan.as_ref().filter(|plan| plan.saved < plan.revision);
+        let saved = plan.map(|plan| Want::PlanSaved(plan::file(shared, plan, self.is_begun())));
+        let done = shared.turns.last().filter(|_| self.phase == WorkPhase::Reporting);
+        let report = done.map(|turn| {
+            let baseline = shared.baseline().map(str::to_owned);
+            Want::Report { turn: turn.id, baseline }
+        });
+        saved.into_iter().chain(report).chain(self.round_wanted(shared)).collect()
+    }
+
+    /// Nothing is changed before the plan is on disk and the state before is noted.
+    fn prepare(&self, shared: &Shared, turn: &Turn, wants: &mut Vec<Want>) -> bool {
+        if self.phase != WorkPhase::Working {
+            return true;
+        }
+        if !wants.is_empty() {
+            return false;
+        }
+        if turn.baseline.is_none() {
+            wants.push(Want::Baseline(turn.id));
+            return false;
+        }
+        let unnoted = shared.waited_for(turn).filter(|round| !round.snapshotted);
+        wants.extend(unnoted.map(|round| Want::Snapshot(round.id)));
+        true
+    }
+
+    fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
+    fn changes(&self) -> Option<&Changes> {
+        self.changes.as_ref()
+    }
+
+    fn result(&self, shared: &Shared) -> Option<String> {
+        shared.turns.last().filter(|_| self.is_begun())?.result.clone()
+    }
+}
+
+/// An agent that made no plan yet is told everything; another knows it.
+fn replan_prompt(shared: &Shared, wish: &str) -> String {
+    if shared.turns.is_empty() {
+        return prompt::plan_with_wish(&shared.created.task, shared.clarified(), wish);
+    }
+    prompt::replan(wish, shared.turns.len())
+}
+
+fn ask_for_confirmation(shared: &Shared) -> Event {
+    let confirms = |item: &&Item| item.question.purpose == Purpose::Confirm;
+    let id = match shared.rounds.iter().flat_map(|round| &round.items).filter(confirms).count() {
+        0 => QuestionId::new("confirm"),
+        earlier => QuestionId::new(format!("confirm-{}", earlier + 1)),
+    };
+    let question = Question {
+        id,
+        text: "Start the work with this plan?".into(),
+        header: Some("Plan".into()),
+        options: vec![
+            Choice::described("Confirm & start", CONFIRM, "The agent works with exactly these answers"),
+            Choice::described("Cancel", CANCEL, "Nothing is changed; the plan's file stays"),
+        ],
+        multi: false,
+        free_text: true,
+        purpose: Purpose::Confirm,
+    };
+    Event::Asked { round: shared.next_round(), asker: Asker::Rapport, questions: vec![question] }
+}
+
+/// The names of the plan's folder and file, from what the agent wrote and what was asked for.
+fn plan_names(task: &str, text: &str) -> (String, String) {
+    let heading = text.lines().find_map(|line| line.trim().strip_prefix("# "));
+    let heading =
+        heading.map(|title| title.trim_start_matches("Plan:").trim()).filter(|title| !title.is_empty());
+    let first_words = || task.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+    let goal = heading.map_or_else(first_words, str::to_owned);
+    (slug::part(&goal), slug::part(task))
+}
