@@ -228,6 +228,9 @@ fn words(fact: &Event) -> String {
         }
         Event::Reported { changes: None } => "completed".into(),
         Event::Applying { by, .. } => format!("{by} wants the work applied to the project"),
+        Event::Merged(merged) if !merged.conflicts.is_empty() => {
+            format!("merged with the project, with conflicts in {}", merged.conflicts.join(", "))
+        }
         Event::Merged(_) => "merged with the project; nothing is changed yet".into(),
         Event::NotApplied(NotMerged { reason: Some(reason), .. }) => format!("not applied: {reason}"),
         Event::NotApplied(NotMerged { conflicts, .. }) => {

@@ -69,7 +69,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         detail(&mut page, &place, &known);
         return page.print_paged();
     }
-    let (known, damaged) = choose::all(&place)?;
+    let (known, mut damaged) = choose::all(&place)?;
     if common.json {
         say_json(&known.iter().map(Shown::of).collect::<Vec<_>>())?;
     } else if !known.is_empty() || damaged.is_empty() {
@@ -78,7 +78,14 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         page.print_paged()?;
     }
     for folder in Folder::all(&config::sessions(&place.project))? {
-        seals::warn(&seals::broken_in(&place, &folder)?);
+        match seals::broken_in(&place, &folder) {
+            Ok(broken) => seals::warn(&broken),
+            // A damaged log is told of below, once.
+            Err(failure) if damaged.iter().all(|known| known.message != failure.message) => {
+                damaged.push(failure);
+            }
+            Err(_) => {}
+        }
     }
     for failure in damaged {
         // One damaged log must not hide the others.

@@ -52,6 +52,20 @@ fn sessions_are_listed_in_columns_those_that_wait_for_somebody_first() {
     assert!(shown.lines().any(|line| line.contains("-paint-the-fence  idle")), "{shown}");
 }
 
+/// A command that is longer than the terminal is wide is wrapped by the terminal alone, and copied as a whole.
+#[test]
+fn a_command_is_not_broken_by_a_narrow_terminal() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut terminal = project.terminal(&["run", "paint the fence of the neighbours"], 40, 20);
+    terminal.wait_for("Which colour?");
+    terminal.send("d");
+    terminal.wait_for("left 130");
+    let command = format!("rapport answer {}", project.session());
+    assert!(command.len() > 40, "{command}");
+    let raw = String::from_utf8_lossy(terminal.raw());
+    assert!(raw.contains(&command), "{raw:?}");
+}
+
 /// A name as it was given is meant, although another contains it.
 #[test]
 fn the_exact_name_after_the_date_wins() {
