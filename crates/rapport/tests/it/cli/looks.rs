@@ -57,7 +57,7 @@ fn sessions_are_listed_in_columns_those_that_wait_for_somebody_first() {
 fn a_command_is_not_broken_by_a_narrow_terminal() {
     let project = Project::with_scenario(ONE_QUESTION);
     let mut terminal = project.terminal(&["run", "paint the fence of the neighbours"], 40, 20);
-    terminal.wait_for("Which colour?");
+    terminal.wait_for("enter answer");
     terminal.send("d");
     terminal.wait_for("left 130");
     let command = format!("rapport answer {}", project.session());
