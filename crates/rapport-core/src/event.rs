@@ -501,7 +501,7 @@ pub enum Event {
     },
     /// The work and the project are merged. Nothing is changed yet.
     Merged(Merged),
-    /// It was not taken over, and nothing is changed.
+    /// It was not taken over. Nothing is changed but what it names as half done.
     NotApplied(NotMerged),
     /// It is taken over: the files of the project are changed.
     Applied {
@@ -528,7 +528,7 @@ pub enum Event {
         /// Who.
         by: By,
     },
-    /// The work was not undone, and nothing is changed.
+    /// The work was not undone. Nothing is changed, unless the problem says that a part is.
     WorkUndoRefused {
         /// Why.
         problem: UndoProblem,

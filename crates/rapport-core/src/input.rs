@@ -457,12 +457,15 @@ pub enum World {
 }
 
 /// Two states of the project's files: before the work is taken over, and after. Both by names that the worker finds again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merged {
     /// As they are.
     pub from: String,
     /// As they will be.
     pub to: String,
+    /// The files that both sides changed in different ways, with marks in them where the lines are the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
 }
 
 /// Why work is not taken over.
@@ -474,4 +477,7 @@ pub struct NotMerged {
     /// The files that both sides changed in different ways.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
+    /// The files that were changed all the same, and could not be put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub half_done: Vec<String>,
 }

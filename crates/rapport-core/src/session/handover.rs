@@ -108,7 +108,7 @@ impl Shared {
     pub(super) fn merged(&self, outcome: &Result<Merged, NotMerged>) -> Vec<Event> {
         match (&self.handover.stage, outcome) {
             (Stage::Wanted { .. }, Ok(merged)) => vec![Event::Merged(merged.clone())],
-            (Stage::Wanted { .. }, Err(why)) => vec![Event::NotApplied(why.clone())],
+            (Stage::Wanted { .. } | Stage::Merged { .. }, Err(why)) => vec![Event::NotApplied(why.clone())],
             _ => Vec::new(),
         }
     }
@@ -125,7 +125,7 @@ impl Shared {
 
     /// What could not be made true, where that was a part of applying.
     pub(super) fn not_applied(&self, reason: &str) -> Option<Event> {
-        let why = NotMerged { reason: Some(reason.to_owned()), conflicts: Vec::new() };
+        let why = NotMerged { reason: Some(reason.to_owned()), ..NotMerged::default() };
         self.handover.is_under_way().then_some(Event::NotApplied(why))
     }
 
@@ -198,7 +198,12 @@ impl Shared {
             worker: self.created.worker.clone(),
             state,
             cleared: self.handover.clearing == Clearing::Done,
-            conflicts: failure.as_ref().map(|why| why.conflicts.clone()).unwrap_or_default(),
+            conflicts: match (&failure, self.handover.applied()) {
+                (Some(why), _) => why.conflicts.clone(),
+                (None, Some(merged)) => merged.conflicts.clone(),
+                (None, None) => Vec::new(),
+            },
+            half_done: failure.as_ref().map(|why| why.half_done.clone()).unwrap_or_default(),
             failure: failure.and_then(|why| why.reason),
             left: match &self.handover.clearing {
                 Clearing::Failed(why) => Some(why.clone()),

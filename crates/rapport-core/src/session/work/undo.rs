@@ -21,7 +21,7 @@ pub enum WorkUndo {
     Not,
     /// The files are being brought from the first of these states to the second.
     UnderWay(Merged),
-    /// It was not possible, for this reason; nothing was changed.
+    /// It was not possible, for this reason. Nothing was changed, unless it says that a part was.
     Refused(UndoProblem),
     /// It is done, for these files.
     Done(UndoneFiles),
@@ -40,7 +40,7 @@ impl WorkFlow {
             self.last_state.clone().zip(shared.baseline().map(str::to_owned))
         };
         let (from, to) = states.filter(|(from, to)| from != to)?;
-        Some(Merged { from, to })
+        Some(Merged { from, to, conflicts: Vec::new() })
     }
 
     /// Somebody wants the work undone. If it is already, it stays as it came out.

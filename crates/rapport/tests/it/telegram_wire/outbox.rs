@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use frankenstein::types::{ChatAction, InlineKeyboardButton, InlineKeyboardMarkup};
 use futures_util::future::{BoxFuture, join_all};
 use rapport::channels::telegram::api::Document;
 use rapport::channels::telegram::api_error::ApiError;
+use rapport::channels::telegram::bot_api::{ChatAction, InlineKeyboardButton, InlineKeyboardMarkup};
 use rapport::channels::telegram::outbox::Outbox;
 use rapport::channels::telegram::outgoing::{Deliver, Edit, Message, Outgoing, Sent};
 use rapport::channels::telegram::rates::Limits;
@@ -108,8 +108,8 @@ fn progress(message: i32, text: &str) -> Outgoing {
 }
 
 fn keyboard() -> Option<InlineKeyboardMarkup> {
-    let button = InlineKeyboardButton::builder().text("a").callback_data("iq:a:0:0").build();
-    Some(InlineKeyboardMarkup::builder().inline_keyboard(vec![vec![button]]).build())
+    let button = InlineKeyboardButton::new("a", "iq:a:0:0");
+    Some(InlineKeyboardMarkup { inline_keyboard: vec![vec![button]] })
 }
 
 /// The most that were sent within any span of this length.
