@@ -545,6 +545,14 @@ pub enum Event {
         /// Why, if they said so.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// Whether the agent may have changed files of the project since their state was last noted: `WorkLeft` comes next.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        is_unnoted: bool,
+    },
+    /// What the project looked like once the agent of a cancelled session was gone. Undoing begins there.
+    WorkLeft {
+        /// A name by which the worker finds that state again, if it can.
+        state: Option<String>,
     },
     /// A fact of a kind this program does not know. It is kept as it is and means nothing here.
     #[serde(skip_deserializing)]

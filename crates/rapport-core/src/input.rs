@@ -444,6 +444,11 @@ pub enum World {
         /// What that came to.
         outcome: Result<UndoneFiles, UndoProblem>,
     },
+    /// The state in which a cancelled agent left the project is noted.
+    WorkLeft {
+        /// Its name, if there is one.
+        state: Option<String>,
+    },
     /// The work was undone, or not.
     WorkUndone {
         /// What that came to.

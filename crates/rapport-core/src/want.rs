@@ -66,6 +66,8 @@ pub enum Want {
     },
     /// The project's files are as they were before the work, where they are as the work left them.
     WorkUndone(Merged),
+    /// The state in which a cancelled agent left the project is noted. Not before its process is gone.
+    WorkLeft,
     /// The workplace is gone.
     Cleared,
     /// What a turn said is in its directory.

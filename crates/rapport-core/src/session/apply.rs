@@ -102,6 +102,7 @@ impl Shared {
             | Event::PlanProposed { .. }
             | Event::PlanSaved { .. }
             | Event::Reported { .. }
+            | Event::WorkLeft { .. }
             | Event::WorkUndoStarted { .. }
             | Event::WorkUndoRefused { .. }
             | Event::WorkUndone { .. }

@@ -84,7 +84,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn discard_work(&self, by: &By) -> Result<Vec<Event>, Refusal> {
+    pub(super) fn discard_work(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
         self.works_apart("discarding")?;
         let discarded = Event::Discarded { by: by.clone() };
         match (&self.handover.stage, &self.handover.clearing) {
@@ -94,7 +94,7 @@ impl Shared {
             // What is left of the workplace is cleared away once more.
             (Stage::Applied | Stage::Discarded, Clearing::Failed(_)) => Ok(vec![discarded]),
             (Stage::Open, _) if self.is_over() => Ok(vec![discarded]),
-            (Stage::Open, _) => Ok(self.ended_by(by).into_iter().chain([discarded]).collect()),
+            (Stage::Open, _) => Ok(self.ended_by(flow, by).into_iter().chain([discarded]).collect()),
         }
     }
 

@@ -147,6 +147,11 @@ impl Session {
         self.flow.rules().changes()?.result.as_deref()
     }
 
+    /// Whether the state in which a cancelled agent left the files is still to be noted. Until then nothing can be undone.
+    pub fn is_left_unnoted(&self) -> bool {
+        self.flow.work().is_some_and(|flow| flow.is_left_unnoted())
+    }
+
     /// The states between which the work would be undone: as it left the files, and as they were before. `None` where
     /// there is nothing to undo, or nobody can tell.
     pub fn undoable_work(&self) -> Option<Merged> {

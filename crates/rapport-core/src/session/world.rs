@@ -47,6 +47,7 @@ impl Shared {
             World::Snapshot { .. }
             | World::PlanSaved { .. }
             | World::Report { .. }
+            | World::WorkLeft { .. }
             | World::WorkUndone { .. }
             | World::QuestionRound { .. }
             | World::Filed { .. }

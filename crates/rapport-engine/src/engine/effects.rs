@@ -36,6 +36,7 @@ pub(super) enum Effect {
     Apply,
     Clear,
     UndoWork,
+    NoteLeft,
     Grant(QuestionId),
 }
 
@@ -56,6 +57,7 @@ impl Effect {
             Want::Applied { .. } => Some(Effect::Apply),
             Want::Cleared => Some(Effect::Clear),
             Want::WorkUndone(_) => Some(Effect::UndoWork),
+            Want::WorkLeft => Some(Effect::NoteLeft),
             Want::Granted { question, .. } => Some(Effect::Grant(question.clone())),
             Want::AgentRunning(_)
             | Want::Replied { .. }
@@ -73,6 +75,7 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
         | Want::Snapshot(_)
         | Want::PlanSaved(_)
         | Want::Report { .. }
+        | Want::WorkLeft
         | Want::AgentRunning(_)
         | Want::Merged { .. }
         | Want::Applied { .. } => true,
@@ -127,6 +130,7 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
     match want {
         Want::Baseline(turn) => baseline(*turn, place()?),
         Want::Snapshot(round) => Ok(snapshot(*round, place()?)),
+        Want::WorkLeft => Ok(World::WorkLeft { state: place()?.snapshot().unwrap_or_default() }),
         Want::PlanSaved(file) => save_plan(file, place()?),
         Want::Report { baseline, .. } => Ok(report(baseline.as_deref(), place()?)),
         Want::Merged { with_conflicts } => {

@@ -21,11 +21,15 @@ impl EventLoop {
     pub(super) fn fulfil(&mut self, id: &SessionId) {
         self.note_deadline(id);
         let Some(hosted) = self.sessions.get(id) else { return };
-        if self.stopping || hosted.broken.is_some() {
+        if hosted.broken.is_some() {
             return;
         }
         let (mut order, mut batch) = (None, None);
         let mut wants = hosted.session.wants();
+        if self.stopping {
+            // Nothing is begun any more, but later nobody could tell what a cancelled agent left from what came after.
+            wants.retain(|want| *want == Want::WorkLeft);
+        }
         if hosted.workplace.is_none() && wants.iter().any(effects::needs_workplace) {
             self.open_workplace(id);
             wants.retain(|want| !effects::needs_workplace(want));
@@ -68,7 +72,7 @@ impl EventLoop {
                 | Want::Granted { .. }
                 | Want::Filed { .. } => self.effect(id, want),
                 // Not before the agent is gone.
-                Want::Cleared | Want::WorkUndone(_) => {
+                Want::Cleared | Want::WorkLeft | Want::WorkUndone(_) => {
                     if self.sessions.get(id).is_some_and(|hosted| hosted.run.is_none()) {
                         self.effect(id, want);
                     }
