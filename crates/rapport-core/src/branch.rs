@@ -102,7 +102,7 @@ impl Branch {
         if let Some(asking) = entries.last_mut() {
             let reason = format!("branched from {}", to.origin);
             asking.at = now;
-            asking.facts.push(Event::CutOff { turn: self.turn, reason });
+            asking.facts.push(Event::cut_off(self.turn, reason));
         }
         entries
     }

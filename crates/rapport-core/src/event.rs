@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::aim::{Aim, Asking};
 use crate::answer::{Answer, By};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
-use crate::input::{Merged, NotMerged};
+use crate::input::{NotMerged, StatePair};
 use crate::permission::Rule;
 use crate::question::Question;
 use crate::report::Overall;
@@ -443,8 +443,11 @@ pub enum Event {
     CutOff {
         /// In which turn.
         turn: TurnId,
-        /// Why.
+        /// Why, in words for a person.
         reason: String,
+        /// Whether there was no process at all, because the agent's program could not be started.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        is_not_started: bool,
     },
     /// What a process used.
     Spent {
@@ -500,7 +503,7 @@ pub enum Event {
         with_conflicts: bool,
     },
     /// The work and the project are merged. Nothing is changed yet.
-    Merged(Merged),
+    Merged(StatePair),
     /// It was not taken over, and nothing is changed.
     NotApplied(NotMerged),
     /// It is taken over: the files of the project are changed.
@@ -524,7 +527,7 @@ pub enum Event {
     /// Somebody wants what the work did to the project's files undone.
     WorkUndoStarted {
         /// As the work left the files, and as they were before.
-        states: Merged,
+        states: StatePair,
         /// Who.
         by: By,
     },
@@ -560,6 +563,10 @@ pub enum Event {
 }
 
 impl Event {
+    pub(crate) fn cut_off(turn: TurnId, reason: impl Into<String>) -> Self {
+        Event::CutOff { turn, reason: reason.into(), is_not_started: false }
+    }
+
     fn from_value(fact: Value) -> Result<Self, serde_json::Error> {
         let kind = match &fact {
             Value::String(kind) => Some(kind),

@@ -293,6 +293,11 @@ pub enum Leave {
     },
     /// It was stopped, because Rapport stops or nobody wants it to run.
     Stopped,
+    /// Its program could not be started.
+    NotStarted {
+        /// Why, in words for a person.
+        reason: String,
+    },
     /// It failed or died.
     Failed {
         /// Why, in words for a person.
@@ -336,7 +341,7 @@ pub enum World {
     /// The work and the project are merged, or cannot be.
     Merged {
         /// How it ended.
-        outcome: Result<Merged, NotMerged>,
+        outcome: Result<StatePair, NotMerged>,
     },
     /// What was merged is in the project.
     Applied {
@@ -461,9 +466,9 @@ pub enum World {
     },
 }
 
-/// Two states of the project's files: before the work is taken over, and after. Both by names that the worker finds again.
+/// Two states of the project's files, by names that the worker finds again: a step from the one to the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Merged {
+pub struct StatePair {
     /// As they are.
     pub from: String,
     /// As they will be.

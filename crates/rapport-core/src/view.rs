@@ -1,5 +1,7 @@
 //! A session as screens, chats and JSON show it. This is a public contract: fields are only ever added.
 
+use std::ops::Not;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -323,6 +325,9 @@ pub struct AgentView {
     pub kept_by: Option<Beside>,
     /// Its model.
     pub model: Option<String>,
+    /// Whether its program could not be started the last time.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub is_not_started: bool,
 }
 
 /// What an agent's process does. People need not care; those who develop do.
@@ -438,7 +443,8 @@ impl Shared {
         };
         let kept_by = turn.filter(|_| state == AgentState::Hot).and_then(|turn| self.kept_by(turn));
         let doing = turn.and_then(|turn| turn.doing.clone());
-        AgentView { state, doing, kept_by, model: self.model.clone() }
+        let is_not_started = turn.is_some_and(|turn| turn.is_not_started);
+        AgentView { state, doing, kept_by, model: self.model.clone(), is_not_started }
     }
 
     fn kept_by(&self, turn: &Turn) -> Option<Beside> {

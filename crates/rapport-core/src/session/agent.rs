@@ -57,7 +57,7 @@ impl Shared {
                 "the agent resumed another conversation: {} was asked for, {conversation} came",
                 self.conversation
             );
-            return vec![Event::CutOff { turn: turn.id, reason: reason.clone() }, Event::Failed { reason }];
+            return vec![Event::cut_off(turn.id, reason.clone()), Event::Failed { reason }];
         }
         if turn.connected && turn.process == Process::Running {
             return Vec::new();
@@ -188,16 +188,18 @@ impl Shared {
         match leave {
             Leave::Finished { result } => self.finish(flow, turn, result),
             Leave::Deferred { call } => vec![Event::Parked { turn: id, call: call.clone() }],
-            Leave::Stopped => vec![Event::CutOff { turn: id, reason: "it was stopped".into() }],
-            Leave::Failed { reason } => {
-                let cut_off = Event::CutOff { turn: id, reason: reason.clone() };
-                // With a question open there is something to wait for, and its answer resumes the agent.
-                if self.open_rounds_of(id).next().is_some() {
-                    return vec![cut_off];
-                }
-                vec![cut_off, Event::Failed { reason: reason.clone() }]
-            }
+            Leave::Stopped => vec![Event::cut_off(id, "it was stopped")],
+            Leave::Failed { reason } => self.broke_off(id, reason, false),
+            Leave::NotStarted { reason } => self.broke_off(id, reason, true),
         }
+    }
+
+    /// With a question open there is something to wait for, and its answer resumes the agent. Otherwise the session has failed.
+    fn broke_off(&self, turn: TurnId, reason: &str, is_not_started: bool) -> Vec<Event> {
+        let cut_off = Event::CutOff { turn, reason: reason.to_owned(), is_not_started };
+        let waits = self.open_rounds_of(turn).next().is_some();
+        let failed = (!waits).then(|| Event::Failed { reason: reason.to_owned() });
+        [cut_off].into_iter().chain(failed).collect()
     }
 
     fn finish(&self, flow: &dyn FlowRules, turn: &Turn, result: &str) -> Vec<Event> {
@@ -212,9 +214,7 @@ impl Shared {
 fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
     match did {
         AgentDid::Spend { usage } => Ok(vec![Event::Spent { turn, usage: *usage }]),
-        AgentDid::Leave(_) => {
-            Ok(vec![Event::CutOff { turn, reason: "it was stopped after a failure".into() }])
-        }
+        AgentDid::Leave(_) => Ok(vec![Event::cut_off(turn, "it was stopped after a failure")]),
         AgentDid::Connect { .. }
         | AgentDid::Say { .. }
         | AgentDid::Use { .. }

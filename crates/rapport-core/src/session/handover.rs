@@ -8,7 +8,7 @@ use super::flow::FlowRules;
 use super::shared::Shared;
 use crate::answer::By;
 use crate::event::{Event, FileChange};
-use crate::input::{Merged, NotMerged};
+use crate::input::{NotMerged, StatePair};
 use crate::refusal::Refusal;
 use crate::view::{WorkplaceState, WorkplaceView};
 use crate::want::Want;
@@ -21,7 +21,7 @@ pub(crate) struct Handover {
     failure: Option<NotMerged>,
     clearing: Clearing,
     /// The states of the project before and after it was applied.
-    applied: Option<Merged>,
+    applied: Option<StatePair>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ enum Stage {
     /// It is to be written.
     Merged {
         by: By,
-        merged: Merged,
+        merged: StatePair,
     },
     Applied,
     Discarded,
@@ -59,7 +59,7 @@ impl Handover {
     }
 
     /// The states of the project before and after the work was applied, if it was.
-    pub(super) fn applied(&self) -> Option<&Merged> {
+    pub(super) fn applied(&self) -> Option<&StatePair> {
         self.applied.as_ref()
     }
 
@@ -105,7 +105,7 @@ impl Shared {
         Err(not(what, "this session worked in the project itself"))
     }
 
-    pub(super) fn merged(&self, outcome: &Result<Merged, NotMerged>) -> Vec<Event> {
+    pub(super) fn merged(&self, outcome: &Result<StatePair, NotMerged>) -> Vec<Event> {
         match (&self.handover.stage, outcome) {
             (Stage::Wanted { .. }, Ok(merged)) => vec![Event::Merged(merged.clone())],
             (Stage::Wanted { .. }, Err(why)) => vec![Event::NotApplied(why.clone())],

@@ -72,6 +72,8 @@ pub(crate) struct Turn {
     pub(crate) prompt: String,
     pub(crate) process: Process,
     pub(crate) connected: bool,
+    /// Whether the agent's program could not be started the last time.
+    pub(crate) is_not_started: bool,
     /// `None` until it is noted; then the name of the state, if the worker has one.
     pub(crate) baseline: Option<Option<String>>,
     /// Calls that get no answer, until the agent has been told.

@@ -85,8 +85,7 @@ impl Shared {
 
     fn lost_agent(&self) -> Vec<Event> {
         let turn = self.turn().filter(|turn| matches!(turn.process, Process::Running | Process::Cooling(_)));
-        let reason = "Rapport was stopped";
-        turn.map(|turn| Event::CutOff { turn: turn.id, reason: reason.into() }).into_iter().collect()
+        turn.map(|turn| Event::cut_off(turn.id, "Rapport was stopped")).into_iter().collect()
     }
 
     fn tick(&self, now: Timestamp) -> Vec<Event> {

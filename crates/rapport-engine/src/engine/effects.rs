@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rapport_core::{
-    By, Changes, Created, Existing, Merged, PlanFile, ProgressFile, QuestionId, RoundId, Rule, SessionId,
+    By, Changes, Created, Existing, PlanFile, ProgressFile, QuestionId, RoundId, Rule, SessionId, StatePair,
     TurnId, UndoProblem, Want, World,
 };
 
@@ -169,7 +169,7 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
 fn apply(
     around: &Around,
     place: &dyn Workplace,
-    merged: &Merged,
+    merged: &StatePair,
     plan: Option<&str>,
 ) -> Result<World, String> {
     let files = place.apply(merged).map_err(|error| error.to_string())?;
@@ -229,11 +229,8 @@ fn save_plan(file: &PlanFile, place: &dyn Workplace) -> Result<World, String> {
 /// Where a plan goes that has its name from the task. What is there already and is not of this session, or not a plan
 /// at all, stays; then this one gets a number.
 fn own_path(file: &PlanFile, place: &dyn Workplace) -> String {
-    let mark = file.content.lines().find(|line| line.starts_with("**Session:** "));
     let is_free = |path: &String| match place.read(path) {
-        Ok(Some(there)) => {
-            String::from_utf8(there).is_ok_and(|there| there.lines().any(|line| Some(line) == mark))
-        }
+        Ok(Some(there)) => String::from_utf8(there).is_ok_and(|there| file.owns(path, &there)),
         // What else is in the way is told when it is written to.
         Ok(None) | Err(_) => true,
     };

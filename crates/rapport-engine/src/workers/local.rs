@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_core::{Changes, Created, FileChange, NotMerged, SessionId, StatePair};
 use rapport_durable::{self as durable, Lock};
 
 use super::git::{git, git_as_far_as_it_goes, line};
@@ -135,11 +135,11 @@ impl Workplace for Directory {
         diff(&self.path, since.unwrap_or("HEAD"), &snapshot(&self.path)?)
     }
 
-    fn merge(&self, _: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
+    fn merge(&self, _: bool) -> Result<Result<StatePair, NotMerged>, WorkerError> {
         Err(WorkerError::NotApart)
     }
 
-    fn apply(&self, _: &Merged) -> Result<Vec<FileChange>, WorkerError> {
+    fn apply(&self, _: &StatePair) -> Result<Vec<FileChange>, WorkerError> {
         Err(WorkerError::NotApart)
     }
 }

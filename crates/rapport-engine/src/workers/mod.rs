@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_core::{Changes, Created, FileChange, NotMerged, SessionId, StatePair};
 use thiserror::Error;
 
 use process::{Kept, Launch};
@@ -67,11 +67,11 @@ pub trait Workplace: Send + Sync {
     fn patch(&self, since: Option<&str>) -> Result<String, WorkerError>;
 
     /// Merges the work with what the project is by now. Changes nothing.
-    fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError>;
+    fn merge(&self, with_conflicts: bool) -> Result<Result<StatePair, NotMerged>, WorkerError>;
 
     /// Puts what was merged into the project: all of it or, where the project was changed meanwhile, nothing. Done twice, it
     /// is the same as done once.
-    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError>;
+    fn apply(&self, merged: &StatePair) -> Result<Vec<FileChange>, WorkerError>;
 }
 
 /// Workers by name: each session says which one is its.

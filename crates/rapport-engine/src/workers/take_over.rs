@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rapport_core::{FileChange, Merged, UndoneFiles};
+use rapport_core::{FileChange, StatePair, UndoneFiles};
 use rapport_durable as durable;
 
 use super::git::{git, line};
@@ -54,7 +54,7 @@ impl Step {
 }
 
 /// Brings the project from one state to the other.
-pub(super) fn take_over(project: &Path, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
+pub(super) fn take_over(project: &Path, merged: &StatePair) -> Result<Vec<FileChange>, WorkerError> {
     let top = PathBuf::from(line(project, &["rev-parse", "--show-toplevel"])?);
     let steps = steps(&top, &merged.from, &merged.to)?;
     let due = due(&top, project, steps, &merged.from)?;
@@ -64,7 +64,7 @@ pub(super) fn take_over(project: &Path, merged: &Merged) -> Result<Vec<FileChang
 
 /// Brings the project back from one state to the one before, path by path. What is as it was left is brought back; what somebody
 /// changed since stays, and is listed. Done twice, it is the same as done once.
-pub fn take_back(project: &Path, states: &Merged) -> Result<UndoneFiles, WorkerError> {
+pub fn take_back(project: &Path, states: &StatePair) -> Result<UndoneFiles, WorkerError> {
     local::is_there(project)?;
     let top = PathBuf::from(line(project, &["rev-parse", "--show-toplevel"])?);
     for state in [&states.from, &states.to] {
@@ -100,7 +100,7 @@ pub fn take_back(project: &Path, states: &Merged) -> Result<UndoneFiles, WorkerE
 }
 
 /// Brings these paths from one state to the other, all of them or none.
-fn carry_out_or_go_back(top: &Path, states: &Merged, due: &[Step]) -> Result<(), WorkerError> {
+fn carry_out_or_go_back(top: &Path, states: &StatePair, due: &[Step]) -> Result<(), WorkerError> {
     let mut done = Vec::new();
     carry_out(top, &states.to, due, &mut done).inspect_err(|_| {
         let back: Vec<_> = done.iter().rev().map(Step::back).collect();

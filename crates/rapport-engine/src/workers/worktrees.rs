@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_core::{Changes, Created, FileChange, NotMerged, SessionId, StatePair};
 use rapport_durable::{self as durable, point};
 
 use super::git::{git, git_saying, line};
@@ -289,7 +289,7 @@ impl Workplace for Tree {
         }
     }
 
-    fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
+    fn merge(&self, with_conflicts: bool) -> Result<Result<StatePair, NotMerged>, WorkerError> {
         let from = local::snapshot(&self.project)?;
         let (ours, theirs) = (self.commit(&from)?, self.commit(&local::snapshot(self.directory())?)?);
         let base = format!("--merge-base={}", self.base()?);
@@ -300,13 +300,13 @@ impl Workplace for Tree {
             out.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
         let to = fields.next().unwrap_or_default();
         if code == 0 || with_conflicts {
-            return Ok(Ok(Merged { from, to }));
+            return Ok(Ok(StatePair { from, to }));
         }
         let conflicts: BTreeSet<_> = fields.filter(|name| !name.is_empty()).collect();
         Ok(Err(NotMerged { reason: None, conflicts: conflicts.into_iter().collect() }))
     }
 
-    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
+    fn apply(&self, merged: &StatePair) -> Result<Vec<FileChange>, WorkerError> {
         let _lock = self.lock()?;
         take_over::take_over(&self.project, merged)
     }

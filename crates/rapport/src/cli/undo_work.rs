@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rapport_core::{Act, Merged, Session, SessionId, UndoProblem, UndoneFiles, WorkUndo};
+use rapport_core::{Act, Session, SessionId, StatePair, UndoProblem, UndoneFiles, WorkUndo};
 
 use super::choose::{self, Known};
 use super::files::asking;
@@ -50,7 +50,7 @@ fn outcome(session: &Session) -> Option<Result<UndoneFiles, UndoProblem>> {
 }
 
 /// Shows what the work changed, and asks whether to take it back.
-fn ask(common: &Common, id: &SessionId, project: &str, states: &Merged) -> Outcome {
+fn ask(common: &Common, id: &SessionId, project: &str, states: &StatePair) -> Outcome {
     if !asking::is_possible(common) {
         return Err(Failure::new(Code::Refused, "nobody can be asked here whether to undo it")
             .hint(format!("See what it changed: rapport diff {id}"))

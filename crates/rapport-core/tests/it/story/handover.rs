@@ -1,6 +1,6 @@
 //! What becomes of work that was done apart from the project: it is applied or discarded, once, and cleared away.
 
-use rapport_core::{Act, Created, Leave, Merged, NotMerged, Status, Terms, WorkplaceState, World};
+use rapport_core::{Act, Created, Leave, NotMerged, StatePair, Status, Terms, WorkplaceState, World};
 
 use crate::support::{Story, created};
 
@@ -30,7 +30,7 @@ fn done_apart() -> Story {
 }
 
 fn merged() -> World {
-    World::Merged { outcome: Ok(Merged { from: "f1".into(), to: "t1".into() }) }
+    World::Merged { outcome: Ok(StatePair { from: "f1".into(), to: "t1".into() }) }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use rapport::workers::local::Directory;
 use rapport::workers::process::{Kept, Launch};
 use rapport::workers::{Worker, WorkerError, Workplace};
-use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_core::{Changes, Created, FileChange, NotMerged, SessionId, StatePair};
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -148,7 +148,7 @@ impl Workplace for Copy {
         Ok(changed.map(|content| format!("+{}", String::from_utf8_lossy(content))).collect())
     }
 
-    fn merge(&self, _: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
+    fn merge(&self, _: bool) -> Result<Result<StatePair, NotMerged>, WorkerError> {
         let (base, ours, theirs) = (self.state("0"), read(&self.project)?, read(&self.here)?);
         let mut merged = ours.clone();
         let mut conflicts = Vec::new();
@@ -164,10 +164,10 @@ impl Workplace for Copy {
         if !conflicts.is_empty() {
             return Ok(Err(NotMerged { reason: None, conflicts }));
         }
-        Ok(Ok(Merged { from: self.note(ours), to: self.note(merged) }))
+        Ok(Ok(StatePair { from: self.note(ours), to: self.note(merged) }))
     }
 
-    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
+    fn apply(&self, merged: &StatePair) -> Result<Vec<FileChange>, WorkerError> {
         let (from, to) = (self.state(&merged.from), self.state(&merged.to));
         let changed = between(&from, &to);
         for change in &changed {
