@@ -286,7 +286,8 @@ impl FlowRules for WorkFlow {
         let saved = plan.map(|plan| Want::PlanSaved(plan::file(shared, plan, self.is_begun())));
         let done = shared.turns.last().filter(|_| self.phase == WorkPhase::Reporting);
         let report = done.map(|turn| {
-            let baseline = shared.baseline().map(str::to_owned);
+            // The report also has what somebody allowed while the agent planned.
+            let baseline = shared.first_baseline().map(str::to_owned);
             Want::Report { turn: turn.id, baseline }
         });
         saved.into_iter().chain(report).chain(self.round_wanted(shared)).collect()

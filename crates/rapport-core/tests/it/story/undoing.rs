@@ -1,6 +1,6 @@
 //! Taking back what work did to the project's files: wanted once, done once, whatever is killed in between.
 
-use rapport_core::{Act, Changes, Status, Terms, UndoProblem, UndoneFiles, WorkUndo, World};
+use rapport_core::{Act, Changes, Status, Terms, TurnId, UndoProblem, UndoneFiles, WorkUndo, World};
 
 use crate::support::{Story, created, draft};
 
@@ -76,6 +76,34 @@ fn nothing_is_undone_before_the_session_is_over() {
     let mut story = working();
     let refused = "refused: undoing is not possible now: the session is not over; cancel it first";
     story.act(Act::UndoWork, refused);
+}
+
+/// A person may work on the files while the agent plans, also after they allowed it something there. Undoing the work goes back to
+/// where the work began, and leaves that alone; the report has what was allowed as well.
+#[test]
+fn undoing_goes_back_to_where_the_work_began() {
+    let mut story = Story::begun(created("Add login", Terms::default()));
+    let planning = World::Baseline { turn: TurnId(1), baseline: Some("b0".into()) };
+    story
+        .connects()
+        .world(planning, "turn 1 baselined at b0")
+        .finishes(
+            "# Login\n\n1. Do it.",
+            "turn 1 ended; plan proposed: login/add-login; Rapport asked round 1: confirm",
+        )
+        .saved()
+        .answer("confirm", "confirm", "confirm answered confirm by ann (terminal); turn 2 started to work")
+        .saved()
+        .baseline()
+        .connects();
+    assert_eq!(story.play.session.baseline(), Some("b1"));
+    let changes = Changes { result: Some("r1".into()), ..Changes::default() };
+    story
+        .finishes("Done.", "turn 2 ended")
+        .wants(&["report of turn 2 since b0"])
+        .world(World::Report { changes: Some(changes) }, "reported");
+    let states = story.play.session.undoable_work().unwrap();
+    assert_eq!((states.from.as_str(), states.to.as_str()), ("r1", "b1"));
 }
 
 fn left(state: &str) -> World {
