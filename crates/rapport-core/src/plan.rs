@@ -16,9 +16,9 @@ pub(crate) struct Plan {
     pub(crate) text: String,
     /// Whether an answer came after it was proposed.
     pub(crate) is_behind: bool,
-    /// Counts what changed it: a new proposal, an edited answer, the confirmation.
+    /// Counts the changes: a new proposal, an edited answer, the confirmation.
     pub(crate) revision: u32,
-    /// The revision its file has.
+    /// The revision that its file has.
     pub(crate) saved: u32,
     pub(crate) path: Option<String>,
     /// Where an earlier revision was saved, whatever was proposed since.
@@ -28,13 +28,13 @@ pub(crate) struct Plan {
 /// The plan as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanFile {
-    /// Which state of the plan it is.
+    /// The revision of the plan.
     pub revision: u32,
-    /// Where it goes, from the project's root.
+    /// Its path, from the project's root.
     pub path: String,
-    /// What is in it.
+    /// Its content.
     pub content: String,
-    /// What is done about a file that is there already.
+    /// What to do about a file that is there already.
     pub existing: Existing,
     /// The conversation that the plan belongs to.
     pub owner: ConversationId,
@@ -157,7 +157,7 @@ fn markdown(shared: &Shared, plan: &Plan, is_begun: bool) -> String {
     text
 }
 
-/// Headings from elsewhere go below ours, so that the file keeps one outline.
+/// Moves headings of others below ours, so that the file keeps one outline.
 fn demote(text: &str) -> String {
     let mut fenced = false;
     let lines = text.lines().map(|line| {

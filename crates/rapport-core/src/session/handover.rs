@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::view::{WorkplaceState, WorkplaceView};
 use crate::want::Want;
 
-/// How far it has come.
+/// How far the handover has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Handover {
     stage: Stage,
@@ -26,7 +26,7 @@ pub(crate) struct Handover {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Nobody has decided.
+    /// Nobody has decided yet.
     #[default]
     Open,
     /// It is to be merged.
@@ -123,7 +123,7 @@ impl Shared {
         is_due.then(|| Event::Cleared { left: left.cloned() }).into_iter().collect()
     }
 
-    /// What could not be made true, where that was a part of applying.
+    /// The fact that applying failed, if it was under way.
     pub(super) fn not_applied(&self, reason: &str) -> Option<Event> {
         let why = NotMerged { reason: Some(reason.to_owned()), conflicts: Vec::new() };
         self.handover.is_under_way().then_some(Event::NotApplied(why))
