@@ -1,7 +1,6 @@
 //! What a channel shows of a session of files beside its questions: a plan to review, a paused batch, a result. Each has an id
 //! like a question's, so that channels show and close it in the same way.
 
-use crate::aim::Aim;
 use crate::answer::By;
 use crate::id::QuestionId;
 use crate::session::Session;
@@ -34,7 +33,7 @@ pub struct TurnCard {
 impl TurnCard {
     /// The card that is in front of the person, if one is.
     pub fn in_front(session: &Session) -> Option<Self> {
-        if session.created().aim != Aim::Files || session.is_over() {
+        if session.is_over() {
             return None;
         }
         let card = |turn: &FileTurn, kind, state: String| Self { folder: turn.folder.clone(), kind, state };

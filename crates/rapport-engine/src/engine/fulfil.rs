@@ -24,12 +24,11 @@ impl EventLoop {
         if hosted.broken.is_some() {
             return;
         }
+        if self.stopping {
+            return self.note_left(id);
+        }
         let (mut order, mut batch) = (None, None);
         let mut wants = hosted.session.wants();
-        if self.stopping {
-            // Nothing is begun any more, but later nobody could tell what a cancelled agent left from what came after.
-            wants.retain(|want| *want == Want::WorkLeft);
-        }
         if hosted.workplace.is_none() && wants.iter().any(effects::needs_workplace) {
             self.open_workplace(id);
             wants.retain(|want| !effects::needs_workplace(want));
@@ -87,6 +86,18 @@ impl EventLoop {
         {
             run.end();
         }
+    }
+
+    /// While the engine stops it begins nothing but this: later nobody could tell what a cancelled agent left from what came after.
+    fn note_left(&mut self, id: &SessionId) {
+        let Some(hosted) = self.sessions.get(id) else { return };
+        if !hosted.notes_left() || hosted.run.is_some() {
+            return;
+        }
+        if hosted.workplace.is_none() {
+            return self.open_workplace(id);
+        }
+        self.effect(id, Want::WorkLeft);
     }
 
     /// The batch that is wanted runs. One that was told to stop has to be gone first.
