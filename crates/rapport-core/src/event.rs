@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::aim::{Aim, Asking};
 use crate::answer::{Answer, By};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
-use crate::input::{NotMerged, StatePair};
+use crate::input::{Merged, NotMerged};
 use crate::permission::Rule;
 use crate::question::Question;
 use crate::report::Overall;
@@ -503,8 +503,8 @@ pub enum Event {
         with_conflicts: bool,
     },
     /// The work and the project are merged. Nothing is changed yet.
-    Merged(StatePair),
-    /// The work was not applied. Nothing is changed.
+    Merged(Merged),
+    /// The work was not applied. Nothing is changed but what it names as half done.
     NotApplied(NotMerged),
     /// The work was applied: files of the project were changed.
     Applied {
@@ -527,11 +527,11 @@ pub enum Event {
     /// Somebody wants the work's changes to the project's files undone.
     WorkUndoStarted {
         /// As the work left the files, and as they were before.
-        states: StatePair,
+        states: Merged,
         /// Whoever did it.
         by: By,
     },
-    /// The work was not undone, and nothing is changed.
+    /// The work was not undone. Nothing is changed, unless the problem says that a part is.
     WorkUndoRefused {
         /// What was in the way.
         problem: UndoProblem,

@@ -341,7 +341,7 @@ pub enum World {
     /// The work and the project are merged, or cannot be.
     Merged {
         /// How it ended.
-        outcome: Result<StatePair, NotMerged>,
+        outcome: Result<Merged, NotMerged>,
     },
     /// What was merged is in the project.
     Applied {
@@ -467,12 +467,15 @@ pub enum World {
 }
 
 /// Two states of the project's files, by names that the worker finds again: a step from the one to the other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StatePair {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merged {
     /// As they are.
     pub from: String,
     /// As they will be.
     pub to: String,
+    /// The files that both sides changed in different ways, with marks in them where the lines are the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
 }
 
 /// Why work is not taken over.
@@ -484,4 +487,7 @@ pub struct NotMerged {
     /// The files that both sides changed in different ways.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
+    /// The files that were changed all the same, and could not be put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub half_done: Vec<String>,
 }

@@ -89,7 +89,7 @@ pub use event::{
     FileChange, Origin, Seed, Terms, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
-pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, NotMerged, StatePair, World};
+pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, Merged, NotMerged, World};
 pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };

@@ -5,10 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::visible;
-
-/// So many empty lines in a row are shown as they are; more could push what follows out of sight.
-const EMPTY_LINES: usize = 3;
+use crate::visible::{self, EMPTY_LINES};
 
 /// A tool call that somebody has to allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

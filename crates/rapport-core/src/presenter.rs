@@ -9,7 +9,7 @@ use crate::event::{Asker, Clarifier, Entry, Event};
 use crate::id::{QuestionId, RoundId};
 use crate::question::Purpose;
 use crate::session::{RoundView, Session};
-use crate::turn_card::TurnCard;
+use crate::turn_card::{TurnCard, TurnCardKind};
 use crate::view::PhaseView;
 
 /// A session that is followed.
@@ -145,7 +145,13 @@ fn confirms(round: &RoundView<'_>) -> bool {
     round.items.iter().any(|item| item.question.purpose == Purpose::Confirm)
 }
 
-/// Whether this fact puts a question in front of the person again that was there before.
+/// Whether this fact puts something in front of the person again that was there before.
 fn reopens(fact: &Event, focus: &Focus) -> bool {
-    matches!(fact, Event::Reopened { question, .. } if *question == focus.question)
+    match fact {
+        Event::Reopened { question, .. } => *question == focus.question,
+        // What the file says now was not shown yet.
+        Event::PlanDiffers { folder, .. } => TurnCard::read(&focus.question)
+            .is_some_and(|card| card.kind == TurnCardKind::Differs && card.folder == *folder),
+        _ => false,
+    }
 }

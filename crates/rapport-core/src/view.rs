@@ -114,9 +114,12 @@ pub struct WorkplaceView {
     pub state: WorkplaceState,
     /// Whether nothing is left of it.
     pub cleared: bool,
-    /// The files that kept it from being applied.
+    /// The files that kept it from being applied; or, where it was applied all the same, those that have to be merged by hand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
+    /// The files that a failed attempt to apply it changed, and could not put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub half_done: Vec<String>,
     /// What else did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,

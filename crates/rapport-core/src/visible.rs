@@ -16,6 +16,27 @@ pub fn line(text: &str) -> String {
     out
 }
 
+/// So many empty lines in a row are shown as they are; more could push what follows out of sight.
+pub(crate) const EMPTY_LINES: usize = 3;
+
+/// Several lines. Runs of empty lines are counted where they are long, and left out at the end.
+pub fn lines(text: &str) -> String {
+    let mut out: Vec<String> = Vec::new();
+    let mut empty = 0;
+    for shown in text.lines().map(line) {
+        if shown.trim().is_empty() {
+            empty += 1;
+            continue;
+        }
+        match std::mem::take(&mut empty) {
+            few @ 0..=EMPTY_LINES => out.extend((0..few).map(|_| String::new())),
+            many => out.push(format!("({many} empty lines)")),
+        }
+        out.push(shown);
+    }
+    out.join("\n")
+}
+
 /// Adds one character, `before` being the one in front of it.
 pub fn push(out: &mut String, c: char, before: Option<char>, line_break: &str) {
     match c {
@@ -50,4 +71,16 @@ fn is_pictorial(c: char) -> bool {
 /// Scripts that need (non-)joiners to be spelled right.
 fn is_joining(c: char) -> bool {
     matches!(c, '\u{600}'..='\u{dff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hides_in_or_between_lines() {
+        let hidden = format!("ls\r\n\n{}rm\u{202e}x\n\n", "\n".repeat(9));
+        assert_eq!(lines(&hidden), "ls\n(10 empty lines)\nrm<U+202E>x");
+        assert_eq!(lines("a\n\n\tb\n"), "a\n\n    b");
+    }
 }

@@ -8,7 +8,7 @@ use crate::answer::By;
 use crate::elicitation::Consent;
 use crate::event::TurnKind;
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
-use crate::input::StatePair;
+use crate::input::Merged;
 use crate::permission::Rule;
 use crate::plan::PlanFile;
 use crate::question_round::Brief;
@@ -60,12 +60,12 @@ pub enum Want {
     /// What was merged is in the project.
     Applied {
         /// What it was and what it becomes.
-        merged: StatePair,
+        merged: Merged,
         /// The plan's file, which belongs there too.
         plan: Option<String>,
     },
     /// The project's files are as they were before the work, where they are as the work left them.
-    WorkUndone(StatePair),
+    WorkUndone(Merged),
     /// The state in which a cancelled agent left the project is noted. Not before its process is gone.
     WorkLeft,
     /// The workplace is gone.

@@ -285,6 +285,7 @@ fn stranger(status: StatusCode) -> ApiError {
     match status.as_u16() {
         429 => ApiError::TooMany { retry_after: Duration::from_secs(1) },
         400 | 413 => ApiError::Refused { code: i64::from(status.as_u16()), description },
+        500.. => ApiError::Failing(description),
         _ => ApiError::Unreachable(description),
     }
 }

@@ -52,9 +52,12 @@ pub enum ApiError {
     /// Too much waits for this chat already; nothing was queued.
     #[error("too much waits to be sent to this chat already")]
     Full,
-    /// Telegram cannot be reached, or is in trouble itself.
+    /// Telegram cannot be reached.
     #[error("Telegram cannot be reached: {0}")]
     Unreachable(String),
+    /// Telegram, or something on the way, cannot do it: it may be in trouble, or stumble over just this.
+    #[error("Telegram is in trouble: {0}")]
+    Failing(String),
     /// The channel is being stopped.
     #[error("the channel is being stopped")]
     Stopped,
@@ -91,7 +94,7 @@ pub(super) fn refused(code: i64, description: String, parameters: Parameters) ->
         403 => ApiError::Blocked(description),
         409 => ApiError::Conflict(description),
         429 => ApiError::TooMany { retry_after: Duration::from_secs(parameters.retry_after.unwrap_or(1)) },
-        500.. => ApiError::Unreachable(description),
+        500.. => ApiError::Failing(description),
         _ if says(&NOT_MODIFIED) => ApiError::NotModified,
         _ if says(&GONE) => ApiError::MessageGone(description),
         _ if says(&TOPIC_GONE) => ApiError::TopicGone(description),

@@ -134,7 +134,7 @@ async fn me(api: &Api, notices: &Notices, now: &Now) -> Result<Me, ApiError> {
                 return Ok(me);
             }
             Err(ApiError::TooMany { retry_after }) => retry_after,
-            Err(ApiError::Unreachable(why)) => {
+            Err(ApiError::Unreachable(why) | ApiError::Failing(why)) => {
                 if since.is_none() {
                     let began = now();
                     since = Some(began);

@@ -19,6 +19,7 @@ use tokio::time::sleep;
 use super::backoff::Backoff;
 use super::ledger::{Head, Ledger};
 use super::notice::{Notice, Notices};
+use super::paste::{self, Paste};
 use super::{BotFiles, Now, durable};
 
 /// How large the file of unreadable updates may grow before it is rotated.
@@ -113,13 +114,21 @@ impl Intake {
     }
 }
 
+/// What a task is for.
+enum Task {
+    /// Waits for more of a text.
+    Gather(Box<Paste>),
+    /// Handles the updates with these ids.
+    Handle(Vec<u32>),
+}
+
 /// The task that owns the ledger.
 struct Taking {
     parts: Parts,
     /// By chat, the updates that wait for the one being handled.
     chats: HashMap<i64, VecDeque<Update>>,
     under_way: JoinSet<()>,
-    of_task: HashMap<task::Id, (i64, u32)>,
+    of_task: HashMap<task::Id, (i64, Task)>,
     waiting: HashMap<u32, Vec<oneshot::Sender<()>>>,
     /// Senders for updates that are done, to be notified when the ledger is written.
     to_tell: Vec<oneshot::Sender<()>>,
@@ -225,7 +234,7 @@ impl Taking {
                     Some(behind) => behind.push_back(update),
                     None => {
                         self.chats.insert(chat, VecDeque::new());
-                        self.handle(chat, update);
+                        self.gather(chat, Paste::begun_by(update));
                     }
                 }
             }
@@ -239,15 +248,25 @@ impl Taking {
         }
     }
 
-    fn handle(&mut self, chat: i64, update: Update) {
-        let (handler, id) = (Arc::clone(&self.parts.handler), update.update_id);
+    /// Waits for the rest of a text that may have been cut, or handles it.
+    fn gather(&mut self, chat: i64, paste: Paste) {
+        if paste.may_go_on() {
+            let task = self.under_way.spawn(sleep(paste::PAUSE));
+            self.of_task.insert(task.id(), (chat, Task::Gather(Box::new(paste))));
+        } else {
+            self.handle(chat, paste);
+        }
+    }
+
+    fn handle(&mut self, chat: i64, Paste { update, ids, .. }: Paste) {
+        let handler = Arc::clone(&self.parts.handler);
         let task = self.under_way.spawn(async move {
             let mut backoff = Backoff::default();
             while handler.handle(update.clone()).await == Handled::Again {
                 sleep(backoff.grow()).await;
             }
         });
-        self.of_task.insert(task.id(), (chat, id));
+        self.of_task.insert(task.id(), (chat, Task::Handle(ids)));
     }
 
     async fn ended(&mut self, ended: Result<(task::Id, ()), JoinError>) {
@@ -255,21 +274,28 @@ impl Taking {
             Ok((task, ())) => (task, None),
             Err(error) => (error.id(), Some(error)),
         };
-        let Some((chat, id)) = self.of_task.remove(&task) else { return };
-        if broken.is_some() {
+        let (chat, ids) = match self.of_task.remove(&task) {
+            None => return,
+            Some((chat, Task::Gather(mut paste))) => {
+                let has_more = self.chats.get_mut(&chat).is_some_and(|waiting| paste.take(waiting));
+                return if has_more { self.gather(chat, *paste) } else { self.handle(chat, *paste) };
+            }
+            Some((chat, Task::Handle(ids))) => (chat, ids),
+        };
+        for id in ids {
             let raw = self.parts.ledger.unfinished_one(id).map(ToOwned::to_owned);
-            if let Some(raw) = raw {
+            if let Some(raw) = raw.filter(|_| broken.is_some()) {
                 self.put_aside(&raw, "handling it broke off").await;
             }
+            self.finish(id);
         }
-        self.finish(id);
         self.next_of(chat);
     }
 
     fn next_of(&mut self, chat: i64) {
         let next = self.chats.get_mut(&chat).filter(|_| self.closing.is_none()).and_then(VecDeque::pop_front);
         match next {
-            Some(update) => self.handle(chat, update),
+            Some(update) => self.gather(chat, Paste::begun_by(update)),
             None => drop(self.chats.remove(&chat)),
         }
     }

@@ -1,4 +1,4 @@
-//! The queue of one chat, and when its next message may be sent.
+//! The queues of one chat, one for new messages and one for changes, and when the next of each may be sent.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::api_error::ApiError;
 use super::backoff::Backoff;
-use super::outgoing::{Message, Outgoing, Sent};
+use super::outgoing::{Kind, Message, Outgoing, Sent};
 use super::rates::{ChatLimits, Sendings};
 
 /// The queue length from which progress edits are dropped.
@@ -18,12 +18,22 @@ const MOST_WAITING: usize = 500;
 /// The largest queue, in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
+/// How often Telegram may fail to do something before the next in the queue gets its turn: half a minute, with the pauses.
+const MOST_FAILURES: u32 = 6;
+
 /// Who wants to know how it ended.
 pub(super) type Waiting = oneshot::Sender<Result<Sent, ApiError>>;
 
-/// What waits for one chat.
+/// What waits for one chat: new messages and changes, each in order.
 #[derive(Default)]
 pub(super) struct Lane {
+    posts: Track,
+    edits: Track,
+}
+
+/// What waits of one kind.
+#[derive(Default)]
+struct Track {
     jobs: VecDeque<Job>,
     bytes: usize,
     /// Whether the first job is on its way.
@@ -31,25 +41,27 @@ pub(super) struct Lane {
     sendings: Sendings,
     backoff: Backoff,
     /// Not before then: it was too much, or Telegram could not be reached.
-    pub(super) held: Option<Held>,
+    held: Option<Held>,
 }
 
 /// Why and until when nothing is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+enum Held {
     /// Telegram said so.
     Paused(Instant),
-    /// It could not be reached.
+    /// It could not be reached, or could not do it.
     Unreachable(Instant),
 }
 
 pub(super) struct Job {
     what: Arc<Outgoing>,
     waiting: Vec<Waiting>,
+    /// How often Telegram was there and could not do it.
+    failures: u32,
 }
 
 impl Held {
-    pub(super) fn until(self) -> Instant {
+    fn until(self) -> Instant {
         match self {
             Self::Paused(until) | Self::Unreachable(until) => until,
         }
@@ -58,66 +70,49 @@ impl Held {
 
 impl Lane {
     /// Queues something, or ends it at once: dropped, or refused because the queue is full.
-    pub(super) fn push(&mut self, what: Outgoing, waiting: Waiting) {
-        match self.admit(&what) {
-            Admission::Queue => {
-                self.bytes += size(&what);
-                self.jobs.push_back(Job { what: Arc::new(what), waiting: vec![waiting] });
-            }
-            Admission::Merge(at) => self.merge(at, what, waiting),
-            Admission::Drop => drop(waiting.send(Ok(Sent::Dropped))),
-            Admission::Full => drop(waiting.send(Err(ApiError::Full))),
+    pub(super) fn push(&mut self, what: Outgoing, waiting: Waiting, limits: ChatLimits, now: Instant) {
+        // Nobody needs to know what an agent is doing while what it said has not arrived.
+        let is_new = || self.edits.unsent_edit(&what).is_none();
+        if matches!(what, Outgoing::Progress(_)) && self.posts.is_busy() && is_new() {
+            return drop(waiting.send(Ok(Sent::Dropped)));
         }
+        self.track_mut(what.kind()).push(what, waiting, limits, now);
     }
 
-    /// The next to be sent, if it may be sent now. Whether all chats together allow it is not asked here.
-    pub(super) fn due_at(&self, limits: ChatLimits, now: Instant) -> Option<Instant> {
-        let first = self.jobs.front().filter(|_| !self.under_way)?;
-        let held = self.held.map_or(now, Held::until);
-        if !counts(&first.what) {
-            return Some(held.max(now));
-        }
-        let by_rates = limits.all().filter_map(|rate| self.sendings.ready_at(rate, 0, now));
-        Some(by_rates.fold(held.max(now), Instant::max))
+    /// When the next of a kind may be sent. Whether all chats together allow it is not asked here.
+    pub(super) fn due_at(&self, kind: Kind, limits: ChatLimits, now: Instant) -> Option<Instant> {
+        self.track(kind).due_at(limits, now)
     }
 
-    /// The first is on its way.
-    pub(super) fn start(&mut self) -> Option<Arc<Outgoing>> {
-        let first = self.jobs.front()?;
-        let what = Arc::clone(&first.what);
-        self.under_way = true;
-        self.held = None;
-        Some(what)
+    /// The first of a kind is on its way.
+    pub(super) fn start(&mut self, kind: Kind) -> Option<Arc<Outgoing>> {
+        self.track_mut(kind).start()
     }
 
     /// How that ended. What has to be tried again stays where it is.
-    pub(super) fn ended(&mut self, result: Result<Sent, ApiError>, limits: ChatLimits, now: Instant) {
-        self.under_way = false;
-        if self.jobs.front().is_some_and(|job| counts(&job.what)) {
-            self.sendings.note(limits.longest(), now);
-        }
-        let passing = self.jobs.front().is_some_and(|job| matches!(*job.what, Outgoing::Action { .. }));
-        match result {
-            Err(ApiError::TooMany { .. } | ApiError::Unreachable(_)) if passing => {
-                self.finish(Ok(Sent::Dropped))
+    pub(super) fn ended(
+        &mut self,
+        kind: Kind,
+        result: Result<Sent, ApiError>,
+        limits: ChatLimits,
+        now: Instant,
+    ) {
+        if let Err(ApiError::TooMany { retry_after }) = result {
+            // Telegram pauses the chat, whatever is sent there.
+            for track in [&mut self.posts, &mut self.edits] {
+                track.held = Some(Held::Paused(now + retry_after));
             }
-            Err(ApiError::TooMany { retry_after }) => self.held = Some(Held::Paused(now + retry_after)),
-            Err(ApiError::Unreachable(_)) => self.held = Some(Held::Unreachable(now + self.backoff.grow())),
-            Err(ApiError::NotModified) => self.finish(Ok(Sent::Done)),
-            other => self.finish(other),
         }
+        self.track_mut(kind).ended(result, limits, now);
     }
 
-    /// The chat moved: returns the jobs that can be sent to the new chat. Jobs about messages of the old chat end.
-    pub(super) fn leave_for(&mut self, to: i64) -> Vec<Job> {
-        self.under_way = false;
-        self.held = None;
-        self.bytes = 0;
-        let (go, end) = self.jobs.drain(..).partition::<Vec<_>, _>(|job| can_be_elsewhere(&job.what));
-        for waiting in end.into_iter().flat_map(|job| job.waiting) {
-            let _ = waiting.send(Err(ApiError::Moved { to }));
+    /// The chat moved, as the answer to something of this kind says: returns the jobs that can be sent to the new chat. Jobs
+    /// about messages of the old chat end.
+    pub(super) fn leave_for(&mut self, to: i64, told_to: Kind) -> Vec<Job> {
+        for job in self.edits.leave(told_to == Kind::Edit) {
+            job.end(&Err(ApiError::Moved { to }));
         }
-        go
+        self.posts.leave(told_to == Kind::Post)
     }
 
     /// Takes in what was for a chat that became this one.
@@ -128,44 +123,161 @@ impl Lane {
             Outgoing::Message(message) => Outgoing::Message(Message { reply_to: None, ..message }),
             other => other,
         };
-        self.bytes += size(&what);
-        self.jobs.push_back(Job { what: Arc::new(what), waiting: job.waiting });
+        let track = self.track_mut(what.kind());
+        track.bytes += size(&what);
+        track.jobs.push_back(Job { what: Arc::new(what), waiting: job.waiting, failures: 0 });
     }
 
-    /// How many wait, the one under way among them.
+    /// How many wait, those under way among them.
     pub(super) fn len(&self) -> usize {
-        self.jobs.len()
+        self.posts.jobs.len() + self.edits.jobs.len()
+    }
+
+    /// Until when Telegram has paused this chat.
+    pub(super) fn paused_until(&self, now: Instant) -> Option<Instant> {
+        let paused = |track: &Track| match track.held {
+            Some(Held::Paused(until)) if until > now => Some(until),
+            Some(Held::Paused(_) | Held::Unreachable(_)) | None => None,
+        };
+        paused(&self.posts).or_else(|| paused(&self.edits))
+    }
+
+    /// Whether something waits for Telegram to be reachable again.
+    pub(super) fn is_unreachable(&self) -> bool {
+        let waits = |track: &Track| matches!(track.held, Some(Held::Unreachable(_)));
+        waits(&self.posts) || waits(&self.edits)
+    }
+
+    /// Telegram can be reached again. What it could not do waits nevertheless.
+    pub(super) fn try_again(&mut self) {
+        for track in [&mut self.posts, &mut self.edits] {
+            let is_failing = track.jobs.front().is_some_and(|job| job.failures > 0);
+            track.held.take_if(|held| matches!(held, Held::Unreachable(_)) && !is_failing);
+        }
     }
 
     /// From when on this queue can be forgotten; `None` while something waits.
     pub(super) fn forgotten_at(&self, limits: ChatLimits, now: Instant) -> Option<Instant> {
-        self.jobs.is_empty().then(|| self.sendings.over_at(limits.longest()).unwrap_or(now))
+        let over = |track: &Track| track.sendings.over_at(limits.longest()).unwrap_or(now);
+        (self.len() == 0).then(|| over(&self.posts).max(over(&self.edits)))
+    }
+
+    fn track(&self, kind: Kind) -> &Track {
+        match kind {
+            Kind::Post => &self.posts,
+            Kind::Edit => &self.edits,
+        }
+    }
+
+    fn track_mut(&mut self, kind: Kind) -> &mut Track {
+        match kind {
+            Kind::Post => &mut self.posts,
+            Kind::Edit => &mut self.edits,
+        }
+    }
+}
+
+impl Job {
+    fn end(self, result: &Result<Sent, ApiError>) {
+        for waiting in self.waiting {
+            // The receiver may be gone.
+            let _ = waiting.send(result.clone());
+        }
+    }
+}
+
+impl Track {
+    fn push(&mut self, what: Outgoing, waiting: Waiting, limits: ChatLimits, now: Instant) {
+        match self.admit(&what, limits, now) {
+            Admission::Queue => {
+                self.bytes += size(&what);
+                self.jobs.push_back(Job { what: Arc::new(what), waiting: vec![waiting], failures: 0 });
+            }
+            Admission::Merge(at) => self.merge(at, what, waiting),
+            Admission::Drop => drop(waiting.send(Ok(Sent::Dropped))),
+            Admission::Full => drop(waiting.send(Err(ApiError::Full))),
+        }
+    }
+
+    fn due_at(&self, limits: ChatLimits, now: Instant) -> Option<Instant> {
+        let first = self.jobs.front().filter(|_| !self.under_way)?;
+        let held = self.held.map_or(now, Held::until).max(now);
+        Some(if counts(&first.what) { held.max(self.allowed_at(limits, now)) } else { held })
+    }
+
+    /// When the rates allow the next.
+    fn allowed_at(&self, limits: ChatLimits, now: Instant) -> Instant {
+        let by_rates = limits.all().filter_map(|rate| self.sendings.ready_at(rate, 0, now));
+        by_rates.fold(now, Instant::max)
+    }
+
+    fn start(&mut self) -> Option<Arc<Outgoing>> {
+        let first = self.jobs.front()?;
+        let what = Arc::clone(&first.what);
+        self.under_way = true;
+        self.held = None;
+        Some(what)
+    }
+
+    fn ended(&mut self, result: Result<Sent, ApiError>, limits: ChatLimits, now: Instant) {
+        self.under_way = false;
+        let Some(job) = self.jobs.front_mut() else { return };
+        if counts(&job.what) {
+            self.sendings.note(limits.longest(), now);
+        }
+        let is_passing = matches!(*job.what, Outgoing::Action { .. } | Outgoing::Aside(_));
+        match result {
+            Err(ApiError::TooMany { .. } | ApiError::Unreachable(_) | ApiError::Failing(_)) if is_passing => {
+                self.finish(Ok(Sent::Dropped))
+            }
+            // The lane holds both tracks.
+            Err(ApiError::TooMany { .. }) => {}
+            Err(ApiError::Unreachable(_)) => self.held = Some(Held::Unreachable(now + self.backoff.grow())),
+            Err(ApiError::Failing(_) | ApiError::Unauthorized(_)) if job.failures + 1 < MOST_FAILURES => {
+                job.failures += 1;
+                self.held = Some(Held::Unreachable(now + self.backoff.grow()));
+            }
+            Err(ApiError::NotModified) => self.finish(Ok(Sent::Done)),
+            other => self.finish(other),
+        }
+    }
+
+    /// Gives up its jobs. One that is still on its way stays until its own answer is here.
+    fn leave(&mut self, is_answered: bool) -> Vec<Job> {
+        self.under_way = self.under_way && !is_answered;
+        self.held = None;
+        let left: Vec<_> = self.jobs.drain(usize::from(self.under_way)..).collect();
+        self.bytes = self.jobs.iter().map(|job| size(&job.what)).sum();
+        left
+    }
+
+    fn is_busy(&self) -> bool {
+        self.jobs.len() >= BUSY || self.held.is_some()
     }
 
     fn finish(&mut self, result: Result<Sent, ApiError>) {
         self.backoff.reset();
         let Some(job) = self.jobs.pop_front() else { return };
         self.bytes = self.bytes.saturating_sub(size(&job.what));
-        for waiting in job.waiting {
-            // The receiver may be gone.
-            let _ = waiting.send(result.clone());
-        }
+        job.end(&result);
         if self.jobs.is_empty() {
             self.jobs.shrink_to(0);
         }
     }
 
-    fn admit(&self, what: &Outgoing) -> Admission {
+    fn admit(&self, what: &Outgoing, limits: ChatLimits, now: Instant) -> Admission {
         if let Some(at) = self.unsent_edit(what) {
             return Admission::Merge(at);
         }
         let waits = self.jobs.len();
-        let (busy, any) = (waits >= BUSY, waits > 0 || self.held.is_some());
+        let any = waits > 0 || self.held.is_some();
         let full = waits >= MOST_WAITING || self.bytes + size(what) > MOST_BYTES;
         match what {
-            Outgoing::Progress(_) if busy || self.held.is_some() => Admission::Drop,
+            Outgoing::Progress(_) if self.is_busy() => Admission::Drop,
             Outgoing::Action { .. } if any => Admission::Drop,
+            Outgoing::Aside(_) if self.would_wait(limits, now) => Admission::Drop,
             Outgoing::Message(_)
+            | Outgoing::Aside(_)
             | Outgoing::Edit(_)
             | Outgoing::Progress(_)
             | Outgoing::Buttons { .. }
@@ -179,6 +291,13 @@ impl Lane {
                 }
             }
         }
+    }
+
+    /// Whether a message sent now would have to wait.
+    fn would_wait(&self, limits: ChatLimits, now: Instant) -> bool {
+        self.held.is_some()
+            || self.jobs.iter().any(|job| counts(&job.what))
+            || self.allowed_at(limits, now) > now
     }
 
     /// Where an edit of the same message still waits. There is at most one.
@@ -217,23 +336,15 @@ fn merged(older: &Outgoing, newer: Outgoing) -> Outgoing {
     }
 }
 
-/// Whether it is about no message that is there already.
-fn can_be_elsewhere(what: &Outgoing) -> bool {
-    match what {
-        Outgoing::Message(_) | Outgoing::Document(_) | Outgoing::Action { .. } => true,
-        Outgoing::Edit(_) | Outgoing::Progress(_) | Outgoing::Buttons { .. } | Outgoing::Delete { .. } => {
-            false
-        }
-    }
-}
-
 fn edited(what: &Outgoing) -> Option<i32> {
     match what {
         Outgoing::Edit(edit) | Outgoing::Progress(edit) => Some(edit.message),
         Outgoing::Buttons { message, .. } => Some(*message),
-        Outgoing::Message(_) | Outgoing::Document(_) | Outgoing::Action { .. } | Outgoing::Delete { .. } => {
-            None
-        }
+        Outgoing::Message(_)
+        | Outgoing::Aside(_)
+        | Outgoing::Document(_)
+        | Outgoing::Action { .. }
+        | Outgoing::Delete { .. } => None,
     }
 }
 
@@ -244,7 +355,7 @@ fn counts(what: &Outgoing) -> bool {
 
 fn size(what: &Outgoing) -> usize {
     let text = match what {
-        Outgoing::Message(message) => message.text.len(),
+        Outgoing::Message(message) | Outgoing::Aside(message) => message.text.len(),
         Outgoing::Edit(edit) | Outgoing::Progress(edit) => edit.text.len(),
         Outgoing::Document(document) => document.bytes.len() + document.caption.len(),
         Outgoing::Buttons { .. } | Outgoing::Action { .. } | Outgoing::Delete { .. } => 0,

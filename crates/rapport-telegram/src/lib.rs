@@ -30,6 +30,7 @@ mod durable;
 mod entities;
 mod format;
 mod lane;
+mod paste;
 mod web_server;
 
 use std::path::PathBuf;

@@ -85,6 +85,11 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// The sessions cannot be listed, so none that began before is shown.
+    Unlisted {
+        /// Why.
+        why: String,
+    },
     /// Something could not be written.
     Unwritten {
         /// What the system said, and about which file.
@@ -132,6 +137,7 @@ impl fmt::Display for Notice {
                 )
             }
             Self::Lost { session, why } => write!(f, "session {session} cannot be followed: {why}"),
+            Self::Unlisted { why } => write!(f, "the sessions cannot be listed: {why}"),
             Self::Unwritten { why } => write!(f, "{why}"),
         }
     }

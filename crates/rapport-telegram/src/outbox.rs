@@ -1,4 +1,4 @@
-//! Sends messages: in order per chat, chats independent of each other, within Telegram's rate limits, with retries.
+//! Sends messages: in order per chat (new ones and changes apart), chats independent of each other, within Telegram's rate limits, with retries.
 //!
 //! One task owns all queues. It forgets a chat when nothing waits for it and its last messages no longer count towards a rate.
 //! Delivery is at least once: if Telegram's response gets lost, the message is sent again.
@@ -12,9 +12,9 @@ use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
 use super::api_error::ApiError;
-use super::lane::{Held, Lane, Waiting};
-use super::outgoing::{Deliver, Outgoing, Sent};
-use super::rates::{Limits, Sendings};
+use super::lane::{Lane, Waiting};
+use super::outgoing::{Deliver, Kind, Outgoing, Sent};
+use super::rates::{Limits, Rate, Sendings};
 
 /// Called with the old and the new id when a chat moved. What is queued for the old chat is sent to the new one.
 pub type Moves = Box<dyn Fn(i64, i64) + Send>;
@@ -81,21 +81,45 @@ struct Sending {
     through: Arc<dyn Deliver>,
     moves: Moves,
     lanes: HashMap<i64, Lane>,
-    /// Chats whose own rates allow the next message; all chats together may not.
-    ready: VecDeque<i64>,
-    in_ready: HashSet<i64>,
+    /// New messages, to all chats together,
+    posts: Together,
+    /// and changes.
+    edits: Together,
     /// When to look at a chat again.
     later: BTreeSet<(Instant, i64)>,
-    overall: Sendings,
     /// Nothing is sent before then, to nobody.
     all_paused: Option<Instant>,
     /// Chats that wait for Telegram to be reachable again.
     unreachable: HashSet<i64>,
     under_way: JoinSet<Result<Sent, ApiError>>,
-    chat_of: HashMap<task::Id, i64>,
+    chat_of: HashMap<task::Id, (i64, Kind)>,
     /// How much waits, for all chats.
     waiting: usize,
     flushes: Vec<oneshot::Sender<()>>,
+}
+
+/// What is sent to all chats together, of one kind.
+#[derive(Default)]
+struct Together {
+    /// Chats whose own rates allow the next; all chats together may not.
+    ready: VecDeque<i64>,
+    in_ready: HashSet<i64>,
+    sendings: Sendings,
+    under_way: usize,
+}
+
+impl Together {
+    fn add(&mut self, chat: i64) {
+        if self.in_ready.insert(chat) {
+            self.ready.push_back(chat);
+        }
+    }
+
+    fn next(&mut self) -> Option<i64> {
+        let chat = self.ready.pop_front()?;
+        self.in_ready.remove(&chat);
+        Some(chat)
+    }
 }
 
 impl Sending {
@@ -105,10 +129,9 @@ impl Sending {
             through,
             moves,
             lanes: HashMap::new(),
-            ready: VecDeque::new(),
-            in_ready: HashSet::new(),
+            posts: Together::default(),
+            edits: Together::default(),
             later: BTreeSet::new(),
-            overall: Sendings::default(),
             all_paused: None,
             unreachable: HashSet::new(),
             under_way: JoinSet::new(),
@@ -140,14 +163,20 @@ impl Sending {
         match order {
             // A chat action that has to wait would come too late, and delay messages.
             Order::Send { what, waiting, .. }
-                if matches!(*what, Outgoing::Action { .. }) && self.is_full() =>
+                if matches!(*what, Outgoing::Action { .. }) && self.is_full(self.limits.overall) =>
+            {
+                let _ = waiting.send(Ok(Sent::Dropped));
+            }
+            // What nobody waits for leaves most of what may be sent to others.
+            Order::Send { what, waiting, .. }
+                if matches!(*what, Outgoing::Aside(_)) && self.is_full(self.limits.asides()) =>
             {
                 let _ = waiting.send(Ok(Sent::Dropped));
             }
             Order::Send { chat, what, waiting } => {
                 let lane = self.lanes.entry(chat).or_default();
                 let before = lane.len();
-                lane.push(*what, waiting);
+                lane.push(*what, waiting, self.limits.of(chat), Instant::now());
                 self.waiting += lane.len() - before;
                 self.look_at(chat);
             }
@@ -165,17 +194,27 @@ impl Sending {
                 (error.id(), Err(ApiError::Refused { code: 0, description }))
             }
         };
-        self.overall.note(self.limits.overall, Instant::now());
-        if let Some(chat) = self.chat_of.remove(&id) {
-            self.ended(chat, result);
+        if let Some((chat, kind)) = self.chat_of.remove(&id) {
+            let overall = self.limits.overall;
+            let together = self.together(kind);
+            together.under_way -= 1;
+            together.sendings.note(overall, Instant::now());
+            self.ended(chat, kind, result);
         }
     }
 
-    fn ended(&mut self, chat: i64, result: Result<Sent, ApiError>) {
+    fn together(&mut self, kind: Kind) -> &mut Together {
+        match kind {
+            Kind::Post => &mut self.posts,
+            Kind::Edit => &mut self.edits,
+        }
+    }
+
+    fn ended(&mut self, chat: i64, kind: Kind, result: Result<Sent, ApiError>) {
         if let Err(ApiError::Moved { to }) = result
             && to != chat
         {
-            return self.moved(chat, to);
+            return self.moved(chat, kind, to);
         }
         if let Err(error) = &result {
             warn!(chat, %error, "not sent");
@@ -184,9 +223,9 @@ impl Sending {
         let (arrived, too_many) = (result.is_ok(), matches!(result, Err(ApiError::TooMany { .. })));
         if let Some(lane) = self.lanes.get_mut(&chat) {
             let before = lane.len();
-            lane.ended(result, self.limits.of(chat), now);
+            lane.ended(kind, result, self.limits.of(chat), now);
             self.waiting -= before - lane.len();
-            if matches!(lane.held, Some(Held::Unreachable(_))) {
+            if lane.is_unreachable() {
                 self.unreachable.insert(chat);
             }
         }
@@ -200,13 +239,13 @@ impl Sending {
     }
 
     /// A group became a supergroup, which is another chat.
-    fn moved(&mut self, from: i64, to: i64) {
+    fn moved(&mut self, from: i64, kind: Kind, to: i64) {
         // Reported first: whoever waits for a message to arrive has to know the new chat.
         (self.moves)(from, to);
         let Some(lane) = self.lanes.get_mut(&from) else { return };
         let before = lane.len();
-        let jobs = lane.leave_for(to);
-        self.waiting -= before - jobs.len();
+        let jobs = lane.leave_for(to, kind);
+        self.waiting -= before - lane.len() - jobs.len();
         let new = self.lanes.entry(to).or_default();
         for job in jobs {
             new.take_over(job);
@@ -217,12 +256,9 @@ impl Sending {
 
     /// If Telegram pauses two chats at the same time, the limit is the bot's: pauses all.
     fn pause_all_if_others_are(&mut self, chat: i64, now: Instant) {
-        let paused = |lane: &Lane| match lane.held {
-            Some(Held::Paused(until)) if until > now => Some(until),
-            Some(Held::Paused(_) | Held::Unreachable(_)) | None => None,
-        };
-        let Some(until) = self.lanes.get(&chat).and_then(paused) else { return };
-        let another = self.lanes.iter().any(|(other, lane)| *other != chat && paused(lane).is_some());
+        let Some(until) = self.lanes.get(&chat).and_then(|lane| lane.paused_until(now)) else { return };
+        let another =
+            self.lanes.iter().any(|(other, lane)| *other != chat && lane.paused_until(now).is_some());
         if another {
             self.all_paused = self.all_paused.max(Some(until));
         }
@@ -231,10 +267,8 @@ impl Sending {
     /// Telegram can be reached again: chats that waited for that are tried now.
     fn try_the_unreachable(&mut self) {
         for chat in std::mem::take(&mut self.unreachable) {
-            if let Some(lane) = self.lanes.get_mut(&chat)
-                && matches!(lane.held, Some(Held::Unreachable(_)))
-            {
-                lane.held = None;
+            if let Some(lane) = self.lanes.get_mut(&chat) {
+                lane.try_again();
                 self.look_at(chat);
             }
         }
@@ -245,16 +279,19 @@ impl Sending {
         let now = Instant::now();
         let Some(lane) = self.lanes.get(&chat) else { return };
         let limits = self.limits.of(chat);
-        match (lane.due_at(limits, now), lane.forgotten_at(limits, now)) {
-            (Some(due), _) if due <= now => {
-                if self.in_ready.insert(chat) {
-                    self.ready.push_back(chat);
-                }
+        let over = lane.forgotten_at(limits, now);
+        let due = Kind::ALL.map(|kind| (kind, lane.due_at(kind, limits, now)));
+        for (kind, due) in due {
+            match due {
+                Some(due) if due <= now => self.together(kind).add(chat),
+                Some(due) => drop(self.later.insert((due, chat))),
+                None => {}
             }
-            (Some(due), _) => drop(self.later.insert((due, chat))),
-            (None, Some(over)) if over > now => drop(self.later.insert((over, chat))),
-            (None, Some(_)) => drop(self.lanes.remove(&chat)),
-            (None, None) => {}
+        }
+        match over {
+            Some(over) if over > now => drop(self.later.insert((over, chat))),
+            Some(_) => drop(self.lanes.remove(&chat)),
+            None => {}
         }
     }
 
@@ -264,10 +301,12 @@ impl Sending {
             self.later.remove(&(at, chat));
             self.look_at(chat);
         }
-        while !self.ready.is_empty() && self.overall_at(now).is_some_and(|at| at <= now) {
-            let Some(chat) = self.ready.pop_front() else { break };
-            self.in_ready.remove(&chat);
-            self.start(chat, now);
+        for kind in Kind::ALL {
+            while self.overall_at(kind, now).is_some_and(|at| at <= now)
+                && let Some(chat) = self.together(kind).next()
+            {
+                self.start(chat, kind, now);
+            }
         }
         if self.waiting == 0 {
             for done in self.flushes.drain(..) {
@@ -276,34 +315,44 @@ impl Sending {
         }
     }
 
-    fn start(&mut self, chat: i64, now: Instant) {
+    fn start(&mut self, chat: i64, kind: Kind, now: Instant) {
         let limits = self.limits.of(chat);
         let Some(lane) = self.lanes.get_mut(&chat) else { return };
         // Telegram may have paused it since it was ready.
-        if lane.due_at(limits, now).is_none_or(|due| due > now) {
+        if lane.due_at(kind, limits, now).is_none_or(|due| due > now) {
             return self.look_at(chat);
         }
-        let Some(what) = lane.start() else { return };
+        let Some(what) = lane.start(kind) else { return };
         let through = Arc::clone(&self.through);
         let task = self.under_way.spawn(async move { through.deliver(chat, &what).await });
-        self.chat_of.insert(task.id(), chat);
+        self.together(kind).under_way += 1;
+        self.chat_of.insert(task.id(), (chat, kind));
     }
 
-    /// Whether something sent now would have to wait for what is sent to other chats.
-    fn is_full(&self) -> bool {
+    /// Whether something new that is sent now would have to wait for what is sent to other chats, within this rate.
+    fn is_full(&self, rate: Rate) -> bool {
         let now = Instant::now();
-        !self.ready.is_empty() || self.overall_at(now).is_none_or(|at| at > now)
+        let Together { ready, sendings, under_way, .. } = &self.posts;
+        !ready.is_empty()
+            || self.all_paused.is_some_and(|until| until > now)
+            || sendings.ready_at(rate, *under_way, now).is_none_or(|at| at > now)
     }
 
-    /// When all chats together allow the next; `None` until something that is under way has ended.
-    fn overall_at(&self, now: Instant) -> Option<Instant> {
-        let allowed = self.overall.ready_at(self.limits.overall, self.under_way.len(), now)?;
+    /// When all chats together allow the next of a kind; `None` until something that is under way has ended.
+    fn overall_at(&self, kind: Kind, now: Instant) -> Option<Instant> {
+        let Together { sendings, under_way, .. } = match kind {
+            Kind::Post => &self.posts,
+            Kind::Edit => &self.edits,
+        };
+        let allowed = sendings.ready_at(self.limits.overall, *under_way, now)?;
         Some(self.all_paused.map_or(allowed, |until| until.max(allowed)))
     }
 
     fn wake_at(&self) -> Option<Instant> {
         let later = self.later.first().map(|(at, _)| *at);
-        let ready = self.overall_at(Instant::now()).filter(|_| !self.ready.is_empty());
-        later.into_iter().chain(ready).min()
+        let now = Instant::now();
+        let posts = self.overall_at(Kind::Post, now).filter(|_| !self.posts.ready.is_empty());
+        let edits = self.overall_at(Kind::Edit, now).filter(|_| !self.edits.ready.is_empty());
+        later.into_iter().chain(posts).chain(edits).min()
     }
 }

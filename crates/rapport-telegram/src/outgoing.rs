@@ -18,6 +18,8 @@ use super::text::Text;
 pub enum Outgoing {
     /// A new message.
     Message(Message),
+    /// A new message that nobody waits for: dropped if it would have to wait, or keep others waiting.
+    Aside(Message),
     /// Another text and other buttons for a message.
     Edit(Edit),
     /// The same for a progress message: dropped if the queue is long.
@@ -43,6 +45,31 @@ pub enum Outgoing {
         /// Which message.
         message: i32,
     },
+}
+
+/// New messages and changes to messages that are there. Each kind has its own queue and its own rates, so that a new card
+/// never waits behind edits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Something new.
+    Post,
+    /// A change.
+    Edit,
+}
+
+impl Kind {
+    /// Both, the more urgent first.
+    pub const ALL: [Self; 2] = [Self::Post, Self::Edit];
+}
+
+impl Outgoing {
+    /// Whether it is new or a change.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Message(_) | Self::Aside(_) | Self::Document(_) | Self::Action { .. } => Kind::Post,
+            Self::Edit(_) | Self::Progress(_) | Self::Buttons { .. } | Self::Delete { .. } => Kind::Edit,
+        }
+    }
 }
 
 /// A new message.
@@ -132,6 +159,7 @@ fn beside_topic(what: &Outgoing) -> Option<Outgoing> {
             Some(Outgoing::Document(Document { thread: None, ..document.clone() }))
         }
         Outgoing::Message(_)
+        | Outgoing::Aside(_)
         | Outgoing::Edit(_)
         | Outgoing::Progress(_)
         | Outgoing::Buttons { .. }
@@ -143,7 +171,7 @@ fn beside_topic(what: &Outgoing) -> Option<Outgoing> {
 
 async fn deliver(api: &Api, chat: i64, what: &Outgoing) -> Result<Sent, ApiError> {
     match what {
-        Outgoing::Message(message) => {
+        Outgoing::Message(message) | Outgoing::Aside(message) => {
             api.send_message(&send(chat, message)).await.map(|posted| Sent::Posted(posted.message_id))
         }
         Outgoing::Edit(wanted) | Outgoing::Progress(wanted) => {

@@ -1,4 +1,5 @@
-//! Fetches updates by long polling. Errors are reported once and retried with backoff; only a rejected token ends it.
+//! Fetches updates by long polling. Errors are reported once and retried with backoff; only a token that is rejected again
+//! and again ends it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use futures_util::future::{BoxFuture, join_all};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::warn;
 
 use super::Now;
@@ -21,6 +22,13 @@ use super::notice::{Notice, Notices};
 /// How long to wait for the updates of one call before the ledger is written with those not done. Most are done by then, so
 /// that they are written once instead of twice.
 const GRACE: Duration = Duration::from_millis(100);
+
+/// The shortest time between two calls that bring nothing: a server that does not hold a call must not be asked without pause.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// How often in a row the token may be rejected. Telegram has hiccups.
+const MOST_REFUSALS: u32 = 5;
+/// How often Telegram may fail to tell which webhook is set before updates are fetched all the same.
+const MOST_FAILURES: u32 = 5;
 
 /// Where updates are fetched. Tests bring their own.
 pub trait Source: Send + Sync + 'static {
@@ -38,10 +46,15 @@ impl Source for Api {
 /// be reached.
 pub async fn remove_webhook(api: &Api, notices: &Notices, now: Now) -> Result<(), ApiError> {
     let mut trouble = Trouble::new(notices.clone(), now);
+    let mut failures = 0;
     loop {
         match try_to_remove_webhook(api, notices).await {
             Err(error @ (ApiError::Unreachable(_) | ApiError::TooMany { .. })) => {
                 trouble.wait_out(error).await
+            }
+            Err(error @ ApiError::Failing(_)) if failures + 1 < MOST_FAILURES => {
+                failures += 1;
+                trouble.wait_out(error).await;
             }
             removed => {
                 trouble.over();
@@ -61,7 +74,7 @@ async fn try_to_remove_webhook(api: &Api, notices: &Notices) -> Result<(), ApiEr
     Ok(())
 }
 
-/// Fetches until it is told to stop. An error is a token that is not accepted, or an intake
+/// Fetches until it is told to stop. An error is a token that is not accepted several times in a row, or an intake
 /// that was closed.
 pub async fn run(
     source: Arc<dyn Source>,
@@ -79,18 +92,29 @@ pub async fn run(
 }
 
 async fn fetch(source: &dyn Source, intake: &Intake, mut trouble: Trouble) -> ApiError {
+    let mut refusals = 0;
     loop {
         // Only what is on disk is confirmed.
         let Some(point) = intake.checkpoint().await else { return ApiError::Stopped };
+        let asked = Instant::now();
         match source.updates(point.offset).await {
+            Ok(updates) if updates.is_empty() => {
+                refusals = 0;
+                trouble.over();
+                sleep_until(asked + SHORTEST).await;
+            }
             Ok(updates) => {
+                refusals = 0;
                 trouble.over();
                 let done = updates.into_iter().map(|raw| intake.take(raw));
                 // Those that take longer go on; they are kept in the ledger.
                 let _ = timeout(GRACE, join_all(done)).await;
             }
-            Err(error @ ApiError::Unauthorized(_)) => return error,
-            Err(error) => trouble.wait_out(error).await,
+            Err(error @ ApiError::Unauthorized(_)) if refusals + 1 >= MOST_REFUSALS => return error,
+            Err(error) => {
+                refusals = if matches!(error, ApiError::Unauthorized(_)) { refusals + 1 } else { 0 };
+                trouble.wait_out(error).await;
+            }
         }
     }
 }
@@ -135,7 +159,7 @@ impl Trouble {
                     let since = (self.now)();
                     self.unreachable = Some(since);
                     let why = match other {
-                        ApiError::Unreachable(why) => why,
+                        ApiError::Unreachable(why) | ApiError::Failing(why) => why,
                         other => other.to_string(),
                     };
                     self.tell(Notice::Unreachable { since, why });

@@ -27,13 +27,16 @@ pub enum Reply {
 
 /// Markdown as it is to be sent; `name` is what a file of it would be called, without an ending.
 pub fn reply(markdown: &str, name: &str) -> Reply {
-    let text = markdown::text(markdown);
-    let parts = split(&text, MESSAGE);
+    pieces(&markdown::text(markdown), format!("{name}.md"), markdown)
+}
+
+/// A text as messages, or as a file of this name and content where there would be too many.
+pub fn pieces(text: &Text, name: String, content: &str) -> Reply {
+    let parts = split(text, MESSAGE);
     if parts.len() <= MOST_MESSAGES {
         return Reply::Messages(parts);
     }
-    let caption = text.trimmed(BEGINNING);
-    Reply::File { name: format!("{name}.md"), content: markdown.to_owned(), caption }
+    Reply::File { name, content: content.to_owned(), caption: text.trimmed(BEGINNING) }
 }
 
 /// A text in parts of at most so many UTF-16 units. Only space at the cuts is lost; none is empty.

@@ -184,7 +184,7 @@ async fn set_webhook(api: &Api, params: &SetWebhookParams, mut trouble: Trouble)
                 trouble.over();
                 return Ok(());
             }
-            Err(error @ (ApiError::Unreachable(_) | ApiError::TooMany { .. })) => {
+            Err(error @ (ApiError::Unreachable(_) | ApiError::Failing(_) | ApiError::TooMany { .. })) => {
                 trouble.wait_out(error).await
             }
             Err(error) => return Err(error),

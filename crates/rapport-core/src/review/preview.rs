@@ -88,7 +88,7 @@ pub fn preview(
 }
 
 /// A unified diff of a file.
-fn unified(path: &str, old: &str, new: &str) -> String {
+pub fn unified(path: &str, old: &str, new: &str) -> String {
     let path = visible(path);
     let diff = TextDiff::from_lines(old, new);
     diff.unified_diff().context_radius(AROUND).header(&format!("a/{path}"), &format!("b/{path}")).to_string()

@@ -8,7 +8,7 @@ use super::flow::FlowRules;
 use super::shared::Shared;
 use crate::answer::By;
 use crate::event::{Event, FileChange};
-use crate::input::{NotMerged, StatePair};
+use crate::input::{Merged, NotMerged};
 use crate::refusal::Refusal;
 use crate::view::{WorkplaceState, WorkplaceView};
 use crate::want::Want;
@@ -21,7 +21,7 @@ pub(crate) struct Handover {
     failure: Option<NotMerged>,
     clearing: Clearing,
     /// The states of the project before and after it was applied.
-    applied: Option<StatePair>,
+    applied: Option<Merged>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ enum Stage {
     /// It is to be written.
     Merged {
         by: By,
-        merged: StatePair,
+        merged: Merged,
     },
     Applied,
     Discarded,
@@ -59,7 +59,7 @@ impl Handover {
     }
 
     /// The states of the project before and after the work was applied, if it was.
-    pub(super) fn applied(&self) -> Option<&StatePair> {
+    pub(super) fn applied(&self) -> Option<&Merged> {
         self.applied.as_ref()
     }
 
@@ -105,10 +105,10 @@ impl Shared {
         Err(not(what, "this session worked in the project itself"))
     }
 
-    pub(super) fn merged(&self, outcome: &Result<StatePair, NotMerged>) -> Vec<Event> {
+    pub(super) fn merged(&self, outcome: &Result<Merged, NotMerged>) -> Vec<Event> {
         match (&self.handover.stage, outcome) {
             (Stage::Wanted { .. }, Ok(merged)) => vec![Event::Merged(merged.clone())],
-            (Stage::Wanted { .. }, Err(why)) => vec![Event::NotApplied(why.clone())],
+            (Stage::Wanted { .. } | Stage::Merged { .. }, Err(why)) => vec![Event::NotApplied(why.clone())],
             _ => Vec::new(),
         }
     }
@@ -125,7 +125,7 @@ impl Shared {
 
     /// The fact that applying failed, if it was under way.
     pub(super) fn not_applied(&self, reason: &str) -> Option<Event> {
-        let why = NotMerged { reason: Some(reason.to_owned()), conflicts: Vec::new() };
+        let why = NotMerged { reason: Some(reason.to_owned()), ..NotMerged::default() };
         self.handover.is_under_way().then_some(Event::NotApplied(why))
     }
 
@@ -198,7 +198,12 @@ impl Shared {
             worker: self.created.worker.clone(),
             state,
             cleared: self.handover.clearing == Clearing::Done,
-            conflicts: failure.as_ref().map(|why| why.conflicts.clone()).unwrap_or_default(),
+            conflicts: match (&failure, self.handover.applied()) {
+                (Some(why), _) => why.conflicts.clone(),
+                (None, Some(merged)) => merged.conflicts.clone(),
+                (None, None) => Vec::new(),
+            },
+            half_done: failure.as_ref().map(|why| why.half_done.clone()).unwrap_or_default(),
             failure: failure.and_then(|why| why.reason),
             left: match &self.handover.clearing {
                 Clearing::Failed(why) => Some(why.clone()),

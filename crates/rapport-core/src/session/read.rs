@@ -9,7 +9,7 @@ use super::{Life, Session, State, WorkUndo};
 use crate::answer::{Answer, By};
 use crate::event::{AgentCommand, Asker, Created, Ending};
 use crate::id::RoundId;
-use crate::input::StatePair;
+use crate::input::Merged;
 use crate::permission::Rule;
 use crate::question::Question;
 use crate::turn::{FileBatch, FileTurn};
@@ -154,7 +154,7 @@ impl Session {
 
     /// The states between which the work would be undone: as it left the files, and as they were before. `None` where
     /// there is nothing to undo, or nobody can tell.
-    pub fn undoable_work(&self) -> Option<StatePair> {
+    pub fn undoable_work(&self) -> Option<Merged> {
         self.flow.work()?.undoable(&self.shared)
     }
 

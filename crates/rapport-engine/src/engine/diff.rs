@@ -1,11 +1,9 @@
 //! What a session changed, as a diff to read: from the workplace that it has for itself, or, where it works in the project,
 //! from the state before its work to the state after it.
 
-use std::path::Path;
-
 use rapport_core::{Session, SessionId};
 
-use crate::workers::local::{self, Directory};
+use crate::workers::local::Directory;
 use crate::workers::{Worker, WorkerError, Workplace as _};
 
 /// The changes of a session: until its end, or until now. May block.
@@ -14,13 +12,14 @@ pub(super) fn diff(worker: &dyn Worker, id: &SessionId, session: &Session) -> Re
         let found = worker.find(id, session.created())?;
         return found.map_or(Ok(String::new()), |workplace| workplace.patch(None));
     }
-    in_project(session, Path::new(session.project()))
+    in_project(session)
 }
 
-fn in_project(session: &Session, project: &Path) -> Result<String, WorkerError> {
+fn in_project(session: &Session) -> Result<String, WorkerError> {
+    let project = Directory::at(session.project());
     match (session.baseline(), session.result_state()) {
         (None, _) => Ok(String::new()),
-        (Some(from), Some(to)) => local::diff(project, from, to),
-        (Some(from), None) => Directory::at(project).patch(Some(from)),
+        (Some(from), Some(to)) => project.diff(from, to),
+        (Some(from), None) => project.patch(Some(from)),
     }
 }

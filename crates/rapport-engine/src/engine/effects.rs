@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rapport_core::{
-    By, Changes, Created, Existing, PlanFile, ProgressFile, QuestionId, RoundId, Rule, SessionId, StatePair,
-    TurnId, UndoProblem, Want, World,
+    By, Changes, Created, Existing, Merged, NotMerged, PlanFile, ProgressFile, QuestionId, RoundId, Rule,
+    SessionId, TurnId, UndoProblem, Want, World,
 };
 
 use super::turn_effects;
 use crate::projects::grants::{Grant, Grants};
-use crate::stores::Store;
+use crate::stores::{Attacher, Store};
 use crate::turns::Workshop;
 use crate::workers::local::Directory;
 use crate::workers::{Worker, WorkerError, Workplace, take_back};
@@ -102,6 +102,7 @@ pub(super) struct Around {
     /// Open where the effect needs it.
     pub(super) workplace: Option<Arc<dyn Workplace>>,
     pub(super) store: Arc<dyn Store>,
+    pub(super) attacher: Arc<dyn Attacher>,
     pub(super) workshop: Option<Workshop>,
     pub(super) home: PathBuf,
     pub(super) now: Timestamp,
@@ -143,11 +144,11 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
             Ok(World::Cleared { left: cleared.err().map(|error| error.to_string()) })
         }
         Want::WorkUndone(states) => {
-            let undone = take_back(Path::new(&around.created.project), states);
+            let undone = take_back(&Directory::of_project(&around.created), states);
             let problem = |error: WorkerError| UndoProblem {
                 reason: error.to_string(),
                 changed: Vec::new(),
-                is_partial: false,
+                is_partial: matches!(error, WorkerError::HalfDone { .. }),
             };
             Ok(World::WorkUndone { outcome: undone.map_err(problem) })
         }
@@ -169,10 +170,13 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
 fn apply(
     around: &Around,
     place: &dyn Workplace,
-    merged: &StatePair,
+    merged: &Merged,
     plan: Option<&str>,
 ) -> Result<World, String> {
-    let files = place.apply(merged).map_err(|error| error.to_string())?;
+    let files = match place.apply(merged) {
+        Ok(files) => files,
+        Err(error) => return Ok(World::Merged { outcome: Err(not_applied(error)) }),
+    };
     let project = Directory::at(&around.created.project);
     if let Some(plan) = plan
         && let (Ok(Some(content)), Ok(None)) = (place.read(plan), project.read(plan))
@@ -182,6 +186,12 @@ fn apply(
             .map_err(|error| format!("cannot write the plan to {plan}: {error}"))?;
     }
     Ok(World::Applied { files })
+}
+
+fn not_applied(error: WorkerError) -> NotMerged {
+    let reason = Some(error.to_string());
+    let half_done = if let WorkerError::HalfDone { files, .. } = error { files } else { Vec::new() };
+    NotMerged { reason, half_done, ..NotMerged::default() }
 }
 
 fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result<World, String> {

@@ -24,6 +24,20 @@ const SETTINGS: [&str; 10] = [
     "gc.auto=0",
 ];
 
+/// How many paths git is given at once.
+pub(super) const AT_ONCE: usize = 500;
+
+/// Whose the commits are that Rapport makes for itself.
+const IDENTITY: [(&str, &str); 4] = [
+    ("GIT_AUTHOR_NAME", "Rapport"),
+    ("GIT_AUTHOR_EMAIL", "rapport@localhost"),
+    ("GIT_COMMITTER_NAME", "Rapport"),
+    ("GIT_COMMITTER_EMAIL", "rapport@localhost"),
+];
+
+/// How many lines of what git says are told.
+const TOLD_LINES: usize = 5;
+
 /// Commands that look at no file of a working tree, so that no filter is of any concern. (Even `write-tree` does: it refreshes
 /// the index.)
 const WITHOUT_FILES: [&str; 3] = ["rev-parse", "symbolic-ref", "cat-file"];
@@ -76,7 +90,7 @@ fn run<S: AsRef<OsStr>>(directory: &Path, index: Option<&Path>, args: &[S]) -> R
             command.env(format!("GIT_CONFIG_KEY_{n}"), key).env(format!("GIT_CONFIG_VALUE_{n}"), value);
         }
     }
-    Ok(command.output()?)
+    command.output().map_err(WorkerError::Start)
 }
 
 /// Git in this directory, with nothing of its surroundings but the person's own configuration.
@@ -87,7 +101,7 @@ fn command(directory: &Path) -> Command {
         command.args(["-c", setting]);
     }
     command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1").env("LC_ALL", "C");
-    command.env("GIT_TERMINAL_PROMPT", "0");
+    command.env("GIT_TERMINAL_PROMPT", "0").envs(IDENTITY);
     // A hook or an alias of git may have set these for another repository.
     for inherited in
         ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_CONFIG_COUNT"]
@@ -101,7 +115,7 @@ fn command(directory: &Path) -> Command {
 /// are not among them.
 fn programs_of(directory: &Path) -> Result<Vec<String>, WorkerError> {
     let list = ["config", "--includes", "--show-scope", "--null", "--name-only", "--list"];
-    let output = command(directory).args(list).output()?;
+    let output = command(directory).args(list).output().map_err(WorkerError::Start)?;
     if !output.status.success() {
         return Err(failure(&output, &list));
     }
@@ -133,8 +147,15 @@ fn names_a_program(key: &str) -> bool {
 
 fn failure<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> WorkerError {
     let what = args.first().map(|arg| arg.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
-    let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    WorkerError::Git { what, why }
+    let said = in_one_line(&String::from_utf8_lossy(&output.stderr));
+    WorkerError::Git { what, why: if said.is_empty() { output.status.to_string() } else { said } }
+}
+
+/// What git said, without its advice. File names are in it, so it has no control characters.
+fn in_one_line(said: &str) -> String {
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint:"));
+    let told = lines.take(TOLD_LINES).collect::<Vec<_>>().join("; ");
+    told.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// The same, as text without the line's end.
@@ -148,7 +169,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::workers::local;
+    use crate::workers::local::Directory;
     use crate::workers::worktree::Worktree;
 
     /// As somebody prepares a repository, with git as it is.
@@ -157,6 +178,19 @@ mod tests {
             ["-c", "user.name=Eve", "-c", "user.email=eve@localhost", "-c", "core.fsmonitor=false"];
         let done = Command::new("git").current_dir(directory).args(identity).args(args).output().unwrap();
         assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// Git's own words are told, without its advice and without what would change a terminal; and where it has none, how it ended.
+    #[test]
+    fn a_failure_names_the_command_and_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        prepare(folder.path(), &["init", "--quiet"]);
+        let error = line(folder.path(), &["rev-parse", "none"]).unwrap_err().to_string();
+        assert!(error.starts_with("git rev-parse failed: fatal: ambiguous argument 'none'"), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+        let error = line(folder.path(), &["rev-parse", "--verify", "--quiet", "none"]).unwrap_err();
+        assert_eq!(error.to_string(), "git rev-parse failed: exit status: 1");
+        assert_eq!(in_one_line("hint: try\n\nerror: a\u{1b}[31m\n  b\n"), "error: a\u{fffd}[31m; b");
     }
 
     /// A `.git` that was unpacked with the files runs nothing, whatever Rapport asks git for.
@@ -201,11 +235,12 @@ mod tests {
             fs::write(&path, format!("#!/bin/sh\n{}\n", mark(hook))).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        let baseline = local::snapshot(&app).unwrap();
+        let place = Directory::at(&app);
+        let baseline = place.state().unwrap();
         fs::write(app.join("a.x"), "changed\n").unwrap();
         fs::write(app.join("within/b"), "changed\n").unwrap();
-        let result = local::snapshot(&app).unwrap();
-        let diff = local::diff(&app, &baseline, &result).unwrap();
+        let result = place.state().unwrap();
+        let diff = place.diff(&baseline, &result).unwrap();
         assert!(diff.contains("-a\n+changed\n"), "{diff}");
         let tree = Worktree::add(&app, folder.path().join("trees/one"), &baseline).unwrap();
         assert_eq!(fs::read_to_string(tree.directory.join("a.x")).unwrap(), "a\n");

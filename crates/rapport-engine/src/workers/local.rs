@@ -5,24 +5,21 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use rapport_core::{Changes, Created, FileChange, NotMerged, SessionId, StatePair};
+use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable::{self as durable, Lock};
 
-use super::git::{git, git_as_far_as_it_goes, line};
+use super::git::{AT_ONCE, git, git_as_far_as_it_goes, line};
 use super::process::{self, Kept, Launch};
-use super::{OURS, Worker, WorkerError, Workplace};
+use super::{OURS, Worker, WorkerError, Workplace, file_error, leads_inside};
 
 /// How often git is asked to take all files in, and how long is waited after the first time.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
-
-/// How many files git is given at once.
-const AT_ONCE: usize = 500;
 
 /// The directory itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,12 +48,129 @@ impl Worker for Local {
 #[derive(Clone, Debug)]
 pub struct Directory {
     path: PathBuf,
+    extent: Extent,
+}
+
+/// How much of a repository a session may change, and its states therefore hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// The directory. The rest of the repository is as its index has it, whatever is in the files.
+    Directory,
+    /// All of the repository that the directory is in.
+    Repository,
 }
 
 impl Directory {
     /// The one at this path.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), extent: Extent::Directory }
+    }
+
+    /// The one at this path, with all of the repository that it is in.
+    pub fn with_repository(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), extent: Extent::Repository }
+    }
+
+    /// The project of a session, as far as that session may change it. A worktree holds all of the repository, so an agent that
+    /// works there can change what is outside of the project.
+    pub fn of_project(created: &Created) -> Self {
+        if created.works_apart() {
+            Self::with_repository(&created.project)
+        } else {
+            Self::at(&created.project)
+        }
+    }
+
+    /// What changed between two states, file by file. Paths are from the directory: `../lib/a.txt` is outside of it.
+    pub fn files_between(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkerError> {
+        let mut changed =
+            files(&self.between(from, to, "--name-status")?, &self.between(from, to, "--numstat")?);
+        if self.extent == Extent::Repository {
+            let inside = self.inside()?;
+            changed.iter_mut().for_each(|file| file.path = seen_from(&inside, Path::new(&file.path)));
+        }
+        Ok(changed)
+    }
+
+    /// What changed between two states, as a diff to read.
+    pub fn diff(&self, from: &str, to: &str) -> Result<String, WorkerError> {
+        let (from, to) = (named(from)?, named(to)?);
+        let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", self.relative(), from, to];
+        git(&self.path, None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
+    }
+
+    fn between(&self, from: &str, to: &str, what: &str) -> Result<Vec<String>, WorkerError> {
+        let (from, to) = (named(from)?, named(to)?);
+        let args = ["diff-tree", "-r", "-z", "--no-renames", self.relative(), what, from, to];
+        let out = git(&self.path, None, &args)?;
+        Ok(out.split(|&byte| byte == 0).map(|field| String::from_utf8_lossy(field).into_owned()).collect())
+    }
+
+    fn relative(&self) -> &'static str {
+        match self.extent {
+            Extent::Directory => "--relative",
+            Extent::Repository => "--no-relative",
+        }
+    }
+
+    /// Whether a path of the repository is one that the states hold.
+    pub(super) fn covers(&self, inside: &Path, path: &Path) -> bool {
+        self.extent == Extent::Repository || path.starts_with(inside)
+    }
+
+    /// Where it is within its repository.
+    pub(super) fn inside(&self) -> Result<PathBuf, WorkerError> {
+        line(&self.path, &["rev-parse", "--show-prefix"]).map(PathBuf::from)
+    }
+
+    /// The state of the files as a git tree, without touching the repository's own index. It holds untracked files
+    /// too, and leaves out what is ignored, what Rapport writes, and what git cannot take in: a file that may not be read, or a
+    /// repository within it that has no commit yet.
+    pub(super) fn state(&self) -> Result<String, WorkerError> {
+        self.state_with(&[])
+    }
+
+    /// The same with these files, which are named from the top of the repository, even where git ignores them by now.
+    pub(super) fn state_with(&self, files: &[PathBuf]) -> Result<String, WorkerError> {
+        let scratch = Scratch::take(&self.path)?;
+        let index = Some(scratch.path());
+        self.add_all(index)?;
+        let there: Vec<_> = if files.is_empty() { Vec::new() } else { self.literally_there(files)? };
+        for some in there.chunks(AT_ONCE) {
+            let add = ["add", "--force", "--ignore-errors", "--"].map(OsString::from);
+            git_as_far_as_it_goes(&self.path, index, &[&add[..], some].concat())?;
+        }
+        // Where it is committed, it is in the index that this one is a copy of.
+        let forget = ["rm", "-r", "--force", "--cached", "--quiet", "--ignore-unmatch", "--"];
+        git(&self.path, index, &[&forget[..], &OURS[..]].concat())?;
+        let tree = git(&self.path, index, &["write-tree"])?;
+        Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
+    }
+
+    /// Those of these files that are there, as pathspecs that mean them whatever is in their names.
+    fn literally_there(&self, files: &[PathBuf]) -> Result<Vec<OsString>, WorkerError> {
+        let top = top(&self.path)?;
+        let is_there = |file: &&PathBuf| top.join(file).symlink_metadata().is_ok_and(|about| !about.is_dir());
+        Ok(files.iter().filter(is_there).map(|file| literally(file)).collect())
+    }
+
+    /// Takes every file in. Git gives up where a file vanishes that it has just seen, as those of a running build do: then it
+    /// is tried again.
+    fn add_all(&self, index: Option<&Path>) -> Result<(), WorkerError> {
+        let all = match self.extent {
+            Extent::Directory => ".",
+            Extent::Repository => ":/",
+        };
+        let without = OURS.map(|ours| format!(":(exclude){ours}"));
+        let args = ["add", "--all", "--ignore-errors", "--", all].into_iter().map(OsStr::new);
+        let args: Vec<_> = args.chain(without.iter().map(OsStr::new)).collect();
+        for n in 1..TRIES {
+            if git_as_far_as_it_goes(&self.path, index, &args).is_ok() {
+                return Ok(());
+            }
+            sleep(PAUSE * n);
+        }
+        git_as_far_as_it_goes(&self.path, index, &args)
     }
 
     /// Every file, where no git can tell.
@@ -89,7 +203,7 @@ impl Workplace for Directory {
         let (root, path) = (self.path.canonicalize()?, self.path.join(path));
         let folder = path.parent().unwrap_or(&path);
         // Before anything is made there, and after.
-        leads_inside(&root, folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder))?;
+        leads_inside(&root, folder)?;
         durable::folder(folder)?;
         leads_inside(&root, folder)?;
         durable::replace(&path, content)
@@ -116,7 +230,7 @@ impl Workplace for Directory {
         let directory = &self.path;
         is_there(directory)?;
         match line(directory, &["rev-parse", "--is-inside-work-tree"]) {
-            Ok(inside) if inside == "true" => snapshot(directory).map(Some),
+            Ok(inside) if inside == "true" => self.state().map(Some),
             Ok(_) => Ok(None),
             Err(WorkerError::Start(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             // Git fails in the same way where there is no repository and where it cannot read one.
@@ -126,20 +240,20 @@ impl Workplace for Directory {
     }
 
     fn changes(&self, since: &str) -> Result<Changes, WorkerError> {
-        let result = snapshot(&self.path)?;
-        let files = files_between(&self.path, since, &result)?;
+        let result = self.state()?;
+        let files = self.files_between(since, &result)?;
         Ok(Changes { files, result: Some(result), unknown: None })
     }
 
     fn patch(&self, since: Option<&str>) -> Result<String, WorkerError> {
-        diff(&self.path, since.unwrap_or("HEAD"), &snapshot(&self.path)?)
+        self.diff(since.unwrap_or("HEAD"), &self.state()?)
     }
 
-    fn merge(&self, _: bool) -> Result<Result<StatePair, NotMerged>, WorkerError> {
+    fn merge(&self, _: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
         Err(WorkerError::NotApart)
     }
 
-    fn apply(&self, _: &StatePair) -> Result<Vec<FileChange>, WorkerError> {
+    fn apply(&self, _: &Merged) -> Result<Vec<FileChange>, WorkerError> {
         Err(WorkerError::NotApart)
     }
 }
@@ -152,30 +266,9 @@ pub(super) fn is_there(project: &Path) -> Result<(), WorkerError> {
     Err(WorkerError::ProjectGone { directory: project.to_owned() })
 }
 
-fn leads_inside(root: &Path, folder: &Path) -> io::Result<()> {
-    if folder.canonicalize()?.starts_with(root) {
-        return Ok(());
-    }
-    Err(io::Error::other("its folder is a link that leads out of the project"))
-}
-
-/// What changed between two states, file by file.
-pub fn files_between(directory: &Path, from: &str, to: &str) -> Result<Vec<FileChange>, WorkerError> {
-    let statuses = between(directory, from, to, "--name-status")?;
-    let counts = between(directory, from, to, "--numstat")?;
-    Ok(files(&statuses, &counts))
-}
-
 /// The branch a directory is on, if it is on one.
 pub fn branch(directory: &Path) -> Option<String> {
     line(directory, &["symbolic-ref", "--short", "--quiet", "HEAD"]).ok().filter(|name| !name.is_empty())
-}
-
-/// What changed between two states, as a diff to read.
-pub fn diff(directory: &Path, from: &str, to: &str) -> Result<String, WorkerError> {
-    let (from, to) = (named(from)?, named(to)?);
-    let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", from, to];
-    git(directory, None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
 }
 
 /// The name of a state, as git gives it. A log that somebody else wrote could have an option of git in its place.
@@ -192,52 +285,24 @@ fn has_repository(directory: &Path) -> bool {
     directory.ancestors().any(|folder| folder.join(".git").exists())
 }
 
-/// The state of the directory as a git tree, without touching the repository's own index. It holds untracked files
-/// too, and leaves out what is ignored, what Rapport writes, and what git cannot take in: a file that may not be read, or a
-/// repository within it that has no commit yet.
-pub(super) fn snapshot(directory: &Path) -> Result<String, WorkerError> {
-    snapshot_with(directory, directory, &[])
-}
-
-/// The same with these files, which are named from the top of the repository, even where git ignores them by now.
-pub(super) fn snapshot_with(directory: &Path, top: &Path, files: &[PathBuf]) -> Result<String, WorkerError> {
-    let scratch = Scratch::take(directory)?;
-    let index = Some(scratch.index.as_path());
-    add_all(directory, index)?;
-    let there =
-        files.iter().filter(|file| top.join(file).symlink_metadata().is_ok_and(|about| !about.is_dir()));
-    let there: Vec<_> = there.map(|file| literally(file)).collect();
-    for some in there.chunks(AT_ONCE) {
-        let add = ["add", "--force", "--ignore-errors", "--"].map(OsString::from);
-        git_as_far_as_it_goes(top, index, &[&add[..], some].concat())?;
-    }
-    // Where it is committed, it is in the index that this one is a copy of.
-    let forget = ["rm", "-r", "--force", "--cached", "--quiet", "--ignore-unmatch", "--"];
-    git(directory, index, &[&forget[..], &OURS[..]].concat())?;
-    let tree = git(directory, index, &["write-tree"])?;
-    Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
-}
-
 /// A path that means itself, whatever is in its name.
-fn literally(path: &Path) -> OsString {
+pub(super) fn literally(path: &Path) -> OsString {
     let mut literal = OsString::from(":(top,literal)");
     literal.push(path);
     literal
 }
 
-/// Takes every file in. Git gives up where a file vanishes that it has just seen, as those of a running build do: then it
-/// is tried again.
-fn add_all(directory: &Path, index: Option<&Path>) -> Result<(), WorkerError> {
-    let without = OURS.map(|ours| format!(":(exclude){ours}"));
-    let args = ["add", "--all", "--ignore-errors", "--", "."].into_iter().map(OsStr::new);
-    let args: Vec<_> = args.chain(without.iter().map(OsStr::new)).collect();
-    for n in 1..TRIES {
-        if git_as_far_as_it_goes(directory, index, &args).is_ok() {
-            return Ok(());
-        }
-        sleep(PAUSE * n);
-    }
-    git_as_far_as_it_goes(directory, index, &args)
+/// The top of the repository that a directory is in.
+pub(super) fn top(directory: &Path) -> Result<PathBuf, WorkerError> {
+    line(directory, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
+}
+
+/// A path of the repository, as one names it in the directory that is `inside` of it.
+pub(super) fn seen_from(inside: &Path, path: &Path) -> String {
+    let shared = inside.components().zip(path.components()).take_while(|(one, other)| one == other).count();
+    let up = inside.components().skip(shared).map(|_| Component::ParentDir);
+    let seen: PathBuf = up.chain(path.components().skip(shared)).collect();
+    seen.to_string_lossy().into_owned()
 }
 
 /// An index of our own, within the repository's directory: there is one, for one process at a time, so that what a process
@@ -254,12 +319,13 @@ impl Scratch {
         let in_git =
             |name| line(directory, &["rev-parse", "--git-path", name]).map(|path| directory.join(path));
         let (real, folder) = (in_git("index")?, in_git("rapport")?);
-        durable::folder(&folder)?;
-        let lock = Lock::wait(&folder.join("lock"))?;
+        durable::folder(&folder).map_err(file_error("make", &folder))?;
+        let lock = folder.join("lock");
+        let lock = Lock::wait(&lock).map_err(file_error("lock", &lock))?;
         let scratch = Self { index: folder.join("index"), _lock: lock };
         scratch.clear();
         if real.exists() {
-            fs::copy(&real, &scratch.index)?;
+            fs::copy(&real, &scratch.index).map_err(file_error("copy", &real))?;
         }
         Ok(scratch)
     }
@@ -281,13 +347,6 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         self.clear();
     }
-}
-
-fn between(directory: &Path, from: &str, to: &str, what: &str) -> Result<Vec<String>, WorkerError> {
-    let (from, to) = (named(from)?, named(to)?);
-    let args = ["diff-tree", "-r", "-z", "--no-renames", "--relative", what, from, to];
-    let out = git(directory, None, &args)?;
-    Ok(out.split(|&byte| byte == 0).map(|field| String::from_utf8_lossy(field).into_owned()).collect())
 }
 
 fn files(statuses: &[String], counts: &[String]) -> Vec<FileChange> {
@@ -341,13 +400,27 @@ mod tests {
         let project = tempfile::tempdir().unwrap();
         let directory = project.path();
         git(directory, None, &["init", "--quiet"]).unwrap();
-        let state = snapshot(directory).unwrap();
+        let place = Directory::at(directory);
+        let state = place.state().unwrap();
         let written = directory.join("written");
         let option = format!("--output={}", written.display());
-        assert!(matches!(diff(directory, &option, &state), Err(WorkerError::StateGone { .. })));
-        assert!(matches!(files_between(directory, &state, &option), Err(WorkerError::StateGone { .. })));
+        assert!(matches!(place.diff(&option, &state), Err(WorkerError::StateGone { .. })));
+        assert!(matches!(place.files_between(&state, &option), Err(WorkerError::StateGone { .. })));
         assert!(!written.exists());
-        assert_eq!(diff(directory, &state, &state).unwrap(), "");
+        assert_eq!(place.diff(&state, &state).unwrap(), "");
+    }
+
+    #[test]
+    fn paths_outside_of_the_project_are_named_from_it() {
+        for (inside, path, seen) in [
+            ("", "a/b.txt", "a/b.txt"),
+            ("app/", "app/b.txt", "b.txt"),
+            ("app/", "lib/b.txt", "../lib/b.txt"),
+            ("crates/app/", "crates/lib/b.txt", "../lib/b.txt"),
+            ("crates/app/", "b.txt", "../../b.txt"),
+        ] {
+            assert_eq!(seen_from(Path::new(inside), Path::new(path)), seen, "{path} from {inside}");
+        }
     }
 
     /// What a process left that was killed here is cleared away, and several at once do not disturb each other.

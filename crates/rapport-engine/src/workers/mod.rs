@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{Changes, Created, FileChange, NotMerged, SessionId, StatePair};
+use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use thiserror::Error;
 
 use process::{Kept, Launch};
@@ -67,11 +67,11 @@ pub trait Workplace: Send + Sync {
     fn patch(&self, since: Option<&str>) -> Result<String, WorkerError>;
 
     /// Merges the work with what the project is by now. Changes nothing.
-    fn merge(&self, with_conflicts: bool) -> Result<Result<StatePair, NotMerged>, WorkerError>;
+    fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError>;
 
     /// Puts what was merged into the project: all of it or, where the project was changed meanwhile, nothing. Done twice, it
     /// is the same as done once.
-    fn apply(&self, merged: &StatePair) -> Result<Vec<FileChange>, WorkerError>;
+    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError>;
 }
 
 /// Workers by name: each session says which one is its.
@@ -90,7 +90,10 @@ impl Workers {
 
     fn of(&self, created: &Created) -> Result<&dyn Worker, WorkerError> {
         let found = self.by_name.get(created.worker.as_str());
-        found.map(|worker| &**worker).ok_or_else(|| WorkerError::Unknown { name: created.worker.clone() })
+        found.map(|worker| &**worker).ok_or_else(|| WorkerError::Unknown {
+            name: created.worker.clone(),
+            known: self.by_name.keys().copied().collect(),
+        })
     }
 }
 
@@ -112,25 +115,41 @@ impl Worker for Workers {
     }
 }
 
+/// What failed with a file, in words.
+pub(crate) fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WorkerError {
+    move |error| WorkerError::File { what, path: path.to_owned(), error }
+}
+
+/// Refuses a folder that a link on the way leads out of the root, as far as the folder is there.
+fn leads_inside(root: &Path, folder: &Path) -> io::Result<()> {
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(root);
+    if there.canonicalize()?.starts_with(root.canonicalize()?) {
+        return Ok(());
+    }
+    Err(io::Error::other("its folder is a link that leads out of the project"))
+}
+
 /// Why something cannot be done in a place, or with it.
 #[derive(Debug, Error)]
 pub enum WorkerError {
-    /// A program did not start.
+    /// Git did not start.
     #[error("cannot run git: {0}")]
-    Start(#[from] io::Error),
-    /// A program failed.
+    Start(io::Error),
+    /// Git failed.
     #[error("git {what} failed: {why}")]
     Git {
         /// Which command.
         what: String,
-        /// What it said.
+        /// What it said, or how it ended.
         why: String,
     },
     /// There is no such worker.
-    #[error("there is no worker called {name}; there are local and worktree")]
+    #[error("there is no worker called {name}; there are: {}", known.join(", "))]
     Unknown {
         /// What was named.
         name: String,
+        /// The names that there are.
+        known: Vec<&'static str>,
     },
     /// The project is not there.
     #[error("the project's directory {} is gone", directory.display())]
@@ -151,6 +170,14 @@ pub enum WorkerError {
     #[error("{} changed in the project just now", files.join(", "))]
     ChangedMeanwhile {
         /// Which files.
+        files: Vec<String>,
+    },
+    /// Something failed in the middle, and a part of what was done could not be taken back.
+    #[error("{why}; already done and not taken back: {}", files.join(", "))]
+    HalfDone {
+        /// What failed.
+        why: Box<WorkerError>,
+        /// The files that are changed all the same.
         files: Vec<String>,
     },
     /// A file could not be read or written.

@@ -1,11 +1,12 @@
 //! A second working tree of the project's repository, in a state of choice: where a branch of a session is worked on.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rapport_durable as durable;
 
 use super::git::{git, line};
-use super::{OURS, WorkerError};
+use super::{OURS, WorkerError, file_error};
 
 /// A worktree that is removed again, unless it is kept.
 #[derive(Debug)]
@@ -71,6 +72,14 @@ impl Drop for Worktree {
 pub(super) fn make_folder(folder: &Path) -> Result<(), WorkerError> {
     let made = durable::folder(folder).and_then(|()| durable::replace(&folder.join(".gitignore"), b"*\n"));
     made.map_err(|error| WorkerError::Directory { directory: folder.to_owned(), error })
+}
+
+/// Waits until no other process makes or clears worktrees of this repository, or puts work into it or takes it back. A process
+/// that just ends may still be at it.
+pub(super) fn lock(project: &Path) -> Result<File, WorkerError> {
+    let folder = project.join(line(project, &["rev-parse", "--git-common-dir"])?);
+    let locked = File::open(&folder).and_then(|file| file.lock().map(|()| file));
+    locked.map_err(file_error("lock", &folder))
 }
 
 /// Where a project is within its repository, from the root of that.

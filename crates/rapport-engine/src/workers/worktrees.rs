@@ -7,20 +7,21 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{Changes, Created, FileChange, NotMerged, SessionId, StatePair};
+use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable::{self as durable, point};
 
 use super::git::{git, git_saying, line};
 use super::local::{self, Directory, Scratch};
 use super::process::{Kept, Launch};
-use super::worktree::{make_folder, prefix};
-use super::{OURS, Worker, WorkerError, Workplace, take_over};
+use super::take_over::{self, WriteAhead};
+use super::worktree::{lock, make_folder, prefix};
+use super::{OURS, Worker, WorkerError, Workplace, file_error};
 
 /// The file of a project that names what a worktree gets although git ignores it, in the syntax of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
@@ -50,7 +51,7 @@ impl Worker for Worktrees {
         }
         let project = Path::new(&created.project);
         let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
-        let _lock = tree.lock()?;
+        let _lock = lock(project)?;
         // What a process left that was killed while it made it; nobody has worked there.
         tree.clear()?;
         tree.make()?;
@@ -76,7 +77,7 @@ impl Worker for Worktrees {
 
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
         let tree = Tree::of(&self.folder, session, Path::new(&created.project), "");
-        let _lock = if prefix(&tree.project).is_ok() { Some(tree.lock()?) } else { None };
+        let _lock = if prefix(&tree.project).is_ok() { Some(lock(&tree.project)?) } else { None };
         tree.clear()
     }
 }
@@ -92,6 +93,7 @@ struct Tree {
     branch: String,
     /// The ref of the state it began from.
     base: String,
+    session: SessionId,
 }
 
 impl Tree {
@@ -100,19 +102,16 @@ impl Tree {
         Self {
             folder: folder.to_owned(),
             project: project.to_owned(),
-            there: Directory::at(if inside.is_empty() { root.clone() } else { root.join(inside) }),
+            there: Directory::with_repository(if inside.is_empty() {
+                root.clone()
+            } else {
+                root.join(inside)
+            }),
             root,
+            session: session.clone(),
             branch: format!("rapport/{session}"),
             base: format!("refs/rapport/{session}"),
         }
-    }
-
-    /// Waits until no other process makes or clears worktrees of this repository. A process that just ends may still be at it.
-    fn lock(&self) -> Result<File, WorkerError> {
-        let folder = self.project.join(line(&self.project, &["rev-parse", "--git-common-dir"])?);
-        let lock = File::open(folder)?;
-        lock.lock()?;
-        Ok(lock)
     }
 
     fn is_made(&self) -> bool {
@@ -124,7 +123,7 @@ impl Tree {
     }
 
     fn make(&self) -> Result<(), WorkerError> {
-        let state = local::snapshot(&self.project)?;
+        let state = self.project_here().state()?;
         let start = self.start(&state)?;
         make_folder(&self.folder)?;
         point(&self.root);
@@ -171,9 +170,7 @@ impl Tree {
 
     fn commit(&self, tree: &str) -> Result<String, WorkerError> {
         let message = "The files as they were when the session began";
-        let who = ["-c", "user.name=Rapport", "-c", "user.email=rapport@localhost"];
-        let commit = ["commit-tree", "-p", "HEAD", "-m", message, tree];
-        line(&self.project, &[&who[..], &commit[..]].concat())
+        line(&self.project, &["commit-tree", "-p", "HEAD", "-m", message, tree])
     }
 
     /// Copies what git ignores and the project wants in its worktrees.
@@ -186,11 +183,7 @@ impl Tree {
         let ours = |path: &Path| OURS.iter().any(|ours| path.starts_with(ours));
         for path in ignored.intersection(&wanted).filter(|path| !ours(path)) {
             let (from, to) = (self.project.join(path), self.there.directory().join(path));
-            durable::copy(&from, &to).map_err(|error| WorkerError::File {
-                what: "copy",
-                path: from,
-                error,
-            })?;
+            durable::copy(&from, &to).map_err(file_error("copy", &from))?;
         }
         Ok(())
     }
@@ -205,11 +198,7 @@ impl Tree {
     /// Removes it, the ref that says that it is there last.
     fn clear(&self) -> Result<(), WorkerError> {
         point(&self.root);
-        durable::remove_folder(&self.root).map_err(|error| WorkerError::File {
-            what: "remove",
-            path: self.root.clone(),
-            error,
-        })?;
+        durable::remove_folder(&self.root).map_err(file_error("remove", &self.root))?;
         point(&self.root);
         if prefix(&self.project).is_ok() {
             let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
@@ -225,6 +214,7 @@ impl Tree {
             if self.is_made() {
                 git(&self.project, None, &["update-ref", "-d", &self.base])?;
             }
+            WriteAhead::of(&self.project, &self.session)?.clear()?;
         }
         point(&self.root);
         self.remove_folder();
@@ -246,6 +236,11 @@ impl Tree {
             let _ = durable::remove(&self.folder.join(".gitignore"));
             durable::remove_if_empty(&self.folder);
         }
+    }
+
+    /// The project with all of its repository, as the worktree has it.
+    fn project_here(&self) -> Directory {
+        Directory::with_repository(&self.project)
     }
 
     fn base(&self) -> Result<String, WorkerError> {
@@ -289,25 +284,29 @@ impl Workplace for Tree {
         }
     }
 
-    fn merge(&self, with_conflicts: bool) -> Result<Result<StatePair, NotMerged>, WorkerError> {
-        let from = local::snapshot(&self.project)?;
-        let (ours, theirs) = (self.commit(&from)?, self.commit(&local::snapshot(self.directory())?)?);
+    fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
+        let from = self.project_here().state()?;
+        let (ours, theirs) = (self.commit(&from)?, self.commit(&self.there.state()?)?);
         let base = format!("--merge-base={}", self.base()?);
         let args =
             ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", &base, &ours, &theirs];
-        let (code, out) = git_saying(&self.project, &args, &[0, 1])?;
-        let mut fields =
-            out.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
-        let to = fields.next().unwrap_or_default();
+        // From the top, so that its paths are.
+        let (code, out) = git_saying(&local::top(&self.project)?, &args, &[0, 1])?;
+        let mut fields = out.split(|byte| *byte == 0);
+        let to = String::from_utf8_lossy(fields.next().unwrap_or_default()).into_owned();
+        let inside = self.project_here().inside()?;
+        let paths = fields.filter(|path| !path.is_empty()).map(|path| Path::new(OsStr::from_bytes(path)));
+        let conflicts: BTreeSet<_> = paths.map(|path| local::seen_from(&inside, path)).collect();
+        let conflicts = conflicts.into_iter().collect();
         if code == 0 || with_conflicts {
-            return Ok(Ok(StatePair { from, to }));
+            return Ok(Ok(Merged { from, to, conflicts }));
         }
-        let conflicts: BTreeSet<_> = fields.filter(|name| !name.is_empty()).collect();
-        Ok(Err(NotMerged { reason: None, conflicts: conflicts.into_iter().collect() }))
+        Ok(Err(NotMerged { conflicts, ..NotMerged::default() }))
     }
 
-    fn apply(&self, merged: &StatePair) -> Result<Vec<FileChange>, WorkerError> {
-        let _lock = self.lock()?;
-        take_over::take_over(&self.project, merged)
+    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
+        let _lock = lock(&self.project)?;
+        let note = WriteAhead::of(&self.project, &self.session)?;
+        take_over::take_over(&self.project_here(), merged, &note)
     }
 }

@@ -11,7 +11,7 @@ use super::effect::{AfterOps, AfterSend, Effect, NewSession, SessionOp};
 use crate::api::Document;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
-use crate::outgoing::{Message, Outgoing};
+use crate::outgoing::{Message, Outgoing, Sent};
 use crate::split::{self, Reply};
 use crate::text::Text;
 
@@ -32,11 +32,11 @@ enum Others {
 impl ChatState {
     /// Sends what an entry means to the people in its room, if it means anything to them.
     pub(super) fn announce(&mut self, id: &SessionId, entry: &Entry) {
-        let Some(shown) = self.sessions.get(id).filter(|shown| shown.at_home) else { return };
+        let Some(shown) = self.sessions.get(id) else { return };
         let (room, is_chat) = (shown.room, shown.presenter.is_chat());
         let mut outgoing = Vec::new();
         let mut grown = None;
-        for fact in &entry.facts {
+        for fact in entry.facts.iter().filter(|fact| is_told(shown, fact)) {
             match fact {
                 Event::TurnEnded { turn, result } if is_chat => match signal::detect(result) {
                     Some(batch) => grown = Some((*turn, batch)),
@@ -61,7 +61,8 @@ impl ChatState {
                 }
             }
         }
-        if shown.presenter.is_thinking()
+        if shown.at_home
+            && shown.presenter.is_thinking()
             && entry.facts.iter().any(|fact| matches!(fact, Event::Answered { .. }))
         {
             outgoing.push(text(room, CHECKING));
@@ -77,27 +78,64 @@ impl ChatState {
     fn tell(&mut self, id: &SessionId, room: Room, messages: Vec<Outgoing>, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id).filter(|_| !messages.is_empty()) else { return };
         shown.announcing += 1;
+        shown.telling.insert(seq, messages.clone());
         let then = Some(AfterSend::Announce { session: id.clone(), seq });
         self.want(Effect::Send { chat: room.chat, messages, then });
     }
 
-    /// The messages of an entry have arrived. One that Telegram refused would be refused again, so it counts as told too.
-    pub(super) fn on_announced(&mut self, id: &SessionId, seq: u64, untold: Option<ApiError>) {
+    /// The messages of an entry have arrived, or some were not taken. One that Telegram refused would be refused again, so it
+    /// counts as told; the others are told when the chat opens. The host is told once.
+    pub(super) fn on_announced(&mut self, id: &SessionId, seq: u64, results: &[Result<Sent, ApiError>]) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         shown.announcing = shown.announcing.saturating_sub(1);
-        if let Some(why) = untold.filter(|_| !std::mem::replace(&mut shown.is_untold, true)) {
+        let messages = shown.telling.remove(&seq).unwrap_or_default();
+        let untold = messages.into_iter().zip(results);
+        let untold = untold.filter(|(_, sent)| sent.as_ref().is_err_and(passes)).map(|(message, _)| message);
+        let untold: Vec<_> = untold.collect();
+        if !untold.is_empty() {
+            shown.telling.insert(seq, untold);
+            shown.untold.insert(seq);
+        }
+        let error = results.iter().find_map(|sent| sent.as_ref().err());
+        if let Some(why) = error.filter(|_| !std::mem::replace(&mut shown.is_untold, true)) {
             let (session, why) = (id.to_string(), why.to_string());
             self.want(Effect::Notify(Notice::Untold { session, why }));
         }
-        self.notes.told(id, seq);
+        self.note_told(id, seq);
         self.finish_if_over(id);
+    }
+
+    /// Notes how far a session is told: up to the first entry that is not.
+    fn note_told(&mut self, id: &SessionId, seq: u64) {
+        let Some(shown) = self.sessions.get_mut(id) else { return };
+        shown.last_told = shown.last_told.max(seq);
+        let first = shown.telling.keys().next().map_or(u64::MAX, |first| first - 1);
+        let told = shown.last_told.min(first);
+        if self.notes.of(id).is_none_or(|noted| noted.told < told) {
+            self.notes.told(id, told);
+        }
+    }
+
+    /// Tells what could not be told in a chat before.
+    pub(super) fn tell_again(&mut self, chat: i64) {
+        let mut again = Vec::new();
+        for (id, shown) in self.sessions.iter_mut().filter(|(_, shown)| shown.room.chat == chat) {
+            for seq in std::mem::take(&mut shown.untold) {
+                let Some(messages) = shown.telling.get(&seq).cloned() else { continue };
+                shown.announcing += 1;
+                again.push((messages, AfterSend::Announce { session: id.clone(), seq }));
+            }
+        }
+        for (messages, then) in again {
+            self.want(Effect::Send { chat, messages, then: Some(then) });
+        }
     }
 
     /// A reply that is nothing but questions becomes a planned task, exactly once: the task names the turn it came from.
     fn grow(&mut self, id: &SessionId, turn: TurnId, batch: QuestionRound, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         if !self.dedup.grown.insert((id.clone(), turn)) {
-            return self.notes.told(id, seq);
+            return self.note_told(id, seq);
         }
         shown.announcing += 1;
         let (room, owner, task) = (shown.room, shown.owner, shown.said.clone());
@@ -133,10 +171,37 @@ impl ChatState {
     /// Cancels a plan without a single question, so that the next message is ordinary again.
     fn clear_failed_plan(&mut self, id: &SessionId, entry: &Entry) {
         let failed = entry.facts.iter().any(|fact| matches!(fact, Event::Failed { .. }));
-        let Some(shown) = self.sessions.get(id).filter(|shown| failed && is_given_up(shown)) else { return };
+        let is_ours = |shown: &&ShownSession| shown.at_home && failed && is_given_up(shown);
+        let Some(shown) = self.sessions.get(id).filter(is_ours) else { return };
         let act = Act::Cancel { reason: Some(NO_QUESTIONS.into()) };
         let (by, ops) = (person(shown.owner), vec![SessionOp::TryAct(id.clone(), act)]);
         self.want(Effect::Operate { by, ops, then: AfterOps::Nothing });
+    }
+}
+
+/// Whether people in a room are told of a fact. Of a session that began elsewhere they are told the end, if they answered in it.
+fn is_told(shown: &ShownSession, fact: &Event) -> bool {
+    let is_end = matches!(fact, Event::Reported { .. } | Event::Failed { .. });
+    shown.at_home || shown.is_answered_here && is_end
+}
+
+/// Whether something that was not taken may be taken later.
+fn passes(error: &ApiError) -> bool {
+    match error {
+        ApiError::Blocked(_)
+        | ApiError::Full
+        | ApiError::Stopped
+        | ApiError::Unreachable(_)
+        | ApiError::Failing(_)
+        | ApiError::Unauthorized(_) => true,
+        ApiError::Conflict(_)
+        | ApiError::TooMany { .. }
+        | ApiError::NotModified
+        | ApiError::MessageGone(_)
+        | ApiError::QueryTooOld
+        | ApiError::Moved { .. }
+        | ApiError::TopicGone(_)
+        | ApiError::Refused { .. } => false,
     }
 }
 
@@ -185,7 +250,12 @@ pub(super) fn reply(room: Room, markdown: &str) -> Vec<Outgoing> {
     if markdown.trim().is_empty() {
         return vec![text(room, "(The agent ended without a word.)")];
     }
-    match split::reply(markdown, "reply") {
+    outgoing(room, split::reply(markdown, "reply"))
+}
+
+/// What is sent to a room: messages, or a file.
+pub(super) fn outgoing(room: Room, reply: Reply) -> Vec<Outgoing> {
+    match reply {
         Reply::Messages(parts) => {
             let message = |part: &Text| Message { thread: thread(room), ..Message::new(part) };
             parts.iter().map(|part| Outgoing::Message(message(part))).collect()

@@ -1,7 +1,9 @@
 //! The callback data of buttons: `iq:` and a few words, at most 64 bytes, with a tag that identifies the card.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
+use frankenstein::types::InlineKeyboardMarkup;
 use rapport_core::{QuestionId, SessionId};
 
 /// The prefix of our callback data.
@@ -14,12 +16,14 @@ const TAG_LENGTH: usize = 6;
 pub enum Button {
     /// `iq:a:{question}:{option}`: this option.
     Answer(usize, usize),
-    /// `iq:m:{question}:{option}`: this option among others, or no longer.
-    Toggle(usize, usize),
+    /// `iq:m1:{question}:{option}`: this option among others; `iq:m0`: no longer. In a plan's list `option` is the item.
+    Pick(Pick, usize, usize),
     /// `iq:d`: these options.
     Done,
     /// `iq:t`: words of one's own.
     Type,
+    /// `iq:aw`: the words that this message replies to.
+    Words,
     /// `iq:r`: what is recommended, for this and all after it.
     Recommended,
     /// `iq:back`: the question before.
@@ -34,7 +38,7 @@ pub enum Button {
     EditCancel,
     /// `iq:cancel`: end it.
     Cancel,
-    /// `iq:w`: all of what would be done, as a file.
+    /// `iq:w`: all of what is asked.
     Whole,
     /// `iq:j`: show the card again.
     Jump,
@@ -64,6 +68,13 @@ pub enum Button {
     Accept,
     /// `iq:rs`: bring the plan back.
     Restore,
+}
+
+/// What a tap on a box does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    TakeIn,
+    LeaveOut,
 }
 
 /// A button that was pressed.
@@ -106,10 +117,12 @@ impl Button {
     pub fn data(self, tag: &Tag) -> String {
         let words = match self {
             Button::Answer(question, option) => format!("a:{question}:{option}"),
-            Button::Toggle(question, option) => format!("m:{question}:{option}"),
+            Button::Pick(Pick::TakeIn, question, option) => format!("m1:{question}:{option}"),
+            Button::Pick(Pick::LeaveOut, question, option) => format!("m0:{question}:{option}"),
             Button::EditQuestion(question) => format!("eq:{question}"),
             Button::Done => "d".into(),
             Button::Type => "t".into(),
+            Button::Words => "aw".into(),
             Button::Recommended => "r".into(),
             Button::Back => "back".into(),
             Button::Confirm => "confirm".into(),
@@ -143,10 +156,14 @@ pub fn read(data: &str) -> Option<Press> {
     let mut number = || words.next()?.parse::<usize>().ok();
     let button = match kind {
         "a" => Button::Answer(number()?, number()?),
-        "m" => Button::Toggle(number()?, number()?),
+        "m1" => Button::Pick(Pick::TakeIn, number()?, number()?),
+        "m0" => Button::Pick(Pick::LeaveOut, number()?, number()?),
+        // Boxes of earlier versions did not say what they set. The card is shown again, with boxes that do.
+        "m" => number().and_then(|_| number()).map(|_| Button::Jump)?,
         "eq" => Button::EditQuestion(number()?),
         "d" => Button::Done,
         "t" => Button::Type,
+        "aw" => Button::Words,
         "r" => Button::Recommended,
         "back" => Button::Back,
         "confirm" => Button::Confirm,
@@ -174,6 +191,16 @@ pub fn read(data: &str) -> Option<Press> {
     words.next().is_none().then_some(Press { button, tag })
 }
 
+/// What is chosen on a card, as its boxes show it.
+pub fn chosen_on(keyboard: Option<&InlineKeyboardMarkup>) -> BTreeSet<usize> {
+    let buttons = keyboard.into_iter().flat_map(|keyboard| keyboard.inline_keyboard.iter().flatten());
+    let chosen = buttons.filter_map(|shown| match read(shown.callback_data.as_deref()?)?.button {
+        Button::Pick(Pick::LeaveOut, _, option) => Some(option),
+        _ => None,
+    });
+    chosen.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,9 +214,11 @@ mod tests {
     fn every_button_is_read_as_it_was_written_and_is_short() {
         let all = [
             Button::Answer(12, 3),
-            Button::Toggle(99, 3),
+            Button::Pick(Pick::TakeIn, 99, 3),
+            Button::Pick(Pick::LeaveOut, 99, 3),
             Button::Done,
             Button::Type,
+            Button::Words,
             Button::Recommended,
             Button::Back,
             Button::Confirm,
@@ -224,6 +253,7 @@ mod tests {
     fn data_without_a_tag_is_read_as_the_document_has_it() {
         let cases = [
             ("iq:a:0:2", Button::Answer(0, 2)),
+            ("iq:m:1:2", Button::Jump),
             ("iq:back", Button::Back),
             ("iq:confirm", Button::Confirm),
             ("iq:edit", Button::Edit),

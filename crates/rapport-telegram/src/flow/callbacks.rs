@@ -6,11 +6,12 @@ use crate::room::Room;
 use frankenstein::types::InlineKeyboardMarkup;
 use rapport_core::{Act, Question, Reply, RoundView, TurnCard};
 
-use super::button::{self, Button, Press};
+use super::announce::outgoing;
+use super::button::{self, Button, Pick, Press};
 use super::card::{self, Card, thread};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, FAILED};
-use super::effect::{AfterSend, SessionOp, Thanks, Ticket};
+use super::effect::{AfterSend, Effect, SessionOp, Thanks, Ticket};
 use crate::outgoing::{Message, Outgoing};
 use crate::text::Text;
 
@@ -32,6 +33,8 @@ pub(super) struct Tap {
     pub(super) message: Option<i32>,
     /// and its buttons as they were seen.
     pub(super) seen: Option<InlineKeyboardMarkup>,
+    /// Words of theirs that the message replies to.
+    pub(super) about: Option<String>,
     /// The update that brought it.
     pub(super) ticket: Ticket,
 }
@@ -43,7 +46,7 @@ enum TapOutcome {
     /// The same, and the message loses its buttons.
     StripAnd(String, Vec<Act>),
     /// Choose this option, or no longer.
-    Toggle(usize),
+    Pick(Pick, usize),
     /// Ask for words of their own.
     Words,
     /// Send the list of answers.
@@ -110,12 +113,13 @@ impl ChatState {
         }
         let (id, shown) = self.planning(room)?;
         match press.button {
-            Button::Answer(question, _) | Button::Toggle(question, _) => {
+            Button::Answer(question, _) | Button::Pick(_, question, _) => {
                 let (number, focus) = shown.presenter.collecting()?;
                 (number == question).then(|| CardKey::of(id, focus))
             }
             Button::Done
             | Button::Type
+            | Button::Words
             | Button::Recommended
             | Button::Back
             | Button::Confirm
@@ -147,7 +151,7 @@ impl ChatState {
             return self.notes.old(room.chat, tag).map_or_else(|| EXPIRED.to_owned(), about);
         }
         match (press.button, self.planning(room)) {
-            (Button::Answer(question, _) | Button::Toggle(question, _), Some((_, shown))) => {
+            (Button::Answer(question, _) | Button::Pick(_, question, _), Some((_, shown))) => {
                 let id = shown.presenter.clarifying().nth(question);
                 about(id.and_then(|id| card::answer(&shown.presenter, id)).as_deref())
             }
@@ -170,9 +174,6 @@ impl ChatState {
         let answer = |reply: Reply| vec![Act::Answer { question: Some(key.question.clone()), reply }];
         match button {
             Button::Answer(_, option) => match question.options.get(option) {
-                Some(choice) if self.is_unread(key, question) && !card::is_no(question, choice) => {
-                    nothing("Tap 📄 Show all first.")
-                }
                 Some(choice) if card::is_no(question, choice) => {
                     let words = format!("⛔ {}", card::short(&choice.label, 100));
                     TapOutcome::Acts(words, answer(Reply::Choices(vec![option])))
@@ -182,8 +183,11 @@ impl ChatState {
                 }
                 None => nothing("There is no such option."),
             },
-            Button::Toggle(_, option) => TapOutcome::Toggle(option),
-            Button::Done => match self.chosen(key, tap.seen.as_ref(), question) {
+            Button::Pick(pick, _, option) if option < question.options.len() => {
+                TapOutcome::Pick(pick, option)
+            }
+            Button::Pick(..) => nothing("There is no such option."),
+            Button::Done => match self.chosen(key, tap.seen.as_ref()) {
                 chosen if chosen.is_empty() => nothing("Choose at least one option first."),
                 chosen => {
                     TapOutcome::Acts(String::new(), answer(Reply::Choices(chosen.into_iter().collect())))
@@ -191,6 +195,15 @@ impl ChatState {
             },
             Button::Type if question.free_text => TapOutcome::Words,
             Button::Type => nothing("Please use the buttons."),
+            Button::Words => match &tap.about {
+                Some(_) if !shown.takes_words(&key.question) => {
+                    nothing("Please use the buttons of that question.")
+                }
+                Some(text) => {
+                    TapOutcome::StripAnd("Taken.".to_owned(), answer(in_words(question, text.clone())))
+                }
+                None => nothing("I cannot see those words any more. Please reply to the question itself."),
+            },
             Button::Recommended => TapOutcome::Acts("⭐ As recommended".to_owned(), recommended(&round)),
             Button::Back => TapOutcome::Acts(String::new(), vec![Act::Back]),
             Button::Confirm => TapOutcome::Acts("🚀 Starting...".to_owned(), vec![Act::Confirm]),
@@ -235,8 +248,16 @@ impl ChatState {
                 }
                 (words, acts)
             }
-            TapOutcome::Toggle(option) => {
-                self.toggle(room, key, option, message, seen.as_ref());
+            TapOutcome::Pick(pick, option) => {
+                let mut chosen = self.chosen(key, seen.as_ref());
+                match pick {
+                    Pick::TakeIn => drop(chosen.insert(option)),
+                    Pick::LeaveOut => drop(chosen.remove(&option)),
+                }
+                if let Some(shown) = self.sessions.get_mut(&key.session) {
+                    shown.chosen.insert(key.clone(), chosen);
+                }
+                self.refresh_buttons(room, key, message);
                 (String::new(), Vec::new())
             }
             TapOutcome::Words => {
@@ -252,7 +273,7 @@ impl ChatState {
                 (String::new(), Vec::new())
             }
             TapOutcome::Whole => {
-                self.send_whole(room, key, message);
+                self.send_whole(room, key);
                 (String::new(), Vec::new())
             }
         };
@@ -266,68 +287,17 @@ impl ChatState {
         self.operate((room, by), ops, thanks, ticket);
     }
 
-    /// Toggles one of several options; the buttons show it.
-    fn toggle(
-        &mut self,
-        room: Room,
-        key: &CardKey,
-        option: usize,
-        message: Option<i32>,
-        seen: Option<&InlineKeyboardMarkup>,
-    ) {
-        let question = self.sessions.get(&key.session).and_then(|shown| shown.question(&key.question));
-        let Some(question) = question.filter(|question| option < question.options.len()) else { return };
-        let mut chosen = self.chosen(key, seen, question);
-        if !chosen.remove(&option) {
-            chosen.insert(option);
-        }
-        if let Some(shown) = self.sessions.get_mut(&key.session) {
-            shown.chosen.insert(key.clone(), chosen);
-        }
-        self.refresh_buttons(room, key, message);
-    }
-
-    /// The options chosen so far. After a restart only the buttons of the message know.
-    fn chosen(
-        &self,
-        key: &CardKey,
-        seen: Option<&InlineKeyboardMarkup>,
-        question: &Question,
-    ) -> BTreeSet<usize> {
+    /// What is chosen so far, of options or of a plan's items. After a restart only the buttons of the message know.
+    pub(super) fn chosen(&self, key: &CardKey, seen: Option<&InlineKeyboardMarkup>) -> BTreeSet<usize> {
         let known = self.sessions.get(&key.session).and_then(|shown| shown.chosen.get(key));
-        if let Some(chosen) = known {
-            return chosen.clone();
-        }
-        let buttons = seen.into_iter().flat_map(|keyboard| keyboard.inline_keyboard.iter().flatten());
-        let marked = buttons.filter(|button| button.text.starts_with('☑'));
-        let option = |data: &str| match button::read(data)?.button {
-            Button::Toggle(_, option) => Some(option),
-            _ => None,
-        };
-        let options = marked.filter_map(|button| option(button.callback_data.as_deref()?));
-        options.filter(|option| *option < question.options.len()).collect()
+        known.cloned().unwrap_or_else(|| button::chosen_on(seen))
     }
 
-    /// Whether a card would allow more than was shown so far.
-    pub(super) fn is_unread(&self, key: &CardKey, question: &Question) -> bool {
-        let is_read = self.sessions.get(&key.session).is_some_and(|shown| shown.read.contains(key));
-        card::is_long(question) && !is_read
-    }
-
-    fn send_whole(&mut self, room: Room, key: &CardKey, message: Option<i32>) {
-        let question = self.sessions.get(&key.session).and_then(|shown| shown.question(&key.question));
-        let document = question.and_then(|question| card::whole(question, card::thread(room)));
-        let Some(document) = document else { return };
-        let then = AfterSend::Whole { card: key.clone(), message };
-        self.send_then(room, Outgoing::Document(document), then);
-    }
-
-    /// All of it was shown, so it can be allowed.
-    pub(super) fn on_read_whole(&mut self, key: &CardKey, message: Option<i32>) {
-        let Some(shown) = self.sessions.get_mut(&key.session) else { return };
-        shown.read.insert(key.clone());
-        let room = shown.room;
-        self.refresh_buttons(room, key, message);
+    fn send_whole(&mut self, room: Room, key: &CardKey) {
+        let shown = self.sessions.get(&key.session);
+        let whole = shown.and_then(|shown| card::whole(&shown.presenter, &key.question));
+        let Some(whole) = whole else { return self.show_again(room, key) };
+        self.want(Effect::Send { chat: room.chat, messages: outgoing(room, whole), then: None });
     }
 
     fn ask_for_words(&mut self, room: Room, key: CardKey, on: Option<i32>) {
@@ -343,7 +313,19 @@ impl ChatState {
         for message in self.card_note(key).map(|note| note.shown.clone()).unwrap_or_default() {
             self.strip(home, message);
         }
-        self.post(home, &card, key);
+        self.show_whole(home, card, key);
+    }
+}
+
+/// What somebody wrote, as an answer. A typed yes or no counts like its button.
+pub(super) fn in_words(question: &Question, text: String) -> Reply {
+    if card::is_listed(question) {
+        let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+        return Reply::Words(words.map(str::to_owned).collect());
+    }
+    match question.meant(&text) {
+        Some(_) => Reply::Words(vec![text]),
+        None => Reply::Text(text),
     }
 }
 

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rapport_core::{Focus, QuestionId, SessionId, TurnCard};
 
+use super::announce::outgoing;
 use super::button::Tag;
-use super::card::{self, Card, Reading};
+use super::card::{self, Card};
 use super::chat_state::{ChatState, private};
 use super::effect::{AfterSend, Effect};
 use super::notes::CardNote;
@@ -16,6 +17,9 @@ use crate::notice::Notice;
 use crate::outgoing::{Outgoing, Sent};
 use crate::room::Room;
 use crate::text::Text;
+
+/// How often what Telegram did not take is sent again, if nobody does anything.
+const RETRY: SignedDuration = SignedDuration::from_mins(10);
 
 /// One showing of a question: since which entry it is in front of the person.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -126,7 +130,34 @@ impl ChatState {
     fn show(&mut self, key: &CardKey) {
         let Some((room, card)) = self.card(key) else { return };
         self.cards.know_tag(room.chat, key);
-        self.post(room, &card, key);
+        self.show_whole(room, card, key);
+    }
+
+    /// Sends what does not fit a card, and the card once that has arrived: nobody is offered to allow what they have not
+    /// seen.
+    pub(super) fn show_whole(&mut self, room: Room, mut card: Card, key: &CardKey) {
+        let Some(before) = card.before.take() else { return self.post(room, &card, key) };
+        self.cards.pending.insert(key.clone());
+        let (messages, then) = (outgoing(room, before), Some(AfterSend::Before(key.clone())));
+        self.want(Effect::Send { chat: room.chat, messages, then });
+    }
+
+    /// What has to be there before a card has arrived, or was not taken.
+    pub(super) fn on_shown_before(&mut self, key: &CardKey, error: Option<ApiError>) {
+        let card = self.card(key).filter(|_| self.is_in_front(key));
+        match (error, card) {
+            (None, Some((room, card))) => return self.post(room, &card, key),
+            (Some(why), Some(_)) => {
+                self.cards.pending.remove(key);
+                self.not_taken(key, &why);
+            }
+            // It was answered meanwhile.
+            (_, None) => {
+                self.cards.pending.remove(key);
+                self.refresh(&key.session);
+            }
+        }
+        self.look_at_early(key);
     }
 
     /// Sends a card, and notes which message it became.
@@ -145,6 +176,21 @@ impl ChatState {
             } else {
                 self.cards.refused.remove(&key);
             }
+        }
+        self.tell_again(chat);
+    }
+
+    /// Sends what was not taken once more, now and then: what stood in the way may be over without anybody's doing.
+    pub(super) fn retry_refused(&mut self) {
+        if self.now.duration_since(self.retried) < RETRY {
+            return;
+        }
+        self.retried = self.now;
+        let is_refused = |id: &SessionId| self.cards.refused.iter().any(|key| key.session == *id);
+        let here = self.sessions.iter().filter(|(id, shown)| !shown.untold.is_empty() || is_refused(id));
+        let chats: BTreeSet<_> = here.map(|(_, shown)| shown.room.chat).collect();
+        for chat in chats {
+            self.show_refused(chat);
         }
     }
 
@@ -194,8 +240,7 @@ impl ChatState {
         }
         let nothing = BTreeSet::new();
         let chosen = shown.chosen.get(key).unwrap_or(&nothing);
-        let reading = if shown.read.contains(key) { Reading::Whole } else { Reading::Part };
-        Some((shown.room, card::open(&key.session, &shown.presenter, focus, chosen, reading)?))
+        Some((shown.room, card::open(&key.session, &shown.presenter, focus, chosen)?))
     }
 
     /// Shows on a message which options of its card are chosen.

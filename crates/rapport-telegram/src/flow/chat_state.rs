@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{By, Presenter, Question, QuestionId, SessionId, TurnId};
 
-use super::card::Card;
+use super::card::{self, Card};
 use super::cards::{CardIndex, CardKey};
 use super::effect::{AfterOps, AfterSend, Effect, Input, SessionOp, Thanks, Ticket};
 use super::follow::Found;
@@ -55,10 +55,16 @@ pub(super) struct ShownSession {
     pub(super) is_without_questions: bool,
     /// Options chosen so far, where several can be.
     pub(super) chosen: HashMap<CardKey, BTreeSet<usize>>,
-    /// Cards that did not fit a message and were shown in full.
-    pub(super) read: HashSet<CardKey>,
-    /// How many of its entries are being announced.
+    /// How many of its entries are being announced,
     pub(super) announcing: usize,
+    /// what they mean, until that has arrived,
+    pub(super) telling: BTreeMap<u64, Vec<Outgoing>>,
+    /// which of them could not be told and are told when the chat opens,
+    pub(super) untold: BTreeSet<u64>,
+    /// and the last that was told.
+    pub(super) last_told: u64,
+    /// Whether somebody answered one of its questions here.
+    pub(super) is_answered_here: bool,
     /// Whether the host was told that something of it could not be announced.
     pub(super) is_untold: bool,
     /// What its agent is doing, while it works.
@@ -78,8 +84,11 @@ impl ShownSession {
             failed_at: 0,
             is_without_questions: false,
             chosen: HashMap::new(),
-            read: HashSet::new(),
             announcing: 0,
+            telling: BTreeMap::new(),
+            untold: BTreeSet::new(),
+            last_told: 0,
+            is_answered_here: false,
             is_untold: false,
             busy: None,
         }
@@ -93,7 +102,7 @@ impl ShownSession {
 
     /// Whether a question can be answered in one's own words.
     pub(super) fn takes_words(&self, id: &QuestionId) -> bool {
-        self.question(id).is_some_and(|question| question.free_text)
+        self.question(id).is_some_and(|question| question.free_text || card::is_listed(question))
     }
 }
 
@@ -104,6 +113,17 @@ pub(super) struct RoomState {
     pub(super) plan: Option<(Timestamp, SessionId)>,
     /// The conversation.
     pub(super) chat: Option<(Timestamp, SessionId)>,
+    /// The newest of all, over or not.
+    pub(super) newest: Option<Newest>,
+}
+
+/// The newest session of a room. The later one is greater.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Newest {
+    pub(super) began: Timestamp,
+    pub(super) id: SessionId,
+    pub(super) owner: u64,
+    pub(super) task: String,
 }
 
 impl RoomState {
@@ -142,6 +162,8 @@ pub(super) struct ChatState {
     pub(super) early: Vec<Early>,
     /// What is found at the start, until all of it is.
     pub(super) found: Found,
+    /// When what Telegram did not take was last sent again.
+    pub(super) retried: Timestamp,
     pub(super) is_stopping: bool,
     /// The time of the step,
     pub(super) now: Timestamp,
@@ -162,6 +184,7 @@ impl ChatState {
             dedup: Dedup::default(),
             early: Vec::new(),
             found: Found::default(),
+            retried: Timestamp::UNIX_EPOCH,
             is_stopping: false,
             now: Timestamp::UNIX_EPOCH,
             effects: Vec::new(),
@@ -179,6 +202,11 @@ impl ChatState {
             Input::AllFound => self.on_all_found(),
             Input::Seen(seen) => self.on_seen(seen),
             Input::Read(session, entries) => self.on_entries(&session, &entries),
+            Input::Unfollowed(session, error) => self.on_unfollowed(&session, error),
+            Input::Unlisted(error) => {
+                let why = error.to_string();
+                self.want(Effect::Notify(Notice::Unlisted { why }));
+            }
             Input::Sent(then, results) => self.on_sent(then, results),
             Input::Operated(then, outcome) => self.on_operated(then, outcome),
             Input::Content(then, read) => self.on_content(then, read),
@@ -186,6 +214,7 @@ impl ChatState {
             Input::Tick { chance } => {
                 self.offer_code(chance);
                 self.show_progress();
+                self.retry_refused();
             }
             Input::DeadlinePassed => self.remind_now(),
             Input::Stopping => self.stop_waiting(),
@@ -196,10 +225,7 @@ impl ChatState {
 
     fn on_sent(&mut self, then: AfterSend, mut results: Vec<Result<Sent, ApiError>>) {
         match then {
-            AfterSend::Announce { session, seq } => {
-                let untold = results.into_iter().find_map(Result::err);
-                self.on_announced(&session, seq, untold);
-            }
+            AfterSend::Announce { session, seq } => self.on_announced(&session, seq, &results),
             AfterSend::Close(card) => self.on_closed(&card),
             // The rest are of one message.
             AfterSend::Card(card) => {
@@ -209,12 +235,8 @@ impl ChatState {
                 }
             }
             AfterSend::Prompt(card) => self.on_prompted(card, posted(results)),
-            AfterSend::Whole { card, message } => {
-                if results.iter().all(Result::is_ok) {
-                    self.on_read_whole(&card, message);
-                }
-            }
-            AfterSend::Progress(session) => self.on_progress_sent(&session, posted(results)),
+            AfterSend::Before(card) => self.on_shown_before(&card, results.into_iter().find_map(Result::err)),
+            AfterSend::Progress(session) => self.on_progress_sent(&session, results.pop()),
         }
     }
 

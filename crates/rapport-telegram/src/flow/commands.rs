@@ -2,21 +2,24 @@
 
 use crate::room::Room;
 use rapport_core::{Act, Aim, Focus, Session, TurnCard, TurnCardKind};
+use rapport_door::Content;
 
 use super::button::Button;
 use super::card::{self, Card, Waiting};
 use super::cards::CardKey;
-use super::chat_state::{ChatState, ShownSession};
-use super::effect::{NewSession, SessionOp};
+use super::chat_state::{ChatState, Newest, ShownSession};
+use super::effect::{AfterContent, ContentForm, Effect, NewSession, SessionOp};
 use super::incoming::Sender;
 use super::messages::Visit;
 use super::notes::Guest;
 
 /// All commands, as `/help` and the bot's menu list them.
-pub const COMMANDS: [(&str, &str); 8] = [
+pub const COMMANDS: [(&str, &str); 10] = [
     ("plan", "plan a task: /plan <task description>"),
     ("status", "what waits for you, the oldest first"),
     ("cancel", "end the newest planning or work in this chat"),
+    ("diff", "what the newest session in this chat changed"),
+    ("log", "its log, as a file"),
     ("new", "begin a new conversation"),
     ("allow", "let somebody answer for you here (in reply to them)"),
     ("deny", "no longer let them (in reply to them)"),
@@ -32,6 +35,7 @@ impl ChatState {
             "plan" => return self.plan(visit, rest),
             "cancel" => return self.cancel(visit),
             "new" => return self.new_chat(visit),
+            "diff" | "log" => return self.newest_content(&visit, name),
             "start" | "help" => self.greet(visit.room, GREETING),
             "status" => self.status(&visit),
             "allow" => self.guest(&visit, about, rest, Guest::May),
@@ -93,6 +97,28 @@ impl ChatState {
             return self.only_say(&visit, "Only whoever began this conversation can end it.");
         }
         self.carry_out(&visit, vec![SessionOp::Act(id, Act::Cancel { reason: None })]);
+    }
+
+    /// Shows something of the newest session of this room, whether or not it is over.
+    fn newest_content(&mut self, visit: &Visit, name: &str) {
+        let newest = self.rooms.get(&visit.room).and_then(|state| state.newest.clone());
+        let Some(Newest { id, owner, task, .. }) = newest else {
+            return self.only_say(visit, "There is no session in this chat yet.");
+        };
+        let (room, ticket) = (visit.room, visit.ticket);
+        if owner != visit.sender.id && !self.notes.is_guest(room, owner, visit.sender.id) {
+            return self.only_say(visit, "Only whoever asked for this task can see that.");
+        }
+        let task = card::short(&task, 200);
+        let (content, form) = match name {
+            "diff" => {
+                let title = format!("What was changed: {task}");
+                (Content::Diff, ContentForm::Block { title, file: "changes.diff" })
+            }
+            _ => (Content::Log, ContentForm::File { caption: task, file: "log.jsonl" }),
+        };
+        let then = AfterContent { room, ticket, form };
+        self.want(Effect::ReadContent { session: id, content, then });
     }
 
     /// Lists what waits for the sender, the oldest first, with buttons that show it again.

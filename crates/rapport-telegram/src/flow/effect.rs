@@ -35,6 +35,10 @@ pub(super) enum Input {
     Seen(Seen),
     /// The part of a log that was asked for.
     Read(SessionId, Vec<Entry>),
+    /// A session cannot be read or run here.
+    Unfollowed(SessionId, DoorError),
+    /// The sessions cannot be listed.
+    Unlisted(DoorError),
     /// Messages arrived or were not taken: one result for each, in order.
     Sent(AfterSend, Vec<Result<Sent, ApiError>>),
     /// Operations on sessions are durable, or one was not taken and the rest left out.
@@ -60,13 +64,13 @@ pub(super) enum Effect {
     AnswerTap { query: String, words: String },
     /// Carry out operations, one after the other. [`Input::Operated`] follows.
     Operate { by: By, ops: Vec<SessionOp>, then: AfterOps },
-    /// Read a log after this entry. [`Input::Read`] follows if there is anything.
+    /// Read a log after this entry. [`Input::Read`] follows if there is anything, [`Input::Unfollowed`] where it cannot be read.
     Read { session: SessionId, after: u64 },
     /// Read every log from its beginning. [`Input::Read`] follows for each.
     ReadAll,
     /// Read something that belongs to a session. [`Input::Content`] follows.
     ReadContent { session: SessionId, content: Content, then: AfterContent },
-    /// Run a session in this process, unless another one does.
+    /// Run a session in this process, unless another one does. [`Input::Unfollowed`] follows where it cannot be run.
     Resume(SessionId),
     /// Run a session here no longer, unless something still goes on in it.
     Release(SessionId),
@@ -89,8 +93,8 @@ pub(super) enum AfterSend {
     Card(CardKey),
     /// One that asks for words of one's own.
     Prompt(CardKey),
-    /// A file with all of what a card is about, and the message with that card.
-    Whole { card: CardKey, message: Option<i32> },
+    /// What has to arrive before a card.
+    Before(CardKey),
     /// Edits that take the buttons of a card away.
     Close(CardKey),
     /// What an entry of a session means.
@@ -115,8 +119,18 @@ pub(super) enum AfterOps {
 pub(super) struct AfterContent {
     pub(super) room: Room,
     pub(super) ticket: Ticket,
-    /// What it is called, where it is shown as a block of its own.
-    pub(super) title: Option<String>,
+    pub(super) form: ContentForm,
+}
+
+/// How content is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ContentForm {
+    /// As Markdown.
+    Markdown,
+    /// As it is, below a title; as a file of this name where it is long.
+    Block { title: String, file: &'static str },
+    /// As a file, with this said about it.
+    File { caption: String, file: &'static str },
 }
 
 /// The tap to answer, and what is said then.

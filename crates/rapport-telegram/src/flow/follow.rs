@@ -8,7 +8,7 @@ use rapport_door::{DoorError, Seen, StoreError, Update};
 
 use super::button::Tag;
 use super::cards::CardKey;
-use super::chat_state::{ChatState, FAILED, ShownSession, private};
+use super::chat_state::{ChatState, FAILED, Newest, ShownSession, private};
 use super::effect::Effect;
 use super::turns;
 use crate::CHANNEL;
@@ -30,12 +30,7 @@ impl ChatState {
     pub(super) fn on_found(&mut self, id: SessionId, entries: Result<Vec<Entry>, DoorError>) {
         let entries = match entries {
             Ok(entries) => entries,
-            Err(DoorError::Store(StoreError::NotOurs { id, seal })) => {
-                let notice = Notice::NotOurs { session: id.to_string(), why: seal.to_string() };
-                return self.want(Effect::Notify(notice));
-            }
-            // One damaged log must not keep the others from being served; `rapport doctor` tells of it.
-            Err(_) => return,
+            Err(error) => return self.on_unfollowed(&id, error),
         };
         let Some(session) = Session::replay(&entries) else { return };
         if let Some(seed) = &session.created().grown_from {
@@ -45,10 +40,33 @@ impl ChatState {
         if goes_on_here(&session, &entries) {
             self.found.resuming.push(id.clone());
         }
+        if let (Some(first), Some((room, owner))) = (entries.first(), self.place(session.created())) {
+            self.note_newest(
+                room,
+                Newest { began: first.at, id: id.clone(), owner, task: session.created().task.clone() },
+            );
+        }
         // Of most sessions there is nothing to show any more.
         if !session.is_over() || self.notes.of(&id).is_some() {
             self.found.logs.push((id, entries));
         }
+    }
+
+    fn note_newest(&mut self, room: Room, newest: Newest) {
+        let state = self.rooms.entry(room).or_default();
+        state.newest = state.newest.take().max(Some(newest));
+    }
+
+    /// Tells the host of a session that is not served. It must not keep the others from being served.
+    pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
+        let session = id.to_string();
+        let notice = match error {
+            DoorError::Store(StoreError::NotOurs { seal, .. }) => {
+                Notice::NotOurs { session, why: seal.to_string() }
+            }
+            error => Notice::Lost { session, why: error.to_string() },
+        };
+        self.want(Effect::Notify(notice));
     }
 
     /// Shows what is not shown yet, and resumes what should go on.
@@ -145,6 +163,8 @@ impl ChatState {
     fn begin(&mut self, id: &SessionId, entry: &Entry) -> Followed {
         let Some(presenter) = Presenter::open(entry) else { return Followed::Old };
         let Some(place) = self.place(presenter.session().created()) else { return Followed::Old };
+        let (began, task) = (entry.at, presenter.session().created().task.clone());
+        self.note_newest(place.0, Newest { began, id: id.clone(), owner: place.1, task });
         self.sessions.insert(id.clone(), ShownSession::new(presenter, place, entry.at));
         Followed::Next
     }
@@ -180,6 +200,9 @@ impl ChatState {
                     shown.is_without_questions =
                         session.phase() == PhaseView::Clarifying && session.rounds().next().is_none();
                 }
+                Event::Answered { by, .. } => {
+                    shown.is_answered_here = shown.is_answered_here || telegram_id(by).is_some();
+                }
                 Event::Restarted { .. } => shown.is_without_questions = false,
                 _ => {}
             }
@@ -203,7 +226,7 @@ impl ChatState {
     /// Forgets a session that is over, once everything about it is told.
     pub(super) fn finish_if_over(&mut self, id: &SessionId) {
         let Some(shown) = self.sessions.get(id) else { return };
-        if !shown.presenter.session().is_over() || shown.announcing > 0 || self.cards.is_any_pending(id) {
+        if !shown.presenter.session().is_over() || is_being_told(shown) || self.cards.is_any_pending(id) {
             return;
         }
         let cards = self.notes.of(id).map(|noted| noted.cards.clone()).unwrap_or_default();
@@ -224,6 +247,10 @@ impl ChatState {
         }
         self.want(Effect::Release(id.clone()));
     }
+}
+
+fn is_being_told(shown: &ShownSession) -> bool {
+    shown.announcing > 0 || !shown.telling.is_empty()
 }
 
 /// Whether a session runs in this process after a restart.

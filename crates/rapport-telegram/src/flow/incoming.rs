@@ -1,8 +1,11 @@
 //! An update as the flow sees it: who, where, and what they did.
 
+use std::ops::Range;
+
 use crate::room::Room;
 use frankenstein::types::{
-    CallbackQuery, Chat, ChatMember, ChatType, InlineKeyboardMarkup, MaybeInaccessibleMessage, Message, User,
+    CallbackQuery, Chat, ChatMember, ChatType, InlineKeyboardMarkup, MaybeInaccessibleMessage, Message,
+    MessageOrigin, User,
 };
 use frankenstein::updates::{Update, UpdateContent};
 
@@ -24,6 +27,8 @@ pub struct Incoming {
     pub sender: Sender,
     /// What.
     pub what: What,
+    /// What came with their words and is not read, in a word or two.
+    pub beside: Option<&'static str>,
 }
 
 /// Who did something.
@@ -56,7 +61,9 @@ pub enum What {
         /// The message it replies to.
         reply_to: Option<i32>,
     },
-    /// Sent something that is no text of their own.
+    /// Changed a message that was read before.
+    Edited,
+    /// Sent something without words.
     Other {
         /// What, in a word or two.
         kind: &'static str,
@@ -71,6 +78,8 @@ pub enum What {
         message: Option<i32>,
         /// The buttons as they were seen.
         keyboard: Option<InlineKeyboardMarkup>,
+        /// Words of the same person that the message replies to.
+        about: Option<String>,
     },
 }
 
@@ -78,8 +87,9 @@ pub enum What {
 pub fn read(update: &Update, bot: &str) -> Option<Incoming> {
     match &update.content {
         UpdateContent::Message(message) => said(update.update_id, message, bot),
-        UpdateContent::CallbackQuery(query) => pressed(update.update_id, query),
-        // Edits of messages do not count, and other kinds of update are not asked for.
+        UpdateContent::EditedMessage(message) => edited(update.update_id, message, bot),
+        UpdateContent::CallbackQuery(query) => pressed(update.update_id, query, bot),
+        // Other kinds of update are not asked for.
         _ => None,
     }
 }
@@ -106,35 +116,94 @@ pub fn opened(update: &Update) -> Option<i64> {
 
 fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
     let sender = message.from.as_deref().filter(|user| !user.is_bot).map(sender)?;
-    let what = match message.text.as_deref() {
-        Some(text) if message.forward_origin.is_none() => words(message, text, bot)?,
-        Some(_) => What::Other { kind: "a forwarded message" },
-        None => What::Other { kind: kind(message)? },
+    let text = message.text.as_deref().or(message.caption.as_deref());
+    let what = match (text, message.forward_origin.as_deref()) {
+        (Some(text), None) => words(message, text, bot)?,
+        // What somebody else wrote is never a command, and the agent is told whose words they are.
+        (Some(text), Some(origin)) if is_addressed(message, bot) => What::Words {
+            text: format!("Forwarded from {}:\n\n{text}", author(origin)),
+            message: message.message_id,
+            reply_to: None,
+        },
+        (None, _) if is_addressed(message, bot) => What::Other { kind: kind(message)? },
+        (Some(_) | None, _) => return None,
     };
+    let beside = kind(message).filter(|_| message.caption.is_some());
     let id = format!("telegram:{bot}:{update}");
-    Some(Incoming { id, room: room(message), private: is_private(&message.chat), sender, what })
+    Some(Incoming { id, room: room(message), private: is_private(&message.chat), sender, what, beside })
+}
+
+fn edited(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
+    let sender = message.from.as_deref().filter(|user| !user.is_bot).map(sender)?;
+    let (id, room, private) = (update.to_string(), room(message), is_private(&message.chat));
+    let incoming = Incoming { id, room, private, sender, what: What::Edited, beside: None };
+    let has_words = message.text.is_some() || message.caption.is_some();
+    (has_words && is_addressed(message, bot)).then_some(incoming)
+}
+
+/// Who wrote a message that was forwarded.
+fn author(origin: &MessageOrigin) -> String {
+    match origin {
+        MessageOrigin::User(from) => sender(&from.sender_user).name,
+        MessageOrigin::HiddenUser(from) => from.sender_user_name.clone(),
+        MessageOrigin::Chat(from) => from.sender_chat.title.clone().unwrap_or_default(),
+        MessageOrigin::Channel(from) => from.chat.title.clone().unwrap_or_default(),
+    }
 }
 
 fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
-    // In a topic every message replies to the one that began it.
-    let reply = message.reply_to_message.as_deref();
-    let reply = reply.filter(|reply| message.message_thread_id != Some(reply.message_id));
-    let as_words = What::Words {
-        text: text.to_owned(),
+    let reply = replied(message);
+    // In a group people talk to each other; a reply to one of them is no reply to us.
+    let is_ours = |reply: &&Message| is_private(&message.chat) || is_from(reply, bot);
+    let as_words = is_addressed(message, bot).then(|| What::Words {
+        text: without_mention(text, bot),
         message: message.message_id,
-        reply_to: reply.map(|reply| reply.message_id),
-    };
-    let Some(command) = text.strip_prefix('/') else { return Some(as_words) };
+        reply_to: reply.filter(is_ours).map(|reply| reply.message_id),
+    });
+    let Some(command) = text.strip_prefix('/') else { return as_words };
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let (name, addressee) = name.split_once('@').unwrap_or((name, bot));
     let is_known = COMMANDS.iter().any(|(known, _)| name.eq_ignore_ascii_case(known));
     // A path is an answer, and so is whatever replies to us and is no command of ours.
     if !is_known && (!can_be_command(name) || reply.is_some_and(|reply| is_from(reply, bot))) {
-        return Some(as_words);
+        return as_words;
     }
     let about = reply.and_then(|reply| reply.from.as_deref()).filter(|user| !user.is_bot).map(sender);
     let command = What::Command { name: name.to_lowercase(), rest: rest.trim().to_owned(), about };
     addressee.eq_ignore_ascii_case(bot).then_some(command)
+}
+
+/// The message that another one replies to. In a topic every message replies to the one that began it.
+fn replied(message: &Message) -> Option<&Message> {
+    let reply = message.reply_to_message.as_deref();
+    reply.filter(|reply| message.message_thread_id != Some(reply.message_id))
+}
+
+/// Whether a message is for the bot: alone with it every one, in a group replies to it and mentions of it.
+fn is_addressed(message: &Message, bot: &str) -> bool {
+    let text = message.text.as_deref().or(message.caption.as_deref()).unwrap_or_default();
+    is_private(&message.chat)
+        || replied(message).is_some_and(|reply| is_from(reply, bot))
+        || mention(text, bot).is_some()
+}
+
+/// Where a text mentions the bot.
+fn mention(text: &str, bot: &str) -> Option<Range<usize>> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let marks = text.match_indices('@').map(|(at, _)| at);
+    let mut names = marks.map(|at| {
+        let name = &text[at + 1..];
+        at..at + 1 + name.find(|c| !is_name(c)).unwrap_or(name.len())
+    });
+    names.find(|range| !bot.is_empty() && text[range.start + 1..range.end].eq_ignore_ascii_case(bot))
+}
+
+/// The words that are left when the bot is not called by its name.
+fn without_mention(text: &str, bot: &str) -> String {
+    match mention(text, bot) {
+        Some(Range { start, end }) => format!("{}{}", &text[..start], &text[end..]).trim().to_owned(),
+        None => text.to_owned(),
+    }
 }
 
 /// Whether Telegram takes this for a command.
@@ -148,26 +217,33 @@ fn is_from(message: &Message, bot: &str) -> bool {
     name.is_some_and(|name| name.eq_ignore_ascii_case(bot))
 }
 
-fn pressed(update: u32, query: &CallbackQuery) -> Option<Incoming> {
-    let (room, private, message, keyboard) = match &query.message {
-        Some(MaybeInaccessibleMessage::Message(message)) => (
-            room(message),
-            is_private(&message.chat),
-            Some(message.message_id),
-            message.reply_markup.as_deref().cloned(),
-        ),
+fn pressed(update: u32, query: &CallbackQuery, bot: &str) -> Option<Incoming> {
+    let (room, private, message) = match &query.message {
+        Some(MaybeInaccessibleMessage::Message(message)) => {
+            (room(message), is_private(&message.chat), Some(message.message_id))
+        }
         Some(MaybeInaccessibleMessage::InaccessibleMessage(message)) => {
             let room = Room { chat: message.chat.id, topic: None };
-            (room, is_private(&message.chat), Some(message.message_id), None)
+            (room, is_private(&message.chat), Some(message.message_id))
         }
         None => {
             let room = Room { chat: i64::try_from(query.from.id).ok()?, topic: None };
-            (room, true, None, None)
+            (room, true, None)
         }
     };
+    let seen = match &query.message {
+        Some(MaybeInaccessibleMessage::Message(message)) => Some(message),
+        Some(MaybeInaccessibleMessage::InaccessibleMessage(_)) | None => None,
+    };
+    let keyboard = seen.and_then(|message| message.reply_markup.as_deref().cloned());
+    let about = seen
+        .and_then(|message| replied(message))
+        .filter(|said| said.from.as_deref().is_some_and(|author| author.id == query.from.id));
+    let about = about.and_then(|said| said.text.as_deref()).map(|text| without_mention(text, bot));
     let data = query.data.clone().unwrap_or_default();
-    let what = What::Press { query: query.id.clone(), data, message, keyboard };
-    Some(Incoming { id: update.to_string(), room, private, sender: sender(&query.from), what })
+    let what = What::Press { query: query.id.clone(), data, message, keyboard, about };
+    let id = update.to_string();
+    Some(Incoming { id, room, private, sender: sender(&query.from), what, beside: None })
 }
 
 fn room(message: &Message) -> Room {
@@ -199,7 +275,6 @@ fn kind(message: &Message) -> Option<&'static str> {
         (message.location.is_some() || message.venue.is_some(), "a place"),
         (message.poll.is_some(), "a poll"),
         (message.dice.is_some(), "a die"),
-        (message.forward_origin.is_some(), "a forwarded message"),
     ];
     kinds.into_iter().find_map(|(is, kind)| is.then_some(kind))
 }

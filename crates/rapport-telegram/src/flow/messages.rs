@@ -1,16 +1,21 @@
 //! Updates from people: first whether the sender may use the bot, then what their words mean.
 
-use rapport_core::{Act, Aim, Refusal, Reply, SessionId, TurnCard, TurnCardKind};
+use jiff::SignedDuration;
+use rapport_core::{Act, Aim, Refusal, SessionId, TurnCard, TurnCardKind};
 use rapport_door::DoorError;
 
-use super::callbacks::Tap;
+use super::button::Button;
+use super::callbacks::{Tap, in_words};
+use super::card::{self, Card, Waiting};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, ShownSession};
 use super::effect::{AfterOps, Effect, NewSession, NewUser, SessionOp, Ticket};
 use super::incoming::{Incoming, Sender, What};
 use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
+use crate::outgoing::{Message, Outgoing};
 use crate::room::Room;
+use crate::text::{MESSAGE, Text, units};
 use crate::users::Paired;
 
 /// How many messages may be queued for the agent of a conversation.
@@ -21,6 +26,9 @@ const SOMEBODY_ELSES: &str =
 const TOO_EARLY: &str = "You wrote that before you could see this question, so it is not taken as its answer. Please answer it now ☝️";
 /// Said where only buttons are an answer.
 const USE_BUTTONS: &str = "Please use the buttons to answer ☝️";
+const REPLY_TO_ONE: &str = "Several questions wait. Please send this in reply to the one that it answers ☝️";
+const EDITED: &str = "I have read that message as it was first. To change an answer, tap ← Back or ✏️ Edit Answers; \
+     else please send it again.";
 const TOO_MANY: &str = "Too many pending messages. Please wait for the current ones to complete.";
 
 /// An update: who sent it, and where.
@@ -45,17 +53,24 @@ pub(super) struct Early {
 
 impl ChatState {
     pub(super) fn on_update(&mut self, incoming: Incoming, ticket: Ticket) {
-        let Incoming { id, room, private, sender, what } = self.in_new_chat(incoming);
+        let Incoming { id, room, private, sender, what, beside } = self.in_new_chat(incoming);
         let words = match &what {
             What::Words { text, .. } if private => Some(text.clone()),
             What::Command { name, rest, .. } if private => Some(format!("/{name} {rest}")),
-            What::Words { .. } | What::Command { .. } | What::Other { .. } | What::Press { .. } => None,
+            What::Words { .. }
+            | What::Command { .. }
+            | What::Other { .. }
+            | What::Edited
+            | What::Press { .. } => None,
         };
         let verdict = self.access.judge(sender.id, words.as_deref(), self.now);
         let is_guest = self.notes.is_any_guest(room, sender.id);
         match (verdict, what) {
             (Verdict::Paired, _) => self.pair(room, sender, ticket),
             (Verdict::Allowed, what) => {
+                if let Some(kind) = beside {
+                    self.say(room, &format!("I take your words. I cannot look at {kind}."));
+                }
                 self.act(Visit { update: id, room, sender, ticket }, what);
                 self.show_refused(room.chat);
             }
@@ -68,27 +83,34 @@ impl ChatState {
                 self.answer_tap(query, REFUSAL);
                 self.finish(ticket);
             }
-            (Verdict::Refuse, What::Words { .. } | What::Command { .. } | What::Other { .. }) => {
+            (
+                Verdict::Refuse,
+                What::Words { .. } | What::Command { .. } | What::Other { .. } | What::Edited,
+            ) => {
                 if private {
-                    self.say(room, REFUSAL);
+                    let refusal = Card::plain(Text::new().plain(REFUSAL)).message(room);
+                    self.send(room, Outgoing::Aside(refusal));
                 }
                 self.finish(ticket);
             }
-            (Verdict::Ignore, What::Words { .. } | What::Command { .. } | What::Other { .. }) => {
-                self.finish(ticket);
-            }
+            (
+                Verdict::Ignore,
+                What::Words { .. } | What::Command { .. } | What::Other { .. } | What::Edited,
+            ) => self.finish(ticket),
         }
     }
 
     fn act(&mut self, visit: Visit, what: What) {
         match what {
             What::Command { name, rest, about } => self.command(visit, &name, &rest, about),
-            What::Press { query, data, message, keyboard } => {
+            What::Press { query, data, message, keyboard, about } => {
                 let Visit { room, sender, ticket, .. } = visit;
-                self.on_tap(Tap { room, by: sender.id, query, data, message, seen: keyboard, ticket });
+                let (by, seen) = (sender.id, keyboard);
+                self.on_tap(Tap { room, by, query, data, message, seen, about, ticket });
             }
             What::Words { text, message, reply_to } => self.words(visit, text, message, reply_to),
             What::Other { kind } => self.other(visit, kind),
+            What::Edited => self.only_say(&visit, EDITED),
         }
     }
 
@@ -117,7 +139,7 @@ impl ChatState {
                 }
                 self.finish(ticket);
             }
-            (AfterOps::Grow { session, seq, .. }, Ok(())) => self.on_announced(&session, seq, None),
+            (AfterOps::Grow { session, seq, .. }, Ok(())) => self.on_announced(&session, seq, &[]),
             (AfterOps::Grow { room, .. }, Err(error)) => {
                 self.say(room, &format!("❌ The questions could not be kept: {error}"));
             }
@@ -125,7 +147,7 @@ impl ChatState {
         }
     }
 
-    /// Words are a reply to a card, an answer to a planner's question, or a message for the agent.
+    /// Words are a reply to a card, else the answer to the question that waits here, else a message for the agent.
     fn words(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
         let room = visit.room;
         let replied = reply_to.and_then(|message| self.cards.by_message(room.chat, message).cloned());
@@ -136,31 +158,73 @@ impl ChatState {
         if let Some(card) = reply_to.and_then(|_| self.pending_in(room.chat)).filter(|_| !self.is_stopping) {
             return self.early.push(Early { card, visit, text, message, reply_to });
         }
-        if let Some((id, shown)) = self.planning(room)
+        let waiting = self.open_questions(room, visit.sender.id);
+        match &waiting[..] {
+            [] => {}
+            [card] => {
+                let (card, words) = (card.clone(), (text, message, reply_to));
+                return self.answer_shown(visit, card, words);
+            }
+            cards => return self.ask_which(&visit, cards, &text, message),
+        }
+        if let Some((_, shown)) = self.planning(room)
             && self.may(visit.sender.id, shown)
+            && shown.presenter.is_thinking()
         {
-            if let Some((_, focus)) = shown.presenter.collecting() {
-                let card = CardKey::of(id, focus);
-                // Words answer a question only if it was shown before they were written.
-                if self.is_shown_before(&card, message) {
-                    return self.answer_words(visit, &card, text);
-                }
-                // The number of the card's message, once it has arrived, says which came first.
-                if self.cards.pending.contains(&card) && !self.is_stopping {
-                    return self.early.push(Early { card, visit, text, message, reply_to });
-                }
-                // The card was refused; this update has it sent again.
-                if self.cards.refused.contains(&card) {
-                    return self.finish(visit.ticket);
-                }
-                return self.only_say(&visit, TOO_EARLY);
-            }
-            if shown.presenter.is_thinking() {
-                let words = "One moment, the next questions are being made. /cancel ends the planning.";
-                return self.only_say(&visit, words);
-            }
+            let words = "One moment, the next questions are being made. /cancel ends the planning.";
+            return self.only_say(&visit, words);
         }
         self.talk(visit, text);
+    }
+
+    /// Takes words as the answer to the only question that waits, if it was shown before they were written.
+    fn answer_shown(
+        &mut self,
+        visit: Visit,
+        card: CardKey,
+        (text, message, reply_to): (String, i32, Option<i32>),
+    ) {
+        if self.is_shown_before(&card, message) {
+            return self.answer_words(visit, &card, text);
+        }
+        // The number of the card's message, once it has arrived, says which came first.
+        if self.cards.pending.contains(&card) && !self.is_stopping {
+            return self.early.push(Early { card, visit, text, message, reply_to });
+        }
+        // The card was refused; this update has it sent again.
+        if self.cards.refused.contains(&card) {
+            return self.finish(visit.ticket);
+        }
+        self.only_say(&visit, TOO_EARLY);
+    }
+
+    /// The questions that wait in a room and that somebody may answer, the oldest first. A plan to review is none: words
+    /// about it are given in reply to it.
+    fn open_questions(&self, room: Room, user: u64) -> Vec<CardKey> {
+        let here = self.sessions.iter().filter(|(_, shown)| shown.room == room && self.may(user, shown));
+        let focus = here.flat_map(|(id, shown)| shown.presenter.focus().iter().map(move |focus| (id, focus)));
+        let mut open: Vec<_> = focus.filter(|(_, focus)| TurnCard::read(&focus.question).is_none()).collect();
+        open.sort_by_key(|(_, focus)| focus.at);
+        open.into_iter().map(|(id, focus)| CardKey::of(id, focus)).collect()
+    }
+
+    /// Asks which question some words answer. The message replies to them, so that they come with the tap.
+    fn ask_which(&mut self, visit: &Visit, cards: &[CardKey], text: &str, message: i32) {
+        if units(text) >= MESSAGE {
+            // A tap would bring the first of several messages alone.
+            return self.only_say(visit, REPLY_TO_ONE);
+        }
+        let waiting = cards.iter().filter_map(|key| {
+            let shown = self.sessions.get(&key.session)?;
+            let question = shown.question(&key.question)?.text.clone();
+            let task = shown.presenter.session().created().task.clone();
+            let data = Button::Words.data(&key.tag());
+            Some(Waiting { question, task, since: SignedDuration::ZERO, data })
+        });
+        let card = card::which(&waiting.collect::<Vec<_>>());
+        let message = Message { reply_to: Some(message), ..card.message(visit.room) };
+        self.send(visit.room, Outgoing::Message(message));
+        self.finish(visit.ticket);
     }
 
     /// Handles words that waited for this card, now that it has arrived or was not taken.
@@ -187,10 +251,10 @@ impl ChatState {
             return self.only_say(&visit, "Only whoever asked for this task can answer.");
         }
         if !self.is_in_front(card) {
-            let answer = super::card::answer(&shown.presenter, &card.question);
+            let answer = card::answer(&shown.presenter, &card.question);
             let words = answer.map_or_else(
                 || NOT_ASKED.to_owned(),
-                |answer| format!("Already answered: {}", super::card::short(&answer, 200)),
+                |answer| format!("Already answered: {}", card::short(&answer, 200)),
             );
             return self.only_say(&visit, &words);
         }
@@ -202,20 +266,15 @@ impl ChatState {
         if !shown.takes_words(&card.question) {
             return self.only_say(&visit, USE_BUTTONS);
         }
-        let question = shown.question(&card.question);
-        // A typed yes or no counts like its button.
-        let reply = match question.and_then(|question| Some((question, question.meant(&text)?))) {
-            Some((question, meant)) if self.is_unread(card, question) && meant == "allow" => {
-                return self.only_say(&visit, "Please tap 📄 Show all first ☝️");
-            }
-            Some(_) => Reply::Words(vec![text]),
-            None => Reply::Text(text),
+        let Some(question) = shown.question(&card.question) else {
+            return self.only_say(&visit, NOT_ASKED);
         };
+        let reply = in_words(question, text);
         let act = Act::Answer { question: Some(card.question.clone()), reply };
         self.carry_out(&visit, vec![SessionOp::Act(card.session.clone(), act)]);
     }
 
-    /// A photo, a forwarded message and the like is never an answer.
+    /// A photo and the like without words is never an answer.
     fn other(&mut self, visit: Visit, kind: &str) {
         let collecting = self.planning(visit.room).filter(|(_, shown)| self.may(visit.sender.id, shown));
         let question = collecting.and_then(|(_, shown)| {
@@ -244,10 +303,6 @@ impl ChatState {
         };
         if !self.may(visit.sender.id, shown) {
             return self.only_say(&visit, SOMEBODY_ELSES);
-        }
-        if !shown.presenter.focus().is_empty() {
-            let words = "The agent waits for an answer ☝️ Tap a button, or reply to its question.";
-            return self.only_say(&visit, words);
         }
         if shown.presenter.session().queued() >= MOST_QUEUED {
             return self.only_say(&visit, TOO_MANY);

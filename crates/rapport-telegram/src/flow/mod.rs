@@ -265,13 +265,10 @@ async fn receive(
     if let Some(webhook) = webhook {
         return Ok(webhook.run(&api, intake, notices, now, stop).await?);
     }
-    let removed = tokio::select! {
-        removed = poll::remove_webhook(&api, &notices, now.clone()) => removed,
+    tokio::select! {
+        // Whatever is wrong, fetching says so.
+        _ = poll::remove_webhook(&api, &notices, now.clone()) => {}
         _ = stop.wait_for(|stop| *stop) => return Ok(()),
-    };
-    // Whatever else is wrong, fetching says so.
-    if let Err(error @ ApiError::Unauthorized(_)) = removed {
-        return Err(error.into());
     }
     Ok(poll::run(api, intake, notices, now, stop).await?)
 }

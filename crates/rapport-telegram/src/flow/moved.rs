@@ -47,6 +47,7 @@ impl ChatState {
             let new = self.rooms.entry(Room { chat: to, ..room }).or_default();
             new.plan = new.plan.take().max(state.plan);
             new.chat = new.chat.take().max(state.chat);
+            new.newest = new.newest.take().max(state.newest);
         }
     }
 
@@ -59,8 +60,10 @@ impl ChatState {
         let what = match incoming.what {
             // Everything shown in the new chat came later.
             What::Words { text, .. } => What::Words { text, message: 0, reply_to: None },
-            What::Press { query, data, keyboard, .. } => What::Press { query, data, message: None, keyboard },
-            what @ (What::Command { .. } | What::Other { .. }) => what,
+            What::Press { query, data, keyboard, about, .. } => {
+                What::Press { query, data, message: None, keyboard, about }
+            }
+            what @ (What::Command { .. } | What::Other { .. } | What::Edited) => what,
         };
         Incoming { room, what, ..incoming }
     }

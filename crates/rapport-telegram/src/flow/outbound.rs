@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use frankenstein::methods::AnswerCallbackQueryParams;
 use futures_util::StreamExt as _;
 use rapport_core::{By, Created, QuestionRound, SessionId};
-use rapport_door::{Content, DoorError, Sessions};
+use rapport_door::{Content, DoorError, Sessions, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
@@ -63,9 +63,10 @@ impl Outbound {
                 self.work(work, move |read| Some(Input::Content(then, read)));
             }
             Effect::Resume(id) => {
-                let sessions = self.sessions.clone();
-                // A session that another process runs is left to that process.
-                self.work(async move { sessions.resume(&id).await }, |_| None);
+                let (sessions, session) = (self.sessions.clone(), id.clone());
+                self.work(async move { sessions.resume(&session).await }, |outcome| {
+                    unfollowed(id, outcome.err()?)
+                });
             }
             Effect::Release(id) => {
                 let sessions = self.sessions.clone();
@@ -121,19 +122,26 @@ impl Outbound {
 
     fn read(&self, id: SessionId, after: u64) {
         let (sessions, session) = (self.sessions.clone(), id.clone());
-        // If this is no session, or its log is damaged, there is nothing to show.
-        self.work(async move { sessions.entries(&session, after).await }, |read| {
-            read.ok().filter(|entries| !entries.is_empty()).map(|entries| Input::Read(id, entries))
+        self.work(async move { sessions.entries(&session, after).await }, |read| match read {
+            Ok(entries) => (!entries.is_empty()).then_some(Input::Read(id, entries)),
+            Err(error) => unfollowed(id, error),
         });
     }
 
     fn read_all(&self) {
         let (sessions, inputs) = (self.sessions.clone(), self.inputs.clone());
         tokio::spawn(async move {
-            // If sessions cannot be listed now, the next start reads them.
-            for id in sessions.list().await.unwrap_or_default() {
-                if let Ok(entries) = sessions.entries(&id, 0).await {
-                    let _ = inputs.send(Input::Read(id, entries));
+            let all = match sessions.list().await {
+                Ok(all) => all,
+                Err(error) => return drop(inputs.send(Input::Unlisted(error))),
+            };
+            for id in all {
+                let input = match sessions.entries(&id, 0).await {
+                    Ok(entries) => Some(Input::Read(id, entries)),
+                    Err(error) => unfollowed(id, error),
+                };
+                if let Some(input) = input {
+                    let _ = inputs.send(input);
                 }
             }
         });
@@ -163,6 +171,12 @@ impl Outbound {
         let created = created.await.map_err(|error| DoorError::Failed(error.to_string()))?;
         self.sessions.create(created, first).await.map(drop)
     }
+}
+
+/// What to say of a session that cannot be read or run here. One that another process runs is left to that process.
+pub(super) fn unfollowed(session: SessionId, error: DoorError) -> Option<Input> {
+    let is_busy = matches!(error, DoorError::Store(StoreError::Busy { .. }));
+    (!is_busy).then_some(Input::Unfollowed(session, error))
 }
 
 async fn operate(outbound: Outbound, by: By, ops: Vec<SessionOp>) -> Result<(), DoorError> {

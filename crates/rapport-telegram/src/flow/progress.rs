@@ -9,7 +9,8 @@ use rapport_core::{Progress, SessionId};
 use super::card::{self, Card, thread};
 use super::chat_state::{ChatState, ShownSession};
 use super::effect::AfterSend;
-use crate::outgoing::{Edit, Message, Outgoing};
+use crate::api_error::ApiError;
+use crate::outgoing::{Edit, Message, Outgoing, Sent};
 use crate::room::Room;
 
 /// How often it is shown.
@@ -96,15 +97,23 @@ impl ChatState {
             match show {
                 Show::Edit(edit) => self.send(room, Outgoing::Progress(edit)),
                 Show::New(message) => {
-                    self.send_then(room, Outgoing::Message(*message), AfterSend::Progress(id));
+                    self.send_then(room, Outgoing::Aside(*message), AfterSend::Progress(id));
                 }
             }
         }
     }
 
     /// The message that says what an agent is doing arrived, or was not taken.
-    pub(super) fn on_progress_sent(&mut self, id: &SessionId, message: Option<i32>) {
-        let (Some(message), Some(shown)) = (message, self.sessions.get_mut(id)) else { return };
+    pub(super) fn on_progress_sent(&mut self, id: &SessionId, sent: Option<Result<Sent, ApiError>>) {
+        let Some(shown) = self.sessions.get_mut(id) else { return };
+        let message = match sent {
+            Some(Ok(Sent::Posted(message))) => message,
+            // Something more urgent was sent; the next tick tries again.
+            Some(Ok(Sent::Dropped)) => {
+                return shown.busy.iter_mut().for_each(|busy| busy.sending = false);
+            }
+            Some(Ok(Sent::Done) | Err(_)) | None => return,
+        };
         match &mut shown.busy {
             Some(busy) => {
                 busy.message = Some(message);

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::chat_state::{ChatState, Settings};
 use super::effect::{Effect, Input};
 use super::notes::Notes;
-use super::outbound::{Outbound, Tickets};
+use super::outbound::{Outbound, Tickets, unfollowed};
 use super::writer::Writer;
 use super::{Parts, RunError, tick};
 use crate::Now;
@@ -62,9 +62,11 @@ pub(super) async fn take_up(state: &mut ChatState, outbound: &Outbound, now: &No
     outbound.execute(others);
     for resume in resumes {
         // One after the other, and before any update is handled.
-        if let Effect::Resume(id) = resume {
-            // A session that another process runs is left to that process.
-            let _ = outbound.sessions.resume(&id).await;
+        if let Effect::Resume(id) = resume
+            && let Err(error) = outbound.sessions.resume(&id).await
+            && let Some(input) = unfollowed(id, error)
+        {
+            outbound.execute(state.step(input, now()));
         }
     }
     Ok(())

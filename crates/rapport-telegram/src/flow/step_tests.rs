@@ -1,17 +1,19 @@
 //! Steps of the chat state as tables: what comes in on the left, what is wanted on the right. No network, clock or disk.
 
-use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup};
+use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
-    Act, Aim, Answer, Asker, By, Choice, Clarifier, ConversationId, Created, Entry, Event, Question,
-    QuestionId, Refusal, RoundId, Seed, SessionId, Terms, TurnId, TurnKind,
+    Act, Aim, Answer, Asker, By, CallId, Choice, Clarifier, ConversationId, Created, Entry, Event, Part,
+    Permission, Purpose, Question, QuestionId, Refusal, RoundId, Seed, SessionId, Terms, TurnId, TurnKind,
 };
-use rapport_door::{DoorError, Seen, Update};
+use rapport_door::{DoorError, Holder, Seen, StoreError, Update};
 
-use super::button::Button;
+use super::button::{Button, Pick};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, Settings, person};
-use super::effect::{AfterContent, AfterOps, AfterSend, Effect, Input, NewUser, SessionOp, Ticket};
+use super::effect::{
+    AfterContent, AfterOps, AfterSend, ContentForm, Effect, Input, NewUser, SessionOp, Ticket,
+};
 use super::incoming::{Incoming, Sender, What};
 use super::notes::Notes;
 use crate::access::Access;
@@ -67,7 +69,7 @@ impl Stage {
         self.updates += 1;
         let sender = Sender { id: user, name: "Somebody".into() };
         let id = format!("update {}", self.updates);
-        let incoming = Incoming { id, room, private: room.chat > 0, sender, what };
+        let incoming = Incoming { id, room, private: room.chat > 0, sender, what, beside: None };
         self.put(Input::Update(Box::new(incoming), Ticket(self.updates)))
     }
 
@@ -77,7 +79,7 @@ impl Stage {
 
     fn taps(&mut self, user: u64, button: Button, key: &CardKey) -> Vec<String> {
         let (query, data) = (format!("tap {}", self.updates + 1), button.data(&key.tag()));
-        self.comes(user, HOME, What::Press { query, data, message: Some(7), keyboard: None })
+        self.comes(user, HOME, What::Press { query, data, message: Some(7), keyboard: None, about: None })
     }
 
     /// A card arrives as this message.
@@ -175,7 +177,9 @@ fn brief(effect: &Effect) -> Vec<String> {
 
 fn sent(what: &Outgoing) -> String {
     match what {
-        Outgoing::Message(message) => format!("send \"{}\"", last_line(&message.text)),
+        Outgoing::Message(message) | Outgoing::Aside(message) => {
+            format!("send \"{}\"", last_line(&message.text))
+        }
         Outgoing::Edit(edit) => format!("edit {} \"{}\"", edit.message, last_line(&edit.text)),
         Outgoing::Progress(edit) => format!("edit {}", edit.message),
         Outgoing::Buttons { message, keyboard: None } => format!("strip {message}"),
@@ -240,9 +244,9 @@ fn a_question_is_shown_once_and_a_tap_is_thanked_when_its_answer_is_durable() {
 
 fn tap(key: &CardKey) -> Input {
     let data = Button::Answer(0, 0).data(&key.tag());
-    let what = What::Press { query: "tap".into(), data, message: Some(7), keyboard: None };
+    let what = What::Press { query: "tap".into(), data, message: Some(7), keyboard: None, about: None };
     let sender = Sender { id: ANNA, name: "Anna".into() };
-    let incoming = Incoming { id: "1".into(), room: HOME, private: true, sender, what };
+    let incoming = Incoming { id: "1".into(), room: HOME, private: true, sender, what, beside: None };
     Input::Update(Box::new(incoming), Ticket(1))
 }
 
@@ -267,8 +271,13 @@ fn taps_that_change_nothing_are_answered_and_finished() {
     let mut stage = Stage::new();
     let q1 = stage.asked();
     stage.happens(vec![answered("q1")]);
-    let press =
-        What::Press { query: "t".into(), data: answer.data(&q1.tag()), message: None, keyboard: None };
+    let press = What::Press {
+        query: "t".into(),
+        data: answer.data(&q1.tag()),
+        message: None,
+        keyboard: None,
+        about: None,
+    };
     assert_eq!(stage.comes(ANNA, HOME, press.clone()), ["answer t: Already answered: Yes", "finish 1"]);
     assert_eq!(stage.comes(ANNA, HOME, press), ["finish 2"]);
 }
@@ -326,12 +335,55 @@ fn a_reply_waits_for_the_card_it_answers() {
     assert_eq!(stage.comes(ANNA, HOME, reply(7)), Vec::<String>::new());
     let wanted = stage.arrives(&key("q1", 1), 7);
     assert!(wanted.contains(&"act: answer q1 Text(\"blue\")".to_owned()), "{wanted:?}");
-    // A reply to something else is for the agent, as soon as that is known.
+    // A reply to something else is an answer like any words, as soon as that is known.
     let mut stage = Stage::new();
     stage.happens(vec![Event::Created(chat_created()), asked(&["q1"])]);
     stage.comes(ANNA, HOME, reply(3));
     let wanted = stage.arrives(&key("q1", 1), 7);
-    assert!(wanted.contains(&"create \"blue\" with 0 questions".to_owned()), "{wanted:?}");
+    assert!(wanted.contains(&"act: answer q1 Text(\"blue\")".to_owned()), "{wanted:?}");
+}
+
+/// Typed words go to the question that waits, whoever asks it; with several the bot asks which, and the words come back with
+/// the tap.
+#[test]
+fn words_answer_the_question_that_waits() {
+    let terminal = Created { origin: None, ..chat_created() };
+    let other = |facts| Entry { seq: 1, at: START, facts };
+    let more = |stage: &mut Stage, created: Created| {
+        let facts = vec![Event::Created(created), asked(&["q9"])];
+        let (session, updates) = (SessionId::new("t"), vec![Update::Entry(other(facts))]);
+        stage.put(Input::Seen(Seen { session: session.clone(), updates }));
+        let key = CardKey { session, ..key("q9", 1) };
+        stage.arrives(&key, 8);
+        key
+    };
+    let mut stage = Stage::new();
+    more(&mut stage, terminal.clone());
+    assert_eq!(stage.writes("9000", 10), ["act: answer q9 Text(\"9000\")"]);
+
+    let mut stage = Stage::new();
+    stage.asked();
+    let q9 = more(&mut stage, terminal);
+    let which = stage.writes("9000", 10);
+    assert_eq!(
+        which,
+        ["send \"Several questions wait. Which one do you answer with this?\" in 42", "finish 1"]
+    );
+    let tap = |about: Option<&str>| What::Press {
+        query: "t".into(),
+        data: Button::Words.data(&q9.tag()),
+        message: Some(11),
+        keyboard: None,
+        about: about.map(str::to_owned),
+    };
+    let wanted = stage.comes(ANNA, HOME, tap(Some("9000")));
+    assert_eq!(wanted, ["strip 11 in 42", "act: answer q9 Text(\"9000\")"]);
+    let gone = stage.comes(ANNA, HOME, tap(None));
+    assert_eq!(gone.last().unwrap(), "finish 3");
+    assert!(!gone.iter().any(|one| one.starts_with("act")), "{gone:?}");
+    // Several messages' worth of words does not come with a tap.
+    let long = stage.writes(&"x".repeat(5000), 12);
+    assert!(long[0].contains("Please send this in reply to the one that it answers"), "{long:?}");
 }
 
 /// One reminder, an hour after the question came to the front, and never a second one.
@@ -404,6 +456,7 @@ fn after_a_kill_notes_and_logs_are_enough() {
             private: true,
             sender: Sender { id: ANNA, name: "Anna".into() },
             what: What::Command { name: "plan".into(), rest: "add dark mode".into(), about: None },
+            beside: None,
         };
         assert_eq!(after.put(Input::Update(Box::new(again), Ticket(9))), ["finish 9"]);
     }
@@ -441,6 +494,83 @@ fn a_card_that_was_not_taken_is_shown_when_the_chat_opens() {
     assert_eq!(stage.happens(vec![]), ["write /plans/-7-interactive.json"]);
     assert_eq!(stage.put(Input::Opened(GROUP.chat)), ["send \"q1?\" in -7, card q1"]);
     assert_eq!(stage.put(blocked()), Vec::<String>::new());
+}
+
+/// What happened while the bot was blocked is told when the chat opens, and after a restart; what Telegram refuses for good
+/// counts as told.
+#[test]
+fn what_could_not_be_told_is_told_when_the_chat_opens() {
+    let announced = |result| Input::Sent(AfterSend::Announce { session: id(), seq: 2 }, vec![result]);
+    let blocked = || Err(ApiError::Blocked("blocked".into()));
+    let mut stage = Stage::new();
+    stage.asked();
+    let told = "send \"❌ Planning cancelled. (over)\" in 42, announces 2";
+    assert!(stage.happens(vec![cancelled("over")]).contains(&told.to_owned()));
+    let closed = Input::Sent(AfterSend::Close(key("q1", 1)), vec![Ok(Sent::Done)]);
+    stage.put(closed);
+    // The host is told once; what was not told is not noted as told, and the session is not forgotten.
+    let untold = stage.put(announced(blocked()));
+    assert!(untold[0].starts_with("notify: what happened in s"), "{untold:?}");
+    assert_eq!(untold[1..], ["note told"], "up to the entry before");
+    assert_eq!(stage.state.notes.of(&id()).unwrap().told, 1);
+    assert_eq!(stage.put(Input::Opened(HOME.chat)), [told]);
+    assert_eq!(stage.put(announced(blocked())), Vec::<String>::new());
+    // It is tried now and then without anybody's doing.
+    stage.now = START + SignedDuration::from_mins(10);
+    assert_eq!(stage.put(Input::Tick { chance: [0; 8] }), [told]);
+    let over = stage.put(announced(Ok(Sent::Posted(9))));
+    assert!(over.starts_with(&["note told".to_owned()]) && over.contains(&"note over".into()), "{over:?}");
+
+    let mut stage = Stage::new();
+    stage.asked();
+    stage.happens(vec![cancelled("over")]);
+    let refused = ApiError::Refused { code: 400, description: "no".into() };
+    assert!(stage.put(announced(Err(refused))).contains(&"note told".to_owned()));
+    assert!(!stage.put(Input::Opened(HOME.chat)).contains(&told.to_owned()));
+}
+
+/// A session that began at a terminal says how it ended where its questions were answered.
+#[test]
+fn sessions_of_a_terminal_tell_their_end_where_they_were_answered() {
+    let reported = || Event::Reported { changes: None };
+    for (answered_here, ends) in [(true, 1), (false, 0)] {
+        let mut stage = Stage::new();
+        let created = Created { origin: None, ..chat_created() };
+        let created = Event::Created(Created { aim: Aim::Work, ..created });
+        stage.happens(vec![created, asked(&["q1"])]);
+        stage.arrives(&key("q1", 1), 7);
+        let answer = Answer { values: vec!["Yes".into()], text: None };
+        let by = match answered_here {
+            true => person(ANNA),
+            false => By::Person { channel: "terminal".into(), id: "anna".into() },
+        };
+        stage.happens(vec![Event::Answered { question: QuestionId::new("q1"), answer, by }]);
+        let done = stage.happens(vec![reported()]);
+        assert_eq!(done.iter().filter(|one| one.ends_with("announces 3")).count(), ends, "{done:?}");
+    }
+}
+
+/// A message has at most a hundred buttons: of more options the numbers are typed.
+#[test]
+fn more_options_than_buttons_are_chosen_by_number() {
+    let Event::Asked { round, asker, mut questions } = asked(&["q1"]) else { unreachable!() };
+    questions[0].options = (1..=150).map(|n| Choice::plain(format!("Option {n}"))).collect();
+    questions[0].free_text = false;
+    questions[0].multi = true;
+    let mut stage = Stage::new();
+    let entry = stage.entry(vec![created(HOME), Event::Asked { round, asker, questions }]);
+    let seen = Input::Seen(Seen { session: id(), updates: vec![Update::Entry(entry)] });
+    let wanted = stage.state.step(seen, START);
+    let card = wanted.iter().find_map(|effect| match effect {
+        Effect::Send { messages, then: Some(AfterSend::Card(_)), .. } => messages.first(),
+        _ => None,
+    });
+    let Some(Outgoing::Message(card)) = card else { panic!("{wanted:?}") };
+    assert!(card.text.contains("Type the numbers:") && card.text.contains("\n1. Option 1"), "{}", card.text);
+    let Some(ReplyMarkup::InlineKeyboardMarkup(buttons)) = &card.keyboard else { panic!("{card:?}") };
+    assert!(buttons.inline_keyboard.iter().flatten().count() < 10);
+    stage.arrives(&key("q1", 1), 7);
+    assert_eq!(stage.writes("3, 150", 9), ["act: answer q1 Words([\"3\", \"150\"])"]);
 }
 
 /// A group that becomes a supergroup has none of the messages: what is open is shown there.
@@ -549,30 +679,153 @@ fn several_options_are_chosen_on_the_buttons() {
     let mut stage = Stage::new();
     stage.happens(vec![created(HOME), asked]);
     stage.arrives(&q1, 7);
-    let toggled = stage.taps(ANNA, Button::Toggle(0, 1), &q1);
+    let take_in = |option| Button::Pick(Pick::TakeIn, 0, option);
+    let toggled = stage.taps(ANNA, take_in(1), &q1);
     assert_eq!(toggled, ["buttons 7 in 42", "answer tap 1: ", "finish 1"]);
+    // A second tap on the same old button means the same, and takes nothing back.
+    stage.taps(ANNA, take_in(1), &q1);
     assert_eq!(stage.taps(ANNA, Button::Done, &q1), ["act: answer q1 Choices([1])"]);
+    assert_eq!(stage.taps(ANNA, take_in(2), &q1), ["answer tap 4: There is no such option.", "finish 4"]);
 
+    // What is chosen is in the data of the buttons, whatever their labels look like.
     stage.state.sessions.get_mut(&id()).unwrap().chosen.clear();
-    let data = Button::Toggle(0, 0).data(&q1.tag());
-    let marked = InlineKeyboardButton::builder().text("☑ Yes").callback_data(data).build();
-    let keyboard = InlineKeyboardMarkup::builder().inline_keyboard(vec![vec![marked]]).build();
+    let button = |label: &str, pick, option| {
+        let data = Button::Pick(pick, 0, option).data(&q1.tag());
+        InlineKeyboardButton::builder().text(label).callback_data(data).build()
+    };
+    let row = vec![button("☐ Yes", Pick::LeaveOut, 0), button("☑ No", Pick::TakeIn, 1)];
+    let keyboard = InlineKeyboardMarkup::builder().inline_keyboard(vec![row]).build();
     let (query, data) = ("t".into(), Button::Done.data(&q1.tag()));
-    let press = What::Press { query, data, message: Some(7), keyboard: Some(keyboard) };
+    let press = What::Press { query, data, message: Some(7), keyboard: Some(keyboard), about: None };
     assert_eq!(stage.comes(ANNA, HOME, press), ["act: answer q1 Choices([0])"]);
+}
+
+fn block(title: &str) -> ContentForm {
+    ContentForm::Block { title: title.into(), file: "preview.txt" }
+}
+
+fn file() -> ContentForm {
+    ContentForm::File { caption: "hello".into(), file: "log.jsonl" }
+}
+
+/// What the newest session changed and its log can be had in its chat, when it is over too, by who may see it.
+#[test]
+fn the_newest_session_of_a_chat_can_be_looked_at() {
+    let command = |name: &str| What::Command { name: name.into(), rest: String::new(), about: None };
+    let mut stage = Stage::new();
+    let none = stage.comes(ANNA, HOME, command("diff"));
+    assert_eq!(none[0], "send \"There is no session in this chat yet.\" in 42");
+    stage.asked();
+    stage.happens(vec![cancelled("over")]);
+    stage.put(Input::Sent(AfterSend::Close(key("q1", 1)), vec![Ok(Sent::Done)]));
+    let announced = AfterSend::Announce { session: id(), seq: 2 };
+    stage.put(Input::Sent(announced, vec![Ok(Sent::Posted(9))]));
+    assert!(stage.state.sessions.is_empty());
+    for (name, content) in [("diff", "Diff"), ("log", "Log")] {
+        let wanted = stage.comes(ANNA, HOME, command(name));
+        assert!(wanted[0].starts_with("ReadContent") && wanted[0].contains(content), "{wanted:?}");
+    }
+    // After a restart it is known from the log.
+    let mut after = Stage::with(Access::new([ANNA, STRANGER]), Notes::default());
+    let log = vec![after.entry(vec![created(GROUP)]), after.entry(vec![cancelled("over")])];
+    after.put(Input::Found(id(), Ok(log)));
+    after.put(Input::AllFound);
+    assert!(after.comes(ANNA, GROUP, command("log"))[0].starts_with("ReadContent"));
+    let other = after.comes(STRANGER, GROUP, command("log"));
+    assert_eq!(other[0], "send \"Only whoever asked for this task can see that.\" in -7");
 }
 
 /// What was read of a session is sent where it was asked for, and so is why it cannot be.
 #[test]
 fn content_is_sent_where_it_was_asked_for() {
     let cases = [
-        (None, Ok("All done.".to_owned()), "All done."),
-        (Some("Create a.txt"), Ok("hello".to_owned()), "hello"),
-        (None, Err(DoorError::Closed), "It cannot be shown now: Rapport is shutting down"),
+        (ContentForm::Markdown, Ok("All **done**.".to_owned()), "send \"All done.\""),
+        (block("Create a.txt"), Ok("hello".to_owned()), "send \"hello\""),
+        (block("Changes"), Ok("\n".to_owned()), "send \"There is nothing in it.\""),
+        (file(), Ok("{}".to_owned()), "file log.jsonl"),
+        (
+            ContentForm::Markdown,
+            Err(DoorError::Closed),
+            "send \"It cannot be shown now: Rapport is shutting down\"",
+        ),
     ];
-    for (title, read, said) in cases {
-        let then = AfterContent { room: GROUP, ticket: Ticket(4), title: title.map(str::to_owned) };
+    for (form, read, said) in cases {
+        let then = AfterContent { room: GROUP, ticket: Ticket(4), form };
         let wanted = Stage::new().put(Input::Content(then, read));
-        assert_eq!(wanted, [format!("send \"{said}\" in -7"), "finish 4".into()]);
+        assert_eq!(wanted, [format!("{said} in -7"), "finish 4".into()]);
     }
+}
+
+/// A file name is what others wrote: neither it nor the content becomes markup, and nothing in them hides.
+#[test]
+fn a_preview_is_shown_as_it_is() {
+    let title = "CREATE: [see](https://evil.example) **a**\u{202e}.txt".to_owned();
+    let then = AfterContent { room: HOME, ticket: Ticket(4), form: block(&title) };
+    let content = Ok("```\n[in](https://evil.example)\u{202e}".to_owned());
+    let wanted = Stage::new().state.step(Input::Content(then, content), START);
+    let Some(Effect::Send { messages, .. }) = wanted.first() else { panic!("{wanted:?}") };
+    let [Outgoing::Message(message)] = &messages[..] else { panic!("{messages:?}") };
+    let title = "CREATE: [see](https://evil.example) **a**<U+202E>.txt";
+    assert_eq!(message.text, format!("{title}\n\n```\n[in](https://evil.example)<U+202E>"));
+    assert!(message.entities.iter().all(|entity| entity.url.is_none()), "{:?}", message.entities);
+}
+
+/// Nobody allows what they have not seen: a card comes when what does not fit it has arrived, and not where that was refused.
+#[test]
+fn a_card_waits_for_what_does_not_fit_it() {
+    let long = (1..=400).map(|n| format!("echo {n}\n")).collect::<String>();
+    let permission = Permission { parts: vec![Part::Command(long)], ..Permission::new("Bash", "echo 1") };
+    let asked = || {
+        let Event::Asked { round, mut questions, .. } = asked(&["q1"]) else { unreachable!() };
+        questions[0].purpose = Purpose::Permission(permission.clone());
+        let asker = Asker::Agent { turn: TurnId(1), call: CallId::new("c1"), parkable: true };
+        vec![created(HOME), Event::Asked { round, asker, questions }]
+    };
+    let (file, q1) = (
+        "file q1.txt in 42, Before(CardKey { session: SessionId(\"s\"), question: QuestionId(\"q1\"), since: 1 })",
+        key("q1", 1),
+    );
+    let mut stage = Stage::new();
+    let first = stage.happens(asked());
+    assert!(
+        first.contains(&file.to_owned()) && !first.iter().any(|one| one.starts_with("send")),
+        "{first:?}"
+    );
+    // While the file is on its way nothing is sent again.
+    assert!(!stage.happens(vec![]).iter().any(|one| one.starts_with("file")));
+    let before = |result| Input::Sent(AfterSend::Before(q1.clone()), vec![result]);
+    let card = stage.put(before(Ok(Sent::Posted(6))));
+    assert!(card.len() == 1 && card[0].ends_with("in 42, card q1"), "{card:?}");
+
+    let mut stage = Stage::new();
+    stage.happens(asked());
+    let refused = stage.put(before(Err(ApiError::Blocked("kicked".into()))));
+    assert!(
+        refused.iter().all(|one| one.starts_with("notify: a question of s cannot be shown")),
+        "{refused:?}"
+    );
+    assert!(stage.put(Input::Opened(HOME.chat)).contains(&file.to_owned()));
+    // Answered elsewhere meanwhile, it is not shown any more.
+    stage.happens(vec![answered("q1")]);
+    let late = stage.put(before(Ok(Sent::Posted(9))));
+    assert!(!late.iter().any(|one| one.contains("card q1")), "{late:?}");
+}
+
+/// What cannot be read, run or listed is told; only what another process runs is left to it.
+#[test]
+fn sessions_that_cannot_be_followed_are_told() {
+    let io = || StoreError::Io { what: "read", place: "log".into(), source: std::io::Error::other("EIO") };
+    let told = "notify: session s cannot be followed: cannot read log: EIO";
+    let unfollowed = Input::Unfollowed(id(), DoorError::Store(io()));
+    assert_eq!(Stage::new().put(unfollowed), [told]);
+    assert_eq!(Stage::new().put(Input::Found(id(), Err(DoorError::Store(io())))), [told]);
+    let unlisted = Stage::new().put(Input::Unlisted(DoorError::Store(io())));
+    assert_eq!(unlisted, ["notify: the sessions cannot be listed: cannot read log: EIO"]);
+    let busy = StoreError::Busy { id: id(), holder: Holder::UNKNOWN };
+    assert!(unfollowed_input(DoorError::Store(busy)).is_none());
+    assert!(unfollowed_input(DoorError::Closed).is_some());
+}
+
+fn unfollowed_input(error: DoorError) -> Option<Input> {
+    super::outbound::unfollowed(id(), error)
 }

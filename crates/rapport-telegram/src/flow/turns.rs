@@ -3,20 +3,22 @@
 
 use std::collections::BTreeSet;
 
-use frankenstein::types::InlineKeyboardMarkup;
 use rapport_core::review::{Checks, Dependencies, Group, Selection, items};
 use rapport_core::{
-    Act, ActionPlan, Aim, By, FileTurn, Interrupted, LaterChanges, Session, SessionId, TurnCard, fenced,
+    Act, ActionPlan, Aim, By, FileTurn, Interrupted, LaterChanges, Session, SessionId, TurnCard, visible,
 };
 use rapport_door::{Content, DoorError};
 
-use super::announce::reply;
-use super::button::{self, Button};
+use super::announce::{outgoing, reply};
+use super::button::{Button, Pick};
 use super::callbacks::Tap;
+use super::card;
 use super::cards::CardKey;
 use super::chat_state::ChatState;
-use super::effect::{AfterContent, Effect, SessionOp};
+use super::effect::{AfterContent, ContentForm, Effect, SessionOp};
 use crate::CHANNEL;
+use crate::split::{self, Reply};
+use crate::text::Text;
 
 /// The plan of a turn.
 pub(super) fn plan_of(turn: &FileTurn) -> ActionPlan {
@@ -59,7 +61,7 @@ impl ChatState {
         let act = match button {
             Button::Approve => approve(&Selection::all(&plan)),
             Button::Run => {
-                let chosen = self.chosen_items(key, &plan, tap.seen.as_ref());
+                let chosen = self.chosen(key, tap.seen.as_ref());
                 if chosen.is_empty() {
                     return self.only_answer(tap, "Nothing is chosen. Choose something, or skip the plan.");
                 }
@@ -76,15 +78,16 @@ impl ChatState {
                 Act::AcceptPlan { folder: folder.clone(), text: turn.differs.clone().unwrap_or_default() }
             }
             Button::Restore => Act::RestorePlan { folder: folder.clone() },
-            Button::Choose => {
+            Button::Choose if card::turn::is_choosable(&plan) => {
                 let all = (0..places(&plan).len()).collect();
                 return self.choose_items(tap, key, Some(all));
             }
             Button::Back => return self.choose_items(tap, key, None),
-            Button::Toggle(_, item) => {
-                let mut chosen = self.chosen_items(key, &plan, tap.seen.as_ref());
-                if !chosen.remove(&item) {
-                    chosen.insert(item);
+            Button::Pick(pick, _, item) => {
+                let mut chosen = self.chosen(key, tap.seen.as_ref());
+                match pick {
+                    Pick::TakeIn => drop(chosen.insert(item)),
+                    Pick::LeaveOut => drop(chosen.remove(&item)),
                 }
                 return self.choose_items(tap, key, Some(chosen));
             }
@@ -95,11 +98,12 @@ impl ChatState {
                 let title = items(&plan, group).into_iter().nth(item);
                 let title = title.map(|item| format!("{} {}", item.label, item.what)).unwrap_or_default();
                 let content = Content::Preview { turn: folder.clone(), group, item };
-                return self.show_content(tap, &key.session, Some(title), content);
+                let form = ContentForm::Block { title, file: "preview.txt" };
+                return self.show_content(tap, &key.session, form, content);
             }
             Button::Report => {
                 let content = Content::Attachment(format!("{folder}/report.md"));
-                return self.show_content(tap, &key.session, None, content);
+                return self.show_content(tap, &key.session, ContentForm::Markdown, content);
             }
             _ => return self.only_answer(tap, "Please use the buttons of the latest card."),
         };
@@ -124,46 +128,35 @@ impl ChatState {
         self.only_answer(tap, "");
     }
 
-    /// The items chosen so far. After a restart only the buttons of the message know.
-    fn chosen_items(
-        &self,
-        key: &CardKey,
-        plan: &ActionPlan,
-        seen: Option<&InlineKeyboardMarkup>,
-    ) -> BTreeSet<usize> {
-        let known = self.sessions.get(&key.session).and_then(|shown| shown.chosen.get(key));
-        if let Some(chosen) = known {
-            return chosen.clone();
-        }
-        let mut all: BTreeSet<_> = (0..places(plan).len()).collect();
-        let buttons = seen.into_iter().flat_map(|keyboard| keyboard.inline_keyboard.iter().flatten());
-        for shown in buttons.filter(|shown| shown.text.starts_with('☐')) {
-            let pressed = shown.callback_data.as_deref().and_then(button::read);
-            if let Some(Button::Toggle(_, item)) = pressed.map(|press| press.button) {
-                all.remove(&item);
-            }
-        }
-        all
-    }
-
-    /// Has something read that belongs to a session, to be shown in the room of the tap. Something with a title is shown as
-    /// it is, the rest as Markdown.
-    fn show_content(&mut self, tap: Tap, id: &SessionId, title: Option<String>, content: Content) {
+    /// Has something read that belongs to a session, to be shown in the room of the tap.
+    fn show_content(&mut self, tap: Tap, id: &SessionId, form: ContentForm, content: Content) {
         let Tap { room, query, ticket, .. } = tap;
         self.answer_tap(query, "");
-        let then = AfterContent { room, ticket, title };
+        let then = AfterContent { room, ticket, form };
         self.want(Effect::ReadContent { session: id.clone(), content, then });
     }
 
     /// Sends what was read: as messages, or as a file if it is long.
     pub(super) fn on_content(&mut self, then: AfterContent, read: Result<String, DoorError>) {
-        let AfterContent { room, ticket, title } = then;
-        let text = read.unwrap_or_else(|error| format!("It cannot be shown now: {error}"));
-        let markdown = match title {
-            Some(title) => format!("**{title}**\n\n{}", fenced(text.trim_end(), "")),
-            None => text,
+        let AfterContent { room, ticket, form } = then;
+        let messages = match (read, form) {
+            (Ok(text), _) if text.trim().is_empty() => {
+                outgoing(room, Reply::Messages(vec![Text::new().plain("There is nothing in it.")]))
+            }
+            (Ok(text), ContentForm::Markdown) => reply(room, &text),
+            (Ok(text), ContentForm::Block { title, file }) => {
+                outgoing(room, shown_as_is(&title, &text, file))
+            }
+            (Ok(content), ContentForm::File { caption, file }) => {
+                let caption = Text::new().plain(&visible::line(&caption));
+                outgoing(room, Reply::File { name: file.into(), content, caption })
+            }
+            (Err(error), _) => {
+                let words = format!("It cannot be shown now: {}", visible::line(&error.to_string()));
+                outgoing(room, Reply::Messages(vec![Text::new().plain(&words)]))
+            }
         };
-        self.want(Effect::Send { chat: room.chat, messages: reply(room, &markdown), then: None });
+        self.want(Effect::Send { chat: room.chat, messages, then: None });
         self.finish(ticket);
     }
 
@@ -175,6 +168,13 @@ impl ChatState {
             self.want(Effect::Release(id.clone()));
         }
     }
+}
+
+/// A text as a block of its own. Neither it nor its title is markup: file names are what others wrote.
+fn shown_as_is(title: &str, text: &str, file: &str) -> Reply {
+    let text = visible::lines(text);
+    let block = Text::new().bold(&visible::line(title)).plain("\n\n").pre(None, &text);
+    split::pieces(&block, file.into(), &text)
 }
 
 /// Whether the last act in a session of files came from Telegram. Then this process resumes it after a restart.

@@ -41,7 +41,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
     let files = files(&store, &id)?;
     if common.json {
-        return say_json(&json!({ "session": id, "state": "applied", "files": files }));
+        return say_json(&json!({
+            "session": id, "state": "applied", "files": files, "conflicts": ended.conflicts,
+        }));
     }
     for file in &files {
         say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
@@ -51,13 +53,27 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         1 => format!("Applied to {}: 1 file.", place.project.display()),
         several => format!("Applied to {}: {several} files.", place.project.display()),
     })?;
+    for file in &ended.conflicts {
+        say(format_args!("  conflict  {}", safe::line(file)))?;
+    }
+    if !ended.conflicts.is_empty() {
+        say(
+            "Both sides changed these. Merge them by hand; the same lines are marked with <<<<<<< and >>>>>>>.",
+        )?;
+    }
     handover::tell_left(&id, &ended)
 }
 
 fn not_applied(id: &SessionId, ended: &WorkplaceView) -> Failure {
     if let Some(why) = &ended.failure {
-        return Failure::new(Code::Trouble, format!("cannot apply {id}: {why}"))
-            .hint(format!("Nothing was changed. See what it is about with: rapport diff {id}"));
+        let failure = Failure::new(Code::Trouble, format!("cannot apply {id}: {why}"));
+        return if ended.half_done.is_empty() {
+            failure.hint(format!("Nothing was changed. See what it is about with: rapport diff {id}"))
+        } else {
+            failure.hint(format!(
+                "The files named last are changed. Apply it again for the rest: rapport apply {id}"
+            ))
+        };
     }
     let what = format!("cannot apply {id}: the project changed the same lines");
     let failure = ended.conflicts.iter().fold(Failure::new(Code::Refused, what), |failure, file| {

@@ -15,7 +15,7 @@ use crate::config::{AgentLayer, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
 use crate::wiring::{Host, Place};
-use crate::workers::local;
+use crate::workers::local::Directory;
 
 const TASK: &str = "add a greeting";
 
@@ -137,7 +137,8 @@ fn conclude(store: &BlockingStore, place: &Place, view: &View) -> Outcome {
         });
     let result = view.changes.as_ref().and_then(|changes| changes.result.clone());
     if let (Some(from), Some(to)) = (baseline, result) {
-        let diff = local::diff(&place.project, &from, &to)
+        let diff = Directory::at(&place.project)
+            .diff(&from, &to)
             .map_err(|error| Failure::new(Code::Trouble, error.to_string()))?;
         say("\nThe diff it made:\n")?;
         diff.lines().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;

@@ -193,6 +193,9 @@ fn words(fact: &Event) -> String {
         }
         Event::Reported { changes: None } => "completed".into(),
         Event::Applying { by, .. } => format!("to be applied to the project, by {by}"),
+        Event::Merged(merged) if !merged.conflicts.is_empty() => {
+            format!("merged with the project, with conflicts in {}", merged.conflicts.join(", "))
+        }
         Event::Merged(_) => "merged with the project; nothing is changed yet".into(),
         Event::NotApplied(NotMerged { reason: Some(reason), .. }) => format!("not applied: {reason}"),
         Event::NotApplied(NotMerged { conflicts, .. }) => {

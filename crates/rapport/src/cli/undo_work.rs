@@ -1,8 +1,6 @@
 //! `rapport undo` after `rapport run`: what the agent did to files since its work began is taken back.
 
-use std::path::Path;
-
-use rapport_core::{Act, Session, SessionId, StatePair, UndoProblem, UndoneFiles, WorkUndo};
+use rapport_core::{Act, Merged, Session, SessionId, UndoProblem, UndoneFiles, WorkUndo};
 
 use super::choose::{self, Known};
 use super::files::asking;
@@ -11,7 +9,7 @@ use super::{Common, handover, undo};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
-use crate::workers::local;
+use crate::workers::local::Directory;
 
 /// Whether there is work that can be undone and is not.
 pub(super) fn is_due(known: &Known) -> bool {
@@ -32,7 +30,7 @@ pub(super) fn execute(common: &Common, place: &Place, id: &SessionId, yes: bool)
     let known = choose::known(place, id)?;
     let is_new = matches!(known.session.work_undo(), WorkUndo::Not | WorkUndo::Refused(_));
     if let Some(states) = known.session.undoable_work().filter(|_| is_new && !yes) {
-        ask(common, id, known.session.project(), &states)?;
+        ask(common, id, &Directory::of_project(known.session.created()), &states)?;
     }
     match handover::see_through(place, id, &Act::UndoWork, outcome)? {
         Ok(files) => undo::tell(common, ("session", id.as_str()), &files),
@@ -50,13 +48,14 @@ fn outcome(session: &Session) -> Option<Result<UndoneFiles, UndoProblem>> {
 }
 
 /// Shows what the work changed, and asks whether to take it back.
-fn ask(common: &Common, id: &SessionId, project: &str, states: &StatePair) -> Outcome {
+fn ask(common: &Common, id: &SessionId, project: &Directory, states: &Merged) -> Outcome {
     if !asking::is_possible(common) {
         return Err(Failure::new(Code::Refused, "nobody can be asked here whether to undo it")
             .hint(format!("See what it changed: rapport diff {id}"))
             .hint(format!("If it is to be undone, say so: rapport undo {id} --yes")));
     }
-    let changed = local::files_between(Path::new(project), &states.to, &states.from)
+    let changed = project
+        .files_between(&states.to, &states.from)
         .map_err(|error| Failure::new(Code::Trouble, error.to_string()).hint("Nothing was undone."))?;
     say(format_args!("{id} changed:"))?;
     for file in &changed {

@@ -7,7 +7,7 @@
 use super::WorkFlow;
 use crate::answer::By;
 use crate::event::Event;
-use crate::input::StatePair;
+use crate::input::Merged;
 use crate::refusal::Refusal;
 use crate::session::shared::Shared;
 use crate::turn::{UndoProblem, UndoneFiles};
@@ -20,8 +20,8 @@ pub enum WorkUndo {
     #[default]
     Not,
     /// The files are being brought from the first of these states to the second.
-    UnderWay(StatePair),
-    /// It was not possible, for this reason; nothing was changed.
+    UnderWay(Merged),
+    /// It was not possible, for this reason. Nothing was changed, unless it says that a part was.
     Refused(UndoProblem),
     /// It is done, for these files.
     Done(UndoneFiles),
@@ -42,14 +42,14 @@ impl WorkFlow {
     }
 
     /// The states between which the work would be undone: as it left the files, and as they were before.
-    pub(crate) fn undoable(&self, shared: &Shared) -> Option<StatePair> {
+    pub(crate) fn undoable(&self, shared: &Shared) -> Option<Merged> {
         let states = if shared.created.works_apart() {
             shared.handover.applied().map(|merged| (merged.to.clone(), merged.from.clone()))
         } else {
             self.last_state.clone().zip(shared.baseline().map(str::to_owned))
         };
         let (from, to) = states.filter(|(from, to)| from != to)?;
-        Some(StatePair { from, to })
+        Some(Merged { from, to, conflicts: Vec::new() })
     }
 
     /// Somebody wants the work undone. If it is already, it stays as it came out.

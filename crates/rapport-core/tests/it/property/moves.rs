@@ -2,8 +2,8 @@
 
 use jiff::SignedDuration;
 use rapport_core::{
-    Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, Draft, Input, Leave, Permission, PhaseView,
-    QuestionId, Reply, RoundId, StatePair, Terms, TurnId, UndoneFiles, Usage, Want, World,
+    Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, Draft, Input, Leave, Merged, Permission,
+    PhaseView, QuestionId, Reply, RoundId, Terms, TurnId, UndoneFiles, Usage, Want, World,
 };
 
 use super::watch::Watch;
@@ -94,9 +94,9 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
             }
             Want::Granted { question, .. } => Input::World(World::Granted { question: question.clone() }),
             Want::Filed { turn, path, .. } => Input::World(World::Filed { turn: *turn, path: path.clone() }),
-            Want::Merged { .. } => {
-                Input::World(World::Merged { outcome: Ok(StatePair { from: "f1".into(), to: "t1".into() }) })
-            }
+            Want::Merged { .. } => Input::World(World::Merged {
+                outcome: Ok(Merged { from: "f1".into(), to: "t1".into(), ..Merged::default() }),
+            }),
             Want::Applied { .. } => Input::World(World::Applied { files: Vec::new() }),
             Want::Cleared => Input::World(World::Cleared { left: None }),
             Want::WorkLeft => Input::World(World::WorkLeft { state: Some("l1".into()) }),

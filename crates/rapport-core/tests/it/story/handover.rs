@@ -1,6 +1,6 @@
 //! What becomes of work that was done apart from the project: it is applied or discarded, once, and cleared away.
 
-use rapport_core::{Act, Created, Leave, NotMerged, StatePair, Status, Terms, WorkplaceState, World};
+use rapport_core::{Act, Created, Leave, Merged, NotMerged, Status, Terms, WorkplaceState, World};
 
 use crate::support::{Story, created};
 
@@ -30,7 +30,7 @@ fn done_apart() -> Story {
 }
 
 fn merged() -> World {
-    World::Merged { outcome: Ok(StatePair { from: "f1".into(), to: "t1".into() }) }
+    World::Merged { outcome: Ok(Merged { from: "f1".into(), to: "t1".into(), ..Merged::default() }) }
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn it_is_merged_then_applied_then_cleared() {
 #[test]
 fn conflicts_leave_it_as_it_was_and_can_be_asked_for() {
     let mut story = done_apart();
-    let conflicts = NotMerged { reason: None, conflicts: vec!["a.txt".into()] };
+    let conflicts = NotMerged { conflicts: vec!["a.txt".into()], ..NotMerged::default() };
     story
         .act(APPLY, "to be applied by ann (terminal)")
         .world(World::Merged { outcome: Err(conflicts) }, "not applied: a.txt")

@@ -1,7 +1,7 @@
 //! What is said while an agent works, and when it is over.
 
 use jiff::SignedDuration;
-use rapport_core::{Changes, FileChange, Presenter, QuestionId, SessionId, View};
+use rapport_core::{Changes, FileChange, Presenter, QuestionId, SessionId, View, visible};
 
 use super::{Card, DIVIDER, TITLE, cut, named, short};
 use crate::flow::button::{Button, Tag};
@@ -22,7 +22,8 @@ pub fn no_questions(reason: &str) -> Card {
 /// What is said when the agent did not even start.
 pub fn failed_start(id: &SessionId, seq: u64, reason: &str) -> Card {
     let text = Text::new().plain("❌ Claude failed to start. Your plan is saved — use /plan to try again.");
-    Card { text: text.plain("\n\n").italic(&cut(reason, LONGEST_REASON)), rows: again(id, seq) }
+    let text = text.plain("\n\n").italic(&cut(reason, LONGEST_REASON));
+    Card { rows: again(id, seq), ..Card::plain(text) }
 }
 
 /// What is said when it cannot go on by itself.
@@ -30,7 +31,7 @@ pub fn failed(id: &SessionId, seq: u64, presenter: &Presenter, reason: &str) -> 
     let task = short(&presenter.session().created().task, TITLE);
     let text = Text::new().plain("❌ ").bold("Cannot go on").plain("\n").italic(&task);
     let text = text.plain(&format!("\n{DIVIDER}\n{}", cut(reason, LONGEST_REASON)));
-    Card { text, rows: again(id, seq) }
+    Card { rows: again(id, seq), ..Card::plain(text) }
 }
 
 fn again(id: &SessionId, seq: u64) -> Vec<Vec<(String, String)>> {
@@ -48,7 +49,7 @@ pub fn ended(view: &View) -> Card {
         text = text.plain("   ").bold("Cost:").plain(&format!(" {}", cost(view.usage.cost_micros)));
     }
     if let Some(plan) = view.plan.as_ref().and_then(|plan| plan.path.as_deref()) {
-        text = text.plain("\n").bold("Plan:").plain(" ").code(plan);
+        text = text.plain("\n").bold("Plan:").plain(" ").code(&visible::line(plan));
     }
     Card::plain(text.text(&files(view.changes.as_ref())))
 }
@@ -60,7 +61,7 @@ fn files(changes: Option<&Changes>) -> Text {
         return text.plain(" none changed");
     }
     let line = |text: Text, file: &FileChange| {
-        let text = text.plain(&format!("\n• {} ", file.status)).code(&file.path);
+        let text = text.plain(&format!("\n• {} ", file.status)).code(&visible::line(&file.path));
         match (file.added, file.removed) {
             (Some(added), Some(removed)) => text.plain(&format!(" (+{added} −{removed})")),
             _ => text,

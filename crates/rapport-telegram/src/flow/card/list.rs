@@ -58,7 +58,18 @@ pub fn waiting(waiting: &[Waiting], working: &[String]) -> Card {
     let button = |(number, one): (usize, &Waiting)| {
         vec![(format!("{}. {}", number + 1, short(&one.question, ON_A_BUTTON)), one.data.clone())]
     };
-    Card { text, rows: waiting.iter().take(MOST).enumerate().map(button).collect() }
+    let rows = waiting.iter().take(MOST).enumerate().map(button).collect();
+    Card { rows, ..Card::plain(text) }
+}
+
+/// Asks which of the questions that wait some words are the answer to.
+pub fn which(waiting: &[Waiting]) -> Card {
+    let text = Text::new().plain("Several questions wait. Which one do you answer with this?");
+    let button = |(number, one): (usize, &Waiting)| {
+        let label = format!("{}. {}", number + 1, short(&one.question, ON_A_BUTTON));
+        vec![(label, one.data.clone())]
+    };
+    Card { rows: waiting.iter().take(MOST).enumerate().map(button).collect(), ..Card::plain(text) }
 }
 
 /// How long something waits, in one unit.

@@ -10,15 +10,16 @@ use std::collections::BTreeSet;
 
 use crate::room::Room;
 use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
-use rapport_core::{Focus, Presenter, Purpose, QuestionId, RoundView, SessionId, TurnCard};
+use rapport_core::{Focus, Presenter, Purpose, QuestionId, RoundView, SessionId, TurnCard, visible};
 
-use super::button::{Button, Tag};
+use super::button::{Button, Pick, Tag};
 use crate::outgoing::{Edit, Message};
+use crate::split::Reply;
 use crate::text::Text;
 
 pub use ending::{cost, duration, ended, failed, failed_start, no_questions, working};
-pub use list::{Waiting, ago, help, waiting};
-pub use question::{is_long, is_no, whole};
+pub use list::{Waiting, ago, help, waiting, which};
+pub use question::{is_listed, is_no, whole};
 pub use summary::edit_menu;
 
 /// The line below a card's title.
@@ -30,10 +31,14 @@ const SHORT_LABEL: usize = 14;
 const IN_A_ROW: usize = 3;
 /// How many letters of a label fit on a button.
 const LONGEST_LABEL: usize = 40;
+/// How long the text of a card may be. The rest of a message is for what is said around it: a reminder, an answer.
+const LONGEST_CARD: usize = 3400;
 
 /// A message with buttons.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Card {
+    /// What has to arrive before it, because it does not fit: nobody is offered to allow what they have not seen.
+    pub before: Option<Reply>,
     /// What it says.
     pub text: Text,
     /// Labels and what they say when they are pressed, row by row.
@@ -43,7 +48,7 @@ pub struct Card {
 impl Card {
     /// A card without buttons.
     pub fn plain(text: Text) -> Self {
-        Self { text, rows: Vec::new() }
+        Self { text, ..Self::default() }
     }
 
     /// It as a new message for a room.
@@ -72,23 +77,8 @@ pub fn thread(room: Room) -> Option<i32> {
     room.topic.and_then(|topic| i32::try_from(topic).ok())
 }
 
-/// How much of what a card is about was shown: what does not fit a card can be allowed when all of it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// What the card has.
-    Part,
-    /// Everything.
-    Whole,
-}
-
 /// The card of a question in front of the person. `chosen` are the options chosen so far, where there can be several.
-pub fn open(
-    id: &SessionId,
-    presenter: &Presenter,
-    focus: &Focus,
-    chosen: &BTreeSet<usize>,
-    reading: Reading,
-) -> Option<Card> {
+pub fn open(id: &SessionId, presenter: &Presenter, focus: &Focus, chosen: &BTreeSet<usize>) -> Option<Card> {
     let tag = Tag::of(id, &focus.question, focus.since);
     let round = presenter.session().rounds().find(|round| round.id == focus.round)?;
     let place = round.items.iter().position(|item| item.question.id == focus.question)?;
@@ -97,7 +87,7 @@ pub fn open(
         Purpose::Clarify
         | Purpose::Elicit(_)
         | Purpose::Permission { .. }
-        | Purpose::LeavePlanMode { .. } => question::open(presenter, &round, place, &tag, (chosen, reading)),
+        | Purpose::LeavePlanMode { .. } => question::open(presenter, &round, place, &tag, chosen),
     })
 }
 
@@ -141,16 +131,23 @@ fn named(label: &str, button: Button, tag: &Tag) -> (String, String) {
     (label.to_owned(), button.data(tag))
 }
 
-/// At most so many characters on one line, with an ellipsis where something is missing.
+/// A box before a label. The button says what it sets, so that a tap on an old one cannot undo a newer choice.
+fn picked(is_chosen: bool, label: &str, (question, option): (usize, usize), tag: &Tag) -> (String, String) {
+    let (mark, pick) = if is_chosen { ("☑", Pick::LeaveOut) } else { ("☐", Pick::TakeIn) };
+    named(&format!("{mark} {label}"), Button::Pick(pick, question, option), tag)
+}
+
+/// At most so many characters on one line, with an ellipsis where something is missing. Nothing in it hides.
 pub fn short(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     cut(&line, most)
 }
 
-/// At most so many characters, with an ellipsis where something is missing.
+/// At most so many characters, with an ellipsis where something is missing. Nothing in it hides.
 fn cut(text: &str, most: usize) -> String {
+    let text = visible::lines(text);
     if text.chars().count() <= most {
-        return text.to_owned();
+        return text;
     }
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }

@@ -2,50 +2,66 @@
 
 use std::collections::BTreeSet;
 
-use rapport_core::{Answer, Asker, By, Choice, PhaseView, Presenter, Purpose, Question, RoundView, visible};
+use rapport_core::{
+    Answer, Asker, By, Choice, Permission, PhaseView, Presenter, Purpose, Question, QuestionId, RoundView,
+    visible,
+};
 
-use super::{Card, DIVIDER, LONGEST_LABEL, Reading, TITLE, cut, named, rows, short};
+use super::{Card, DIVIDER, LONGEST_LABEL, TITLE, cut, find, named, picked, rows, short};
 use crate::CHANNEL;
-use crate::api::Document;
 use crate::flow::button::{Button, Tag};
 use crate::markdown;
+use crate::split::{self, Reply};
 use crate::text::{Style, Text, fitting, units};
 
-/// How much of a question is shown; the whole is in the session's file.
+/// How much of a planner's question is shown; the rest is one tap away.
 const LONGEST_QUESTION: usize = 200;
-/// How much of what an agent would do is shown, and how much of a plan of its own.
-const LONGEST_DEED: usize = 2600;
-/// How many lines of it are shown at once; more are folded until they are tapped.
+/// How much of what an agent asks or would do is shown on the card.
+const LONGEST_BODY: usize = 2600;
+/// How many lines of what it would do are shown at once; more are folded until they are tapped.
 const SHORT_DEED: usize = 15;
-/// How much is shown of what does not fit; the whole is in a file.
-const FIRST_OF_DEED: usize = 1500;
-/// How much is shown of what options would look like, all together.
-const LONGEST_PREVIEWS: usize = 2400;
+/// How much is shown of what does not fit.
+const BEGINNING: usize = 1200;
 /// How much of an answer is shown once it is given.
 const LONGEST_ANSWER: usize = 600;
+/// How many options have buttons. A message has at most a hundred; of more options the numbers are typed.
+const MOST_BUTTONS: usize = 90;
 /// How many cells the bar has.
 const CELLS: usize = 10;
+/// Said on a card below the beginning of what came before it.
+const ABOVE: &str = "\n📄 All of it is above ☝️";
+
+/// What a question says on its card, and all of it where that does not fit.
+struct Body {
+    shown: Text,
+    whole: Option<Reply>,
+}
 
 pub(super) fn open(
     presenter: &Presenter,
     round: &RoundView<'_>,
     place: usize,
     tag: &Tag,
-    (chosen, reading): (&BTreeSet<usize>, Reading),
+    chosen: &BTreeSet<usize>,
 ) -> Card {
     let item = &round.items[place];
     let question = item.question;
-    let mut text = head(presenter, round, place).text(&body(question));
+    let Body { shown, whole } = body(round.asker, question);
+    let mut text = head(presenter, round, place).text(&shown);
     if let Some(previous) = item.previous {
         text = text.plain("\n\nSo far: ").bold(&short(&question.words(previous), LONGEST_ANSWER));
     }
     let number = number(presenter, round, place).0;
-    let unread = reading == Reading::Part && is_long(question);
-    let mut buttons = options(question, number, tag, chosen, |option| !unread || is_no(question, option));
-    if unread {
+    let mut buttons = if is_listed(question) { Vec::new() } else { options(question, number, tag, chosen) };
+    // A planner's question is short on its card; an agent's is shown whole before it can be answered.
+    let (before, on_demand) = match round.asker {
+        Asker::Planner => (None, whole),
+        Asker::Agent { .. } | Asker::Rapport => (whole, None),
+    };
+    if on_demand.is_some() {
         buttons.insert(0, vec![named("📄 Show all", Button::Whole, tag)]);
     }
-    if question.multi && !question.options.is_empty() {
+    if question.multi && !buttons.is_empty() {
         buttons.push(vec![named("✅ Done", Button::Done, tag)]);
     }
     if question.free_text {
@@ -55,12 +71,12 @@ pub(super) fn open(
         buttons.push(vec![named("⭐ All as recommended", Button::Recommended, tag)]);
     }
     buttons.push(steps(presenter, round, place, tag));
-    Card { text, rows: buttons.into_iter().filter(|row| !row.is_empty()).collect() }
+    Card { before, text, rows: buttons.into_iter().filter(|row| !row.is_empty()).collect() }
 }
 
 pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
     let item = &round.items[place];
-    let text = head(presenter, round, place).text(&body(item.question)).plain("\n\n");
+    let text = head(presenter, round, place).text(&body(round.asker, item.question).shown).plain("\n\n");
     match (item.given, round.closed) {
         (Some((answer, by)), _) => {
             let words = cut(&item.question.words(answer), LONGEST_ANSWER);
@@ -92,7 +108,7 @@ fn head(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
     let purpose = &round.items[place].question.purpose;
     let text = match purpose {
         Purpose::Permission(asked) => {
-            Text::new().plain("🔐 ").bold(&format!("May the agent use {}?", asked.tool))
+            Text::new().plain("🔐 ").bold(&format!("May the agent use {}?", short(&asked.tool, TITLE)))
         }
         Purpose::LeavePlanMode { .. } => Text::new().plain("🗺 ").bold("The agent has made a plan"),
         Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => {
@@ -122,50 +138,87 @@ fn number(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> (usize,
     }
 }
 
-fn body(question: &Question) -> Text {
+fn body(asker: &Asker, question: &Question) -> Body {
     match &question.purpose {
-        Purpose::Permission(asked) => {
-            let text = op(question, &asked.text());
-            explained(&question.options).into_iter().fold(text, |text, line| text.text(&line))
+        Purpose::Permission(asked) => permission(question, asked),
+        Purpose::LeavePlanMode { plan } => {
+            let plan = visible::lines(plan);
+            fitting_body(markdown::text(&plan), || split::reply(&plan, "plan"))
         }
-        Purpose::LeavePlanMode { plan } => markdown::text(plan).trimmed(LONGEST_DEED),
         Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => {
-            let text = Text::new().plain(&cut(question.text.trim(), LONGEST_QUESTION));
-            let text = explained(&question.options).into_iter().fold(text, |text, line| text.text(&line));
-            previews(&question.options).into_iter().fold(text, |text, preview| text.text(&preview))
+            let whole = said(question, usize::MAX);
+            let pieces = || split::pieces(&whole, format!("{}.txt", question.id), whole.words());
+            match asker {
+                Asker::Planner => {
+                    let shown = said(question, LONGEST_QUESTION).trimmed(LONGEST_BODY);
+                    let is_cut = shown.words() != whole.words();
+                    Body { shown, whole: is_cut.then(pieces) }
+                }
+                Asker::Agent { .. } | Asker::Rapport => fitting_body(whole.clone(), pieces),
+            }
         }
     }
 }
 
-/// What an agent wants to do: at once where it is short, folded where it fits, else its beginning.
-fn op(question: &Question, what: &str) -> Text {
+/// A text where it fits a card, else its beginning.
+fn fitting_body(text: Text, whole: impl FnOnce() -> Reply) -> Body {
+    if text.units() <= LONGEST_BODY {
+        return Body { shown: text, whole: None };
+    }
+    Body { shown: text.trimmed(BEGINNING).plain(ABOVE), whole: Some(whole()) }
+}
+
+/// What is asked, what the options mean and what they would look like, each cut to so many characters.
+fn said(question: &Question, most: usize) -> Text {
+    let text = Text::new().plain(&cut(question.text.trim(), most));
+    let text = match is_listed(question) {
+        true => listed(question).into_iter().fold(text, |text, line| text.plain(&line)),
+        false => text.text(&explained(&question.options, most)),
+    };
+    previews(&question.options).into_iter().fold(text, |text, preview| text.text(&preview))
+}
+
+/// What an agent wants to do: at once where it is short, folded where it fits, else its beginning and a file.
+fn permission(question: &Question, asked: &Permission) -> Body {
+    let (what, meaning) = (asked.text(), explained(&question.options, usize::MAX));
+    let what = what.trim_end();
     let lines = what.lines().count();
-    match is_long(question) {
-        false if lines <= SHORT_DEED => Text::new().pre(None, what.trim_end()),
-        false => Text::new().styled(Style::Folded, what.trim_end()),
-        true => {
-            let first = &what[..fitting(what, FIRST_OF_DEED)];
-            let more = lines - first.lines().count() + 1;
-            let text = Text::new().styled(Style::Folded, first.trim_end());
-            text.plain(&format!("\n📄 {more} more lines. It can be allowed when all of it was shown."))
-        }
+    if units(what) + meaning.units() <= LONGEST_BODY {
+        let style = if lines <= SHORT_DEED { Style::Pre(None) } else { Style::Folded };
+        return Body { shown: Text::new().styled(style, what).text(&meaning), whole: None };
     }
+    let first = &what[..fitting(what, BEGINNING)];
+    let more = lines + 1 - first.lines().count();
+    let text = Text::new().styled(Style::Folded, first.trim_end());
+    let shown = text.plain(&format!("\n📄 {more} more lines, in the file above ☝️"));
+    let caption = format!("All of what the agent wants to do with {}", short(&asked.tool, TITLE));
+    let file = Reply::File {
+        name: format!("{}.txt", question.id),
+        content: format!("{what}\n{}\n", meaning.words()),
+        caption: Text::new().plain(&caption),
+    };
+    Body { shown: shown.text(&meaning.trimmed(BEGINNING)), whole: Some(file) }
 }
 
-/// Whether what an agent wants to do does not fit a card.
-pub fn is_long(question: &Question) -> bool {
-    match &question.purpose {
-        Purpose::Permission(asked) => units(&asked.text()) > LONGEST_DEED,
-        Purpose::Clarify | Purpose::Elicit(_) | Purpose::LeavePlanMode { .. } | Purpose::Confirm => false,
-    }
+/// All of what is asked, where it does not fit its card.
+pub fn whole(presenter: &Presenter, question: &QuestionId) -> Option<Reply> {
+    let (round, place) = find(presenter, question)?;
+    body(round.asker, round.items[place].question).whole
 }
 
-/// All of what an agent wants to do, as a file.
-pub fn whole(question: &Question, thread: Option<i32>) -> Option<Document> {
-    let Purpose::Permission(asked) = &question.purpose else { return None };
-    let caption = format!("All of what the agent wants to do with {} ({})", asked.tool, question.id);
-    let name = format!("{}.txt", question.id);
-    Some(Document { name, bytes: asked.text().into_bytes(), caption, entities: Vec::new(), thread })
+/// Whether there are too many options for buttons.
+pub fn is_listed(question: &Question) -> bool {
+    question.options.len() > MOST_BUTTONS
+}
+
+/// Options with their numbers, and how to choose one.
+fn listed(question: &Question) -> Vec<String> {
+    let line = |(place, option): (usize, &Choice)| {
+        let says = says(option).map(|words| format!(": {}", short(words, usize::MAX))).unwrap_or_default();
+        format!("\n{}. {}{says}", place + 1, short(&option.label, usize::MAX))
+    };
+    let how = if question.multi { "\n\nType the numbers:" } else { "\n\nType the number:" };
+    [how.to_owned()].into_iter().chain(question.options.iter().enumerate().map(line)).collect()
 }
 
 /// Whether an option says no.
@@ -176,35 +229,31 @@ pub fn is_no(question: &Question, option: &Choice) -> bool {
 /// What options would look like, folded until they are tapped.
 fn previews(options: &[Choice]) -> Vec<Text> {
     let shown = options.iter().filter_map(|option| Some((option, option.preview.as_deref()?)));
-    let shown: Vec<_> = shown.collect();
-    let most = LONGEST_PREVIEWS / shown.len().max(1);
-    let preview = |(option, preview): &(&Choice, &str)| {
-        let lines = preview.lines().map(visible::line).collect::<Vec<_>>().join("\n");
-        let shown = Text::new().plain(&lines).trimmed(most);
+    let preview = |(option, preview): (&Choice, &str)| {
         let text = Text::new().plain("\n").bold(&short(&option.label, LONGEST_LABEL)).plain("\n");
-        text.within(Style::Folded, &shown)
+        text.styled(Style::Folded, &visible::lines(preview))
     };
-    shown.iter().map(preview).collect()
+    shown.map(preview).collect()
 }
 
 fn says(option: &Choice) -> Option<&str> {
     option.description.as_deref().filter(|words| !words.trim().is_empty())
 }
 
-/// What options mean, where that is said or a label does not fit on its button.
-fn explained(options: &[Choice]) -> Vec<Text> {
+/// What options mean, where that is said or a label does not fit on its button; each cut to so many characters.
+fn explained(options: &[Choice], most: usize) -> Text {
     let fits = |option: &Choice| option.label.chars().count() <= LONGEST_LABEL;
     if options.iter().all(|option| fits(option) && says(option).is_none()) {
-        return Vec::new();
+        return Text::new();
     }
-    let line = |option: &Choice| {
-        let text = Text::new().plain("\n• ").bold(&cut(&option.label, LONGEST_QUESTION));
+    let line = |text: Text, option: &Choice| {
+        let text = text.plain("\n• ").bold(&short(&option.label, most));
         match says(option) {
-            Some(words) => text.plain(&format!(": {}", short(words, LONGEST_QUESTION))),
+            Some(words) => text.plain(&format!(": {}", short(words, most))),
             None => text,
         }
     };
-    std::iter::once(Text::new().plain("\n")).chain(options.iter().map(line)).collect()
+    options.iter().fold(Text::new().plain("\n"), line)
 }
 
 fn options(
@@ -212,19 +261,16 @@ fn options(
     number: usize,
     tag: &Tag,
     chosen: &BTreeSet<usize>,
-    is_offered: impl Fn(&Choice) -> bool,
 ) -> Vec<Vec<(String, String)>> {
     let button = |(place, option): (usize, &Choice)| {
         let star = if option.recommended && !option.label.contains('⭐') { "⭐ " } else { "" };
-        let label = short(&option.label, LONGEST_LABEL);
+        let label = format!("{star}{}", short(&option.label, LONGEST_LABEL));
         if question.multi {
-            let mark = if chosen.contains(&place) { "☑" } else { "☐" };
-            return named(&format!("{mark} {star}{label}"), Button::Toggle(number, place), tag);
+            return picked(chosen.contains(&place), &label, (number, place), tag);
         }
-        named(&format!("{star}{label}"), Button::Answer(number, place), tag)
+        named(&label, Button::Answer(number, place), tag)
     };
-    let offered = question.options.iter().enumerate().filter(|(_, option)| is_offered(option));
-    rows(offered.map(button).collect())
+    rows(question.options.iter().enumerate().map(button).collect())
 }
 
 /// Back, cancel, and leaving an answer as it is.

@@ -1,14 +1,15 @@
 //! The card of a plan that waits for confirmation, and the list of answers that can be changed.
 
-use rapport_core::{Asker, PhaseView, Presenter, Purpose, RoundView};
+use rapport_core::{Asker, PhaseView, Presenter, Purpose, RoundView, visible};
 
 use super::question::elsewhere;
-use super::{Card, DIVIDER, cut, named, short};
+use super::{Card, DIVIDER, LONGEST_CARD, cut, named, short};
 use crate::flow::button::{Button, Tag};
 use crate::markdown;
+use crate::split;
 use crate::text::Text;
 
-/// How much of a task, a question, an answer and a plan is shown.
+/// How much of a task, a question and an answer is shown, and of a plan that does not fit.
 const LONGEST_TASK: usize = 400;
 const LONGEST_QUESTION: usize = 80;
 const LONGEST_ANSWER: usize = 100;
@@ -22,12 +23,18 @@ pub(super) fn open(presenter: &Presenter, tag: &Tag) -> Card {
     let has_answers = presenter.clarifying().next().is_some();
     let confirm = confirm.into_iter().take(if has_answers { 2 } else { 1 }).collect();
     let cancel = vec![named("✖ Cancel", Button::Cancel, tag)];
-    Card { text: text(presenter), rows: vec![confirm, cancel] }
+    let rows = vec![confirm, cancel];
+    let whole = text(presenter, usize::MAX);
+    if whole.units() <= LONGEST_CARD {
+        return Card { rows, ..Card::plain(whole) };
+    }
+    let before = Some(split::pieces(&whole, "plan.md".into(), whole.words()));
+    Card { before, text: brief(presenter), rows }
 }
 
 pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
     let item = &round.items[place];
-    let text = text(presenter).plain("\n\n");
+    let text = brief(presenter).plain("\n\n");
     match (item.given, round.closed) {
         (Some((answer, by)), _) if answer.text.is_none() && answer.values.iter().any(|v| v == "confirm") => {
             text.plain("✅ ").bold("Confirmed").plain(&elsewhere(by))
@@ -41,7 +48,12 @@ pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize)
     }
 }
 
-fn text(presenter: &Presenter) -> Text {
+/// The card where not all of it fits.
+fn brief(presenter: &Presenter) -> Text {
+    text(presenter, LONGEST_PLAN).trimmed(LONGEST_CARD)
+}
+
+fn text(presenter: &Presenter, longest_plan: usize) -> Text {
     let session = presenter.session();
     let task = cut(session.created().task.trim(), LONGEST_TASK);
     let mut text = Text::new().plain("✅ ").bold("Plan Ready").plain(&format!("\n{DIVIDER}\n"));
@@ -51,10 +63,10 @@ fn text(presenter: &Presenter) -> Text {
         text = text.plain("\n").bold(&format!("Q{}:", number + 1)).plain(&words);
     }
     if let Some(plan) = plan(presenter) {
-        text = text.plain("\n\n").text(&markdown::text(&plan).trimmed(LONGEST_PLAN));
+        text = text.plain("\n\n").text(&markdown::text(&visible::lines(&plan)).trimmed(longest_plan));
     }
     match session.plan_path() {
-        Some(path) => text.plain("\n\n📁 Saved to: ").code(path),
+        Some(path) => text.plain("\n\n📁 Saved to: ").code(&visible::line(path)),
         None => text,
     }
 }
@@ -81,7 +93,7 @@ pub fn edit_menu(presenter: &Presenter, tag: &Tag) -> Card {
     };
     let mut rows: Vec<_> = answers(presenter).into_iter().enumerate().map(row).collect();
     rows.push(vec![named("↩️ Back to the plan", Button::EditCancel, tag)]);
-    Card { text, rows }
+    Card { rows, ..Card::plain(text) }
 }
 
 /// What was asked before the plan, with its answers in words.

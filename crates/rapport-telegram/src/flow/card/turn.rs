@@ -4,18 +4,21 @@
 use std::collections::BTreeSet;
 
 use rapport_core::report::Overall;
-use rapport_core::review::{Checks, Dependencies, Group, counts, items, warnings};
+use rapport_core::review::{Checks, Dependencies, Group, counts, items, unified, warnings};
 use rapport_core::{
-    ActionPlan, ActionResult, FileBatch, FileTurn, Session, TurnCard, TurnCardKind, UndoState,
+    ActionPlan, ActionResult, FileBatch, FileTurn, Session, TurnCard, TurnCardKind, UndoState, visible,
 };
 
-use super::{Card, DIVIDER, TITLE, named, short};
+use super::{Card, DIVIDER, TITLE, named, picked, short};
 use crate::flow::button::{Button, Tag};
 use crate::flow::turns::{places, plan_of};
-use crate::text::Text;
+use crate::split::{self, Reply};
+use crate::text::{Text, units};
 
-/// How many items can be chosen one by one. A message has so many buttons at most.
+/// How many items can be chosen one by one. A message has at most a hundred buttons.
 const MOST_ITEMS: usize = 40;
+/// How much of the list of items is on the card; all of them are in the plan, which comes before it.
+const LONGEST_LIST: usize = 2400;
 /// How much of an item fits on a button, and in the text.
 const ON_A_BUTTON: usize = 36;
 const LONGEST_ITEM: usize = 120;
@@ -67,35 +70,63 @@ fn review(session: &Session, turn: &FileTurn, tag: &Tag, chosen: Option<&BTreeSe
         text = text.plain(&format!("\n• {}", counted.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
     for warning in warnings(&plan.actions) {
-        text = text.plain(&format!("\n⚠️ {warning}"));
+        text = text.plain(&format!("\n⚠️ {}", visible::line(&warning)));
     }
-    text = text.plain("\n");
-    for (number, (group, item)) in places(&plan).into_iter().enumerate() {
-        let Some(shown) = items(&plan, group).into_iter().nth(item) else { continue };
-        let words = format!("\n{}. {} {}", number + 1, shown.label.trim(), short(&shown.what, LONGEST_ITEM));
-        text = text.plain(&words);
-    }
-    let rows = match chosen {
+    text = text.plain("\n").plain(&listed(&plan));
+    let choose = is_choosable(&plan).then(|| named("☰ Choose", Button::Choose, tag));
+    let rows = match chosen.filter(|_| is_choosable(&plan)) {
         None => vec![
-            vec![named("✅ Approve all", Button::Approve, tag), named("☰ Choose", Button::Choose, tag)],
+            [named("✅ Approve all", Button::Approve, tag)].into_iter().chain(choose).collect(),
             vec![named("⏭ Skip", Button::Skip, tag)],
         ],
         Some(chosen) => list(&plan, chosen, tag),
     };
-    Card { text, rows }
+    Card { before: Some(document(turn)), text, rows }
+}
+
+/// Whether the items of a plan can be chosen one by one: only where each of them is on the list.
+pub fn is_choosable(plan: &ActionPlan) -> bool {
+    places(plan).len() <= MOST_ITEMS
+}
+
+/// The items, one on a line, as far as they fit.
+fn listed(plan: &ActionPlan) -> String {
+    let all = places(plan);
+    let mut lines = String::new();
+    for (number, (group, item)) in all.iter().enumerate() {
+        let Some(shown) = items(plan, *group).into_iter().nth(*item) else { continue };
+        let words = format!("\n{}. {} {}", number + 1, shown.label.trim(), short(&shown.what, LONGEST_ITEM));
+        let remark = shown.remark.map(|remark| format!(" ({})", short(&remark, LONGEST_ITEM)));
+        if units(&lines) + units(&words) > LONGEST_LIST {
+            let more = all.len() - number;
+            return lines + &format!("\nand {more} more, in the plan above ☝️");
+        }
+        lines.push_str(&words);
+        lines.extend(remark);
+    }
+    lines
+}
+
+/// The whole plan, to be read before anything of it is approved.
+fn document(turn: &FileTurn) -> Reply {
+    let text = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
+    Reply::File {
+        name: "plan.md".into(),
+        content: visible::lines(text) + "\n",
+        caption: Text::new().plain(&format!("The whole plan of turn {}", turn.folder)),
+    }
 }
 
 /// Each item with a box and a preview, and what is done with the choice.
 fn list(plan: &ActionPlan, chosen: &BTreeSet<usize>, tag: &Tag) -> Vec<Vec<(String, String)>> {
     let notes = notes(plan, chosen);
     let mut rows = Vec::new();
-    for (place, (group, item)) in places(plan).into_iter().enumerate().take(MOST_ITEMS) {
+    for (place, (group, item)) in places(plan).into_iter().enumerate() {
         let Some(shown) = items(plan, group).into_iter().nth(item) else { continue };
-        let sign = if chosen.contains(&place) { "☑" } else { "☐" };
         let care = if notes.get(place).is_some_and(Option::is_some) { " ⚠️" } else { "" };
-        let label = format!("{sign} {} {}{care}", shown.label.trim(), short(&shown.what, ON_A_BUTTON));
+        let label = format!("{} {}{care}", shown.label.trim(), short(&shown.what, ON_A_BUTTON));
         rows.push(vec![
-            named(&label, Button::Toggle(0, place), tag),
+            picked(chosen.contains(&place), &label, (0, place), tag),
             named("👁", Button::Preview(place), tag),
         ]);
     }
@@ -123,7 +154,16 @@ fn differs(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
         named("Use it as it is", Button::Accept, tag),
         named("Restore the plan", Button::Restore, tag),
     ]];
-    Card { text, rows }
+    Card { before: Some(difference(turn)), text, rows }
+}
+
+/// What the plan's file says instead of the plan.
+fn difference(turn: &FileTurn) -> Reply {
+    let planned = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
+    let name = format!("{}/plan.md", turn.folder);
+    let diff = visible::lines(&unified(&name, planned, turn.differs.as_deref().unwrap_or_default()));
+    let text = Text::new().bold(&format!("What was changed in {name}")).plain("\n").pre(Some("diff"), &diff);
+    split::pieces(&text, "plan.diff".into(), &diff)
 }
 
 fn paused(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
@@ -146,7 +186,7 @@ fn paused(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
         text = text.text(&refused(batch));
         rows.push(vec![undo(batch, tag)]);
     }
-    Card { text, rows }
+    Card { rows, ..Card::plain(text) }
 }
 
 fn result(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
@@ -176,7 +216,7 @@ fn result(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
     text = text.text(&refused(batch));
     let report = named("📄 Report", Button::Report, tag);
     let row = [report].into_iter().chain(batch.has_changes.then(|| undo(batch, tag)));
-    Card { text, rows: vec![row.collect()] }
+    Card { rows: vec![row.collect()], ..Card::plain(text) }
 }
 
 /// Why a batch was not undone.
@@ -219,13 +259,13 @@ fn undone(text: Text, batch: &FileBatch) -> Text {
         UndoState::Done(files) => {
             let mut text = text.plain("\n↩️ ").bold("Undone");
             for file in &files.removed {
-                text = text.plain("\n• removed ").code(file);
+                text = text.plain("\n• removed ").code(&visible::line(file));
             }
             for file in &files.restored {
-                text = text.plain("\n• restored ").code(file);
+                text = text.plain("\n• restored ").code(&visible::line(file));
             }
             for file in &files.kept {
-                text = text.plain("\n• kept, because it was changed since: ").code(file);
+                text = text.plain("\n• kept, because it was changed since: ").code(&visible::line(file));
             }
             for what in &files.remaining {
                 text = text.plain(&format!("\n• cannot be undone: {}", short(what, LONGEST_ITEM)));

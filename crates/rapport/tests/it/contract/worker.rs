@@ -39,7 +39,7 @@ async fn a_dummy() {
 fn each_session_says_which_is_its() {
     let (project, created) = project("cloud");
     let error = Workers::default().with("local", Local).open(&id(), &created).map(drop).unwrap_err();
-    assert!(error.to_string().contains("no worker called cloud"), "{error}");
+    assert_eq!(error.to_string(), "there is no worker called cloud; there are: local");
     drop(project);
 }
 

@@ -186,7 +186,13 @@ fn conflicts_are_named_by_file_and_marked_only_where_asked_for() {
     let before = traces(&project);
     project.rapport(&["apply", "paint"]).check(3, "conflict: long.txt").check(3, "rapport apply 2");
     assert_eq!((traces(&project), project.file("long.txt")), (before, LONG.replace("10", "dix")));
-    project.rapport(&["apply", "paint", "--with-conflicts"]).check(0, "Applied to");
+    project
+        .rapport(&["apply", "paint", "--with-conflicts"])
+        .check(0, "Applied to")
+        .check(0, "conflict  long.txt")
+        .check(0, "Merge them by hand");
+    let applied: serde_json::Value = project.json(&["apply", "paint", "--json"]);
+    assert_eq!(applied["conflicts"], serde_json::json!(["long.txt"]));
     let marked = project.file("long.txt");
     assert!(marked.contains("<<<<<<<") && marked.contains("dix\n") && marked.contains("ten\n"), "{marked}");
 }
@@ -303,6 +309,130 @@ fn killed_while_it_is_applied_or_discarded_it_comes_out_the_same() {
             point += 1;
         }
     }
+}
+
+/// Killed anywhere while it is applied, and a person changes a file before it goes on: it is applied as a whole or not at all, and
+/// what the person wrote is there.
+#[test]
+fn killed_and_changed_before_it_goes_on_it_is_applied_as_a_whole_or_not_at_all() {
+    let (mut point, mut refused) = (1, 0);
+    loop {
+        let project = project();
+        work(&project);
+        let mut command = project.command();
+        command.args(["apply", "paint"]).env("RAPPORT_TRIAL_WRITES", point.to_string());
+        if command.output().unwrap().status.code() == Some(0) {
+            assert!(point > 10 && refused > 0, "{point} points, {refused} refused");
+            return;
+        }
+        let edited = format!("mine\n{}", project.file("long.txt"));
+        std::fs::write(project.root().join("long.txt"), &edited).unwrap();
+        let again = project.rapport(&["apply", "paint"]);
+        if again.code() != 0 {
+            refused += 1;
+            again.check(again.code(), "Nothing was changed.");
+            let there = ["deep", "gone.txt", "seen.txt"].map(|path| project.root().join(path).exists());
+            assert_eq!(there, [false, true, false], "{point}: {}", again.err());
+            assert_eq!(project.file("long.txt"), edited, "{point}");
+            project.rapport(&["apply", "paint", "--with-conflicts"]).check(0, "Applied to");
+        }
+        let long = project.file("long.txt");
+        assert!(long.starts_with("mine\n") && long.contains("ten"), "{point}: {long}");
+        assert_eq!(project.file("deep/down/new.txt"), "new\n", "{point}");
+        assert!(!project.root().join("gone.txt").exists(), "{point}");
+        point += 1;
+    }
+}
+
+/// The agent of a project in a subdirectory of its repository changes what is outside of it, too.
+const OUTSIDE: &str = r##"
+version: 1
+name: outside
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - write: { path: inner.txt, content: "painted\n" }
+      - bash: { command: "cd ..; sed -i s/10/ten/ lib/long.txt; echo new > new.txt; rm lib/gone.txt; echo w >> lib/draft.txt" }
+    result: "Painted."
+"##;
+
+/// A repository with a project in `inner`, and files beside it, one of which is changed and not committed.
+fn project_inside() -> Project {
+    let project = Project::called("app", "").playing(OUTSIDE);
+    for (path, content) in [
+        ("inner/inner.txt", "plain\n"),
+        ("lib/long.txt", LONG),
+        ("lib/gone.txt", "gone\n"),
+        ("lib/draft.txt", "committed\n"),
+    ] {
+        let path = project.root().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    std::fs::create_dir_all(project.root().join("inner/.rapport")).unwrap();
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "-m", "Files"]);
+    std::fs::write(project.root().join("lib/draft.txt"), "not committed\n").unwrap();
+    project
+}
+
+fn work_inside(project: &Project) -> impl Fn(&[&str]) -> crate::support::project::Ran {
+    let inner = project.root().join("inner").to_str().unwrap().to_owned();
+    let run = project.spawn(&["run", "--worker", "worktree", "paint", "--project", &inner]);
+    crate::support::patience::wait_for("the plan", || {
+        let all: Vec<serde_json::Value> = project.json(&["status", "--json", "--project", &inner]);
+        all.first().filter(|view| view["status"] == "needs_input").map(drop)
+    });
+    let rapport = move |args: &[&str]| project.rapport(&[args, &["--project", &inner]].concat());
+    rapport(&["answer", "yes"]).check(0, "");
+    assert!(run.wait_with_output().unwrap().status.success());
+    rapport
+}
+
+/// What is outside of the project is merged, named, applied and undone like the rest.
+#[test]
+fn work_outside_of_a_project_in_a_subdirectory_is_merged_and_named() {
+    let project = project_inside();
+    let rapport = work_inside(&project);
+    rapport(&["diff"]).check(0, "+painted").check(0, "lib/long.txt").check(0, "+w");
+    std::fs::write(project.root().join("lib/long.txt"), LONG.replacen('1', "one", 1)).unwrap();
+    let applied = rapport(&["apply"]);
+    for line in [
+        "modified  inner.txt",
+        "modified  ../lib/long.txt",
+        "modified  ../lib/draft.txt",
+        "added     ../new.txt",
+        "deleted   ../lib/gone.txt",
+    ] {
+        applied.check(0, line);
+    }
+    assert_eq!(project.file("inner/inner.txt"), "painted\n");
+    assert_eq!(project.file("lib/long.txt"), LONG.replacen('1', "one", 1).replace("10", "ten"));
+    assert_eq!(project.file("lib/draft.txt"), "not committed\nw\n");
+    rapport(&["undo", "--yes"]).check(0, "restored: ../lib/long.txt").check(0, "removed: ../new.txt");
+    assert_eq!(project.file("lib/long.txt"), LONG.replacen('1', "one", 1));
+    assert_eq!(
+        (project.file("lib/draft.txt"), project.file("lib/gone.txt")),
+        ("not committed\n".into(), "gone\n".into())
+    );
+}
+
+/// Edits outside of the project that are neither committed nor staged are never written over.
+#[test]
+fn edits_outside_of_a_project_in_a_subdirectory_are_conflicts() {
+    let project = project_inside();
+    let rapport = work_inside(&project);
+    std::fs::write(project.root().join("lib/long.txt"), LONG.replace("10", "dix")).unwrap();
+    std::fs::write(project.root().join("new.txt"), "mine\n").unwrap();
+    rapport(&["apply"])
+        .check(3, "conflict: ../lib/long.txt")
+        .check(3, "conflict: ../new.txt")
+        .check(3, "Nothing was changed.");
+    assert_eq!(project.file("lib/long.txt"), LONG.replace("10", "dix"));
+    assert_eq!(
+        (project.file("new.txt"), project.file("inner/inner.txt")),
+        ("mine\n".into(), "plain\n".into())
+    );
 }
 
 /// A directory makes room for a file of its name, and the other way round.

@@ -42,7 +42,7 @@ pub(crate) use chat::{Author, Came, Chat, ChatKind, ChatMessage, Content, Sound,
 pub(crate) use faults::Fault;
 pub(crate) use keyboard::{Button, Markup};
 pub(crate) use person::{Person, Tap};
-pub(crate) use rates::{Limited, Limiter, Rates, Scope};
+pub(crate) use rates::{Limited, Limiter, Rates, Scope, Sending};
 pub(crate) use refusal::Refusal;
 use request::Parameters;
 pub(crate) use state::{Answer, BOT_ID, BOT_NAME, Call, Callback, Outcome, Privacy, State, TOKEN, Violation};

@@ -5,6 +5,7 @@ use rapport_core::{By, Event};
 use super::{ANNA, Stage};
 use crate::support::patience::wait_for;
 use crate::support::scenarios::ONE_QUESTION;
+use crate::support::telegram::{ChatMessage, Content, Fault};
 
 const ASKING: &str = r##"
 version: 1
@@ -26,9 +27,8 @@ async fn an_agent_asks_in_the_chat_and_goes_on_with_the_answers() {
     let card = anna.sees("Which colour?").await;
     assert!(card.text().contains("The agent asks") && card.text().contains("Q1 of 2"), "{}", card.text());
     assert!(card.text().contains("• Red: Like fire"), "{}", card.text());
-    anna.types("blue please");
-    anna.sees("The agent waits for an answer").await;
-    anna.replies_to(card.id, "Green");
+    // Words go to the question that waits.
+    anna.types("Green");
     anna.sees("Which shades?").await;
     anna.taps("✅ Done").await;
     assert_eq!(anna.toast().await, "Choose at least one option first.");
@@ -67,11 +67,46 @@ async fn a_question_of_a_run_in_a_terminal_is_answered_on_the_phone() {
     anna.taps("✅ Confirm & Start").await;
     assert_eq!(run.finish(), 0);
     assert_eq!(stage.project.file("paint.txt"), "Blue\n");
+    let done = anna.sees("Done").await;
+    assert!(done.text().contains("paint it"), "{}", done.text());
+    anna.types("/diff");
+    let diff = anna.sees("What was changed: paint it").await;
+    assert!(diff.text().contains("+Blue"), "{}", diff.text());
+    anna.types("/log");
+    let log = anna.sees("paint it").await;
+    assert!(document(&log).contains("\"answered\""), "{}", document(&log));
     let by = stage.project.facts().into_iter().find_map(|fact| match fact {
         Event::Answered { by, .. } => Some(by),
         _ => None,
     });
     assert_eq!(by, Some(By::Person { channel: "telegram".into(), id: ANNA.to_string() }));
+}
+
+/// Typed words under the question of a task's agent are its answer, and no second agent starts; with several questions open
+/// the bot asks which.
+#[tokio::test]
+async fn typed_words_answer_the_question_that_waits() {
+    let stage = Stage::playing(ONE_QUESTION).await;
+    let anna = stage.anna();
+    let first = stage.project.start(&["paint it"], &[]);
+    anna.sees("Which colour?").await;
+    let second = stage.project.start(&["varnish it"], &[]);
+    anna.sees("varnish it").await;
+    anna.types("Ochre");
+    let which = anna.sees("Which one do you answer with this?").await;
+    assert_eq!(which.buttons(), [vec!["1. Which colour?"], vec!["2. Which colour?"]]);
+    anna.taps("2. Which colour?").await;
+    anna.sees("✅ Ochre").await;
+    anna.sees("Plan Ready").await;
+    anna.taps("✅ Confirm & Start").await;
+    assert_eq!(second.finish(), 0);
+    anna.types("9000");
+    anna.sees("✅ 9000").await;
+    assert_eq!(stage.sessions_for(&rapport_core::Aim::Chat), 0, "nobody started a conversation");
+    let card = anna.sees("Paint it 9000.").await;
+    anna.taps_on(&card, "✅ Confirm & Start");
+    assert_eq!(first.finish(), 0);
+    assert_eq!(stage.project.file("paint.txt"), "9000\n");
 }
 
 /// Answered elsewhere: the card shows it, without buttons.
@@ -161,26 +196,108 @@ invocations: [{ result: "Done." }]
     assert!(plan.text().contains("Q1: Theme? → Dark\nQ2: Switch? → Menu"), "{}", plan.text());
 }
 
-/// What does not fit a card is a file, and is allowed only when that was shown; what hides is named.
+/// What does not fit a card is a file, which is there before the card; what hides is named.
 #[tokio::test]
-async fn a_long_permission_is_allowed_when_all_of_it_was_shown() {
+async fn a_long_permission_is_asked_when_all_of_it_was_shown() {
     let long: String = (1..=400).map(|n| format!("echo line {n} of many; ")).collect();
     let command = format!("{long} echo \u{202e}done > built.txt");
     let scenario = PERMISSION_ONLY.replace("COMMAND", &command);
     let stage = Stage::playing(&scenario).await;
+    // A file that was not taken must not be followed by buttons.
+    stage.server.fault("sendDocument", Fault::Status(502));
     let anna = stage.anna();
     anna.types("build it");
     let card = anna.sees("May the agent use Bash?").await;
-    let labels: Vec<_> = card.buttons().into_iter().flatten().collect();
-    assert!(labels.contains(&"📄 Show all".to_owned()) && labels.contains(&"Deny".to_owned()), "{labels:?}");
-    assert!(!labels.iter().any(|label| label.starts_with("Allow")), "{labels:?}");
-    anna.taps("📄 Show all").await;
     let all = anna.sees("All of what the agent wants to do with Bash").await;
-    assert!(all.text().contains("Bash"), "{}", all.text());
+    assert!(all.id < card.id && card.text().contains("in the file above"), "{}", card.text());
+    let file = document(&all);
+    assert!(file.contains("echo line 400 of many") && file.contains("<U+202E>done > built.txt"), "{file}");
     anna.taps("Allow once").await;
     anna.sees("Built.").await;
     assert!(stage.project.file("built.txt").contains("done"));
     assert_eq!(stage.server.violations(), []);
+}
+
+/// The content of a file that was sent.
+fn document(message: &ChatMessage) -> String {
+    let Content::Document { bytes, .. } = &message.content else { panic!("{message:?}") };
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// An agent's question is never cut: what does not fit its card is above it, explanations and all.
+#[tokio::test]
+async fn a_long_question_is_asked_in_full() {
+    let text = (1..=900).map(|n| format!("reason {n}. ")).collect::<String>();
+    let why = (1..=60).map(|n| format!("because {n} ")).collect::<String>();
+    let scenario =
+        LONG_QUESTION.replace("TEXT", &text).replace("WHY", &why).replace("XXXX", &"x".repeat(900));
+    let stage = Stage::playing(&scenario).await;
+    let anna = stage.anna();
+    anna.types("choose");
+    let card = anna.sees("All of it is above").await;
+    assert!(card.text().contains("reason 1.") && !card.text().contains("reason 900."), "{}", card.text());
+    let end = anna.sees("reason 900.").await;
+    assert!(end.id < card.id && end.text().contains("because 60"), "{}", end.text());
+    anna.taps("Yes").await;
+    // One that fits is on its card as a whole.
+    let card = anna.sees("Q2 of 2").await;
+    assert!(card.text().contains("because 60") && card.text().contains(&"x".repeat(900)), "{}", card.text());
+    anna.taps("Yes").await;
+    anna.sees("Chosen.").await;
+    assert_eq!(stage.server.violations(), []);
+}
+
+const LONG_QUESTION: &str = r##"
+version: 1
+name: long question
+invocations:
+  - steps:
+      - ask: { questions: [{ question: "TEXT", options: [{ label: "Yes", description: "WHY" }, { label: "No" }] }, { question: "XXXX", options: [{ label: "Yes", description: "WHY" }, { label: "No" }] }] }
+    result: "Chosen."
+"##;
+
+/// A plan that an agent wants to leave plan mode with is there as a whole before it can be approved.
+#[tokio::test]
+async fn a_long_plan_of_an_agent_is_shown_in_full() {
+    let plan = (1..=500).map(|n| format!("- step {n}\\n")).collect::<String>();
+    let stage = Stage::playing(&LEAVES_PLAN_MODE.replace("PLAN", &plan)).await;
+    let anna = stage.anna();
+    anna.types("plan it");
+    let card = anna.sees("The agent has made a plan").await;
+    assert!(card.text().contains("All of it is above") && !card.buttons().is_empty(), "{}", card.text());
+    let end = anna.sees("step 500").await;
+    assert!(end.id < card.id);
+}
+
+const LEAVES_PLAN_MODE: &str = r##"
+version: 1
+name: plan mode
+invocations:
+  - steps:
+      - exit_plan: { plan: "PLAN" }
+    result: "Planned."
+"##;
+
+/// What an agent says while the bot is blocked is told when it may write again, after a restart too.
+#[tokio::test]
+async fn what_ends_while_the_bot_is_blocked_is_told_later() {
+    let mut stage =
+        Stage::playing(&PERMISSION_ONLY.replace("COMMAND", "until test -e go; do sleep 0.1; done")).await;
+    let anna = stage.anna();
+    anna.types("build it");
+    anna.taps("Allow once").await;
+    anna.sees("✅ Allow once").await;
+    anna.blocks_the_bot();
+    std::fs::write(stage.project.root().join("go"), "").unwrap();
+    wait_for("it to be told at the terminal", || {
+        stage.printed().contains("could not be told in its chat").then_some(())
+    });
+    assert_eq!(stage.stop(), 0);
+    stage.serve();
+    wait_for("the restart", || (stage.printed().matches("could not be told").count() == 2).then_some(()));
+    assert!(!anna.shows("Built."));
+    anna.unblocks_the_bot();
+    anna.sees("Built.").await;
 }
 
 /// A no looks like one.

@@ -1,7 +1,10 @@
 //! Groups and topics: whoever asked owns the session.
 
+use rapport_core::Aim;
+
 use super::{ANNA, AUTH, Stage};
-use crate::support::telegram::{Privacy, State};
+use crate::support::patience::wait_for;
+use crate::support::telegram::{BOT_NAME, Privacy, State};
 
 /// Only the person who asked may answer or cancel, until they let somebody else.
 #[tokio::test]
@@ -43,7 +46,8 @@ async fn topics_are_apart() {
     here.sees("Q1 of 3").await;
     there.types("/plan add a search");
     there.sees("Q1 of 3").await;
-    here.types("Koa");
+    let card = here.card().await;
+    here.replies_to(card.id, "Koa");
     here.sees("Q2 of 3").await;
     let path =
         |topic: i32| stage.project.path(&format!("home/.rapport/sessions/{forum}_{topic}-interactive.json"));
@@ -51,6 +55,37 @@ async fn topics_are_apart() {
     crate::support::patience::wait_for("the answer", || read(one).contains("Koa").then_some(()));
     assert!(read(two).contains("add a search") && !read(two).contains("Koa"));
     assert!(stage.file(ANNA).is_none());
+}
+
+/// People in a group talk to each other: only replies to the bot, mentions and commands are for it.
+#[tokio::test]
+async fn in_a_group_only_what_is_addressed_to_the_bot_counts() {
+    let mut stage = Stage::quiet(AUTH).await;
+    stage.serve_with(&[("TELEGRAM_USER_ID", "42,43")]);
+    stage.server.privacy(Privacy::Off);
+    let group = stage.server.group("Team");
+    let anna = stage.anna().in_group(group, None);
+    let bert = stage.server.person(43, "Bert").in_group(group, None);
+    anna.types("/plan add JWT authentication");
+    let card = anna.sees("Q1 of 3").await;
+    let said = bert.types("me too");
+    anna.replies_to(said, "please not now");
+    anna.types("hm, Express perhaps");
+    anna.sends_photo("lunch");
+    anna.types("/etc/hosts");
+    // What comes in order is handled in order: all of it was passed over when this is answered.
+    anna.types(&format!("@{BOT_NAME} Koa"));
+    anna.sees("Q2 of 3").await;
+    let file = stage.filed(group, "the answer", |file| file["currentQuestionIndex"] == 1);
+    assert_eq!(file["answers"][0], "Koa");
+    assert_eq!(stage.sessions().len(), 1, "nothing else began");
+    let all = anna.screen();
+    assert!(!all.contains("I cannot take") && !all.contains("buttons to answer"), "{all}");
+    let mention = format!("what do you think, @{}?", BOT_NAME.to_uppercase());
+    anna.replies_to(card.id, "too late");
+    anna.sees("Already answered").await;
+    bert.types(&mention);
+    wait_for("a conversation", || (stage.sessions_for(&Aim::Chat) == 1).then_some(()));
 }
 
 /// What `/status` lists alone with the bot may be asked in a group; its buttons work after a restart as well.

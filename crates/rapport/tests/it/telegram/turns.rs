@@ -6,7 +6,7 @@ use rapport_core::{By, Event};
 use super::{ANNA, Stage};
 use crate::files::{create, greeting, plan, planning, run};
 use crate::support::patience::wait_for;
-use crate::support::telegram::Person;
+use crate::support::telegram::{Content, Person};
 
 const TASK: &str = "add-greeting";
 
@@ -95,6 +95,56 @@ async fn a_plan_is_skipped_with_words() {
         report.contains("Rather say goodbye.").then_some(())
     });
     assert_eq!(stage.project.changes(), Vec::<String>::new());
+}
+
+/// The whole plan is there before anything of it can be approved, and nothing is chosen that is not on the list.
+#[tokio::test]
+async fn a_large_plan_is_read_before_it_is_approved() {
+    let actions: Vec<_> = (1..=45).map(|n| create(&format!("{n}.txt"), &format!("content {n}"))).collect();
+    let stage = planned(&plan("Many files", &[], &[], &actions)).await;
+    let anna = stage.anna();
+    let card = anna.sees("Many files").await;
+    assert_eq!(card.buttons(), [vec!["✅ Approve all"], vec!["⏭ Skip"]]);
+    let whole = anna.sees("The whole plan of turn 01").await;
+    let Content::Document { name, bytes } = &whole.content else { panic!("{whole:?}") };
+    assert!(whole.id < card.id && name == "plan.md");
+    assert!(String::from_utf8_lossy(bytes).contains("content 45"));
+    // A list of before, should one be left, chooses nothing either.
+    let data = card.button("✅ Approve all").unwrap().data.clone().unwrap().replace("iq:ap", "iq:ch");
+    anna.taps_data_on(card.id, &data);
+    assert_eq!(anna.toast().await, "Please use the buttons of the latest card.");
+    anna.taps("✅ Approve all").await;
+    anna.sees("45 of 45 actions done").await;
+}
+
+/// A plan whose file was changed is accepted by somebody who has seen what was changed, and only as they saw it.
+#[tokio::test]
+async fn a_changed_plan_is_accepted_when_its_diff_was_shown() {
+    let stage = planned(&greeting()).await;
+    let anna = stage.anna();
+    anna.sees("Add a greeting").await;
+    let path = stage.project.folder().join("01/plan.md");
+    std::fs::write(&path, greeting().replace("hello.txt", "moin\u{202e}.txt")).unwrap();
+    anna.taps("✅ Approve all").await;
+    let card = anna.sees("is not what was planned").await;
+    let diff = anna.sees("What was changed in 01/plan.md").await;
+    assert!(diff.id < card.id, "the diff comes first");
+    assert!(diff.text().contains("+- **File Path:** [moin<U+202E>.txt]"), "{}", diff.text());
+    assert!(diff.text().contains("-- **File Path:** [hello.txt]"), "{}", diff.text());
+    anna.taps("Restore the plan").await;
+    anna.sees_last("CREATE: hello.txt").await;
+    wait_for("the plan to be restored", || {
+        (stage.project.turn_file("01/plan.md") == greeting()).then_some(())
+    });
+    // The same with a change that is taken.
+    std::fs::write(&path, greeting().replace("hello.txt", "moin.txt")).unwrap();
+    anna.taps("✅ Approve all").await;
+    anna.sees("+- **File Path:** [moin.txt]").await;
+    anna.taps("Use it as it is").await;
+    anna.sees("CREATE: moin.txt").await;
+    anna.taps("✅ Approve all").await;
+    anna.sees("3 of 3 actions done").await;
+    assert_eq!(stage.project.changes(), [" M README.md", "?? moin.txt"]);
 }
 
 /// kill -9 while a batch runs: what was done is told, and the phone says how it goes on.

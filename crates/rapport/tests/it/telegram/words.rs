@@ -42,6 +42,9 @@ async fn what_a_model_makes_is_brought_within_the_limits() {
     assert_eq!(card.buttons().iter().flatten().filter(|label| label.starts_with("Option")).count(), 4);
     let shown = card.text().split("\n\n").last().unwrap().to_owned();
     assert_eq!(shown.chars().count(), 200, "{shown}");
+    anna.taps("📄 Show all").await;
+    let whole = anna.sees("Why? Why?").await;
+    assert_eq!(whole.text().trim(), question.trim(), "all of it is one tap away");
     let file =
         stage.filed(ANNA, "the file", |file| file["questions"].as_array().is_some_and(|all| all.len() == 2));
     assert_eq!(
@@ -143,7 +146,7 @@ async fn chat_8_the_rounds_are_a_setting() {
     assert_eq!(stage.project.agent_inputs().len(), 1);
 }
 
-/// During a question nothing but an answer counts: a photo, a voice message, a sticker, a forwarded message.
+/// During a question nothing but an answer counts: no photo, voice message or sticker.
 #[tokio::test]
 async fn what_is_no_text_is_no_answer() {
     let stage = Stage::playing(AUTH).await;
@@ -151,20 +154,62 @@ async fn what_is_no_text_is_no_answer() {
     anna.types("/plan add JWT authentication");
     anna.sees("Q1 of 3").await;
     let before = stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
-    anna.sends_photo("Express");
+    anna.sends_photo("");
     anna.sees("I cannot take a photo as an answer").await;
     anna.sends_voice();
     anna.sees("I cannot take a voice message as an answer").await;
     anna.sends_sticker("👍");
     anna.sees("I cannot take a sticker as an answer").await;
-    anna.forwards("Bert", "Express");
-    anna.sees("I cannot take a forwarded message as an answer").await;
     assert_eq!(stage.file(ANNA), Some(before));
     anna.taps("✍️ Type your own").await;
     let prompt = anna.sees("Type your answer").await;
     anna.replies_to(prompt.id, "Hono");
     anna.sees("Q2 of 3").await;
     stage.filed(ANNA, "the answer", |file| file["answers"][0] == "Hono");
+}
+
+/// Words are read wherever they are: below a picture, and in a message that is passed on, which is never a command. A message
+/// that is changed afterwards is not passed over in silence.
+#[tokio::test]
+async fn captions_forwards_and_edits_are_read() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.sends_photo("/plan add JWT authentication");
+    anna.sees("I cannot look at a photo").await;
+    anna.sees("Q1 of 3").await;
+    let answer = anna.sends_photo("Koa");
+    anna.sees("Q2 of 3").await;
+    stage.filed(ANNA, "the caption", |file| file["answers"][0] == "Koa");
+    anna.edits_message(answer, "Hono");
+    anna.sees("I have read that message as it was first").await;
+    stage.filed(ANNA, "the same answer", |file| file["answers"][0] == "Koa");
+    anna.taps("← Back").await;
+    anna.sees_last("Q1 of 3").await;
+    anna.forwards("Bert", "/cancel");
+    stage.filed(ANNA, "the words of Bert", |file| file["answers"][0] == "Forwarded from Bert:\n\n/cancel");
+}
+
+/// A text of more than a message's length comes as several messages, and is one answer. A kill loses no part of it.
+#[tokio::test]
+async fn a_long_paste_is_one_answer() {
+    let mut stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
+    let parts = ["a".repeat(4096), "b".repeat(4000), "end".to_owned()];
+    for part in &parts {
+        anna.types(part);
+    }
+    let whole = format!("{}{}\nend", parts[0], parts[1]);
+    stage.filed(ANNA, "the whole answer", |file| file["answers"][0] == whole.as_str());
+    anna.sees("Q2 of 3").await;
+    stage.kill();
+    anna.types(&format!("/plan {}", "a".repeat(4090)));
+    anna.types("the rest of it");
+    stage.serve();
+    stage.filed(ANNA, "the whole task", |file| {
+        file["task"].as_str().is_some_and(|task| task.ends_with("the rest of it") && task.starts_with("aaa"))
+    });
 }
 
 /// CHAT-25: a path is an answer like any other; only what can be a command is one.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::Bot;
-use crate::support::telegram::{Fault, Limited, Limiter, Rates, TelegramServer, Violation};
+use crate::support::telegram::{Fault, Limited, Limiter, Rates, Sending, TelegramServer, Violation};
 
 const ANN: i64 = 7001;
 const GROUP: i64 = -900_100;
@@ -23,9 +23,10 @@ fn a_chat_takes_a_small_burst_and_then_one_a_second() {
     let mut limiter = Limiter::new(Rates::Real);
     let start = Instant::now();
     let at = |ms: u64| start + Duration::from_millis(ms);
-    for ms in [0, 10, 20] {
+    for ms in [0, 5, 10, 15, 20, 25] {
         assert_eq!(limiter.ask(ANN, at(ms)), Ok(()));
     }
+    assert_eq!(limiter.ask_to(Sending::Edits, ANN, at(30)), Ok(()), "edits count apart");
     assert_eq!(limiter.ask(ANN, at(30)), limited(1));
     assert_eq!(limiter.ask(ANN, at(40)), early(1), "it was told to wait");
     assert_eq!(limiter.ask(ANN + 1, at(40)), Ok(()), "another chat has nothing to do with it");
@@ -109,6 +110,8 @@ async fn who_does_not_wait_is_noted() {
     assert_eq!(response.headers()["Retry-After"], "600");
     assert_eq!(server.violations(), [], "being refused once is no shame");
     let edit = json!({ "chat_id": ANN, "message_id": message, "text": "2" });
+    assert_eq!(bot.refused("editMessageText", edit.clone()).await.0, 429);
+    assert_eq!(server.violations(), [], "the edit may have been on its way");
     assert_eq!(bot.refused("editMessageText", edit).await.0, 429);
     let noted = Violation::Early { method: "editMessageText".to_owned(), chat: ANN };
     assert_eq!(server.violations(), [noted]);

@@ -86,7 +86,7 @@ async fn refusals_are_told_apart_by_what_is_to_be_done() {
             ApiError::Moved { to: -1_009 },
         ),
         (400, "Bad Request: chat not found", json!({}), refused(400, "Bad Request: chat not found")),
-        (502, "Bad Gateway", json!({}), ApiError::Unreachable("Bad Gateway".into())),
+        (502, "Bad Gateway", json!({}), ApiError::Failing("Bad Gateway".into())),
     ];
     let (fake, api) = Fake::start().await;
     for (code, description, parameters, expected) in cases {
@@ -103,7 +103,9 @@ async fn what_is_on_the_way_is_not_taken_for_telegram() {
     {
         fake.will_answer(status, body);
         let error = api.get_me().await.unwrap_err();
-        assert!(matches!(error, ApiError::Unreachable(_)), "{status}: {error:?}");
+        let is_failing = matches!(error, ApiError::Failing(_));
+        assert!(is_failing == (status == 502), "{status}: {error:?}");
+        assert!(is_failing || matches!(error, ApiError::Unreachable(_)), "{status}: {error:?}");
     }
     fake.will_answer(429, "slow down");
     assert!(matches!(api.get_me().await, Err(ApiError::TooMany { .. })));

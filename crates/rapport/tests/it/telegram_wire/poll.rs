@@ -159,9 +159,60 @@ async fn telegram_down_for_ten_minutes_loses_no_update_keeps_the_order_and_is_to
 async fn a_token_that_is_not_accepted_ends_it() {
     let world = World::new();
     let telegram = Telegram::with(vec![]);
-    telegram.failures.lock().unwrap().push_back(ApiError::Unauthorized("Unauthorized".into()));
+    let refusal = || ApiError::Unauthorized("Unauthorized".into());
+    telegram.failures.lock().unwrap().extend((0..5).map(|_| refusal()));
     let error = fetch_all(&world, &telegram).await.unwrap_err();
     assert_eq!(error.to_string(), "Telegram does not accept the bot's token: Unauthorized");
+    assert_eq!(telegram.offsets.lock().unwrap().len(), 5);
+}
+
+/// Telegram has hiccups: a token that is rejected now and then is a good one.
+#[tokio::test(start_paused = true)]
+async fn one_refusal_of_the_token_ends_nothing() {
+    let world = World::new();
+    let telegram = Telegram::with(vec![]);
+    let refusal = || ApiError::Unauthorized("Not Found".into());
+    for _ in 0..3 {
+        let hiccup = (0..4).map(|_| refusal()).chain([ApiError::Failing("Bad Gateway".into())]);
+        telegram.failures.lock().unwrap().extend(hiccup);
+    }
+    fetch_all(&world, &telegram).await.unwrap();
+}
+
+/// A server that answers at once with nothing is not asked without pause.
+struct Hasty(Mutex<u32>);
+
+impl Source for Hasty {
+    fn updates(&self, _: Option<i64>) -> BoxFuture<'_, Batch> {
+        *self.0.lock().unwrap() += 1;
+        Box::pin(async { Ok(Vec::new()) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_answer_that_comes_at_once_is_followed_by_a_pause() {
+    let world = World::new();
+    let (stop, stopped) = watch::channel(false);
+    let hasty = Arc::new(Hasty(Mutex::default()));
+    let running = tokio::spawn(poll::run(hasty.clone(), world.begin(), world.tell.clone(), now(), stopped));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    stop.send_replace(true);
+    running.await.unwrap().unwrap();
+    let calls = *hasty.0.lock().unwrap();
+    assert!((50..=61).contains(&calls), "{calls} calls in a minute");
+}
+
+/// A webhook that cannot be asked for is left to fetching, which says what is wrong.
+#[tokio::test]
+async fn updates_are_fetched_where_the_webhook_cannot_be_asked_for() {
+    let world = World::new();
+    let (fake, api) = Fake::start().await;
+    for _ in 0..5 {
+        fake.will_answer(500, "{\"ok\":false,\"error_code\":500,\"description\":\"Internal\"}");
+    }
+    let refused = remove_webhook(&api, &world.tell, now()).await;
+    assert_eq!(refused, Err(ApiError::Failing("Internal".into())));
+    assert_eq!(fake.calls().len(), 5);
 }
 
 #[tokio::test]

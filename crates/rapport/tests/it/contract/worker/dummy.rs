@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use rapport::workers::local::Directory;
 use rapport::workers::process::{Kept, Launch};
 use rapport::workers::{Worker, WorkerError, Workplace};
-use rapport_core::{Changes, Created, FileChange, NotMerged, SessionId, StatePair};
+use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -39,8 +39,9 @@ impl Worker for Copies {
         let place = self.place(session, created);
         if !place.directory().exists() {
             let files = read(&place.project)?;
-            fs::create_dir_all(place.directory())?;
-            files.iter().try_for_each(|(path, content)| place.here.replace(path, content))?;
+            let made = fs::create_dir_all(place.directory());
+            let filled = || files.iter().try_for_each(|(path, content)| place.here.replace(path, content));
+            made.and_then(|()| filled()).map_err(failed("copy", place.directory()))?;
             place.states.lock().unwrap().push(files);
         }
         Ok(Arc::new(place))
@@ -57,7 +58,9 @@ impl Worker for Copies {
 
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
         match fs::remove_dir_all(self.place(session, created).directory()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(failed("remove", &self.folder)(error))
+            }
             _ => Ok(()),
         }
     }
@@ -72,7 +75,11 @@ struct Copy {
 fn read(place: &Directory) -> Result<Files, WorkerError> {
     let paths = place.list()?;
     let read = |path: String| Ok::<_, io::Error>((path.clone(), place.read(&path)?.unwrap_or_default()));
-    Ok(paths.into_iter().map(read).collect::<Result<_, _>>()?)
+    paths.into_iter().map(read).collect::<Result<_, _>>().map_err(failed("read", place.directory()))
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WorkerError {
+    move |error| WorkerError::File { what, path: path.to_owned(), error }
 }
 
 impl Copy {
@@ -148,7 +155,7 @@ impl Workplace for Copy {
         Ok(changed.map(|content| format!("+{}", String::from_utf8_lossy(content))).collect())
     }
 
-    fn merge(&self, _: bool) -> Result<Result<StatePair, NotMerged>, WorkerError> {
+    fn merge(&self, _: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
         let (base, ours, theirs) = (self.state("0"), read(&self.project)?, read(&self.here)?);
         let mut merged = ours.clone();
         let mut conflicts = Vec::new();
@@ -162,16 +169,18 @@ impl Workplace for Copy {
             }
         }
         if !conflicts.is_empty() {
-            return Ok(Err(NotMerged { reason: None, conflicts }));
+            return Ok(Err(NotMerged { conflicts, ..NotMerged::default() }));
         }
-        Ok(Ok(StatePair { from: self.note(ours), to: self.note(merged) }))
+        Ok(Ok(Merged { from: self.note(ours), to: self.note(merged), conflicts }))
     }
 
-    fn apply(&self, merged: &StatePair) -> Result<Vec<FileChange>, WorkerError> {
+    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
         let (from, to) = (self.state(&merged.from), self.state(&merged.to));
         let changed = between(&from, &to);
         for change in &changed {
-            self.project.replace(&change.path, to.get(&change.path).map_or(&[][..], Vec::as_slice))?;
+            let content = to.get(&change.path).map_or(&[][..], Vec::as_slice);
+            let replaced = self.project.replace(&change.path, content);
+            replaced.map_err(failed("write", Path::new(&change.path)))?;
         }
         Ok(changed)
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::chat::{ChatKind, Standing};
 use super::keyboard::{Markup, ReadMarkup};
+use super::rates::Sending;
 use super::refusal::Refusal;
 use super::request::Parameters;
 use super::state::{State, Violation};
@@ -76,7 +77,7 @@ fn chat(state: &State, parameters: &Parameters) -> Result<i64> {
 
 /// Whether one more message or edit may go there now.
 fn admit(state: &mut State, method: &str, chat: i64) -> Result<()> {
-    let Err(limited) = state.limiter.ask(chat, Instant::now()) else { return Ok(()) };
+    let Err(limited) = state.limiter.ask_to(Sending::by(method), chat, Instant::now()) else { return Ok(()) };
     if limited.early {
         state.violations.push(Violation::Early { method: method.to_owned(), chat });
     }

@@ -16,7 +16,7 @@ use super::Shared;
 use super::delivery;
 use super::faults::Fault;
 use super::methods::{self, Result};
-use super::rates::Scope;
+use super::rates::{Scope, Sending};
 use super::refusal::Refusal;
 use super::request::Parameters;
 use super::state::{Outcome, TOKEN};
@@ -81,7 +81,7 @@ async fn answer(
         }
         Some(Fault::TooManyRequests { retry_after }) => shared.finish(call, |state| {
             let scope = parameters.number("chat_id").map_or(Scope::All, Scope::Chat);
-            state.limiter.close(scope, Instant::now(), retry_after);
+            state.limiter.close(Sending::by(method), scope, Instant::now(), retry_after);
             Err(Refusal::too_many_requests(retry_after))
         }),
     };

@@ -1,0 +1,37 @@
+//! What an agent staged in git, after its work was taken back: `git mv` and `git add` change the repository's index as well.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+use super::Place;
+use super::steps::{self, Step};
+use crate::workers::git::{AT_ONCE, git};
+use crate::workers::{WorkerError, local};
+
+/// Unstages the paths whose entry in the index is what the work left there: then it is staged work that is no longer in the
+/// files. Anything else that is staged is somebody's own. Gives what is still staged, in words.
+pub(super) fn unstage(place: &Place<'_>, taken_back: &[&Step]) -> Vec<String> {
+    let unstaged = staged(place, taken_back).and_then(|staged| {
+        let reset = ["reset", "--quiet", "HEAD", "--"].map(OsString::from);
+        let paths: Vec<_> = staged.iter().map(|step| local::literally(&step.path)).collect();
+        paths
+            .chunks(AT_ONCE)
+            .try_for_each(|some| git(&place.top, None, &[&reset[..], some].concat()).map(drop))
+    });
+    match unstaged {
+        Ok(()) => Vec::new(),
+        Err(error) => vec![format!("what is staged in git ({error}); see git status")],
+    }
+}
+
+/// The steps whose beginning is staged, and is not what is committed.
+fn staged<'a>(place: &Place<'_>, steps: &[&'a Step]) -> Result<Vec<&'a Step>, WorkerError> {
+    // Without a commit, everything that is staged is new.
+    if git(&place.top, None, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).is_err() {
+        return Ok(Vec::new());
+    }
+    let args = ["diff-index", "--cached", "-r", "-z", "--no-renames", "HEAD", "--"].map(OsStr::new);
+    let found = steps::parse(&git(&place.top, None, &args)?);
+    let staged: BTreeMap<_, _> = found.into_iter().map(|step| (step.path, step.new)).collect();
+    Ok(steps.iter().copied().filter(|step| staged.get(&step.path) == Some(&step.old)).collect())
+}

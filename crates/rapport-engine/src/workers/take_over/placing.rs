@@ -1,0 +1,220 @@
+//! Files on their way from one state to another, and back where something fails. Both states of every file are prepared before
+//! the first is touched, so that neither way needs more than giving files their names.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rapport_core::Merged;
+use rapport_durable as durable;
+
+use super::Place;
+use super::steps::Step;
+use crate::workers::git::{AT_ONCE, git, line};
+use crate::workers::{WorkerError, file_error, leads_inside, local};
+
+/// What tells that nobody touched a file since it was looked at. Nothing where there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp(Option<(u64, u64, i64, i64)>);
+
+impl Stamp {
+    pub(super) fn of(top: &Path, step: &Step) -> Self {
+        let found = top.join(&step.path).symlink_metadata().ok().filter(|about| !about.is_dir());
+        Self(found.map(|about| (about.ino(), about.size(), about.mtime(), about.mtime_nsec())))
+    }
+}
+
+/// Which of the two states a file is brought to.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Forward,
+    Back,
+}
+
+impl Way {
+    fn folder(self) -> &'static str {
+        match self {
+            Way::Forward => "to",
+            Way::Back => "from",
+        }
+    }
+}
+
+/// What was placed so far, and what it takes to go on or back.
+pub(super) struct Placing<'a> {
+    place: &'a Place<'a>,
+    states: &'a Merged,
+    staging: Staging,
+    is_prepared: bool,
+    /// What was begun, by this try or an earlier one.
+    begun: BTreeSet<PathBuf>,
+    /// What was done, in the order in which it was.
+    done: Vec<(Step, Stamp)>,
+}
+
+impl<'a> Placing<'a> {
+    /// Nothing is placed. Clears away what a process left that was killed.
+    pub(super) fn new(place: &'a Place<'a>, states: &'a Merged) -> Result<Self, WorkerError> {
+        let (staging, begun) = (Staging::make(&place.top)?, BTreeSet::new());
+        Ok(Self { place, states, staging, is_prepared: false, begun, done: Vec::new() })
+    }
+
+    /// The same with what an earlier try has begun, and with what of it is placed.
+    pub(super) fn continuing(self, begun: BTreeSet<PathBuf>, placed: Vec<(Step, Stamp)>) -> Self {
+        Self { begun, done: in_order(placed), ..self }
+    }
+
+    /// What is placed.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.done.iter().map(|(step, _)| step.path.as_path())
+    }
+
+    /// Prepares the files of both states: what is due, and what may have to go back.
+    pub(super) fn prepare(&mut self, due: &[(Step, Stamp)]) -> Result<(), WorkerError> {
+        let steps: Vec<_> = self.done.iter().chain(due).map(|(step, _)| step).collect();
+        self.staging.fill(&self.place.top, self.states, &steps)?;
+        self.is_prepared = true;
+        Ok(())
+    }
+
+    /// Places these.
+    pub(super) fn place(&mut self, due: Vec<(Step, Stamp)>) -> Result<(), WorkerError> {
+        for (step, seen) in in_order(due) {
+            self.begun.insert(step.path.clone());
+            let placed = self.bring(Way::Forward, &step, seen)?;
+            self.done.push((step, placed));
+        }
+        Ok(())
+    }
+
+    /// Puts everything back that was placed and that nobody has touched since. Gives why, and what is left.
+    pub(super) fn go_back(&mut self, why: WorkerError) -> WorkerError {
+        // An earlier try may have placed something, and this one may have failed before it prepared anything.
+        let prepared = if self.is_prepared { Ok(()) } else { self.prepare(&[]) };
+        let mut left = Vec::new();
+        while let Some((step, placed)) = self.done.pop() {
+            if prepared.is_err() || self.bring(Way::Back, &step.back(), placed).is_err() {
+                left.push(self.place.name(&step.path));
+            }
+        }
+        self.begun.iter().for_each(|path| remove_empty_folders(&self.place.top, path));
+        if left.is_empty() { why } else { WorkerError::HalfDone { why: Box::new(why), files: left } }
+    }
+
+    /// Brings one path to its new state, if it is as it was seen.
+    fn bring(&self, way: Way, step: &Step, seen: Stamp) -> Result<Stamp, WorkerError> {
+        let top = &self.place.top;
+        if Stamp::of(top, step) != seen {
+            return Err(WorkerError::ChangedMeanwhile { files: vec![self.place.name(&step.path)] });
+        }
+        let named = PathBuf::from(self.place.name(&step.path));
+        if step.new.is_absent() {
+            remove(top, &step.path).map_err(file_error("remove", &named))?;
+        } else {
+            let staged = self.staging.file(way, &step.path);
+            put(top, &staged, &step.path).map_err(file_error("write", &named))?;
+        }
+        Ok(Stamp::of(top, step))
+    }
+}
+
+/// Removes first, so that a directory can take the place of a file.
+fn in_order(steps: Vec<(Step, Stamp)>) -> Vec<(Step, Stamp)> {
+    let (mut removed, written): (Vec<_>, Vec<_>) =
+        steps.into_iter().partition(|(step, _)| step.new.is_absent());
+    removed.extend(written);
+    removed
+}
+
+fn remove(top: &Path, path: &Path) -> io::Result<()> {
+    let target = top.join(path);
+    leads_inside(top, target.parent().unwrap_or(top))?;
+    durable::remove(&target)?;
+    remove_empty_folders(top, path);
+    Ok(())
+}
+
+/// Removes the folders that a path was in: git knows no empty ones.
+fn remove_empty_folders(top: &Path, path: &Path) {
+    let target = top.join(path);
+    let folders = target.ancestors().skip(1).take_while(|folder| *folder != top);
+    for folder in folders.filter(|folder| folder.exists()) {
+        if !durable::remove_if_empty(folder) {
+            break;
+        }
+    }
+}
+
+fn put(top: &Path, staged: &Path, path: &Path) -> io::Result<()> {
+    let target = top.join(path);
+    let folder = target.parent().unwrap_or(top);
+    leads_inside(top, folder)?;
+    durable::folder(folder)?;
+    leads_inside(top, folder)?;
+    // A kill may have left the directory that a file takes the place of.
+    if target.is_dir() && !target.is_symlink() {
+        durable::remove_if_empty(&target);
+    }
+    durable::put(staged, &target)
+}
+
+/// Files of both states within git's directory, ready to be given their names. Whoever makes it holds the lock. Removed when
+/// this is dropped, and by whoever comes next after a kill.
+struct Staging {
+    folder: PathBuf,
+}
+
+impl Staging {
+    fn make(top: &Path) -> Result<Self, WorkerError> {
+        let folder = top.join(line(top, &["rev-parse", "--git-path", "rapport/placing"])?);
+        let staging = Self { folder };
+        staging.clear();
+        Ok(staging)
+    }
+
+    /// Writes the files of these steps, in both states.
+    fn fill(&self, top: &Path, states: &Merged, steps: &[&Step]) -> Result<(), WorkerError> {
+        let with = |is_absent: fn(&Step) -> bool| {
+            steps.iter().filter(|step| !is_absent(step)).map(|step| step.path.as_path()).collect::<Vec<_>>()
+        };
+        self.check_out(top, &states.to, Way::Forward, &with(|step| step.new.is_absent()))?;
+        self.check_out(top, &states.from, Way::Back, &with(|step| step.old.is_absent()))
+    }
+
+    /// Writes these files as they are in this state.
+    fn check_out(&self, top: &Path, state: &str, way: Way, paths: &[&Path]) -> Result<(), WorkerError> {
+        let folder = self.folder.join(way.folder());
+        durable::folder(&folder).map_err(file_error("make", &folder))?;
+        let index = self.folder.join("index");
+        git(top, Some(&index), &["read-tree", local::named(state)?])?;
+        let mut prefix = OsString::from("--prefix=");
+        prefix.push(&folder);
+        prefix.push("/");
+        let checkout = [OsStr::new("checkout-index"), OsStr::new("--quiet"), &prefix, OsStr::new("--")];
+        for some in paths.chunks(AT_ONCE) {
+            let names: Vec<_> = some.iter().map(|path| path.as_os_str()).collect();
+            git(top, Some(&index), &[&checkout[..], &names].concat())?;
+        }
+        for path in paths {
+            let file = self.file(way, path);
+            durable::sync_file(&file).map_err(file_error("sync", &file))?;
+        }
+        Ok(())
+    }
+
+    fn file(&self, way: Way, path: &Path) -> PathBuf {
+        self.folder.join(way.folder()).join(path)
+    }
+
+    fn clear(&self) {
+        let _ = durable::remove_folder(&self.folder);
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

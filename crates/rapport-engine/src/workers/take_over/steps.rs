@@ -1,0 +1,67 @@
+//! What differs between two states of the files, path by path.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::workers::git::git;
+use crate::workers::{WorkerError, local};
+
+/// The mode of what is not there.
+const ABSENT: &[u8] = b"000000";
+/// The mode of a repository within the repository.
+const REPOSITORY: &[u8] = b"160000";
+
+/// What a path is in a state: its mode, and the name of its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    mode: Vec<u8>,
+    content: Vec<u8>,
+}
+
+impl Entry {
+    pub(super) fn is_absent(&self) -> bool {
+        self.mode == ABSENT
+    }
+}
+
+/// A path that differs between two states.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) path: PathBuf,
+    pub(super) old: Entry,
+    pub(super) new: Entry,
+}
+
+impl Step {
+    /// Whether it is about a repository within the repository, which has a history of its own.
+    pub(super) fn is_of_a_repository(&self) -> bool {
+        [&self.old, &self.new].iter().any(|entry| entry.mode == REPOSITORY)
+    }
+
+    pub(super) fn back(&self) -> Self {
+        Self { path: self.path.clone(), old: self.new.clone(), new: self.old.clone() }
+    }
+}
+
+/// The steps from one state to the other.
+pub(super) fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<Step>, WorkerError> {
+    let (from, to) = (local::named(from)?, local::named(to)?);
+    Ok(parse(&git(top, None, &["diff-tree", "-r", "-z", "--no-renames", from, to])?))
+}
+
+/// Reads `:old-mode new-mode old-name new-name status`, then the path, for each.
+pub(super) fn parse(out: &[u8]) -> Vec<Step> {
+    let mut fields = out.split(|byte| *byte == 0);
+    let mut steps = Vec::new();
+    while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
+        let words: Vec<_> =
+            head.strip_prefix(b":").unwrap_or(head).split(|byte| *byte == b' ').map(<[u8]>::to_vec).collect();
+        let [old_mode, new_mode, old, new, _] = words.as_slice() else { break };
+        let entry =
+            |mode: &[u8], content: &[u8]| Entry { mode: mode.to_owned(), content: content.to_owned() };
+        let (old, new) = (entry(old_mode, old), entry(new_mode, new));
+        steps.push(Step { path: PathBuf::from(OsStr::from_bytes(path)), old, new });
+    }
+    steps
+}

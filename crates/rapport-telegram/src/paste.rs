@@ -1,0 +1,81 @@
+//! A text of more than a message's length comes as several messages, one right after the other. They are joined, so that what
+//! somebody pasted is one text.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use frankenstein::types::Message;
+use frankenstein::updates::{Update, UpdateContent};
+
+use super::text::{MESSAGE, units};
+
+/// How long the next part of a text may take to come.
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
+/// How long a message is at least that goes on in the next. Apps cut a text before its last words, or its last lines.
+const LONG: usize = 3000;
+/// How many seconds may lie between two parts.
+const APART: u64 = 2;
+
+/// A text, perhaps of several messages.
+pub(super) struct Paste {
+    /// The first message, with all of the text.
+    pub(super) update: Update,
+    /// The updates that it came in.
+    pub(super) ids: Vec<u32>,
+    /// The last message of it, as it came.
+    last: Update,
+}
+
+impl Paste {
+    /// What this update may be the beginning of.
+    pub(super) fn begun_by(update: Update) -> Self {
+        Self { ids: vec![update.update_id], last: update.clone(), update }
+    }
+
+    /// Whether more may come.
+    pub(super) fn may_go_on(&self) -> bool {
+        text_of(&self.last).is_some_and(|message| length(message) >= LONG)
+    }
+
+    /// Takes in the parts that have come. Whether there were any.
+    pub(super) fn take(&mut self, waiting: &mut VecDeque<Update>) -> bool {
+        let before = self.ids.len();
+        while self.may_go_on()
+            && let Some(next) = waiting.pop_front_if(|next| continues(&self.last, next))
+        {
+            let is_full = text_of(&self.last).is_some_and(|message| length(message) == MESSAGE);
+            let part = text_of(&next).and_then(|message| message.text.clone()).unwrap_or_default();
+            if let UpdateContent::Message(message) = &mut self.update.content
+                && let Some(text) = &mut message.text
+            {
+                // Where the app cut at a space or at the end of a line, that is lost.
+                text.push_str(if is_full { "" } else { "\n" });
+                text.push_str(&part);
+            }
+            self.ids.push(next.update_id);
+            self.last = next;
+        }
+        self.ids.len() > before
+    }
+}
+
+/// The message of an update that is words of the sender's own.
+fn text_of(update: &Update) -> Option<&Message> {
+    let UpdateContent::Message(message) = &update.content else { return None };
+    (message.text.is_some() && message.forward_origin.is_none()).then_some(message)
+}
+
+fn length(message: &Message) -> usize {
+    message.text.as_deref().map_or(0, units)
+}
+
+/// Whether a message goes on where another one ends.
+fn continues(last: &Update, next: &Update) -> bool {
+    let (Some(last), Some(next)) = (text_of(last), text_of(next)) else { return false };
+    let sender = |message: &Message| message.from.as_deref().map(|user| user.id);
+    let is_command = next.text.as_deref().is_some_and(|text| text.starts_with('/'));
+    sender(last) == sender(next)
+        && last.message_thread_id == next.message_thread_id
+        && next.date.saturating_sub(last.date) <= APART
+        && !is_command
+}
