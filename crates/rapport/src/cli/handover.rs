@@ -6,7 +6,7 @@ use rapport_core::{Act, Session, SessionId, Status, View, WorkplaceState, Workpl
 
 use super::output::say;
 use super::page::Page;
-use super::{Common, diff, sessions};
+use super::{Common, choose, diff, sessions};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
 use crate::engine::Sessions;
@@ -40,6 +40,11 @@ pub(super) fn see_through<T>(
     outcome: impl Fn(&Session) -> Option<T>,
 ) -> Result<T, Failure> {
     sessions::act(place, id, act)?;
+    see_on(place, id, outcome)
+}
+
+/// Sees through what a session still wants, until it has an outcome.
+fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option<T>) -> Result<T, Failure> {
     let settings = place.settings(Layer::default())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -55,6 +60,14 @@ pub(super) fn see_through<T>(
         host.stop().await;
         ended?.ok_or_else(|| sessions::gone(id))
     })
+}
+
+/// Has the state noted in which a cancelled agent left the files, if that is still to be done.
+pub(super) fn settle(place: &Place, id: &SessionId) -> Outcome {
+    if choose::known(place, id)?.session.is_left_unnoted() {
+        see_on(place, id, |session| (!session.is_left_unnoted()).then_some(()))?;
+    }
+    Ok(())
 }
 
 /// Says what is left of a workplace, if anything is.
