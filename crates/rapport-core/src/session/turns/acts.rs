@@ -18,7 +18,7 @@ impl TurnsFlow {
     /// A turn is to be planned. One that failed can be begun anew, with other words or in another directory; what it asked is
     /// asked no longer.
     pub(super) fn start_draft(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
-        let Act::Draft { folder, conversation, asking, origin } = act else {
+        let Act::Draft { folder, conversation, asking, origin, shown } = act else {
             return unknown_act(self, shared, act);
         };
         let failed_draft = self.is_failed_draft(shared);
@@ -39,6 +39,7 @@ impl TurnsFlow {
             conversation: conversation.clone(),
             asking: *asking,
             origin: origin.clone(),
+            shown: shown.clone(),
         };
         Ok(left.into_iter().chain(restarted).chain([started]).collect())
     }
