@@ -134,7 +134,7 @@ fn answered(question: &str) -> Event {
 }
 
 fn cancelled(reason: &str) -> Event {
-    Event::Cancelled { by: person(ANNA), reason: Some(reason.into()) }
+    Event::Cancelled { by: person(ANNA), reason: Some(reason.into()), is_unnoted: false }
 }
 
 fn started(kind: TurnKind, prompt: &str) -> Event {
