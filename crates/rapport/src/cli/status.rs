@@ -113,7 +113,7 @@ fn overview(page: &mut Page, place: &Place, known: &[Known], everything: bool) {
     if known.is_empty() {
         return NONE_YET.lines().for_each(|line| page.say(line));
     }
-    let (mut ended, mut going): (Vec<_>, Vec<_>) = known.iter().partition(|known| is_done_with(known));
+    let (mut ended, mut going): (Vec<_>, Vec<_>) = known.iter().partition(is_done_with);
     // What waits for the person comes first, then what happened last.
     for list in [&mut ended, &mut going] {
         let waits = |known: &Known| known.view.status == Status::NeedsInput;
