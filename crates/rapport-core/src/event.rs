@@ -89,6 +89,9 @@ pub enum Event {
         /// Where the turn comes from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<TurnOrigin>,
+        /// The digest (SHA-256) of the file that says what the agent is shown. Older entries do not have it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<String>,
     },
     /// Somebody gave up the plan that was being made.
     DraftLeft {

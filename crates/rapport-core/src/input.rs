@@ -106,6 +106,9 @@ pub enum Act {
         /// Where the turn comes from.
         #[serde(default)]
         origin: Option<TurnOrigin>,
+        /// The digest (SHA-256) of the file that says what the agent is shown.
+        #[serde(default)]
+        shown: Option<String>,
     },
     /// Give up the plan that is being made, to have something else planned.
     LeaveDraft,

@@ -143,6 +143,8 @@ pub struct FileTurn {
     pub origin: Option<TurnOrigin>,
     /// How far it is.
     pub stage: TurnStage,
+    /// The digest of the file that says what the agent is shown, once it makes the plan.
+    pub shown: Option<String>,
     /// Its plan, while that matters: until the turn is reported.
     pub plan: Option<TurnPlan>,
     /// What `plan.md` says instead of the plan, where somebody changed it.
@@ -299,6 +301,7 @@ impl FileTurn {
             folder: folder.to_owned(),
             origin: None,
             stage: TurnStage::Unplanned { is_ready: false },
+            shown: None,
             plan: None,
             differs: None,
             problems: Vec::new(),

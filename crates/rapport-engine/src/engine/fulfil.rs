@@ -203,6 +203,8 @@ impl EventLoop {
                 self.last_run += 1;
                 let run = RunId(self.last_run);
                 let (turn, replies) = (order.turn, order.replies.clone());
+                let drafted = order.folder.as_deref().and_then(|folder| hosted.session.file_turn(folder));
+                let digest = drafted.and_then(|turn| turn.shown.clone());
                 let place = Place {
                     workplace,
                     conversation_store: Arc::new(Conversation::of(
@@ -210,6 +212,7 @@ impl EventLoop {
                         hosted.attacher.clone(),
                         id.clone(),
                         &order,
+                        digest,
                     )),
                     mark: Mark::of(id),
                 };

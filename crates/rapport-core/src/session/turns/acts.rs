@@ -18,7 +18,7 @@ impl TurnsFlow {
     /// Somebody wants a turn planned. A failed one can be begun anew, with another prompt or in another directory; its open
     /// questions are withdrawn.
     pub(super) fn start_draft(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
-        let Act::Draft { folder, conversation, asking, origin } = act else {
+        let Act::Draft { folder, conversation, asking, origin, shown } = act else {
             return unknown_act(self, shared, act);
         };
         let failed_draft = self.is_failed_draft(shared);
@@ -39,6 +39,7 @@ impl TurnsFlow {
             conversation: conversation.clone(),
             asking: *asking,
             origin: origin.clone(),
+            shown: shown.clone(),
         };
         Ok(left.into_iter().chain(restarted).chain([started]).collect())
     }

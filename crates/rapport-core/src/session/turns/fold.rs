@@ -18,9 +18,10 @@ impl TurnsFlow {
     /// Folds a fact in, if it is about turns in directories.
     pub(super) fn fold(&mut self, shared: &mut Shared, fact: &Event, at: Timestamp) {
         match fact {
-            Event::DraftStarted { turn, folder, asking, origin, .. } => {
+            Event::DraftStarted { turn, folder, asking, origin, shown, .. } => {
                 let draft = DraftedTurn { folder: folder.clone(), asking: *asking };
                 self.draft_started(*turn, draft, origin.as_ref());
+                self.with_file_turn(folder, |turn| turn.shown.clone_from(shown));
             }
             Event::Connected { turn, model, .. } => {
                 let model = model.clone();
@@ -162,7 +163,11 @@ impl TurnsFlow {
     }
 
     fn draft_left(&mut self, shared: &mut Shared, folder: &str) {
-        self.with_file_turn(folder, |turn| turn.stage = TurnStage::Unplanned { is_ready: true });
+        self.with_file_turn(folder, |turn| {
+            turn.stage = TurnStage::Unplanned { is_ready: true };
+            // The next plan is made from something else.
+            turn.shown = None;
+        });
         self.end_agent_turn(shared, folder);
         self.leave_drafting(shared);
     }

@@ -106,7 +106,8 @@ async fn begin(
     place: &Place,
 ) -> Result<(Process, Lines, Talk), Leave> {
     let failed = |reason: String| Leave::Failed { reason };
-    let (transcript, shown, from_project) = find_conversation(config, order, place)
+    let shown = place.conversation_store.shown().await.map_err(|error| failed(error.to_string()))?;
+    let (transcript, from_project) = find_conversation(config, order, place)
         .await
         .map_err(|error| failed(format!("cannot read the conversation {}: {error}", order.conversation)))?;
     show(order, shown).map_err(failed)?;
@@ -156,10 +157,9 @@ async fn find_conversation(
     config: &Arc<ClaudeConfig>,
     order: &Order,
     place: &Place,
-) -> io::Result<(Transcript, Option<Vec<u8>>, FromProject)> {
+) -> io::Result<(Transcript, FromProject)> {
     let (config, workplace, conversation) =
         (config.clone(), place.workplace.clone(), order.conversation.clone());
-    let shown = place.conversation_store.shown().await?;
     let is_missing = {
         let (config, workplace, conversation) = (config.clone(), workplace.clone(), conversation.clone());
         move || transcript::is_missing(&config.env, workplace.directory(), &conversation)
@@ -172,7 +172,7 @@ async fn find_conversation(
         let directory = workplace.directory();
         transcript::restore(&config.env, directory, &conversation, kept)?;
         let transcript = Transcript::find(&config.env, directory, &conversation)?;
-        Ok((transcript, shown, config.from_project(directory)))
+        Ok((transcript, config.from_project(directory)))
     };
     spawn_blocking(find).await?
 }
