@@ -142,9 +142,9 @@ impl Session {
         self.shared.baseline()
     }
 
-    /// The state of the project's files once the work was done, where it is known.
+    /// The state in which a session that is over left the project's files, where it is known. What came later is not its work.
     pub fn result_state(&self) -> Option<&str> {
-        self.flow.rules().changes()?.result.as_deref()
+        self.flow.work().filter(|_| self.is_over() && !self.is_left_unnoted())?.last_state()
     }
 
     /// Whether the state in which a cancelled agent left the files is still to be noted. Until then nothing can be undone.

@@ -37,6 +37,11 @@ impl WorkFlow {
         self.is_left_unnoted
     }
 
+    /// The state of the files as it was last noted since the work began.
+    pub(crate) fn last_state(&self) -> Option<&str> {
+        self.last_state.as_deref()
+    }
+
     pub(super) fn work_left(&self, state: Option<&String>) -> Vec<Event> {
         self.is_left_unnoted.then(|| Event::WorkLeft { state: state.cloned() }).into_iter().collect()
     }

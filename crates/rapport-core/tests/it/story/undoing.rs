@@ -118,13 +118,17 @@ fn what_a_cancelled_agent_left_is_noted_and_undone() {
     story
         .world(left("l0"), "")
         .act(Act::Cancel { reason: None }, "cancelled by ann (terminal)")
-        .wants(&["the state that was left noted"])
+        .wants(&["the state that was left noted"]);
+    assert_eq!(story.play.session.result_state(), None);
+    story
         .act(Act::UndoWork, refused)
         .crash("")
         .wants(&["the state that was left noted"])
         .world(left("l1"), "left at l1")
         .world(left("l2"), "")
-        .wants(&[])
+        .wants(&[]);
+    assert_eq!(story.play.session.result_state(), Some("l1"));
+    story
         .act(Act::UndoWork, "the work to be undone by ann (terminal)")
         .wants(&["the work undone from l1 to b1"]);
     assert_eq!(story.play.view().status, Status::Cancelled);

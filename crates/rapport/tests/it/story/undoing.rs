@@ -216,6 +216,9 @@ fn what_a_cancelled_agent_left_is_taken_back() {
     drop(running);
     std::fs::write(project.root().join("mine.txt"), "mine\n").unwrap();
     project.rapport(&["log", "paint"]).check(0, "the state in which the agent left the files is noted");
+    let diff = project.rapport(&["diff", "paint"]);
+    diff.check(0, "before.txt");
+    assert!(!diff.out().contains("mine.txt"), "{}", diff.out());
     project.rapport(&["undo", "--yes"]).check(0, "removed: before.txt").check(0, "restored: README.md");
     let mut wanted = before;
     wanted.insert("mine.txt".into(), ("mine\n".into(), false));
