@@ -5,7 +5,8 @@ use std::path::Path;
 use rapport_core::{Act, Session, SessionId, Status, View, WorkplaceState, WorkplaceView};
 
 use super::output::say;
-use super::sessions;
+use super::page::Page;
+use super::{Common, choose, diff, sessions};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
 use crate::engine::Sessions;
@@ -39,6 +40,11 @@ pub(super) fn see_through<T>(
     outcome: impl Fn(&Session) -> Option<T>,
 ) -> Result<T, Failure> {
     sessions::act(place, id, act)?;
+    see_on(place, id, outcome)
+}
+
+/// Sees through what a session still wants, until it has an outcome.
+fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option<T>) -> Result<T, Failure> {
     let settings = place.settings(Layer::default())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -54,6 +60,14 @@ pub(super) fn see_through<T>(
         host.stop().await;
         ended?.ok_or_else(|| sessions::gone(id))
     })
+}
+
+/// Has the state noted in which a cancelled agent left the files, if that is still to be done.
+pub(super) fn settle(place: &Place, id: &SessionId) -> Outcome {
+    if choose::known(place, id)?.session.is_left_unnoted() {
+        see_on(place, id, |session| (!session.is_left_unnoted()).then_some(()))?;
+    }
+    Ok(())
 }
 
 /// Says what is left of a workplace, if anything is.
@@ -81,15 +95,20 @@ pub(super) fn check_worktrees(project: &Path) -> Outcome {
 }
 
 /// Shows at the end of a run what was done apart from the project, and what can be done with it.
-pub(super) async fn tell_work(place: &Place, sessions: &dyn Sessions, id: &SessionId) -> Outcome {
+pub(super) async fn tell_work(
+    common: &Common,
+    place: &Place,
+    sessions: &dyn Sessions,
+    id: &SessionId,
+) -> Outcome {
     if !awaits_decision(&sessions.view(id).await?) {
         return Ok(());
     }
     let diff = sessions::diff(sessions, id).await?;
     say("")?;
-    for line in diff.lines().take(SHOWN) {
-        say(safe::line(line))?;
-    }
+    let mut page = Page::new(common);
+    diff::lines(&diff).take(SHOWN).for_each(|line| page.push(line));
+    page.print()?;
     if diff.lines().count() > SHOWN {
         say(format_args!("… all of it: rapport diff {id}"))?;
     }

@@ -28,7 +28,6 @@ use super::command::{ClaudeConfig, FromProject};
 use super::process::{Heard, Process};
 use super::transcript::{self, Transcript};
 use super::wire;
-use crate::agents::keeper::CANNOT_START;
 use crate::agents::{Command, Happened, Patience, Place, Report, RunId};
 use ending::Ending;
 use rapport_core::prompt::GO_ON;
@@ -77,7 +76,7 @@ pub(super) async fn drive(
             };
             driver.run().await
         }
-        Err(reason) => (Leave::Failed { reason }, Vec::new()),
+        Err(leave) => (leave, Vec::new()),
     };
     keep_conversation(&config, &order, place).await;
     let last = Happened::Did(AgentDid::Leave(leave));
@@ -105,11 +104,13 @@ async fn begin(
     channel: Channel,
     order: &mut Order,
     place: &Place,
-) -> Result<(Process, Lines, Talk), String> {
-    let (transcript, shown, from_project) = find_conversation(config, order, place)
+) -> Result<(Process, Lines, Talk), Leave> {
+    let failed = |reason: String| Leave::Failed { reason };
+    let shown = place.conversation_store.shown().await.map_err(|error| failed(error.to_string()))?;
+    let (transcript, from_project) = find_conversation(config, order, place)
         .await
-        .map_err(|error| format!("cannot read the conversation {}: {error}", order.conversation))?;
-    show(order, shown)?;
+        .map_err(|error| failed(format!("cannot read the conversation {}: {error}", order.conversation)))?;
+    show(order, shown).map_err(failed)?;
     let start = opening::start(order, &transcript, channel);
     let mode = opening::work_mode(&config.work_mode, order, &transcript);
     let config = &Arc::new(ClaudeConfig { work_mode: mode.to_owned(), ..(**config).clone() });
@@ -130,7 +131,7 @@ async fn begin(
     let (mut process, lines) =
         Process::spawn(config, &args, &*place.workplace, place.mark.clone()).map_err(|error| {
             let (program, directory) = (config.program.display(), place.directory().display());
-            format!("{CANNOT_START}{program} in {directory}: {error}")
+            Leave::NotStarted { reason: format!("cannot start {program} in {directory}: {error}") }
         })?;
     let talk = match channel {
         Channel::Live => Talk::live(message, start.told, order.replies.iter().cloned(), stays(order)),
@@ -156,10 +157,9 @@ async fn find_conversation(
     config: &Arc<ClaudeConfig>,
     order: &Order,
     place: &Place,
-) -> io::Result<(Transcript, Option<Vec<u8>>, FromProject)> {
+) -> io::Result<(Transcript, FromProject)> {
     let (config, workplace, conversation) =
         (config.clone(), place.workplace.clone(), order.conversation.clone());
-    let shown = place.conversation_store.shown().await?;
     let is_missing = {
         let (config, workplace, conversation) = (config.clone(), workplace.clone(), conversation.clone());
         move || transcript::is_missing(&config.env, workplace.directory(), &conversation)
@@ -172,7 +172,7 @@ async fn find_conversation(
         let directory = workplace.directory();
         transcript::restore(&config.env, directory, &conversation, kept)?;
         let transcript = Transcript::find(&config.env, directory, &conversation)?;
-        Ok((transcript, shown, config.from_project(directory)))
+        Ok((transcript, config.from_project(directory)))
     };
     spawn_blocking(find).await?
 }

@@ -300,6 +300,19 @@ async fn a_pause_of_thirty_seconds_in_the_middle_of_a_round_loses_and_repeats_no
     assert_eq!(telegram.sent(2), [(10.0, "Q5".into())]);
 }
 
+/// A pause holds even where nothing is left to send when it is told.
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_not_forgotten_with_what_it_was_about() {
+    let telegram = Telegram::new();
+    telegram.will_answer(1, Err(ApiError::TooMany { retry_after: Duration::from_secs(35) }));
+    let outbox = Outbox::start(telegram.clone());
+    let aside = Outgoing::Aside(Message { text: "aside".into(), ..Message::default() });
+    assert_eq!(outbox.send(1, aside).await, Ok(Sent::Dropped));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let _ = (outbox.send(1, message("a")).await, outbox.send(1, edit(7, "b")).await);
+    assert_eq!(telegram.sent(1), [(0.0, "aside".into()), (35.0, "a".into()), (35.0, "7=b".into())]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_chats_told_to_pause_pause_all() {
     let telegram = Telegram::new();
