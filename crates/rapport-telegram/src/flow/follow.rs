@@ -2,7 +2,7 @@
 //! shown as it stands.
 
 use rapport_core::{
-    By, Created, Entry, Event, Followed, PhaseView, Presenter, QuestionId, Session, SessionId, TurnKind,
+    Aim, By, Created, Entry, Event, Followed, PhaseView, Presenter, QuestionId, Session, SessionId, TurnKind,
 };
 use rapport_door::{DoorError, Seen, StoreError, Update};
 
@@ -18,15 +18,15 @@ use crate::room::Room;
 /// What is found at the start.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Logs of sessions of which something is to be shown.
-    logs: Vec<(SessionId, Vec<Entry>)>,
+    /// Logs of conversations of which something is to be shown.
+    conversations: Vec<(SessionId, Vec<Entry>)>,
     /// Sessions that run in this process from now on.
     resuming: Vec<SessionId>,
 }
 
 impl ChatState {
-    /// Remembers what a session was begun for. It is shown once all sessions are found: only then is it known which turns
-    /// of conversations became sessions of their own.
+    /// Remembers what a session was begun for, and shows it. A conversation is shown once all sessions are found: only then
+    /// is it known which of its turns became sessions of their own. Of the others no log is kept in memory meanwhile.
     pub(super) fn on_found(&mut self, id: SessionId, entries: Result<Vec<Entry>, DoorError>) {
         let entries = match entries {
             Ok(entries) => entries,
@@ -47,8 +47,12 @@ impl ChatState {
             );
         }
         // Of most sessions there is nothing to show any more.
-        if !session.is_over() || self.notes.of(&id).is_some() {
-            self.found.logs.push((id, entries));
+        if session.is_over() && self.notes.of(&id).is_none() {
+            return;
+        }
+        match session.created().aim {
+            Aim::Chat => self.found.conversations.push((id, entries)),
+            _ => self.on_entries(&id, &entries),
         }
     }
 
@@ -71,8 +75,8 @@ impl ChatState {
 
     /// Shows what is not shown yet, and resumes what should go on.
     pub(super) fn on_all_found(&mut self) {
-        let Found { logs, resuming } = std::mem::take(&mut self.found);
-        for (id, entries) in logs {
+        let Found { conversations, resuming } = std::mem::take(&mut self.found);
+        for (id, entries) in conversations {
             self.on_entries(&id, &entries);
         }
         for id in resuming {
