@@ -190,9 +190,10 @@ pub enum AgentDid {
         /// On what.
         what: String,
     },
-    /// The model's API did not answer as it should, and it tries again.
+    /// Something is in its way, and it goes on: the model's API did not answer as it should and is tried again, or its own program
+    /// refused a call without asking anybody.
     Delay {
-        /// What happened, and when it is tried again.
+        /// What happened, and when it is tried again, if it is.
         why: String,
     },
     /// It printed what is not its protocol.
