@@ -5,12 +5,12 @@ use std::error::Error as _;
 use std::fmt;
 use std::time::Duration;
 
-use frankenstein::methods::{
+use crate::bot_api::{AllowedUpdate, MessageEntity};
+use crate::bot_api::{
     AnswerCallbackQueryParams, DeleteMessageParams, DeleteWebhookParams, EditMessageReplyMarkupParams,
     EditMessageTextParams, GetUpdatesParams, SendChatActionParams, SendMessageParams, SetMyCommandsParams,
     SetWebhookParams,
 };
-use frankenstein::types::{AllowedUpdate, MessageEntity};
 use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, StatusCode};
@@ -125,9 +125,9 @@ impl Api {
     pub async fn get_updates(&self, offset: Option<i64>) -> Result<Vec<Box<RawValue>>, ApiError> {
         let params = GetUpdatesParams {
             offset,
-            limit: Some(100),
-            timeout: Some(u32::try_from(LONG_POLL.as_secs()).unwrap_or(50)),
-            allowed_updates: Some(ALLOWED_UPDATES.to_vec()),
+            limit: 100,
+            timeout: LONG_POLL.as_secs(),
+            allowed_updates: ALLOWED_UPDATES.to_vec(),
         };
         let request = self.request("getUpdates").json(&params).timeout(LONG_POLL + MARGIN);
         self.send(request).await
@@ -137,9 +137,9 @@ impl Api {
     pub async fn try_updates(&self) -> Result<(), ApiError> {
         let params = GetUpdatesParams {
             offset: None,
-            limit: Some(1),
-            timeout: Some(0),
-            allowed_updates: Some(ALLOWED_UPDATES.to_vec()),
+            limit: 1,
+            timeout: 0,
+            allowed_updates: ALLOWED_UPDATES.to_vec(),
         };
         self.tell("getUpdates", &params).await
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use frankenstein::types::{MessageEntity, MessageEntityType};
+use crate::bot_api::{MessageEntity, MessageEntityType};
 
 use super::text::{Span, Style, units};
 
@@ -128,11 +128,5 @@ fn entity(span: &Span, start: usize, end: usize) -> MessageEntity {
     };
     // A finished text is 4096 units long at most.
     let short = |units: usize| u16::try_from(units).unwrap_or(u16::MAX);
-    MessageEntity::builder()
-        .type_field(kind)
-        .offset(short(start))
-        .length(short(end - start))
-        .maybe_url(url)
-        .maybe_language(language)
-        .build()
+    MessageEntity { type_field: kind, offset: short(start), length: short(end - start), url, language }
 }

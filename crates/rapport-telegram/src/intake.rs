@@ -8,8 +8,6 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use frankenstein::types::MaybeInaccessibleMessage;
-use frankenstein::updates::{Update, UpdateContent};
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
@@ -17,6 +15,7 @@ use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::sleep;
 
 use super::backoff::Backoff;
+use super::bot_api::{Update, UpdateContent};
 use super::ledger::{Head, Ledger};
 use super::notice::{Notice, Notices};
 use super::paste::{self, Paste};
@@ -363,12 +362,9 @@ fn chat_of(update: &Update) -> i64 {
     match &update.content {
         UpdateContent::Message(message) | UpdateContent::EditedMessage(message) => message.chat.id,
         UpdateContent::CallbackQuery(query) => match &query.message {
-            Some(MaybeInaccessibleMessage::Message(message)) => message.chat.id,
-            Some(MaybeInaccessibleMessage::InaccessibleMessage(message)) => message.chat.id,
+            Some(message) => message.chat.id,
             None => i64::try_from(query.from.id).unwrap_or_default(),
         },
         UpdateContent::MyChatMember(change) => change.chat.id,
-        // Other kinds are not asked for; if one comes anyway, it is handled in order with the rest of them.
-        _ => 0,
     }
 }

@@ -158,7 +158,10 @@ impl Lane {
 
     /// From when on this queue can be forgotten; `None` while something waits.
     pub(super) fn forgotten_at(&self, limits: ChatLimits, now: Instant) -> Option<Instant> {
-        let over = |track: &Track| track.sendings.over_at(limits.longest()).unwrap_or(now);
+        let over = |track: &Track| {
+            let sent = track.sendings.over_at(limits.longest());
+            sent.max(track.held.map(Held::until)).unwrap_or(now)
+        };
         (self.len() == 0).then(|| over(&self.posts).max(over(&self.edits)))
     }
 

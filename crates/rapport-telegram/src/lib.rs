@@ -7,6 +7,7 @@ pub mod access;
 pub mod api;
 pub mod api_error;
 pub mod backoff;
+pub mod bot_api;
 pub mod channel;
 pub mod file_error;
 pub mod flow;

@@ -1,11 +1,11 @@
 //! What can be sent to a chat, and the API call for each.
 
-use frankenstein::methods::{
+use crate::bot_api::{
+    ChatAction, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity, ReplyMarkup, ReplyParameters,
+};
+use crate::bot_api::{
     DeleteMessageParams, EditMessageReplyMarkupParams, EditMessageTextParams, SendChatActionParams,
     SendMessageParams,
-};
-use frankenstein::types::{
-    ChatAction, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity, ReplyMarkup, ReplyParameters,
 };
 use futures_util::future::BoxFuture;
 
@@ -178,50 +178,45 @@ async fn deliver(api: &Api, chat: i64, what: &Outgoing) -> Result<Sent, ApiError
             api.edit_message_text(&edit(chat, wanted)).await.map(|()| Sent::Done)
         }
         Outgoing::Buttons { message, keyboard } => {
-            let params = EditMessageReplyMarkupParams::builder().chat_id(chat).message_id(*message);
-            let params = params.maybe_reply_markup(keyboard.clone()).build();
+            let reply_markup = keyboard.clone();
+            let params = EditMessageReplyMarkupParams { chat_id: chat, message_id: *message, reply_markup };
             api.edit_message_reply_markup(&params).await.map(|()| Sent::Done)
         }
         Outgoing::Document(document) => {
             api.send_document(chat, document).await.map(|posted| Sent::Posted(posted.message_id))
         }
         Outgoing::Action { action, thread } => {
-            let params = SendChatActionParams::builder().chat_id(chat).action(*action);
-            let params = params.maybe_message_thread_id(*thread).build();
+            let params = SendChatActionParams { chat_id: chat, message_thread_id: *thread, action: *action };
             api.send_chat_action(&params).await.map(|()| Sent::Done)
         }
         Outgoing::Delete { message } => {
-            let params = DeleteMessageParams::builder().chat_id(chat).message_id(*message).build();
+            let params = DeleteMessageParams { chat_id: chat, message_id: *message };
             api.delete_message(&params).await.map(|()| Sent::Done)
         }
     }
 }
 
 fn send(chat: i64, message: &Message) -> SendMessageParams {
-    let reply = |to| ReplyParameters::builder().message_id(to).allow_sending_without_reply(true).build();
-    SendMessageParams::builder()
-        .chat_id(chat)
-        .text(message.text.clone())
-        .maybe_entities(some(&message.entities))
-        .maybe_reply_markup(message.keyboard.clone())
-        .maybe_message_thread_id(message.thread)
-        .maybe_reply_parameters(message.reply_to.map(reply))
-        .maybe_disable_notification(message.silent.then_some(true))
-        .link_preview_options(LinkPreviewOptions::DISABLED)
-        .build()
+    let reply = |to| ReplyParameters { message_id: to, allow_sending_without_reply: true };
+    SendMessageParams {
+        chat_id: chat,
+        message_thread_id: message.thread,
+        text: message.text.clone(),
+        entities: message.entities.clone(),
+        link_preview_options: LinkPreviewOptions::DISABLED,
+        disable_notification: message.silent.then_some(true),
+        reply_parameters: message.reply_to.map(reply),
+        reply_markup: message.keyboard.clone(),
+    }
 }
 
 fn edit(chat: i64, wanted: &Edit) -> EditMessageTextParams {
-    EditMessageTextParams::builder()
-        .chat_id(chat)
-        .message_id(wanted.message)
-        .text(wanted.text.clone())
-        .maybe_entities(some(&wanted.entities))
-        .maybe_reply_markup(wanted.keyboard.clone())
-        .link_preview_options(LinkPreviewOptions::DISABLED)
-        .build()
-}
-
-fn some(entities: &[MessageEntity]) -> Option<Vec<MessageEntity>> {
-    (!entities.is_empty()).then(|| entities.to_vec())
+    EditMessageTextParams {
+        chat_id: chat,
+        message_id: wanted.message,
+        text: wanted.text.clone(),
+        entities: wanted.entities.clone(),
+        link_preview_options: LinkPreviewOptions::DISABLED,
+        reply_markup: wanted.keyboard.clone(),
+    }
 }

@@ -4,9 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use frankenstein::types::Message;
-use frankenstein::updates::{Update, UpdateContent};
-
+use super::bot_api::{Message, Update, UpdateContent};
 use super::text::{MESSAGE, units};
 
 /// How long the next part of a text may take to come.
@@ -72,7 +70,7 @@ fn length(message: &Message) -> usize {
 /// Whether a message goes on where another one ends.
 fn continues(last: &Update, next: &Update) -> bool {
     let (Some(last), Some(next)) = (text_of(last), text_of(next)) else { return false };
-    let sender = |message: &Message| message.from.as_deref().map(|user| user.id);
+    let sender = |message: &Message| message.from.as_ref().map(|user| user.id);
     let is_command = next.text.as_deref().is_some_and(|text| text.starts_with('/'));
     sender(last) == sender(next)
         && last.message_thread_id == next.message_thread_id

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frankenstein::methods::DeleteWebhookParams;
+use crate::bot_api::DeleteWebhookParams;
 use futures_util::future::{BoxFuture, join_all};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
@@ -69,7 +69,7 @@ async fn try_to_remove_webhook(api: &Api, notices: &Notices) -> Result<(), ApiEr
     if url.is_empty() {
         return Ok(());
     }
-    api.delete_webhook(&DeleteWebhookParams::builder().drop_pending_updates(false).build()).await?;
+    api.delete_webhook(&DeleteWebhookParams { drop_pending_updates: false }).await?;
     let _ = notices.send(Notice::WebhookRemoved { url });
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use frankenstein::types::MessageEntity;
+use crate::bot_api::MessageEntity;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::entities;

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bot_api::SetWebhookParams;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use frankenstein::methods::SetWebhookParams;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::value::RawValue;
 use subtle::ConstantTimeEq as _;
@@ -102,11 +102,11 @@ impl Webhook {
         now: Now,
         stop: watch::Receiver<bool>,
     ) -> Result<(), WebhookError> {
-        let params = SetWebhookParams::builder()
-            .url(self.url)
-            .allowed_updates(ALLOWED_UPDATES.to_vec())
-            .secret_token(self.secret.expose_secret())
-            .build();
+        let params = SetWebhookParams {
+            url: self.url,
+            allowed_updates: ALLOWED_UPDATES.to_vec(),
+            secret_token: Some(self.secret.expose_secret().to_owned()),
+        };
         let mut told = stop.clone();
         let router = router(self.secret, intake, stop.clone());
         // The server listens before Telegram learns of it.

@@ -176,6 +176,11 @@ impl Place {
         Arc::new(files.sealed_by(self.seals()))
     }
 
+    /// The batches of the turns of this project's sessions.
+    pub fn batches(&self) -> Batches {
+        Batches::of(&self.project, Naming::ByTurn).sealed_by(Arc::new(self.seals()))
+    }
+
     /// The kinds of places that agents of this project can work in.
     pub fn workers(&self) -> Workers {
         let worktrees = Worktrees::new(config::worktrees(&self.project));
@@ -232,12 +237,12 @@ impl Shelf {
             Shelf::Sessions => (Naming::ByTurn, None),
             Shelf::Plans(name) => (Naming::Alone, Some(name.clone())),
         };
-        let (place, settings) = (place.clone(), settings.clone());
+        let (place, settings, seals) = (place.clone(), settings.clone(), Arc::new(place.seals()));
         Ok(Workshop {
             sessions: self.root(&place.project),
-            batches: Batches::of(&place.project, naming),
+            batches: Batches::of(&place.project, naming).sealed_by(seals.clone()),
             plan_name,
-            seals: Some(Arc::new(place.seals())),
+            seals: Some(seals),
             means,
             helpers: Arc::new(ProjectHelpers { place, settings }),
         })

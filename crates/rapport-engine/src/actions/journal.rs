@@ -20,7 +20,7 @@ use thiserror::Error;
 use super::outcome::Settled;
 use crate::seals::{self, Seal, Sealing, Seals, Verifier};
 use rapport_durable::{
-    AppendLog, Flush, Reserve, checked_line, digest, private_folder, read_own, replace_private,
+    AppendLog, Flush, Reserve, checked_line, digest, open_own, private_folder, read_own, replace_private,
 };
 
 /// The format of the lines.
@@ -226,6 +226,23 @@ impl Journal {
         Ok((facts, verifier))
     }
 
+    /// The facts in this directory where they count, for who only looks: with the seals of a person, somebody else's word is
+    /// refused. A writer may still be appending.
+    pub fn counted(directory: &Path, seals: Option<&Seals>) -> Result<Vec<Fact>, JournalError> {
+        let Some(seals) = seals else { return Self::read(directory) };
+        let (facts, verifier) = Self::look(directory, seals)?;
+        match verifier.seal() {
+            seal if seal.counts() => Ok(facts),
+            seal => Err(JournalError::NotOurs { path: directory.to_owned(), seal }),
+        }
+    }
+
+    /// Whether somebody is writing to the journal in this directory. Looks only; the lock is shared for an instant.
+    pub fn is_held(directory: &Path) -> bool {
+        let journal = open_own(&directory.join("journal.jsonl"));
+        journal.is_ok_and(|journal| matches!(journal.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
     /// Whether there is a batch in this directory.
     pub fn is_in(directory: &Path) -> bool {
         fs::metadata(directory.join("journal.jsonl")).is_ok_and(|journal| journal.len() > 0)
@@ -270,7 +287,7 @@ impl Journal {
 
     /// Where a file is kept as it was.
     pub(super) fn path_of(&self, sha256: &str) -> PathBuf {
-        self.directory.join("before").join(sha256)
+        path_of(&self.directory, sha256)
     }
 
     /// A file as it was, checked.
@@ -293,6 +310,11 @@ impl Journal {
     pub(super) fn release(&mut self) {
         self.reserve.release();
     }
+}
+
+/// Where the journal in this directory keeps a file as it was.
+pub(super) fn path_of(directory: &Path, sha256: &str) -> PathBuf {
+    directory.join("before").join(sha256)
 }
 
 fn object(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {

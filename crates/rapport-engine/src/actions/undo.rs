@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rapport_core::LaterChanges;
+use rapport_core::{LaterChanges, UndoneFiles};
 use rapport_durable::{folder, put, remove, sync_above, write_beside};
 use thiserror::Error;
 
 use super::files::{digest_of, remove_empty, temporary};
-use super::journal::{Fact, Image, Intent, Journal, JournalError};
+use super::journal::{self, Fact, Image, Intent, Journal, JournalError};
 use super::outcome::Outcome;
 use super::{ActionError, Place};
 
@@ -27,6 +27,24 @@ pub struct Undone {
     pub set_aside: BTreeMap<String, PathBuf>,
     /// What was done and cannot be undone, such as `EXECUTE cargo test`.
     pub remaining: Vec<String>,
+}
+
+impl Undone {
+    /// Adds a file that was brought back.
+    fn add(&mut self, file: &File, journal: &Path) {
+        let list = if file.before.is_some() { &mut self.restored } else { &mut self.removed };
+        list.push(file.name.clone());
+        let kept = file.after_command.iter().map(|digest| journal::path_of(journal, digest));
+        self.set_aside.extend(kept.map(|path| (file.name.clone(), path)));
+    }
+}
+
+impl From<Undone> for UndoneFiles {
+    fn from(undone: Undone) -> Self {
+        let Undone { restored, removed, kept, set_aside, remaining } = undone;
+        let set_aside = set_aside.into_iter().map(|(file, path)| (file, path.display().to_string()));
+        Self { restored, removed, kept, set_aside: set_aside.collect(), remaining }
+    }
 }
 
 /// Why a batch was not undone.
@@ -69,11 +87,7 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     let mut journal = Journal::open(&place.journal, place.seals.clone())?;
     let past = Past::read(journal.facts());
     if journal.facts().contains(&Fact::Undone) {
-        return Ok(Undone {
-            kept: past.keep.into_iter().collect(),
-            remaining: past.remaining,
-            ..Undone::default()
-        });
+        return Ok(undone(journal.facts(), journal.directory()));
     }
     past.sweep(&root);
     let work = Work::plan(&root, &past, later)?;
@@ -84,6 +98,20 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     remove_emptied(&root, &past.directories);
     journal.note(Fact::Undone)?;
     Ok(work.told(&past, &journal))
+}
+
+/// What came of an undo that was carried to its end, from the facts in this journal: whoever did it may have been killed before
+/// it could tell.
+pub fn undone(facts: &[Fact], journal: &Path) -> Undone {
+    let past = Past::read(facts);
+    let files = past.files.iter().filter(|file| !past.keep.contains(&file.name));
+    let mut undone = Undone {
+        kept: past.keep.iter().cloned().collect(),
+        remaining: past.remaining.clone(),
+        ..Undone::default()
+    };
+    files.for_each(|file| undone.add(file, journal));
+    undone
 }
 
 /// Notes that files are about to be brought back. The space that was set aside is what a full disk has for it.
@@ -250,10 +278,7 @@ impl<'a> Work<'a> {
         let mut undone =
             Undone { kept: self.kept.clone(), remaining: past.remaining.clone(), ..Undone::default() };
         for file in self.remove.iter().chain(&self.restore).chain(&self.already) {
-            let list = if file.before.is_some() { &mut undone.restored } else { &mut undone.removed };
-            list.push(file.name.clone());
-            let kept = file.after_command.iter().map(|digest| journal.path_of(digest));
-            undone.set_aside.extend(kept.map(|path| (file.name.clone(), path)));
+            undone.add(file, journal.directory());
         }
         undone.restored.sort();
         undone.removed.sort();

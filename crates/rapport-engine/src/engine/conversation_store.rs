@@ -8,7 +8,7 @@ use futures_util::{FutureExt as _, TryFutureExt as _};
 use rapport_core::{Order, SessionId};
 
 use crate::agents::ConversationStore;
-use crate::stores::Store;
+use crate::stores::{Attacher, Store};
 
 /// What it is kept as.
 pub const CONVERSATION: &str = "conversation";
@@ -18,25 +18,31 @@ const SHOWN: &str = "_context.log";
 
 pub(super) struct Conversation {
     store: Arc<dyn Store>,
+    attacher: Arc<dyn Attacher>,
     session: SessionId,
     name: String,
     folder: Option<String>,
 }
 
 impl Conversation {
-    pub(super) fn of(store: Arc<dyn Store>, session: SessionId, order: &Order) -> Self {
+    pub(super) fn of(
+        store: Arc<dyn Store>,
+        attacher: Arc<dyn Attacher>,
+        session: SessionId,
+        order: &Order,
+    ) -> Self {
         // A turn in a directory has a conversation of its own, and another one where it is planned anew.
         let name = match &order.folder {
             Some(folder) => format!("{CONVERSATION}-{folder}-{}", order.turn),
             None => CONVERSATION.to_owned(),
         };
-        Self { store, session, name, folder: order.folder.clone() }
+        Self { store, attacher, session, name, folder: order.folder.clone() }
     }
 }
 
 impl ConversationStore for Conversation {
     fn keep(&self, content: Vec<u8>) -> BoxFuture<'_, io::Result<()>> {
-        self.store.attach(&self.session, &self.name, content).map_err(io::Error::other).boxed()
+        self.attacher.attach(&self.name, content).map_err(io::Error::other).boxed()
     }
 
     fn kept(&self) -> BoxFuture<'_, io::Result<Option<Vec<u8>>>> {

@@ -12,7 +12,7 @@ use rapport_core::{
 
 use super::turn_effects;
 use crate::projects::grants::{Grant, Grants};
-use crate::stores::Store;
+use crate::stores::{Attacher, Store};
 use crate::turns::Workshop;
 use crate::workers::local::Directory;
 use crate::workers::{Worker, WorkerError, Workplace, take_back};
@@ -99,6 +99,7 @@ pub(super) struct Around {
     /// Open where the effect needs it.
     pub(super) workplace: Option<Arc<dyn Workplace>>,
     pub(super) store: Arc<dyn Store>,
+    pub(super) attacher: Arc<dyn Attacher>,
     pub(super) workshop: Option<Workshop>,
     pub(super) home: PathBuf,
     pub(super) now: Timestamp,

@@ -285,6 +285,7 @@ impl EventLoop {
                 let Some(hosted) = self.sessions.get_mut(&id) else { return };
                 hosted.effects.remove(&Effect::Open);
                 match outcome {
+                    _ if hosted.broken.is_some() => self.forget_superseded(&id),
                     Ok(workplace) => {
                         hosted.workplace = Some(workplace);
                         self.fulfil(&id);
@@ -302,6 +303,7 @@ impl EventLoop {
                     debug!(parent: &hosted.span, effect = variant(&effect), came_to = variant(&world), "effect ended");
                 }
                 self.put(&id, Incoming::new(Input::World(world)));
+                self.forget_superseded(&id);
             }
             Done::World { id, world } => self.put(&id, Incoming::new(Input::World(world))),
             Done::Doing { id, doing, shown } => {
@@ -431,12 +433,15 @@ impl EventLoop {
         self.forget_superseded(id);
     }
 
-    /// A session that somebody else runs is forgotten as soon as the agent and the batch that ran here are gone.
+    /// A session that somebody else runs is forgotten as soon as the agent, the batch and the effects that ran here are gone:
+    /// whoever takes it up here again must not meet them.
     fn forget_superseded(&mut self, id: &SessionId) {
         let is_over = |hosted: &Hosted| {
             hosted.broken.as_deref().is_some_and(is_superseded)
                 && hosted.run.is_none()
                 && hosted.batch.is_none()
+                // A round that is being thought of changes nothing.
+                && hosted.effects.iter().all(|effect| matches!(effect, Effect::QuestionRound(_)))
         };
         if self.sessions.get(id).is_some_and(is_over) {
             self.remove(id);

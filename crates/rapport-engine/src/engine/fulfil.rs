@@ -142,6 +142,7 @@ impl EventLoop {
             workplace: hosted.workplace.clone(),
             worker: self.parts.worker.clone(),
             store: self.parts.store.clone(),
+            attacher: hosted.attacher.clone(),
             workshop: self.parts.workshop.clone(),
             home: self.parts.home.clone(),
             now: self.parts.clock.now(),
@@ -191,6 +192,7 @@ impl EventLoop {
                     workplace,
                     conversation_store: Arc::new(Conversation::of(
                         self.parts.store.clone(),
+                        hosted.attacher.clone(),
                         id.clone(),
                         &order,
                     )),

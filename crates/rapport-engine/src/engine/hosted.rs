@@ -13,13 +13,15 @@ use super::batches::BatchRun;
 use super::effects::Effect;
 use super::gateway::Answer;
 use crate::agents::{Controls, RunId};
-use crate::stores::{Log, StoreError};
+use crate::stores::{Attacher, Log, StoreError};
 use crate::workers::Workplace;
 
 pub(super) struct Hosted {
     pub(super) session: Session,
     /// Away while an entry is being stored, and where somebody else writes.
     pub(super) log: Option<Box<dyn Log>>,
+    /// Attaches to the session for those who work for it here.
+    pub(super) attacher: Arc<dyn Attacher>,
     /// What came in meanwhile, in order.
     pub(super) inbox: VecDeque<Incoming>,
     pub(super) run: Option<AgentRun>,
@@ -71,6 +73,7 @@ impl Hosted {
     pub(super) fn new(session: Session, log: Box<dyn Log>, span: Span) -> Self {
         Self {
             session,
+            attacher: log.attacher(),
             log: Some(log),
             inbox: VecDeque::new(),
             run: None,

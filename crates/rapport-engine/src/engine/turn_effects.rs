@@ -66,7 +66,7 @@ impl TurnEffect {
     }
 
     async fn attach(&self, path: &str, content: String) -> Result<(), String> {
-        let attached = self.around.store.attach(&self.around.session, path, content.into_bytes()).await;
+        let attached = self.around.attacher.attach(path, content.into_bytes()).await;
         attached.map_err(|error| format!("cannot write {path}: {error}"))
     }
 
@@ -143,18 +143,7 @@ impl TurnEffect {
         if !crate::actions::journal::Journal::is_in(&place.journal) {
             return Ok(UndoneFiles::default());
         }
-        let undone = undo(&place, later).map_err(|error| refused(&error))?;
-        Ok(UndoneFiles {
-            restored: undone.restored,
-            removed: undone.removed,
-            kept: undone.kept,
-            set_aside: undone
-                .set_aside
-                .into_iter()
-                .map(|(file, path)| (file, path.display().to_string()))
-                .collect(),
-            remaining: undone.remaining,
-        })
+        Ok(undo(&place, later).map_err(|error| refused(&error))?.into())
     }
 }
 

@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use rapport_core::{Entry, Event, SessionId};
 
 use super::blocking::wait;
-use super::{Changes, Holder, Log, Looked, Reserved, Store, Stored};
+use super::{Attacher, Changes, Holder, Log, Looked, Reserved, Store, Stored};
 use crate::seals::Seal;
 
 /// The store itself, or one that dies when it is told to.
@@ -212,6 +212,10 @@ impl Log for TrialLog {
             Ok(Entry { seq: *last, at, facts })
         };
         orders.append(append).boxed()
+    }
+
+    fn attacher(&self) -> Arc<dyn Attacher> {
+        self.log.attacher()
     }
 }
 

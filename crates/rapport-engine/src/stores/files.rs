@@ -15,17 +15,18 @@ mod watch;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
+use rapport_durable::Lock;
 use tokio::runtime::Handle;
 
 use self::disk::Disk;
 use self::log::FileLog;
 use self::reserved::ReservedDir;
-use super::{Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
+use super::{Attacher, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
 use crate::seals::{Seal, Seals};
 
 /// Sessions below one directory, which need not be there yet.
@@ -61,7 +62,8 @@ impl Files {
     }
 
     fn held(&self, id: &SessionId, log: FileLog) -> Box<dyn Log> {
-        Box::new(HeldLog { place: self.whereabouts(id), log: Some(log) })
+        let attacher = FileAttacher { files: self.clone(), id: id.clone(), lock: log.lock() };
+        Box::new(HeldLog { place: self.whereabouts(id), attacher: Arc::new(attacher), log: Some(log) })
     }
 }
 
@@ -169,6 +171,7 @@ impl Store for Files {
 /// up waiting for that does not know what the log says by now, and can write no more.
 struct HeldLog {
     place: String,
+    attacher: Arc<FileAttacher>,
     log: Option<FileLog>,
 }
 
@@ -189,6 +192,24 @@ impl Log for HeldLog {
             outcome
         }
         .boxed()
+    }
+
+    fn attacher(&self) -> Arc<dyn Attacher> {
+        self.attacher.clone()
+    }
+}
+
+/// What attaches to a session while its lock is held.
+struct FileAttacher {
+    files: Files,
+    id: SessionId,
+    lock: Weak<Lock>,
+}
+
+impl Attacher for FileAttacher {
+    fn attach(&self, name: &str, content: Vec<u8>) -> Stored<'_, ()> {
+        let (id, lock, name) = (self.id.clone(), self.lock.clone(), name.to_owned());
+        self.files.on_disk(move |disk| disk.attach_held(&id, &lock, &name, &content))
     }
 }
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
 use tokio::sync::mpsc;
 
-use super::{Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
+use super::{Attacher, Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
 use crate::seals::Seal;
 
 /// Sessions that last as long as any clone of this.
@@ -289,6 +289,33 @@ impl Log for MemoryLog {
             entries.push(entry.clone());
             shared.tell(&self.id);
             Ok(entry)
+        }
+        .boxed()
+    }
+
+    fn attacher(&self) -> Arc<dyn Attacher> {
+        Arc::new(MemoryAttacher { store: self.store.clone(), id: self.id.clone(), hold: self.hold })
+    }
+}
+
+/// What attaches to a session that was held the last time.
+struct MemoryAttacher {
+    store: Memory,
+    id: SessionId,
+    hold: u64,
+}
+
+impl Attacher for MemoryAttacher {
+    fn attach<'a>(&'a self, name: &'a str, content: Vec<u8>) -> Stored<'a, ()> {
+        async move {
+            check_name(name)?;
+            let mut shared = self.store.lock();
+            let kept = shared.kept(&self.id)?;
+            if kept.holds != self.hold || kept.holder.is_none() {
+                return Err(StoreError::Superseded { id: self.id.clone() });
+            }
+            kept.beside.insert(name.to_owned(), content);
+            Ok(())
         }
         .boxed()
     }

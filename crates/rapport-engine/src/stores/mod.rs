@@ -69,6 +69,7 @@ pub trait Store: Send + Sync {
     /// Keeps something beside a session's facts, in place of what was kept under this name before. Durable when this
     /// returns. What matters is in the facts; this is what others need to go on with them, such as an agent's conversation,
     /// or what people read, such as a plan in the directory of a turn (`01/plan.md`). A name is plain, or a path of plain names.
+    /// Whoever holds the session attaches with [`Log::attacher`], which stops when somebody else does.
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()>;
 
     /// What is attached under this name. Under a plain name, only what counts is given; a path leads to what people
@@ -137,6 +138,15 @@ pub trait Log: Send {
     /// and comes back late, gets [`StoreError::Superseded`]. One that did not wait for the end of an append may be refused
     /// another: it has to read what the log says by now.
     fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Stored<'_, Entry>;
+
+    /// What attaches to this session, for those who work for its holder while the log is in use.
+    fn attacher(&self) -> Arc<dyn Attacher>;
+}
+
+/// Keeps things beside a session, for as long as the log lives that it is from. Does not hold the session itself.
+pub trait Attacher: Send + Sync {
+    /// The same as [`Store::attach`], for the holder: one that lost its hold, or let go, gets [`StoreError::Superseded`].
+    fn attach<'a>(&'a self, name: &'a str, content: Vec<u8>) -> Stored<'a, ()>;
 }
 
 /// A name for a session that is not there yet. Dropping it gives the name back.

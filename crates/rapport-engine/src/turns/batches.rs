@@ -7,17 +7,21 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use rapport_core::{ActionEnd, ActionPlan, ActionResult, Chosen, FoundBatch, SessionId, UndoneFiles};
+use rapport_core::{ActionEnd, ActionPlan, ActionResult, Chosen, FoundBatch, SessionId};
 use rapport_durable::private_folder;
 use serde::{Deserialize, Serialize};
+use tracing::warn;
 
 use super::{Folder, TurnError, TurnName, io_error, replace, text};
-use crate::actions::journal::{Fact, Journal};
+use crate::actions::journal::{Fact, Journal, JournalError};
+use crate::actions::undo::undone;
 use crate::actions::{Details, Outcome, Ran, Settled};
 use crate::config;
+use crate::seals::Seals;
 
 const APPROVED: &str = "approved.json";
 
@@ -83,7 +87,7 @@ impl BatchDir {
 
     /// Whether there is more to be done in it, and nobody is at it.
     pub fn is_cut_off(&self) -> bool {
-        !self.is_finished() && !self.is_undo_begun() && Journal::open(&self.path, None).is_ok()
+        !self.is_finished() && !self.is_undo_begun() && !Journal::is_held(&self.path)
     }
 
     /// Whether it did something to files, or may have.
@@ -150,11 +154,6 @@ impl BatchDir {
             Fact::Ended { n, settled } => Some(action_end(*n, settled)),
             _ => None,
         });
-        let kept = self.facts.iter().rev().find_map(|fact| match fact {
-            Fact::UndoBegan { keep } => Some(keep.clone()),
-            _ => None,
-        });
-        let undone = UndoneFiles { kept: kept.unwrap_or_default(), ..UndoneFiles::default() };
         FoundBatch {
             approved_at: approved.at,
             chosen: Chosen { actions, ..approved.chosen },
@@ -163,7 +162,7 @@ impl BatchDir {
             is_ended: self.is_finished(),
             has_changes: self.has_changes(),
             is_half_undone: self.is_undo_begun() && !self.is_undone(),
-            undone: self.is_undone().then_some(undone),
+            undone: self.is_undone().then(|| undone(&self.facts, &self.path).into()),
         }
     }
 
@@ -222,6 +221,7 @@ pub fn action_end(action: usize, settled: &Settled) -> ActionEnd {
 pub struct Batches {
     root: PathBuf,
     naming: Naming,
+    seals: Option<Arc<Seals>>,
 }
 
 /// How the directories of batches are called.
@@ -236,7 +236,13 @@ pub enum Naming {
 impl Batches {
     /// Those of a project.
     pub fn of(project: &Path, naming: Naming) -> Self {
-        Self { root: config::batches(project), naming }
+        Self { root: config::batches(project), naming, seals: None }
+    }
+
+    /// The same, with the seals of this person: what others wrote into a journal does not count.
+    #[must_use]
+    pub fn sealed_by(self, seals: Arc<Seals>) -> Self {
+        Self { seals: Some(seals), ..self }
     }
 
     /// Whether the batches belong to no turn of a session of files.
@@ -287,7 +293,19 @@ impl Batches {
         Ok(path)
     }
 
-    /// Every batch of a turn that was begun, as its journal has it. One of another turn of the same name is left out.
+    /// The batch in this directory, where its journal counts.
+    fn counted(&self, path: &Path) -> Result<BatchDir, JournalError> {
+        Ok(BatchDir { facts: Journal::counted(path, self.seals.as_deref())?, path: path.to_owned() })
+    }
+
+    /// Why journals of a turn's batches do not count: they are somebody else's word, or damaged.
+    pub fn refused(&self, session: &SessionId, folder: &str) -> Vec<JournalError> {
+        let begun = self.names(session, folder).take_while(|path| path.is_dir());
+        begun.filter(|path| Journal::is_in(path)).filter_map(|path| self.counted(&path).err()).collect()
+    }
+
+    /// Every batch of a turn that was begun, as its journal has it. One of another turn of the same name is left out, and one
+    /// whose journal does not count ([`Batches::refused`]): nothing in it becomes a fact of the session.
     pub fn found(
         &self,
         session: &SessionId,
@@ -308,8 +326,10 @@ impl Batches {
             });
             let is_made = |turn: &String| turn.parse().is_ok_and(|made: Timestamp| made == created);
             let is_of = approved.turn.as_ref().is_none_or(is_made);
-            if is_of {
-                all.push(BatchDir::read(path)?.found(approved));
+            match self.counted(&path).map(|batch| batch.found(approved)) {
+                Ok(batch) if is_of => all.push(batch),
+                Ok(_) => {}
+                Err(error) => warn!(%error, "journal does not count"),
             }
         }
         Ok(all)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use frankenstein::types::InlineKeyboardMarkup;
+use crate::bot_api::InlineKeyboardMarkup;
 use rapport_core::{QuestionId, SessionId};
 
 /// The prefix of our callback data.

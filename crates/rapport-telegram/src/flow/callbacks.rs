@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::bot_api::InlineKeyboardMarkup;
 use crate::room::Room;
-use frankenstein::types::InlineKeyboardMarkup;
 use rapport_core::{Act, Question, Reply, RoundView, TurnCard};
 
 use super::announce::outgoing;
@@ -357,12 +357,9 @@ fn recommended(round: &RoundView<'_>) -> Vec<Act> {
 
 /// A request for words, as a reply to a card.
 fn prompt(room: Room, card: Option<i32>) -> Message {
-    use frankenstein::types::{ForceReply, ReplyMarkup};
-    let ask = ForceReply::builder()
-        .force_reply(true)
-        .selective(true)
-        .input_field_placeholder("Your answer")
-        .build();
+    use crate::bot_api::{ForceReply, ReplyMarkup};
+    let ask =
+        ForceReply { force_reply: true, input_field_placeholder: "Your answer".into(), selective: true };
     Message {
         keyboard: Some(ReplyMarkup::ForceReply(ask)),
         thread: thread(room),

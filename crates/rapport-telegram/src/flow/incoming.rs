@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use crate::room::Room;
-use frankenstein::types::{
-    CallbackQuery, Chat, ChatMember, ChatType, InlineKeyboardMarkup, MaybeInaccessibleMessage, Message,
-    MessageOrigin, User,
+use crate::bot_api::{
+    CallbackQuery, Chat, ChatType, InlineKeyboardMarkup, MemberStatus, Message, MessageOrigin, Update,
+    UpdateContent, User,
 };
-use frankenstein::updates::{Update, UpdateContent};
+use crate::room::Room;
 
 use super::commands::COMMANDS;
 
@@ -89,8 +88,7 @@ pub fn read(update: &Update, bot: &str) -> Option<Incoming> {
         UpdateContent::Message(message) => said(update.update_id, message, bot),
         UpdateContent::EditedMessage(message) => edited(update.update_id, message, bot),
         UpdateContent::CallbackQuery(query) => pressed(update.update_id, query, bot),
-        // Other kinds of update are not asked for.
-        _ => None,
+        UpdateContent::MyChatMember(_) => None,
     }
 }
 
@@ -105,19 +103,19 @@ pub fn moved(update: &Update) -> Option<(i64, i64)> {
 /// A chat in which the bot may write again, or more than before.
 pub fn opened(update: &Update) -> Option<i64> {
     let UpdateContent::MyChatMember(change) = &update.content else { return None };
-    match change.new_chat_member {
-        ChatMember::Creator(_)
-        | ChatMember::Administrator(_)
-        | ChatMember::Member(_)
-        | ChatMember::Restricted(_) => Some(change.chat.id),
-        ChatMember::Left(_) | ChatMember::Kicked(_) => None,
+    match change.new_chat_member.status {
+        MemberStatus::Creator
+        | MemberStatus::Administrator
+        | MemberStatus::Member
+        | MemberStatus::Restricted => Some(change.chat.id),
+        MemberStatus::Left | MemberStatus::Kicked | MemberStatus::Other => None,
     }
 }
 
 fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
-    let sender = message.from.as_deref().filter(|user| !user.is_bot).map(sender)?;
+    let sender = message.from.as_ref().filter(|user| !user.is_bot).map(sender)?;
     let text = message.text.as_deref().or(message.caption.as_deref());
-    let what = match (text, message.forward_origin.as_deref()) {
+    let what = match (text, message.forward_origin.as_ref()) {
         (Some(text), None) => words(message, text, bot)?,
         // What somebody else wrote is never a command, and the agent is told whose words they are.
         (Some(text), Some(origin)) if is_addressed(message, bot) => What::Words {
@@ -134,7 +132,7 @@ fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
 }
 
 fn edited(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
-    let sender = message.from.as_deref().filter(|user| !user.is_bot).map(sender)?;
+    let sender = message.from.as_ref().filter(|user| !user.is_bot).map(sender)?;
     let (id, room, private) = (update.to_string(), room(message), is_private(&message.chat));
     let incoming = Incoming { id, room, private, sender, what: What::Edited, beside: None };
     let has_words = message.text.is_some() || message.caption.is_some();
@@ -143,12 +141,10 @@ fn edited(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
 
 /// Who wrote a message that was forwarded.
 fn author(origin: &MessageOrigin) -> String {
-    match origin {
-        MessageOrigin::User(from) => sender(&from.sender_user).name,
-        MessageOrigin::HiddenUser(from) => from.sender_user_name.clone(),
-        MessageOrigin::Chat(from) => from.sender_chat.title.clone().unwrap_or_default(),
-        MessageOrigin::Channel(from) => from.chat.title.clone().unwrap_or_default(),
-    }
+    let user = origin.sender_user.as_ref().map(|user| sender(user).name);
+    let chat = origin.sender_chat.as_ref().or(origin.chat.as_ref());
+    let name = user.or_else(|| origin.sender_user_name.clone()).or_else(|| chat?.title.clone());
+    name.unwrap_or_default()
 }
 
 fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
@@ -168,7 +164,7 @@ fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
     if !is_known && (!can_be_command(name) || reply.is_some_and(|reply| is_from(reply, bot))) {
         return as_words;
     }
-    let about = reply.and_then(|reply| reply.from.as_deref()).filter(|user| !user.is_bot).map(sender);
+    let about = reply.and_then(|reply| reply.from.as_ref()).filter(|user| !user.is_bot).map(sender);
     let command = What::Command { name: name.to_lowercase(), rest: rest.trim().to_owned(), about };
     addressee.eq_ignore_ascii_case(bot).then_some(command)
 }
@@ -213,32 +209,23 @@ fn can_be_command(name: &str) -> bool {
 }
 
 fn is_from(message: &Message, bot: &str) -> bool {
-    let name = message.from.as_deref().and_then(|user| user.username.as_deref());
+    let name = message.from.as_ref().and_then(|user| user.username.as_deref());
     name.is_some_and(|name| name.eq_ignore_ascii_case(bot))
 }
 
 fn pressed(update: u32, query: &CallbackQuery, bot: &str) -> Option<Incoming> {
     let (room, private, message) = match &query.message {
-        Some(MaybeInaccessibleMessage::Message(message)) => {
-            (room(message), is_private(&message.chat), Some(message.message_id))
-        }
-        Some(MaybeInaccessibleMessage::InaccessibleMessage(message)) => {
-            let room = Room { chat: message.chat.id, topic: None };
-            (room, is_private(&message.chat), Some(message.message_id))
-        }
+        Some(message) => (room(message), is_private(&message.chat), Some(message.message_id)),
         None => {
             let room = Room { chat: i64::try_from(query.from.id).ok()?, topic: None };
             (room, true, None)
         }
     };
-    let seen = match &query.message {
-        Some(MaybeInaccessibleMessage::Message(message)) => Some(message),
-        Some(MaybeInaccessibleMessage::InaccessibleMessage(_)) | None => None,
-    };
-    let keyboard = seen.and_then(|message| message.reply_markup.as_deref().cloned());
+    let seen = query.message.as_deref();
+    let keyboard = seen.and_then(|message| message.reply_markup.clone());
     let about = seen
-        .and_then(|message| replied(message))
-        .filter(|said| said.from.as_deref().is_some_and(|author| author.id == query.from.id));
+        .and_then(replied)
+        .filter(|said| said.from.as_ref().is_some_and(|author| author.id == query.from.id));
     let about = about.and_then(|said| said.text.as_deref()).map(|text| without_mention(text, bot));
     let data = query.data.clone().unwrap_or_default();
     let what = What::Press { query: query.id.clone(), data, message, keyboard, about };

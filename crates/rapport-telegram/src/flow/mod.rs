@@ -32,9 +32,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frankenstein::methods::SetMyCommandsParams;
-use frankenstein::types::BotCommand;
-use frankenstein::updates::Update;
+use crate::bot_api::BotCommand;
+use crate::bot_api::SetMyCommandsParams;
+use crate::bot_api::Update;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
@@ -275,10 +275,10 @@ async fn receive(
 
 async fn announce_commands(api: Arc<Api>) {
     let command =
-        |(name, what): &(&str, &str)| BotCommand::builder().command(*name).description(*what).build();
+        |(name, what): &(&str, &str)| BotCommand { command: (*name).into(), description: (*what).into() };
     let commands = COMMANDS.iter().map(command).collect::<Vec<_>>();
     // The menu is a convenience; what it lists works without it.
-    let _ = api.set_my_commands(&SetMyCommandsParams::builder().commands(commands).build()).await;
+    let _ = api.set_my_commands(&SetMyCommandsParams { commands }).await;
 }
 
 /// Turns updates into inputs, and waits until each is safe.

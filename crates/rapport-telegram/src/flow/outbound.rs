@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use frankenstein::methods::AnswerCallbackQueryParams;
+use crate::bot_api::AnswerCallbackQueryParams;
 use futures_util::StreamExt as _;
 use rapport_core::{By, Created, QuestionRound, SessionId};
 use rapport_door::{Content, DoorError, Sessions, StoreError};
@@ -113,8 +113,7 @@ impl Outbound {
     fn answer_tap(&self, query: String, words: String) {
         let (api, words) = (self.api.clone(), Some(words).filter(|words| !words.is_empty()));
         tokio::spawn(async move {
-            let params =
-                AnswerCallbackQueryParams::builder().callback_query_id(query).maybe_text(words).build();
+            let params = AnswerCallbackQueryParams { callback_query_id: query, text: words };
             // Too late or unreachable: the person sees the card change all the same.
             let _ = api.answer_callback_query(&params).await;
         });

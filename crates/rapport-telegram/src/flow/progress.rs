@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frankenstein::types::ChatAction;
+use crate::bot_api::ChatAction;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{Progress, SessionId};
 

@@ -1,6 +1,6 @@
 //! Steps of the chat state as tables: what comes in on the left, what is wanted on the right. No network, clock or disk.
 
-use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
+use crate::bot_api::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
     Act, Aim, Answer, Asker, By, CallId, Choice, Clarifier, ConversationId, Created, Entry, Event, Part,
@@ -691,10 +691,10 @@ fn several_options_are_chosen_on_the_buttons() {
     stage.state.sessions.get_mut(&id()).unwrap().chosen.clear();
     let button = |label: &str, pick, option| {
         let data = Button::Pick(pick, 0, option).data(&q1.tag());
-        InlineKeyboardButton::builder().text(label).callback_data(data).build()
+        InlineKeyboardButton::new(label, data)
     };
     let row = vec![button("☐ Yes", Pick::LeaveOut, 0), button("☑ No", Pick::TakeIn, 1)];
-    let keyboard = InlineKeyboardMarkup::builder().inline_keyboard(vec![row]).build();
+    let keyboard = InlineKeyboardMarkup { inline_keyboard: vec![row] };
     let (query, data) = ("t".into(), Button::Done.data(&q1.tag()));
     let press = What::Press { query, data, message: Some(7), keyboard: Some(keyboard), about: None };
     assert_eq!(stage.comes(ANNA, HOME, press), ["act: answer q1 Choices([0])"]);

@@ -177,7 +177,7 @@ fn store(place: &Place) -> Check {
         Some(what) => Check {
             name: "sessions",
             state: State::Missing,
-            found: format!("{what}, after its turn was finished"),
+            found: what,
             advice: Some(
                 "Bring it back from version control, or build on it as it is now: --accept-changes".into(),
             ),

@@ -52,14 +52,21 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         let shown = Shown::of(&store, &id)?;
         return if common.json { say_json(&shown) } else { detail(&place, &store, &shown) };
     }
-    let (views, damaged) = all(&store)?;
+    let (views, mut damaged) = all(&store)?;
     if common.json {
         say_json(&views)?;
     } else if !views.is_empty() || damaged.is_empty() {
         overview(&place, &store, &views, args.all)?;
     }
     for folder in Folder::all(&config::sessions(&place.project))? {
-        seals::warn(&seals::broken_in(&place, &folder)?);
+        match seals::broken_in(&place, &folder) {
+            Ok(broken) => seals::warn(&broken),
+            // A damaged log is told of below, once.
+            Err(failure) if damaged.iter().all(|known| known.message != failure.message) => {
+                damaged.push(failure);
+            }
+            Err(_) => {}
+        }
     }
     for failure in damaged {
         // One damaged log must not hide the others.

@@ -78,7 +78,10 @@ pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Ou
     }
     for known in known.iter().filter(|known| known.view.aim == Aim::Files) {
         let folder = Folder::new(&files::sessions_of(place), &known.id);
-        seals::warn(&seals::broken_in(place, &folder)?);
+        match seals::broken_in(place, &folder) {
+            Ok(broken) => seals::warn(&broken),
+            Err(failure) => failure.print(common.json),
+        }
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::engine::{Sessions as _, socket};
 use crate::error::{Candidate, Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
 use crate::turns::Folder;
-use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
+use crate::turns::batches::{self, BatchDir, ONLY_TURN};
 use crate::wiring::{Place, Shelf};
 
 /// What can be undone.
@@ -171,7 +171,9 @@ fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
     // What was undone already is passed over; what was cut off while it was undone is not.
     let mut left = Vec::new();
     for path in &all {
-        let batch = BatchDir::read(path.clone())?;
+        // One that cannot be read hides no other; whoever means this one is told why.
+        let batch = BatchDir::read(path.clone());
+        let batch = batch.unwrap_or_else(|_| BatchDir { path: path.clone(), facts: Vec::new() });
         if !batch.is_undone() {
             left.push(batch);
         }
@@ -224,7 +226,7 @@ fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
         let folder = Folder::new(&shelf.root(&place.project), &id);
         return Ok(Some(Owner { batch: ONLY_TURN.into(), shelf, folder, session }));
     }
-    let known = Batches::of(&place.project, Naming::ByTurn);
+    let known = place.batches();
     for folder in Folder::all(&files::sessions_of(place))? {
         let Some(turn) = batches::turn_of(&folder.id, path) else { continue };
         let session = files::state(place, &folder)?;

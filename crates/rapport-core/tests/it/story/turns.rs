@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rapport_core::report::{Overall, Report};
 use rapport_core::{
     Act, ActionEnd, ActionReply, ActionResult, AgentDid, Aim, Asking, By, Chosen, ConversationId, Created,
-    FoundBatch, FoundTurn, FoundTurns, Input, Interrupted, LaterChanges, PhaseView, Status, Terms,
+    FoundBatch, FoundTurn, FoundTurns, Input, Interrupted, LaterChanges, PhaseView, Presenter, Status, Terms,
     TurnOrigin, TurnStage, UndoProblem, UndoState, UndoneFiles, Want, World,
 };
 
@@ -312,6 +312,27 @@ fn a_file_that_differs_counts_only_when_it_is_accepted() {
         .world(World::BatchDiffers { batch: "01".into(), text: PLAN.into() }, "01 differs")
         .act(Act::RestorePlan { folder: "01".into() }, "01 restored by ann (terminal)")
         .wants(&["01 checked at 2, written anew"]);
+}
+
+/// A file that is changed once more is shown once more: nobody accepts on a card what they saw on another.
+#[test]
+fn a_file_that_differs_again_is_in_front_of_the_person_anew() {
+    let mut story = planned();
+    let mut since = Vec::new();
+    for path in ["c.txt", "c.txt", "d.txt"] {
+        let text = Some(PLAN.replace("a.txt", path));
+        let folder = || "01".to_owned();
+        let differs = World::PlanChecked { folder: folder(), revision: 1, problems: vec![], differs: text };
+        story.act(Act::Review { folder: folder() }, "01 looked at by ann (terminal)");
+        story.world(differs, "01 differs");
+        let mut log = story.play.log.iter();
+        let mut presenter = Presenter::open(log.next().unwrap()).unwrap();
+        for entry in log {
+            presenter.apply(entry);
+        }
+        since.push(presenter.focus()[0].since);
+    }
+    assert!(since[0] < since[1] && since[1] < since[2], "{since:?}");
 }
 
 /// A batch that was killed pauses; what its journal knows becomes facts; a person says how it goes on, from anywhere.

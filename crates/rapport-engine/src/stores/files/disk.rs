@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId, slug};
@@ -13,7 +13,7 @@ use super::reserved::ReservedDir;
 use super::{dirs, home, lock, scan};
 use crate::seals::{self, Chain, Seal, Sealing, Seals, Verifier};
 use crate::stores::{Attachment, Holder, Looked, StoreError, names};
-use rapport_durable as durable;
+use rapport_durable::{self as durable, Lock};
 
 pub(super) const LOG: &str = "log.jsonl";
 const LOCK: &str = "lock";
@@ -210,6 +210,23 @@ impl Disk {
                 place.parent().map_or(Ok(()), dirs::make_all)?;
                 replace(&place, content)
             }
+        }
+    }
+
+    /// The same for whoever holds this lock, as long as they do.
+    pub(super) fn attach_held(
+        &self,
+        id: &SessionId,
+        lock: &Weak<Lock>,
+        name: &str,
+        content: &[u8],
+    ) -> Result<(), StoreError> {
+        self.find(id)?;
+        // Kept until it is written: nobody else takes the session before.
+        let lock = lock.upgrade().filter(|lock| lock.is_held());
+        match lock {
+            Some(_lock) => self.attach(id, name, content),
+            None => Err(StoreError::Superseded { id: id.clone() }),
         }
     }
 

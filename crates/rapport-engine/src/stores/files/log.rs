@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Arc, Weak};
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
@@ -22,7 +23,7 @@ pub(super) struct FileLog {
     /// The number of the last entry.
     last: u64,
     sealing: Sealing,
-    lock: Lock,
+    lock: Arc<Lock>,
 }
 
 impl FileLog {
@@ -35,7 +36,7 @@ impl FileLog {
     ) -> Result<Self, StoreError> {
         sealing.begin().map_err(io_error("begin the seals of", &path))?;
         let log = AppendLog::create(&path).map_err(io_error("create", &path))?;
-        Ok(Self { id: id.clone(), log, path, last: 0, sealing, lock })
+        Ok(Self { id: id.clone(), log, path, last: 0, sealing, lock: Arc::new(lock) })
     }
 
     /// A log that is there already, and its entries. One that is somebody else's word is refused, and left as it is; else
@@ -58,7 +59,12 @@ impl FileLog {
         }
         sealing.take_up(verifier.as_ref(), || log.sync()).map_err(io_error("check the seals of", &path))?;
         log.accept(good as u64).map_err(io_error("cut off the unfinished end of", &path))?;
-        Ok((entries, Self { id: id.clone(), log, path, last, sealing, lock }))
+        Ok((entries, Self { id: id.clone(), log, path, last, sealing, lock: Arc::new(lock) }))
+    }
+
+    /// The lock, for who has to know whether it is still held. To look does not hold it.
+    pub(super) fn lock(&self) -> Weak<Lock> {
+        Arc::downgrade(&self.lock)
     }
 
     /// Adds an entry. It is durable when this returns.

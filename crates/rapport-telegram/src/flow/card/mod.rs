@@ -8,8 +8,8 @@ pub mod turn;
 
 use std::collections::BTreeSet;
 
+use crate::bot_api::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
 use crate::room::Room;
-use frankenstein::types::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
 use rapport_core::{Focus, Presenter, Purpose, QuestionId, RoundView, SessionId, TurnCard, visible};
 
 use super::button::{Button, Pick, Tag};
@@ -64,11 +64,9 @@ impl Card {
 
     /// Its buttons.
     pub fn keyboard(&self) -> Option<InlineKeyboardMarkup> {
-        let button = |(label, data): &(String, String)| {
-            InlineKeyboardButton::builder().text(label).callback_data(data).build()
-        };
+        let button = |(label, data): &(String, String)| InlineKeyboardButton::new(label, data);
         let rows: Vec<Vec<_>> = self.rows.iter().map(|row| row.iter().map(button).collect()).collect();
-        (!rows.is_empty()).then(|| InlineKeyboardMarkup::builder().inline_keyboard(rows).build())
+        (!rows.is_empty()).then_some(InlineKeyboardMarkup { inline_keyboard: rows })
     }
 }
 

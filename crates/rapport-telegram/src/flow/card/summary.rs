@@ -16,6 +16,8 @@ const LONGEST_ANSWER: usize = 100;
 const LONGEST_PLAN: usize = 1500;
 /// How much of a question fits on a button.
 const ON_A_BUTTON: usize = 30;
+/// How many answers can be changed from the list. A message has at most a hundred buttons.
+const MOST_ANSWERS: usize = 90;
 
 pub(super) fn open(presenter: &Presenter, tag: &Tag) -> Card {
     let confirm =
@@ -91,7 +93,8 @@ pub fn edit_menu(presenter: &Presenter, tag: &Tag) -> Card {
         );
         vec![named(&label, Button::EditQuestion(number), tag)]
     };
-    let mut rows: Vec<_> = answers(presenter).into_iter().enumerate().map(row).collect();
+    let answers = answers(presenter).into_iter().enumerate();
+    let mut rows: Vec<_> = answers.take(MOST_ANSWERS).map(row).collect();
     rows.push(vec![named("↩️ Back to the plan", Button::EditCancel, tag)]);
     Card { rows, ..Card::plain(text) }
 }

@@ -71,15 +71,15 @@ fn has_turns(place: &Place, folder: &Folder) -> Result<bool, Failure> {
 pub(super) fn state(place: &Place, folder: &Folder) -> Result<Session, Failure> {
     let store = place.store();
     let now = Clock::system().now();
-    let mut session = match store.read(&folder.id, 0) {
-        Ok(entries) => sessions::replay(&store, &folder.id, &entries)?,
+    let (mut session, counts) = match store.sealed(&folder.id, 0) {
+        Ok((entries, seal)) => (sessions::replay(&store, &folder.id, &entries)?, seal.counts()),
         // One of an older tool has no log.
         Err(StoreError::NotFound(_)) => {
             let settings = place.settings(Layer::default())?;
             let task = folder.id.to_string();
             let facts = Session::begin(place.session(task, Aim::Files, &settings)?)?;
             let first = Entry { seq: 1, at: now, facts };
-            Session::open(&first).ok_or_else(|| StoreError::NotFound(folder.id.clone()))?
+            (Session::open(&first).ok_or_else(|| StoreError::NotFound(folder.id.clone()))?, false)
         }
         Err(error) => return Err(error.into()),
     };
@@ -87,7 +87,9 @@ pub(super) fn state(place: &Place, folder: &Folder) -> Result<Session, Failure> 
         // Whoever holds it knows what is there.
         return Ok(session);
     }
-    let found = found::found(folder, &Batches::of(&place.project, Naming::ByTurn))?;
+    // Of a session that does not count itself, everything is shown as it says.
+    let batches = if counts { place.batches() } else { Batches::of(&place.project, Naming::ByTurn) };
+    let found = found::found(folder, &batches)?;
     let facts = session.decide(&Input::World(World::Found(found)), now)?;
     let entry = Entry { seq: session.seq() + 1, at: now, facts };
     session.apply_entry(&entry);

@@ -19,7 +19,7 @@ use crate::cli::output::{say, say_json};
 use crate::cli::{Common, screen, undo};
 use crate::config::{self, Settings};
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::batches::{BatchDir, Batches, Naming};
+use crate::turns::batches::BatchDir;
 use crate::turns::{Folder, PLAN, REPORT, Turn, memos};
 use crate::wiring::Place;
 
@@ -258,7 +258,7 @@ fn paused(held: &Held<'_>, folder: &str, batch: Option<&FileBatch>) -> Failure {
 
 /// The journal of a batch, if it was begun here.
 fn journal(held: &Held<'_>, turn: &FileTurn, batch: &FileBatch) -> Result<Option<BatchDir>, Failure> {
-    let batches = Batches::of(&held.place.project, Naming::ByTurn);
+    let batches = held.place.batches();
     let path = batches.find(&held.folder.id, &turn.folder, batch.approved_at)?;
     let begun = path.filter(|path| crate::actions::journal::Journal::is_in(path));
     Ok(begun.map(BatchDir::read).transpose()?)

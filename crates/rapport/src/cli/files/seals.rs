@@ -32,24 +32,40 @@ impl Changed {
 fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     let mut broken = Vec::new();
     for (turn, sums) in sealed(session) {
-        broken.extend(checksum::broken(&folder.path.join(turn), sums)?);
+        let changed = checksum::broken(&folder.path.join(turn), sums)?;
+        broken.extend(changed.iter().map(|what| format!("{what}, after its turn was finished")));
     }
     Ok(broken)
 }
 
-/// The same for a session that nobody has to hold. One without a log, from an older tool, has no seals.
+/// The journals of a session's batches that do not count.
+fn refused(place: &Place, folder: &Folder) -> Result<Vec<String>, Failure> {
+    let (batches, turns) = (place.batches(), folder.turns()?);
+    let refused = turns.iter().flat_map(|turn| batches.refused(&folder.id, &turn.name.to_string()));
+    Ok(refused.map(|error| format!("{error}; this journal does not count")).collect())
+}
+
+/// What of a session that nobody has to hold is not as Rapport left it. One without a log, from an older tool, has no seals.
 pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<String>, Failure> {
     let store = place.store();
-    match store.read(&folder.id, 0) {
+    match store.sealed(&folder.id, 0) {
         Err(StoreError::NotFound(_)) => Ok(Vec::new()),
-        read => broken(folder, &crate::cli::sessions::replay(&store, &folder.id, &read?)?),
+        read => {
+            let (entries, seal) = read?;
+            let mut found = broken(folder, &crate::cli::sessions::replay(&store, &folder.id, &entries)?)?;
+            // Of a session that does not count itself, nothing else does.
+            if seal.counts() {
+                found.extend(refused(place, folder)?);
+            }
+            Ok(found)
+        }
     }
 }
 
-/// Warns of what was changed, on stderr.
+/// Warns of what is not as Rapport left it, on stderr.
 pub(in crate::cli) fn warn(broken: &[String]) {
     for what in broken {
-        output::warn(format_args!("{}, after its turn was finished", safe::line(what)));
+        output::warn(safe::line(what));
     }
 }
 
@@ -59,6 +75,7 @@ pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome 
     let session = held.session().await?;
     let broken = broken(&held.folder, &session)?;
     warn(&broken);
+    warn(&refused(held.place, &held.folder)?);
     match changed {
         _ if broken.is_empty() => Ok(()),
         Changed::Accept => {

@@ -7,12 +7,13 @@ use futures_util::StreamExt as _;
 use rapport::agents::{Agent, Command};
 use rapport::clock::{self, Clock};
 use rapport::engine::socket::{Socket, person_here};
-use rapport::engine::{DoorError, Engine, Parts, ProjectSessions, Reached, Sessions, Update};
+use rapport::engine::{DoorError, Engine, GatewayError, Parts, ProjectSessions, Reached, Sessions, Update};
 use rapport::planners::Nobody;
 use rapport::stores::files::Files;
 use rapport::stores::memory::Memory;
 use rapport::stores::{Holder, Store, StoreError};
 use rapport::workers::local::Local;
+use rapport::workers::{Worker, WorkerError, Workplace};
 use rapport_core::{Act, Aim, By, Created, Entry, Event, SessionId, Status};
 use rapport_door::Content;
 
@@ -137,6 +138,36 @@ async fn the_agent_of_a_session_that_was_taken_over_is_killed() {
     }
 }
 
+/// What is being done for a session that somebody else runs now has to end before this process may take the session up again.
+#[tokio::test]
+async fn a_session_that_was_taken_over_is_kept_until_its_effects_have_ended() {
+    let (store, folder) = (Memory::new(), tempfile::tempdir().unwrap());
+    let (worker, opening, go_on) = SlowWorker::new();
+    let frozen = Process::start_in(Arc::new(store.clone()), Arc::new(SilentAgent), Arc::new(worker));
+    let project = folder.path().to_str().unwrap().to_owned();
+    let id = frozen.sessions.create(Created { project, aim: Aim::Work, ..task("work") }, None).await.unwrap();
+    tokio::task::spawn_blocking(move || opening.recv_timeout(PATIENCE).unwrap()).await.unwrap();
+    store.end_hold(&id);
+    let (_, _owner) = store.hold(&id, &Holder::this_process(None)).await.unwrap();
+    let gateway = frozen.engine.gateway();
+    let refused = gateway.submit(&id, person_here(), cancel()).await;
+    assert!(matches!(refused, Err(GatewayError::NotHere(_))), "{refused:?}");
+    for _ in 0..3 {
+        let ending = gateway.adopt(&id).await;
+        assert!(matches!(ending, Err(GatewayError::Broken(_))), "{ending:?}");
+    }
+    drop(go_on);
+    let forgotten = async {
+        while let Err(GatewayError::Broken(_)) = gateway.adopt(&id).await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, forgotten).await.unwrap();
+    let held = gateway.adopt(&id).await;
+    assert!(matches!(held, Err(GatewayError::Store(StoreError::Busy { .. }))), "{held:?}");
+    frozen.stop().await;
+}
+
 /// A log that cannot be read is no reason to say nothing.
 #[tokio::test]
 async fn a_log_that_becomes_unreadable_is_told_to_who_follows_it() {
@@ -210,13 +241,17 @@ impl Process {
     }
 
     fn start_with(store: Arc<dyn Store>, agent: Arc<dyn Agent>) -> Self {
+        Self::start_in(store, agent, Arc::new(Local))
+    }
+
+    fn start_in(store: Arc<dyn Store>, agent: Arc<dyn Agent>, worker: Arc<dyn Worker>) -> Self {
         let run = tempfile::tempdir().unwrap();
         let socket = Socket::bind(run.path()).unwrap();
         let engine = Engine::start(Parts {
             store: store.clone(),
             agents: Arc::new(rapport::agents::AgentsByName::only(agent)),
             planner: Arc::new(Nobody),
-            worker: Arc::new(Local),
+            worker,
             workshop: None,
             clock: Clock::system(),
             holder: Holder::this_process(Some(socket.address())),
@@ -230,6 +265,41 @@ impl Process {
     pub(super) async fn stop(self) {
         self.socket.stop().await;
         self.engine.stop().await;
+    }
+}
+
+/// A worker that tells when it is to open a workplace, and does so once it may.
+struct SlowWorker {
+    opening: std::sync::mpsc::SyncSender<()>,
+    may_go_on: std::sync::Mutex<std::sync::mpsc::Receiver<()>>,
+}
+
+impl SlowWorker {
+    fn new() -> (Self, std::sync::mpsc::Receiver<()>, std::sync::mpsc::SyncSender<()>) {
+        let (opening, is_opening) = std::sync::mpsc::sync_channel(1);
+        let (go_on, may_go_on) = std::sync::mpsc::sync_channel(1);
+        (Self { opening, may_go_on: may_go_on.into() }, is_opening, go_on)
+    }
+}
+
+impl Worker for SlowWorker {
+    fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
+        self.opening.send(()).unwrap();
+        // Nothing is ever sent: it waits until the other end is dropped.
+        let _ = self.may_go_on.lock().unwrap().recv();
+        Local.open(session, created)
+    }
+
+    fn find(
+        &self,
+        session: &SessionId,
+        created: &Created,
+    ) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
+        Local.find(session, created)
+    }
+
+    fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
+        Local.clear(session, created)
     }
 }
 

@@ -94,6 +94,32 @@ async fn a_writer_that_comes_back_late_is_superseded() {
     .await;
 }
 
+/// What is attached by who lost its hold would replace what the holder attached.
+#[tokio::test]
+async fn who_comes_back_late_attaches_nothing() {
+    on_every_kind(async |kind: &Kind| {
+        let store = &*kind.store;
+        let (id, _, late) = store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
+        let superseded = late.attacher();
+        superseded.attach("01/plan.md", b"one".to_vec()).await.unwrap();
+        (kind.end_hold)(&id);
+        let (_, log) = store.hold(&id, &holder(2)).await.unwrap();
+        let attacher = log.attacher();
+        for name in ["01/plan.md", "conversation"] {
+            attacher.attach(name, b"two".to_vec()).await.unwrap();
+            let refused = superseded.attach(name, b"late".to_vec()).await;
+            assert!(matches!(&refused, Err(StoreError::Superseded { id: of }) if *of == id), "{refused:?}");
+            assert_eq!(store.attached(&id, name).await.unwrap().as_deref(), Some(&b"two"[..]));
+        }
+        assert!(attacher.attach("../x", b"elsewhere".to_vec()).await.is_err());
+        drop(log);
+        assert_eq!(store.holder(&id).await.unwrap(), None, "who may attach holds nothing");
+        let let_go = attacher.attach("conversation", b"late".to_vec()).await;
+        assert!(matches!(let_go, Err(StoreError::Superseded { .. })), "{let_go:?}");
+    })
+    .await;
+}
+
 /// Whoever gives up waiting for an append does not know what the log says by now; the log does.
 #[tokio::test]
 async fn an_append_that_is_given_up_is_done_or_not_begun() {

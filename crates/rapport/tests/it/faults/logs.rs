@@ -52,6 +52,27 @@ fn refused(project: &Project, log: &PathBuf, says: &str) {
     project.rapport(&["answer", "other", "Red"]).check(0, "Answered.");
 }
 
+/// A damaged session of files hides no other, neither from `status` nor from `undo`.
+#[test]
+fn a_damaged_session_or_journal_hides_no_other() {
+    let project = crate::files::project(&[&crate::files::greeting()]);
+    project.plan_turn("x").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let good = project.session();
+    project.rapport(&["new", "other"]).check(0, "other");
+    let other = project.store().list().unwrap().into_iter().find(|id| *id != good).unwrap();
+    let log = project.root().join(".rapport/sessions").join(other.as_str()).join("log.jsonl");
+    std::fs::write(&log, "not a log\n").unwrap();
+    let status = project.rapport(&["status"]);
+    status.check(0, good.as_str()).check(0, "damaged at line 1");
+    assert_eq!(status.err().matches("damaged at line 1").count(), 1, "{}", status.err());
+    let batch = project.root().join(format!(".rapport/batches/{other}-01"));
+    std::fs::create_dir_all(&batch).unwrap();
+    std::fs::write(batch.join("journal.jsonl"), "not a journal\n").unwrap();
+    project.rapport(&["undo", good.as_str()]).check(0, "Undone");
+    assert_eq!(project.file("hello.txt"), "");
+}
+
 #[test]
 fn a_torn_last_line_is_as_if_it_had_not_been() {
     let (project, log) = waiting();

@@ -119,6 +119,33 @@ fn an_undo_that_was_killed_is_finished_by_the_next_command() {
     assert!(told.contains("Afterwards, all that this did to files was undone."), "{told}");
 }
 
+/// Killed wherever it writes its journal, also after the last time: the list of what was undone is not lost.
+#[test]
+fn an_undo_that_was_killed_tells_in_the_end_all_that_it_undid() {
+    let mut kills = 0;
+    loop {
+        let project = project(&[&greeting(), &greeting()]);
+        project.plan_turn("x").check(0, "");
+        project.rapport(&["resume", "-y"]).check(0, "Completed");
+        let at = format!("journal.jsonl:{}", kills + 1);
+        let undo = project.command().env("RAPPORT_TRIAL_WRITES", &at).args(["undo"]).status().unwrap();
+        project.plan_turn("y").check(0, "Add a greeting");
+        assert_eq!(project.changes(), Vec::<String>::new(), "{at}");
+        let facts = project.facts();
+        let mut undone = facts.iter().filter_map(|fact| match fact {
+            Event::Undone { files, .. } => Some((files.restored.clone(), files.removed.clone())),
+            _ => None,
+        });
+        let all = (vec!["README.md".to_owned()], vec!["hello.txt".to_owned()]);
+        assert_eq!((undone.next(), undone.next()), (Some(all), None), "{at}");
+        if undo.code().is_some() {
+            break;
+        }
+        kills += 1;
+    }
+    assert!(kills >= 4, "it is killed before and after both of its notes: {kills}");
+}
+
 /// The process that holds the session undoes it. Where that process dies over it, whoever asked for it is told.
 #[test]
 fn an_undo_whose_process_dies_is_told_as_interrupted() {

@@ -1,6 +1,9 @@
 //! A journal that came with a clone undoes nothing and is not gone on with.
 
 use std::fs;
+use std::path::PathBuf;
+
+use rapport_core::Event;
 
 use crate::files::{greeting, project};
 use crate::support::project::Project;
@@ -50,12 +53,47 @@ fn what_was_looked_at_can_be_undone() {
     assert_eq!(victim.file("hello.txt"), "");
 }
 
+/// The directory of the only batch of a project.
+fn batch(project: &Project) -> PathBuf {
+    let batches = fs::read_dir(project.root().join(".rapport/batches")).unwrap();
+    batches.map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap()
+}
+
+/// A journal that was put beside a session of one's own tells nothing: nobody approved it here.
+#[test]
+fn a_strangers_journal_does_not_become_facts_of_a_session_of_ones_own() {
+    let (stranger, victim) = (stranger(), project(&[&greeting()]));
+    victim.plan_turn("one").check(0, "");
+    let shipped = victim.root().join(format!(".rapport/batches/{}-01", victim.session()));
+    fs::create_dir_all(&shipped).unwrap();
+    fs::copy(batch(&stranger).join("journal.jsonl"), shipped.join("journal.jsonl")).unwrap();
+    let before = victim.facts();
+    victim.rapport(&["status"]).check(0, "this journal does not count").check(0, shipped.to_str().unwrap());
+    victim.rapport(&["resume", "-y"]).check(0, "this journal does not count").check(0, "Completed");
+    assert_eq!(victim.file("hello.txt"), "Hello\n", "it was carried out here");
+    let news = &victim.facts()[before.len()..];
+    assert!(!news.iter().any(|fact| matches!(fact, Event::TurnFound(_))), "{news:#?}");
+}
+
+/// What was taken away from a journal of one's own is noticed, and nothing is built on the rest.
+#[test]
+fn a_journal_that_was_cut_short_does_not_count() {
+    let project = stranger();
+    let path = batch(&project).join("journal.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let first = whole.split_inclusive('\n').next().unwrap();
+    fs::write(&path, first).unwrap();
+    project.rapport(&["status"]).check(0, "this journal does not count");
+    project.rapport(&["undo"]).check(6, "Nothing was undone.");
+    assert_eq!(project.file("hello.txt"), "Hello\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), first, "it is left as it is");
+}
+
 /// A name in a journal never becomes a path out of the project, not even where it is trusted.
 #[test]
 fn a_name_in_a_journal_leads_nowhere() {
     let stranger = stranger();
-    let batch = fs::read_dir(stranger.root().join(".rapport/batches")).unwrap();
-    let batch = batch.map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
+    let batch = batch(&stranger);
     let path = batch.join("journal.jsonl");
     let forged: Vec<_> = fs::read_to_string(&path).unwrap().lines().map(forge).collect();
     fs::write(&path, format!("{}\n", forged.join("\n"))).unwrap();

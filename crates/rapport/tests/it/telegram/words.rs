@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{ANNA, AUTH, Stage};
+use crate::support::project::Project;
 use crate::support::telegram::Fault;
 
 /// CHAT-38, and tasks of every kind: the card is always a card, and the plan is always a file.
@@ -52,6 +53,19 @@ async fn what_a_model_makes_is_brought_within_the_limits() {
         question.trim(),
         "whole in the file"
     );
+}
+
+/// The free try, without a scenario of one's own, asks before it plans.
+#[tokio::test]
+async fn the_built_in_rehearsal_asks_before_it_plans() {
+    let mut stage = Stage::of(Project::with_agent("rehearsal")).await;
+    stage.serve();
+    let anna = stage.anna();
+    anna.types("/plan add dark mode");
+    anna.sees("Q1 of 2").await;
+    anna.taps("⭐ All as recommended").await;
+    let plan = anna.sees("Plan Ready").await;
+    assert!(plan.text().contains("Q2: What should it be called? → greeting.sh"), "{}", plan.text());
 }
 
 /// Nothing to ask: the plan is there at once.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use frankenstein::methods::{
-    AnswerCallbackQueryParams, SendMessageParams, SetMyCommandsParams, SetWebhookParams,
-};
-use frankenstein::types::BotCommand;
 use rapport::channels::telegram::api::{Api, Document};
 use rapport::channels::telegram::api_error::ApiError;
+use rapport::channels::telegram::bot_api::{
+    AnswerCallbackQueryParams, BotCommand, LinkPreviewOptions, SendMessageParams, SetMyCommandsParams,
+    SetWebhookParams,
+};
 use rapport::channels::telegram::outgoing::{Deliver as _, Edit, Message, Outgoing, Sent};
 use rapport::channels::telegram::text::Text;
 use secrecy::SecretString;
@@ -16,7 +16,16 @@ use serde_json::{Value, json};
 use super::fake::{Fake, SECRET, TOKEN, client, nobody};
 
 fn hello() -> SendMessageParams {
-    SendMessageParams::builder().chat_id(5_i64).text("hello").build()
+    SendMessageParams {
+        chat_id: 5,
+        message_thread_id: None,
+        text: "hello".into(),
+        entities: Vec::new(),
+        link_preview_options: LinkPreviewOptions::DISABLED,
+        disable_notification: None,
+        reply_parameters: None,
+        reply_markup: None,
+    }
 }
 
 #[tokio::test]
@@ -209,15 +218,15 @@ async fn calls_say_what_they_should() {
         body["allowed_updates"],
         json!(["message", "edited_message", "callback_query", "my_chat_member"])
     );
-    api.answer_callback_query(&AnswerCallbackQueryParams::builder().callback_query_id("q").build())
-        .await
-        .unwrap();
+    let answer = AnswerCallbackQueryParams { callback_query_id: "q".into(), text: None };
+    api.answer_callback_query(&answer).await.unwrap();
     assert_eq!(fake.call(), ("answerCallbackQuery".into(), json!({ "callback_query_id": "q" })));
-    let command = BotCommand::builder().command("plan").description("Plan").build();
-    api.set_my_commands(&SetMyCommandsParams::builder().commands(vec![command]).build()).await.unwrap();
+    let command = BotCommand { command: "plan".into(), description: "Plan".into() };
+    api.set_my_commands(&SetMyCommandsParams { commands: vec![command] }).await.unwrap();
     assert_eq!(fake.call().1["commands"][0]["command"], "plan");
-    api.set_webhook(&SetWebhookParams::builder().url("https://x").build()).await.unwrap();
-    assert_eq!(fake.call(), ("setWebhook".into(), json!({ "url": "https://x" })));
+    let webhook = SetWebhookParams { url: "https://x".into(), allowed_updates: vec![], secret_token: None };
+    api.set_webhook(&webhook).await.unwrap();
+    assert_eq!(fake.call(), ("setWebhook".into(), json!({ "url": "https://x", "allowed_updates": [] })));
     fake.will_answer(
         200,
         r#"{"ok":true,"result":{"url":"https://x","has_custom_certificate":false,"pending_update_count":3}}"#,

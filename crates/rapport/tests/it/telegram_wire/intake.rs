@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use frankenstein::updates::{Update, UpdateContent};
 use futures_util::future::{BoxFuture, join_all};
 use jiff::Timestamp;
+use rapport::channels::telegram::bot_api::{Update, UpdateContent};
 use rapport::channels::telegram::file_error::FileError;
 use rapport::channels::telegram::intake::{Handled, Handler, Intake, Parts};
 use rapport::channels::telegram::ledger::{Ledger, WINDOW};

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use frankenstein::types::{ChatAction, InlineKeyboardButton, InlineKeyboardMarkup};
 use futures_util::future::{BoxFuture, join_all};
 use rapport::channels::telegram::api::Document;
 use rapport::channels::telegram::api_error::ApiError;
+use rapport::channels::telegram::bot_api::{ChatAction, InlineKeyboardButton, InlineKeyboardMarkup};
 use rapport::channels::telegram::outbox::Outbox;
 use rapport::channels::telegram::outgoing::{Deliver, Edit, Message, Outgoing, Sent};
 use rapport::channels::telegram::rates::Limits;
@@ -108,8 +108,8 @@ fn progress(message: i32, text: &str) -> Outgoing {
 }
 
 fn keyboard() -> Option<InlineKeyboardMarkup> {
-    let button = InlineKeyboardButton::builder().text("a").callback_data("iq:a:0:0").build();
-    Some(InlineKeyboardMarkup::builder().inline_keyboard(vec![vec![button]]).build())
+    let button = InlineKeyboardButton::new("a", "iq:a:0:0");
+    Some(InlineKeyboardMarkup { inline_keyboard: vec![vec![button]] })
 }
 
 /// The most that were sent within any span of this length.
@@ -298,6 +298,19 @@ async fn a_pause_of_thirty_seconds_in_the_middle_of_a_round_loses_and_repeats_no
         ]
     );
     assert_eq!(telegram.sent(2), [(10.0, "Q5".into())]);
+}
+
+/// A pause holds even where nothing is left to send when it is told.
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_not_forgotten_with_what_it_was_about() {
+    let telegram = Telegram::new();
+    telegram.will_answer(1, Err(ApiError::TooMany { retry_after: Duration::from_secs(35) }));
+    let outbox = Outbox::start(telegram.clone());
+    let aside = Outgoing::Aside(Message { text: "aside".into(), ..Message::default() });
+    assert_eq!(outbox.send(1, aside).await, Ok(Sent::Dropped));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let _ = (outbox.send(1, message("a")).await, outbox.send(1, edit(7, "b")).await);
+    assert_eq!(telegram.sent(1), [(0.0, "aside".into()), (35.0, "a".into()), (35.0, "7=b".into())]);
 }
 
 #[tokio::test(start_paused = true)]

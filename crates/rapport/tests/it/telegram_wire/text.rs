@@ -1,6 +1,6 @@
 //! Words as messages: what Markdown becomes, and that Telegram counts as we do.
 
-use frankenstein::types::MessageEntity;
+use rapport::channels::telegram::bot_api::MessageEntity;
 use rapport::channels::telegram::markdown;
 use rapport::channels::telegram::text::{MESSAGE, Style, Text, units};
 

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use rapport::seals::Seal;
-use rapport::stores::{Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
+use rapport::stores::{
+    Attacher, Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
+};
 use rapport_core::{Entry, Event, SessionId};
 use tokio::sync::mpsc;
 
@@ -84,6 +86,32 @@ impl Log for Writer {
             let entry = self.stream.service().publish(&self.id, self.last, entry)?;
             self.last = entry.seq;
             Ok(entry)
+        }
+        .boxed()
+    }
+
+    fn attacher(&self) -> Arc<dyn Attacher> {
+        Arc::new(Lease { stream: self.stream.clone(), id: self.id.clone(), holder: self.holder.clone() })
+    }
+}
+
+/// What shows whose turn it is to attach something.
+struct Lease {
+    stream: Stream,
+    id: SessionId,
+    holder: Holder,
+}
+
+impl Attacher for Lease {
+    fn attach<'a>(&'a self, name: &'a str, content: Vec<u8>) -> Stored<'a, ()> {
+        async move {
+            let object = self.stream.object(&self.id, name)?;
+            let mut service = self.stream.service();
+            if service.leases.get(&self.id) != Some(&self.holder) {
+                return Err(StoreError::Superseded { id: self.id.clone() });
+            }
+            service.objects.insert(object, content);
+            Ok(())
         }
         .boxed()
     }

@@ -1,0 +1,345 @@
+//! The part of Telegram's Bot API that is used here, as types.
+//!
+//! What comes in is read field by field, and only what somebody looks at: whatever else Telegram adds cannot make an update
+//! unreadable. The test server checks every call against the complete types of the `frankenstein` crate. That crate itself
+//! takes too long to build to be a dependency.
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+
+/// Something that happened in a chat.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "UpdateFields")]
+pub struct Update {
+    /// Its number. Later updates have higher ones.
+    pub update_id: u32,
+    /// What happened.
+    pub content: UpdateContent,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum UpdateContent {
+    /// A message came.
+    Message(Box<Message>),
+    /// Somebody edited a message.
+    EditedMessage(Box<Message>),
+    /// Somebody pressed a button.
+    CallbackQuery(Box<CallbackQuery>),
+    /// What the bot may do in a chat has changed.
+    MyChatMember(Box<ChatMemberUpdated>),
+}
+
+/// On the wire, an update has one field for each kind.
+#[derive(Deserialize)]
+struct UpdateFields {
+    update_id: u32,
+    message: Option<Box<Message>>,
+    edited_message: Option<Box<Message>>,
+    callback_query: Option<Box<CallbackQuery>>,
+    my_chat_member: Option<Box<ChatMemberUpdated>>,
+}
+
+impl TryFrom<UpdateFields> for Update {
+    type Error = &'static str;
+
+    fn try_from(fields: UpdateFields) -> Result<Self, Self::Error> {
+        let message = fields.message.map(UpdateContent::Message);
+        let content = message
+            .or_else(|| fields.edited_message.map(UpdateContent::EditedMessage))
+            .or_else(|| fields.callback_query.map(UpdateContent::CallbackQuery))
+            .or_else(|| fields.my_chat_member.map(UpdateContent::MyChatMember))
+            .ok_or("it is of no kind that was asked for")?;
+        Ok(Self { update_id: fields.update_id, content })
+    }
+}
+
+/// A message. Of attachments only their presence is known.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Message {
+    pub message_id: i32,
+    pub message_thread_id: Option<i32>,
+    pub is_topic_message: Option<bool>,
+    pub from: Option<User>,
+    pub chat: Chat,
+    pub date: u64,
+    pub forward_origin: Option<MessageOrigin>,
+    pub reply_to_message: Option<Box<Message>>,
+    pub text: Option<String>,
+    pub caption: Option<String>,
+    pub reply_markup: Option<InlineKeyboardMarkup>,
+    pub migrate_to_chat_id: Option<i64>,
+    pub migrate_from_chat_id: Option<i64>,
+    pub photo: Option<IgnoredAny>,
+    pub voice: Option<IgnoredAny>,
+    pub sticker: Option<IgnoredAny>,
+    pub video: Option<IgnoredAny>,
+    pub video_note: Option<IgnoredAny>,
+    pub animation: Option<IgnoredAny>,
+    pub audio: Option<IgnoredAny>,
+    pub document: Option<IgnoredAny>,
+    pub contact: Option<IgnoredAny>,
+    pub location: Option<IgnoredAny>,
+    pub venue: Option<IgnoredAny>,
+    pub poll: Option<IgnoredAny>,
+    pub dice: Option<IgnoredAny>,
+}
+
+/// Who wrote a message that was forwarded. One of the fields is there.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct MessageOrigin {
+    pub sender_user: Option<User>,
+    pub sender_user_name: Option<String>,
+    pub sender_chat: Option<Chat>,
+    pub chat: Option<Chat>,
+}
+
+/// Somebody pressed a button.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct CallbackQuery {
+    pub id: String,
+    pub from: User,
+    /// The message that the button is on. One that Telegram no longer has comes with its id and chat alone.
+    pub message: Option<Box<Message>>,
+    pub data: Option<String>,
+}
+
+/// What somebody may do in a chat has changed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ChatMemberUpdated {
+    pub chat: Chat,
+    pub new_chat_member: ChatMember,
+}
+
+/// What somebody is in a chat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct ChatMember {
+    pub status: MemberStatus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemberStatus {
+    Creator,
+    Administrator,
+    Member,
+    Restricted,
+    Left,
+    Kicked,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Chat {
+    pub id: i64,
+    #[serde(rename = "type")]
+    pub type_field: ChatType,
+    pub title: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChatType {
+    Private,
+    Group,
+    Supergroup,
+    Channel,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct User {
+    pub id: u64,
+    pub is_bot: bool,
+    pub first_name: String,
+    pub last_name: Option<String>,
+    pub username: Option<String>,
+}
+
+/// The kinds of update that can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AllowedUpdate {
+    Message,
+    EditedMessage,
+    CallbackQuery,
+    MyChatMember,
+}
+
+/// A part of a text that looks different, in UTF-16 units.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MessageEntity {
+    #[serde(rename = "type")]
+    pub type_field: MessageEntityType,
+    pub offset: u16,
+    pub length: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageEntityType {
+    Bold,
+    Italic,
+    Strikethrough,
+    Spoiler,
+    Code,
+    Pre,
+    TextLink,
+    Blockquote,
+    ExpandableBlockquote,
+}
+
+/// What is under a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum ReplyMarkup {
+    InlineKeyboardMarkup(InlineKeyboardMarkup),
+    ForceReply(ForceReply),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InlineKeyboardMarkup {
+    pub inline_keyboard: Vec<Vec<InlineKeyboardButton>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InlineKeyboardButton {
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callback_data: Option<String>,
+}
+
+impl InlineKeyboardButton {
+    /// A button that sends this when it is pressed.
+    pub fn new(text: impl Into<String>, data: impl Into<String>) -> Self {
+        Self { text: text.into(), callback_data: Some(data.into()) }
+    }
+}
+
+/// Has the person's client open a reply to the message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ForceReply {
+    pub force_reply: bool,
+    pub input_field_placeholder: String,
+    pub selective: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkPreviewOptions {
+    pub is_disabled: bool,
+}
+
+impl LinkPreviewOptions {
+    /// No preview.
+    pub const DISABLED: Self = Self { is_disabled: true };
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ReplyParameters {
+    pub message_id: i32,
+    pub allow_sending_without_reply: bool,
+}
+
+/// What the bot is shown to be doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChatAction {
+    Typing,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BotCommand {
+    pub command: String,
+    pub description: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GetUpdatesParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<i64>,
+    pub limit: u32,
+    pub timeout: u64,
+    pub allowed_updates: Vec<AllowedUpdate>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SendMessageParams {
+    pub chat_id: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_thread_id: Option<i32>,
+    pub text: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub entities: Vec<MessageEntity>,
+    pub link_preview_options: LinkPreviewOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disable_notification: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_parameters: Option<ReplyParameters>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_markup: Option<ReplyMarkup>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EditMessageTextParams {
+    pub chat_id: i64,
+    pub message_id: i32,
+    pub text: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub entities: Vec<MessageEntity>,
+    pub link_preview_options: LinkPreviewOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_markup: Option<InlineKeyboardMarkup>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EditMessageReplyMarkupParams {
+    pub chat_id: i64,
+    pub message_id: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_markup: Option<InlineKeyboardMarkup>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeleteMessageParams {
+    pub chat_id: i64,
+    pub message_id: i32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AnswerCallbackQueryParams {
+    pub callback_query_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SendChatActionParams {
+    pub chat_id: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_thread_id: Option<i32>,
+    pub action: ChatAction,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SetMyCommandsParams {
+    pub commands: Vec<BotCommand>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SetWebhookParams {
+    pub url: String,
+    pub allowed_updates: Vec<AllowedUpdate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_token: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct DeleteWebhookParams {
+    pub drop_pending_updates: bool,
+}
