@@ -30,78 +30,78 @@ pub struct ActionPlan {
     pub title: String,
     /// The list of bold keys below it, in order: Status, Plan Type, Agent, Goal.
     pub metadata: Vec<(String, String)>,
-    /// Why.
+    /// Why this plan, in the agent's words.
     pub rationale: String,
-    /// What the next turn is to be shown, as changes to what this one was; `None` where the plan says nothing.
+    /// Changes to the files that the next turn is shown; `None` where the plan has no such section.
     pub context: Option<Vec<Change>>,
-    /// What is to be remembered, or no longer.
+    /// Changes to the memos.
     pub memos: Vec<Change>,
-    /// What is to be done, in order.
+    /// The actions, in order.
     pub actions: Vec<Action>,
 }
 
 /// One line of the Active Context or of the Memos.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Whether it comes or goes.
+    /// Whether it is added or removed.
     pub sign: Sign,
     /// The path, or the fact.
     pub what: String,
-    /// What was said about it, for people.
+    /// A comment, for people.
     pub comment: Option<String>,
     /// Its line in the plan, from 1.
     pub line: usize,
 }
 
-/// Whether something comes or goes.
+/// Whether something is added or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// `[+]`
+    /// It is added: `[+]`.
     Add,
-    /// `[-]`
+    /// It is removed: `[-]`.
     Remove,
 }
 
-/// One action.
+/// One action of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     /// What it does.
     pub kind: ActionKind,
-    /// What for.
+    /// What it is for, in the agent's words.
     pub description: Option<String>,
     /// The line of its heading in the plan, from 1.
     pub line: usize,
 }
 
-/// What can be read.
+/// Something that an action can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// A file, from the project's root.
     File(String),
-    /// A page.
+    /// The address of a page.
     Url(String),
 }
 
 /// One FIND with its REPLACE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
-    /// What has to be there exactly once.
+    /// The text that must occur exactly once.
     pub find: String,
-    /// What is there afterwards.
+    /// The text that replaces it.
     pub replace: String,
     /// The line of the FIND in the plan, from 1.
     pub line: usize,
 }
 
 impl ActionPlan {
-    /// What can be said of a text that is no plan: what it is called.
+    /// A plan that could not be parsed: nothing but its title.
     pub fn unread(text: &str) -> Self {
         let title = first_heading(text).unwrap_or("A plan that cannot be read").to_owned();
         Self { title, ..Self::default() }
     }
 }
 
-/// What a text is called, even one that is no plan.
+/// The first heading of a text, even of one that is no plan.
 pub fn first_heading(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim)
 }

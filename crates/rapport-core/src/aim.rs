@@ -11,13 +11,13 @@ pub enum Aim {
     Work,
     /// Clarify, and write a progress file; nothing else is done.
     Progress(ProgressAim),
-    /// A conversation: whatever somebody says is a turn, and between turns it rests.
+    /// A conversation: each message is a turn, and between turns the session rests.
     Chat,
     /// Turns in directories: each makes a plan of actions, which a person reviews. Between turns it rests.
     Files,
 }
 
-/// Which progress file is wanted.
+/// The progress file that a session is to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressAim {
     /// Where it goes, from the project's root.
@@ -28,7 +28,7 @@ pub struct ProgressAim {
     /// How it is to plan.
     #[serde(default)]
     pub mode: PlanMode,
-    /// What is done about a file that is there already.
+    /// What to do about a file that is there already.
     #[serde(default)]
     pub existing: Existing,
     /// What the project is made of, as far as its files tell.
@@ -40,10 +40,10 @@ pub struct ProgressAim {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asking {
-    /// No: it assumes, and says what.
+    /// It may not: it assumes, and lists its assumptions.
     #[default]
     Assume,
-    /// Yes, where a critical fact is missing.
+    /// It may, where a critical fact is missing.
     Adaptive,
 }
 
@@ -51,18 +51,18 @@ pub enum Asking {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanMode {
-    /// Phases of tasks.
+    /// In phases of tasks.
     #[default]
     Basic,
     /// Backwards from what has to be true in the end.
     Gsd,
 }
 
-/// What is done about a file that is there already.
+/// What to do about a file that is there already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Existing {
-    /// It stays, and nothing is written.
+    /// Refuse: it stays, and nothing is written.
     #[default]
     Refuse,
     /// It is replaced.

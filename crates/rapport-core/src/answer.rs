@@ -15,7 +15,7 @@ pub struct Answer {
     /// Values of the chosen options, in the order they were chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
-    /// Words of one's own.
+    /// Free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -40,22 +40,22 @@ pub enum By {
     Person {
         /// `terminal`, `telegram`, ...
         channel: String,
-        /// Who they are there.
+        /// Their id in that channel.
         id: String,
     },
     /// The lead agent.
     Lead {
-        /// What it is called.
+        /// Its name.
         name: String,
     },
     /// A model asked for this one answer.
     Model {
-        /// What it is called.
+        /// Its name.
         name: String,
     },
     /// A rule somebody wrote down beforehand.
     Rule {
-        /// Which rule.
+        /// The rule, in words.
         name: String,
     },
 }

@@ -8,18 +8,18 @@ use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::refusal::Refusal;
 use crate::session::Session;
 
-/// A place at which a session can branch, and what it takes to do so.
+/// A question at which a session can branch, and what the branch starts from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
     /// The directory the original works in.
     pub project: String,
     /// The conversation in which the question was asked.
     pub conversation: ConversationId,
-    /// The call that asked it: up to here the conversation is the branch's too.
+    /// The call that asked it. The branch shares the conversation up to here.
     pub call: CallId,
     /// What the project has to look like.
     pub state: StateWanted,
-    /// Whether the original is still there: its agent waits for the answer, or would if it ran.
+    /// Whether the original still waits for the answer to this question.
     pub is_waited_for: bool,
     question: QuestionId,
     turn: TurnId,
@@ -69,7 +69,10 @@ impl Branch {
                 .ok_or_else(|| refused("the state of the files at that question was not noted"))?
         } else {
             // Before the work begins nothing is changed, so its baseline is the state at every question before.
-            whole.baseline().map_or(StateWanted::AsItIs, |state| StateWanted::Noted(state.to_owned()))
+            whole
+                .shared
+                .first_baseline()
+                .map_or(StateWanted::AsItIs, |state| StateWanted::Noted(state.to_owned()))
         };
         Ok(Self {
             project: whole.project().to_owned(),
@@ -83,7 +86,7 @@ impl Branch {
         })
     }
 
-    /// The branch's log. What came before has its times; the question is asked now.
+    /// The branch's log. Copied entries keep their times; the question is asked now.
     pub fn entries(&self, to: &Destination, now: Timestamp) -> Vec<Entry> {
         let mut entries = self.past.clone();
         for fact in entries.iter_mut().flat_map(|entry| &mut entry.facts) {
@@ -92,7 +95,7 @@ impl Branch {
                     created.project.clone_from(&to.project);
                     created.conversation.clone_from(&to.conversation);
                     created.branched_from = Some(to.origin.clone());
-                    // What it works in is a worktree already.
+                    // The branch works in a worktree that is made for it.
                     created.worker = local();
                 }
                 Event::Connected { conversation, .. } => conversation.clone_from(&to.conversation),
@@ -102,7 +105,7 @@ impl Branch {
         if let Some(asking) = entries.last_mut() {
             let reason = format!("branched from {}", to.origin);
             asking.at = now;
-            asking.facts.push(Event::CutOff { turn: self.turn, reason });
+            asking.facts.push(Event::cut_off(self.turn, reason));
         }
         entries
     }

@@ -16,9 +16,9 @@ pub use paths::{PathFault, project_path, steers_agents};
 
 /// What a plan is checked against. Paths are plain ones from the project's root, without `.` and `..`.
 pub trait Project {
-    /// What is there.
+    /// What is at a path.
     fn exists(&self, path: &str) -> Kind;
-    /// What a file says.
+    /// The content of a file.
     fn read(&self, path: &str) -> Contents;
     /// Where a path leads when every link on the way is followed, whether or not anything is there. This one path is as
     /// the plan has it.
@@ -36,13 +36,13 @@ pub enum Lead {
     Nowhere,
 }
 
-/// What is said of a file that the plan has changed before it comes to a FIND.
+/// The remark about a file that the plan itself changed before a FIND.
 const BY_THEN: &str = " as the plan has made it by then";
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing.
+    /// Nothing is there.
     Missing,
     /// A file.
     File,
@@ -50,16 +50,16 @@ pub enum Kind {
     Directory,
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Words.
+    /// Text.
     Text(String),
-    /// No words.
+    /// Bytes that are no text.
     Binary,
-    /// Nothing: it is not there.
+    /// There is no file.
     Missing,
-    /// More than is read.
+    /// The file is too large to read.
     TooLarge,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that keeps a plan from being carried out, in its order; nothing where it can be.
+/// Everything that keeps a plan from being carried out, in the plan's order; empty where it can be.
 pub fn validate(plan: &ActionPlan, project: &dyn Project) -> Vec<Problem> {
     let mut check =
         Check { project, made: BTreeMap::new(), has_run: false, problems: Vec::new(), budget: Budget::new() };
@@ -149,7 +149,7 @@ impl Checked<'_, '_> {
         }
     }
 
-    /// The path without any link, if it may be touched at all. Two names of one file are one.
+    /// The path with all links resolved, if the plan may touch it. Two names of one file become one.
     fn path(&mut self, path: &str) -> Option<String> {
         const HINT: &str = "Name a file that is in the project itself.";
         if let Err(fault) = project_path(path) {

@@ -15,15 +15,15 @@ pub use payload::{Information, Payload, Shown, Unshown, estimate_tokens};
 /// One line of a `.context` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Whether what it names comes or goes.
+    /// Whether it adds or removes what it names.
     pub sign: Sign,
     /// A file, a directory, an address, or a pattern with `*`, `?`, `[...]` and `**`.
     pub pattern: String,
-    /// Which file it is from.
+    /// The file it is from.
     pub level: Level,
 }
 
-/// Where a rule is from. Lower levels come later and have the last word.
+/// The level of a rule. Later levels override earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// `global.context`: for every session.
@@ -34,10 +34,10 @@ pub enum Level {
     Turn,
 }
 
-/// What three levels select together.
+/// The selection of all three levels together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The rules, in the order they are applied. None is there twice in a row of its kind.
+    /// The rules, in the order they are applied, without duplicates.
     pub rules: Vec<Rule>,
 }
 
@@ -98,7 +98,7 @@ impl Selection {
 
 /// Whether something is an address and not a path.
 pub fn is_address(what: &str) -> bool {
-    // Hardly any path has a colon, and to look for one costs next to nothing.
+    // Few paths have a colon, so this check is a cheap way out.
     what.contains(':') && what.contains("://")
 }
 
@@ -129,7 +129,7 @@ pub fn next_turn_context(previous: &str, approved: &[Change]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// What is named, line by line.
+/// The paths and patterns that are named, line by line.
 fn lines(text: &str) -> impl Iterator<Item = (Sign, &str)> {
     text.strip_prefix('\u{feff}').unwrap_or(text).lines().filter_map(named)
 }

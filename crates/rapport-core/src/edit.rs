@@ -20,23 +20,23 @@ pub struct EditError {
     pub index: usize,
     /// The line of its FIND in the plan, from 1.
     pub line: usize,
-    /// Why.
+    /// The reason, in words for a person.
     pub why: Mismatch,
 }
 
 /// Why a FIND has no place.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Mismatch {
-    /// It is empty, so it is everywhere.
+    /// It is empty.
     #[error("FIND is empty")]
     Empty,
-    /// It is nowhere.
+    /// It does not occur.
     #[error("FIND is not there")]
     Missing,
-    /// It is in several places, the first ten of which begin on these lines, from 1.
+    /// It occurs more than once. The first ten occurrences begin on these lines, from 1.
     #[error("FIND is there {}", times(lines))]
     Several {
-        /// The lines.
+        /// The lines of the file.
         lines: Vec<usize>,
     },
 }

@@ -9,11 +9,11 @@ use crate::question::{Choice, Question};
 
 /// The value of the option that agrees, where there is nothing to fill in.
 pub const ACCEPT: &str = "mcp:accept";
-/// Nothing is given for a field that need not be filled in.
+/// The value that leaves an optional field empty.
 pub(crate) const LEAVE_OUT: &str = "mcp:leave_out";
-/// The person says no.
+/// The person declines.
 pub(crate) const DECLINE: &str = "mcp:decline";
-/// The person says neither yes nor no.
+/// The person dismisses the request, and says neither yes nor no.
 pub(crate) const CANCEL: &str = "mcp:cancel";
 
 /// One field that a server wants filled in.
@@ -34,12 +34,12 @@ pub struct Field {
 pub enum FieldKind {
     /// Yes or no to the request as a whole.
     Consent,
-    /// Words.
+    /// A text.
     Text {
         /// At least so many characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shortest: Option<u64>,
-        /// At most so many.
+        /// At most so many characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         longest: Option<u64>,
         /// `email`, `uri`, `date`, `date-time`.
@@ -63,10 +63,10 @@ pub enum FieldKind {
     One,
     /// Several of the options.
     Several {
-        /// At least so many.
+        /// At least so many options.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fewest: Option<u64>,
-        /// At most so many.
+        /// At most so many options.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         most: Option<u64>,
     },
@@ -75,11 +75,11 @@ pub enum FieldKind {
 /// What a server is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
-    /// Here is what was asked for.
+    /// The person agreed; the fields are filled in.
     Accept,
-    /// The person says no.
+    /// The person declines.
     Decline,
-    /// The person says neither.
+    /// The person dismissed the request.
     Cancel,
 }
 

@@ -29,7 +29,7 @@ pub struct Entry {
     pub seq: u64,
     /// When it was decided.
     pub at: Timestamp,
-    /// What became true.
+    /// The facts.
     pub facts: Vec<Event>,
 }
 
@@ -55,18 +55,18 @@ impl Entry {
     }
 }
 
-/// One fact.
+/// A fact: something that became true.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", remote = "Self")]
 #[expect(clippy::large_enum_variant, reason = "a log has one creation, and facts are not kept")]
 pub enum Event {
-    /// Somebody wants something done. Always the first fact, and only the first.
+    /// Somebody began the session. Always the first fact, and only the first.
     Created(Created),
     /// A turn of the agent is to run.
     TurnStarted {
-        /// Which one.
+        /// The turn of the agent.
         turn: TurnId,
-        /// What for.
+        /// What the turn is for.
         kind: TurnKind,
         /// What the agent is told.
         prompt: String,
@@ -77,7 +77,7 @@ pub enum Event {
     /// A turn is to run that makes a plan of actions, in a directory of its own and a conversation of its own. What the
     /// agent is told is in that directory.
     DraftStarted {
-        /// Which one.
+        /// The turn of the agent.
         turn: TurnId,
         /// The turn's directory, from the session's.
         folder: String,
@@ -89,12 +89,15 @@ pub enum Event {
         /// Where the turn comes from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<TurnOrigin>,
+        /// The digest (SHA-256) of the file that says what the agent is shown. Older entries do not have it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<String>,
     },
-    /// Somebody wants something else planned than what is being planned.
+    /// Somebody gave up the plan that was being made.
     DraftLeft {
         /// The turn's directory. The turn has no plan again.
         folder: String,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
     /// The plan of actions is in its turn's directory.
@@ -106,7 +109,7 @@ pub enum Event {
     },
     /// A turn's directory is complete, and is never changed again.
     Sealed {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
         /// A check sum for each of its files.
         files: BTreeMap<String, String>,
@@ -114,95 +117,95 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<By>,
     },
-    /// A turn's directory was found that no other fact tells of: an older program made it, or a person. Nobody said what is
-    /// in it.
+    /// A turn's directory was found that no fact tells of: an older version or a person made it. Its content was accepted by
+    /// nobody.
     TurnFound(FoundTurn),
     /// A turn's directory is gone before the turn was complete.
     TurnGone {
-        /// The directory.
+        /// The turn's directory, from the session's.
         folder: String,
     },
-    /// Somebody looks at the plan of a turn. It is checked against the project as it is now.
+    /// Somebody began to review the plan of a turn. It is checked against the project as it is now.
     ReviewStarted {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
-    /// Whether the plan of a turn can be carried out in the project as it is now.
+    /// The plan of a turn was checked against the project.
     PlanChecked {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
         /// Which state of the plan.
         revision: u32,
-        /// Why it cannot; nothing where it can.
+        /// Why it cannot be carried out; empty where it can.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         problems: Vec<String>,
     },
-    /// The plan's file says something else than the plan. It counts once somebody accepts it.
+    /// Somebody changed the plan's file. The change counts once a person accepts it.
     PlanDiffers {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
-        /// What the file says.
+        /// The content of the file.
         text: String,
     },
     /// Somebody accepted the plan as its file has it.
     PlanAccepted {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
-    /// Somebody wants the plan's file to say again what was planned.
+    /// Somebody discarded what was changed in the plan's file.
     PlanRestored {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
     /// Somebody approved a plan, wholly or in part.
     Approved {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
         /// The batch that carries it out.
         batch: String,
         /// Which state of the plan.
         revision: u32,
-        /// What of it.
+        /// Which items of the plan are taken.
         chosen: Chosen,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
-    /// Somebody wants nothing of a plan done.
+    /// Somebody skipped a plan: nothing of it is done.
     Skipped {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
-        /// What they said instead.
+        /// What to tell the agent instead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
     /// An action of a batch asks a person something. The question is asked in the same entry.
     ActionAsked {
-        /// Which batch.
+        /// The name of the batch.
         batch: String,
         /// The action's place in the plan, from 0.
         action: usize,
-        /// What it asks.
+        /// The id of the question.
         question: QuestionId,
     },
     /// An action of a batch came to its end.
     ActionEnded {
-        /// Which batch.
+        /// The name of the batch.
         batch: String,
         /// Which action, and how it ended.
         #[serde(flatten)]
         end: ActionEnd,
     },
-    /// A batch does nothing for now. A person says how it goes on.
+    /// A batch stopped before its end. A person decides how it goes on.
     BatchPaused {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
         /// Why, in words for a person.
         reason: String,
@@ -210,59 +213,59 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unsure: Option<usize>,
     },
-    /// Somebody wants a batch to go on.
+    /// Somebody resumed a batch.
     BatchResumed {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
-        /// What is done about a command that was interrupted.
+        /// What to do about a command that was interrupted and may have run.
         #[serde(default)]
         interrupted: Interrupted,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
-    /// Nothing more is to be done in a batch.
+    /// A batch is over.
     BatchEnded {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
-        /// What became of the plan in all.
+        /// The overall result.
         status: Overall,
-        /// The report.
+        /// The report, as Markdown.
         report: String,
-        /// Whether it did something to files.
+        /// Whether it changed files, or may have.
         #[serde(default)]
         has_changes: bool,
     },
     /// Somebody wants a batch undone.
     UndoStarted {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
-        /// What is done about files that were changed since.
+        /// What to do about files that were changed after the batch.
         #[serde(default)]
         later: LaterChanges,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
     /// A batch was not undone.
     UndoRefused {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
-        /// Why.
+        /// What was in the way.
         problem: UndoProblem,
     },
     /// A batch was undone.
     Undone {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
-        /// What that came to.
+        /// The result.
         files: UndoneFiles,
     },
-    /// Somebody said something to the agent. It is told when its turn comes.
+    /// Somebody said something to the agent, which is told with its next turn.
     Heard {
-        /// Their words.
+        /// The message.
         text: String,
-        /// Who.
+        /// Whoever did it.
         by: By,
-        /// What it is known by where it was said.
+        /// The id of the message in its channel, for de-duplication.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
@@ -273,21 +276,21 @@ pub enum Event {
         /// The name of the plan's file.
         description: String,
     },
-    /// A planner could not say whether more has to be asked. The plan is made of what is known.
+    /// A planner failed to make another round. The plan is made of the answers so far.
     Unchecked {
         /// Why, in words for a person.
         reason: String,
     },
-    /// What the project looked like before the turn changed it.
+    /// The state of the project's files before a turn was noted.
     Baselined {
-        /// Before which turn.
+        /// The turn that comes next.
         turn: TurnId,
         /// A name by which the worker finds that state again, if it can.
         baseline: Option<String>,
     },
-    /// The agent's process is there and has said which conversation it is.
+    /// The agent's process runs and has named its conversation.
     Connected {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
         /// The conversation to resume.
         conversation: ConversationId,
@@ -297,51 +300,51 @@ pub enum Event {
     },
     /// The agent said something.
     Said {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
-        /// Its words.
+        /// What it said.
         text: String,
     },
     /// The agent used a tool.
     Used {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
         /// On what: a path, a command.
         what: String,
     },
-    /// The agent printed a line that is not its protocol. Kept, so that it can be looked at.
+    /// The agent printed a line that is not part of its protocol. It is kept for inspection.
     Unreadable {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
         /// The beginning of the line.
         line: String,
     },
-    /// The agent printed an event of a kind that is not known here. Kept, so that it can be looked at.
+    /// The agent printed an event of an unknown kind. It is kept for inspection.
     Noted {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
         /// The beginning of it.
         line: String,
     },
     /// A round of questions is open.
     Asked {
-        /// Which one.
+        /// The round.
         round: RoundId,
         /// Who wants to know, and where the answer has to arrive.
         asker: Asker,
-        /// The questions.
+        /// The questions, in order.
         questions: Vec<Question>,
     },
-    /// What the project looked like when this round was asked in the middle of work. Nothing waits for it.
+    /// The state of the project's files at a round in the middle of the work was noted. Nothing waits for it.
     Snapshotted {
-        /// Which round.
+        /// The round.
         round: RoundId,
         /// A name by which the worker finds that state again, if it can.
         state: Option<String>,
     },
-    /// The agent asks the same again, after it was parked or cut off. Nobody else is asked twice.
+    /// The agent asked the same again, after it was parked or cut off. No person is asked twice.
     AskedAgain {
         /// The round it is about.
         round: RoundId,
@@ -352,9 +355,9 @@ pub enum Event {
     },
     /// The agent was told that it gets no answer to this call.
     Declined {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
-        /// Which call.
+        /// The tool call.
         call: CallId,
         /// What it was told.
         reason: String,
@@ -362,13 +365,13 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         asked: Vec<String>,
     },
-    /// Somebody answered.
+    /// Somebody answered a question.
     Answered {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
-        /// What.
+        /// The answer.
         answer: Answer,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
     /// What was allowed for the whole project is kept in Rapport's home.
@@ -376,57 +379,57 @@ pub enum Event {
         /// The question it was the answer to.
         question: QuestionId,
     },
-    /// What was allowed for this session is no longer.
+    /// Somebody revoked a rule of this session.
     Revoked {
-        /// Which rule.
+        /// The rule.
         rule: Rule,
         /// Who took it back.
         by: By,
     },
     /// Somebody wants to answer this question anew (back, or edit).
     Reopened {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
     /// Somebody left a reopened question with the answer it had.
     Kept {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
-    /// The agent has what this call was waiting for: it is in its conversation.
+    /// The agent has the answer to this call: its transcript holds it.
     Taken {
-        /// Which call.
+        /// The tool call.
         call: CallId,
     },
     /// A round ended without all its answers, for a reason that everybody can read.
     Closed {
-        /// Which round.
+        /// The round.
         round: RoundId,
-        /// How.
+        /// How it ended.
         how: Ending,
     },
     /// Something was in the agent's way, and it went on: the model's API did not answer as it should and was tried again, or the
     /// agent's own program refused a call without asking anybody.
     Delayed {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
         /// What happened, and when it is tried again, if it is.
         why: String,
     },
-    /// The hot time is over: the process is to go, the question stays.
+    /// The hot time is over: the process is to be parked; the question stays open.
     Cooled {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
         /// The call that waits.
         call: CallId,
     },
-    /// The process could not go, because the call does not wait alone in it. It goes as soon as the call does.
+    /// The process could not be parked, because something else is in flight beside the call. It is parked once the call waits alone.
     StayedHot {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
         /// The call that waits.
         call: CallId,
@@ -435,23 +438,26 @@ pub enum Event {
     },
     /// The agent's process ended cleanly, with this call to be asked again.
     Parked {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
         /// The call that waits.
         call: CallId,
     },
-    /// The agent's process is gone in the middle of something.
+    /// The agent's process ended in the middle of something.
     CutOff {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
-        /// Why.
+        /// Why, in words for a person.
         reason: String,
+        /// Whether there was no process at all, because the agent's program could not be started.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        is_not_started: bool,
     },
-    /// What a process used.
+    /// A process reported its usage.
     Spent {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
-        /// How much.
+        /// Tokens and money.
         usage: Usage,
     },
     /// The agent proposed a plan.
@@ -472,19 +478,19 @@ pub enum Event {
     },
     /// A turn came to its end.
     TurnEnded {
-        /// Which one.
+        /// The turn of the agent.
         turn: TurnId,
         /// The agent's last words.
         result: String,
     },
-    /// It cannot go on by itself. It can be restarted.
+    /// The session stopped on a failure. It can be restarted.
     Failed {
         /// Why, in words for a person.
         reason: String,
     },
-    /// Somebody wants it tried again.
+    /// Somebody restarted it.
     Restarted {
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
     /// The work is done, and this is what it changed. Always the last fact of a completed session.
@@ -492,67 +498,79 @@ pub enum Event {
         /// What changed, if that can be told.
         changes: Option<Changes>,
     },
-    /// Somebody wants the work taken over into the project, which it was done apart from.
+    /// Somebody wants work that was done in a workplace of its own applied to the project.
     Applying {
-        /// Who.
+        /// Whoever did it.
         by: By,
-        /// Whether also where it conflicts with what the project has by now, with marks in the files.
+        /// Whether to apply it with conflict markers where it conflicts with the project.
         #[serde(default)]
         with_conflicts: bool,
     },
     /// The work and the project are merged. Nothing is changed yet.
     Merged(Merged),
-    /// It was not taken over. Nothing is changed but what it names as half done.
+    /// The work was not applied. Nothing is changed but what it names as half done.
     NotApplied(NotMerged),
-    /// It is taken over: the files of the project are changed.
+    /// The work was applied: files of the project were changed.
     Applied {
-        /// Who wanted that.
+        /// Whoever wanted it applied.
         by: By,
         /// What changed in the project.
         files: Vec<FileChange>,
     },
-    /// Somebody wants nothing of it; or no longer what is left of its workplace.
+    /// Somebody discarded the work, or wants what is left of its workplace cleared.
     Discarded {
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
-    /// The workplace is gone, with everything that belonged to it.
+    /// The workplace was cleared.
     Cleared {
-        /// Why something of it is left, if it is.
+        /// Why a part of it is left, if one is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         left: Option<String>,
     },
-    /// Somebody wants what the work did to the project's files undone.
+    /// Somebody wants the work's changes to the project's files undone.
     WorkUndoStarted {
         /// As the work left the files, and as they were before.
         states: Merged,
-        /// Who.
+        /// Whoever did it.
         by: By,
     },
     /// The work was not undone. Nothing is changed, unless the problem says that a part is.
     WorkUndoRefused {
-        /// Why.
+        /// What was in the way.
         problem: UndoProblem,
     },
     /// The work is undone.
     WorkUndone {
-        /// What that came to.
+        /// The result.
         files: UndoneFiles,
     },
     /// Somebody ended the session.
     Cancelled {
-        /// Who.
+        /// Whoever did it.
         by: By,
         /// Why, if they said so.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// Whether the agent may have changed files of the project since their state was last noted: `WorkLeft` comes next.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        is_unnoted: bool,
     },
-    /// A fact of a kind this program does not know. It is kept as it is and means nothing here.
+    /// What the project looked like once the agent of a cancelled session was gone. Undoing begins there.
+    WorkLeft {
+        /// A name by which the worker finds that state again, if it can.
+        state: Option<String>,
+    },
+    /// A fact of a kind that this version does not know. It is kept as it was read, and changes nothing.
     #[serde(skip_deserializing)]
     Unknown(Value),
 }
 
 impl Event {
+    pub(crate) fn cut_off(turn: TurnId, reason: impl Into<String>) -> Self {
+        Event::CutOff { turn, reason: reason.into(), is_not_started: false }
+    }
+
     fn from_value(fact: Value) -> Result<Self, serde_json::Error> {
         let kind = match &fact {
             Value::String(kind) => Some(kind),
@@ -601,7 +619,7 @@ impl<'de> Deserializer<'de> for KindsOf<'_> {
 
 // `remote = "Self"` puts what is derived beside the traits, as functions of the same names.
 impl Serialize for Event {
-    /// What is not known here is known elsewhere: it is written as it was read.
+    /// An unknown fact is written as it was read.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Event::Unknown(fact) => fact.serialize(serializer),
@@ -642,13 +660,13 @@ pub struct Created {
     /// The session and question it branched off at, if it did. What comes before that question is a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branched_from: Option<BranchPoint>,
-    /// Where it was asked for, if a channel has to find that place again.
+    /// Where it was begun, if a channel has to find that place again.
     #[serde(default, alias = "room", skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// The turn of a conversation that turned into it, if one did.
+    /// The turn of a conversation that this session grew from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown_from: Option<Seed>,
-    /// What it is known by where it was asked for: the same is not begun twice.
+    /// The id of the request in its channel: the same request does not begin two sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }
@@ -698,17 +716,17 @@ pub struct AgentCommand {
     pub command: Vec<String>,
 }
 
-/// Where a session was asked for: a channel, and what that channel finds the place by, such as a chat.
+/// Where a session was begun: a channel, and the key by which that channel finds the place, such as a chat.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Origin {
-    /// The channel.
+    /// The name of the channel.
     pub channel: String,
-    /// The place in it. It means something to that channel only.
+    /// The place in it. Only that channel can read it.
     pub key: String,
 }
 
 impl<'de> Deserialize<'de> for Origin {
-    /// Logs of before say the number of a chat in Telegram, and of a topic in it.
+    /// Older logs have the number of a Telegram chat, and of a topic in it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -726,7 +744,7 @@ impl<'de> Deserialize<'de> for Origin {
     }
 }
 
-/// The turn of a conversation that turned into a session of its own.
+/// The turn of a conversation that a session grew from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seed {
     /// The conversation's session.
@@ -738,7 +756,7 @@ pub struct Seed {
 /// Where a branch comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BranchPoint {
-    /// The session.
+    /// The session that was branched from.
     pub session: SessionId,
     /// The question that is open again.
     pub question: QuestionId,
@@ -804,7 +822,7 @@ impl Clarifier {
 pub enum TurnKind {
     /// Ask, and make a plan; change nothing.
     Plan,
-    /// Do it.
+    /// Carry out the plan.
     Work,
     /// Reply to what somebody said.
     Chat,
@@ -820,9 +838,9 @@ pub enum Asker {
     Rapport,
     /// A planner, before the plan.
     Planner,
-    /// The agent.
+    /// The agent asks.
     Agent {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
         /// The tool call that waits for the answer.
         call: CallId,
@@ -831,8 +849,8 @@ pub enum Asker {
     },
 }
 
-/// What is in flight in an agent's process beside a call that waits. A process that is parked then goes on with it, and
-/// without the answer.
+/// What else an agent's process has in flight while a call waits. If the process were parked now, it would go on with that
+/// and never see the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Beside {
@@ -864,11 +882,11 @@ impl std::fmt::Display for Beside {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The agent no longer wants to know, or nobody works on it any more.
+    /// The agent withdrew it, or whatever asked it is over.
     Withdrawn(String),
     /// Another round asks instead.
     Superseded(RoundId),
-    /// Its time ran out. The agent is told so.
+    /// It expired. The agent is told so.
     Expired,
 }
 

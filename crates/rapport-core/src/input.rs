@@ -22,14 +22,14 @@ use crate::turn::{
 pub enum Input {
     /// Somebody did something. The door it came through has checked who.
     Person {
-        /// Who.
+        /// Whoever did it.
         by: By,
-        /// What.
+        /// What they did.
         act: Act,
     },
     /// The agent of a turn did something.
     Agent {
-        /// Which turn it runs.
+        /// The turn that it runs.
         turn: TurnId,
         /// What it did.
         did: AgentDid,
@@ -38,66 +38,66 @@ pub enum Input {
     World(World),
 }
 
-/// What people (or those who answer for them) can do.
+/// What people, or those who answer for them, can do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
     /// Answer a question; without a name, the only one that is open.
     Answer {
-        /// Which one.
+        /// The question.
         #[serde(default)]
         question: Option<QuestionId>,
-        /// With what.
+        /// What the person chose or typed, or what the agent is told.
         reply: Reply,
     },
     /// Go back to the question before, in a round that is not complete.
     Back,
     /// Open an answered question again, to change the answer (edit).
     Reopen {
-        /// Which one.
+        /// The question.
         question: QuestionId,
     },
     /// Leave a reopened question with the answer it had.
     Keep {
-        /// Which one.
+        /// The question.
         question: QuestionId,
     },
     /// No longer allow what was allowed for this session.
     Revoke {
-        /// Which rule.
+        /// The rule.
         rule: Rule,
     },
     /// Start the work with the plan as it stands.
     Confirm,
     /// End the session.
     Cancel {
-        /// Why.
+        /// The reason, in words for a person.
         #[serde(default)]
         reason: Option<String>,
     },
-    /// Take the work over into the project, which it was done apart from.
+    /// Apply work that was done in a workplace of its own to the project.
     Apply {
-        /// Whether also where it conflicts, with marks in the files.
+        /// Whether to apply it with conflict markers where it conflicts.
         #[serde(default)]
         with_conflicts: bool,
     },
-    /// Do away with the work that was done apart from the project; ends the session, too.
+    /// Discard work that was done in a workplace of its own. Ends the session, too.
     Discard,
-    /// Take back what the work did to the project's files.
+    /// Undo what the work did to the project's files.
     UndoWork,
-    /// Try again what failed, or let an agent go on that was cut off while it waited.
+    /// Try again what failed, or resume an agent that was cut off while it waited.
     Restart,
     /// Say something to the agent of a conversation.
     Say {
-        /// What.
+        /// The words.
         text: String,
-        /// What it is known by where it was said: the same is not heard twice.
+        /// The id of the message in its channel, for de-duplication.
         #[serde(default)]
         id: Option<String>,
     },
     /// Have a plan of actions made, from what is in this directory of the session.
     Draft {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
         /// The conversation to make it in.
         conversation: ConversationId,
@@ -106,58 +106,61 @@ pub enum Act {
         /// Where the turn comes from.
         #[serde(default)]
         origin: Option<TurnOrigin>,
+        /// The digest (SHA-256) of the file that says what the agent is shown.
+        #[serde(default)]
+        shown: Option<String>,
     },
-    /// Have something else planned than what is being planned.
+    /// Give up the plan that is being made, to have something else planned.
     LeaveDraft,
-    /// Look at the plan of a turn: have it checked against the project as it is now.
+    /// Review the plan of a turn: it is checked against the project as it is now.
     Review {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
     },
-    /// Have the plan of a turn carried out, as far as it is chosen.
+    /// Approve the chosen items of a plan, and have them carried out.
     Approve {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
         /// Which state of the plan was seen.
         revision: u32,
-        /// What of it.
+        /// Which items of the plan are taken.
         chosen: Chosen,
     },
-    /// Have nothing of a plan done.
+    /// Skip a plan: nothing of it is done.
     Skip {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
         /// What to tell the agent instead.
         #[serde(default)]
         message: Option<String>,
     },
-    /// Take the plan as its file has it, where that was changed.
+    /// Accept the plan as somebody changed it in its file.
     AcceptPlan {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
         /// What was seen in the file.
         text: String,
     },
-    /// Have the plan's file say again what was planned.
+    /// Write the plan to its file again, over what somebody changed there.
     RestorePlan {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
     },
-    /// Stop the batch that runs; it can go on later.
+    /// Pause the running batch.
     Pause,
-    /// Let a batch go on that pauses.
+    /// Resume a paused batch.
     GoOn {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
-        /// What is done about a command that was interrupted.
+        /// What to do about a command that was interrupted and may have run.
         #[serde(default)]
         interrupted: Interrupted,
     },
-    /// Take back what a batch did to files.
+    /// Undo what a batch did to files.
     Undo {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
-        /// What is done about files that were changed since.
+        /// What to do about files that were changed after the batch.
         #[serde(default)]
         later: LaterChanges,
     },
@@ -171,23 +174,23 @@ pub enum Act {
 /// What an agent does, whatever program it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentDid {
-    /// It is there, in this conversation.
+    /// Its process runs and has named its conversation.
     Connect {
-        /// Which one.
+        /// The id by which the agent can be resumed.
         conversation: ConversationId,
         /// The model it runs.
         model: Option<String>,
     },
     /// It said something.
     Say {
-        /// Its words.
+        /// What it said.
         text: String,
     },
     /// It uses a tool.
     Use {
-        /// The tool.
+        /// The name of the tool.
         tool: String,
-        /// On what.
+        /// The path, the command, or whatever else it is used on.
         what: String,
     },
     /// Something is in its way, and it goes on: the model's API did not answer as it should and is tried again, or its own program
@@ -196,40 +199,40 @@ pub enum AgentDid {
         /// What happened, and when it is tried again, if it is.
         why: String,
     },
-    /// It printed what is not its protocol.
+    /// It printed a line that is not part of its protocol.
     Babble {
-        /// The beginning of it.
+        /// The beginning of the line.
         line: String,
     },
     /// It printed an event of its protocol that is not known here.
     Note {
-        /// The beginning of it.
+        /// The beginning of the line.
         line: String,
     },
     /// It asks, and the call waits.
     Ask {
-        /// Where the answer has to arrive.
+        /// The tool call that waits for the answer.
         call: CallId,
-        /// What it wants.
+        /// What it asks for.
         ask: Ask,
         /// Whether its process could end cleanly now and be asked again later.
         parkable: bool,
     },
-    /// It no longer wants to know.
+    /// It withdrew its question.
     Withdraw {
-        /// Which call.
+        /// The tool call.
         call: CallId,
     },
-    /// The answer is in its conversation.
+    /// Its transcript holds the answer.
     Take {
-        /// Which call.
+        /// The tool call.
         call: CallId,
     },
     /// It cannot be parked yet, because the call does not wait alone.
     StayHot {
-        /// Which call.
+        /// The tool call.
         call: CallId,
-        /// What else is in flight.
+        /// What else the process has in flight.
         beside: Beside,
     },
     /// Its turn is over, and its process stays for the next one.
@@ -237,9 +240,9 @@ pub enum AgentDid {
         /// Its last words.
         result: String,
     },
-    /// It used this much.
+    /// Its process used tokens and money.
     Spend {
-        /// How much.
+        /// Tokens and money.
         usage: Usage,
     },
     /// Its process is gone.
@@ -260,7 +263,7 @@ pub enum Ask {
     },
 }
 
-/// A question that has no name yet.
+/// A question that has no id yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Draft {
@@ -279,7 +282,7 @@ pub struct Draft {
     pub field: Option<Box<Field>>,
 }
 
-/// How an agent's process ended.
+/// How the process of an agent ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leave {
     /// It came to an end and has a result.
@@ -289,11 +292,16 @@ pub enum Leave {
     },
     /// It was parked: the call will be asked again.
     Deferred {
-        /// Which call.
+        /// The tool call.
         call: CallId,
     },
     /// It was stopped, because Rapport stops or nobody wants it to run.
     Stopped,
+    /// Its program could not be started.
+    NotStarted {
+        /// Why, in words for a person.
+        reason: String,
+    },
     /// It failed or died.
     Failed {
         /// Why, in words for a person.
@@ -301,37 +309,37 @@ pub enum Leave {
     },
 }
 
-/// What Rapport itself brings about.
+/// What the engine brings about or finds out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum World {
-    /// The session has just been read from its log: whatever ran then runs no more.
+    /// The session was just replayed from its log: its processes are gone.
     Lost,
     /// Time has passed; `now` tells how much.
     Tick,
-    /// The state before the turn is noted.
+    /// The state of the files before a turn is noted.
     Baseline {
-        /// Before which turn.
+        /// The turn that comes next.
         turn: TurnId,
-        /// Its name, if there is one.
+        /// The name of the state; `None` where the worker cannot name one.
         baseline: Option<String>,
     },
-    /// The state at a round is noted.
+    /// The state of the files at a round is noted.
     Snapshot {
-        /// Which round.
+        /// The round.
         round: RoundId,
-        /// Its name, if there is one.
+        /// The name of the state; `None` where the worker cannot name one.
         state: Option<String>,
     },
     /// The plan is in its file.
     PlanSaved {
         /// Which state of the plan.
         revision: u32,
-        /// Where.
+        /// The path of the file, from the project's root.
         path: String,
     },
-    /// The changes of the work are known.
+    /// It is known what the work changed.
     Report {
-        /// They.
+        /// The changes; `None` where they cannot be told.
         changes: Option<Changes>,
     },
     /// The work and the project are merged, or cannot be.
@@ -356,7 +364,7 @@ pub enum World {
         /// What it made; or why there is none, in words for a person.
         outcome: Result<QuestionRound, String>,
     },
-    /// What was allowed for the project is kept.
+    /// A rule for the project is kept in Rapport's home.
     Granted {
         /// The question it was the answer to.
         question: QuestionId,
@@ -368,96 +376,101 @@ pub enum World {
         /// Where it is, from the session's directory.
         path: String,
     },
-    /// A session has just been read from its log, and this is there of its turns. Whatever ran then runs no more.
+    /// A session of files was just replayed from its log, and these directories of turns were found. Its processes are gone.
     Found(FoundTurns),
-    /// The plan of a turn was looked at.
+    /// The plan of a turn was checked.
     PlanChecked {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
         /// Which state of the plan.
         revision: u32,
-        /// Why it cannot be carried out.
+        /// Why it cannot be carried out, one line each.
         problems: Vec<String>,
-        /// What its file says, where that is something else.
+        /// The content of its file, where it differs from the plan.
         differs: Option<String>,
     },
     /// A batch cannot begin, because its plan cannot be carried out in the project as it is now. Nothing was done.
     BatchInvalid {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
-        /// Why.
+        /// What was in the way, one line each.
         problems: Vec<String>,
     },
-    /// A batch cannot begin, because its plan's file says something else. Nothing was done.
+    /// A batch cannot begin, because its plan's file differs from the plan. Nothing was done.
     BatchDiffers {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
-        /// What the file says.
+        /// The content of the file.
         text: String,
     },
     /// An action of the running batch asks a person something.
     ActionAsks {
-        /// Which batch.
+        /// The name of the batch.
         batch: String,
         /// The action's place in the plan, from 0.
         action: usize,
-        /// What it asks.
+        /// The question, in Markdown.
         message: String,
     },
     /// An action of the running batch came to its end.
     ActionEnded {
-        /// Which batch.
+        /// The name of the batch.
         batch: String,
         /// Which action, and how.
         end: ActionEnd,
     },
     /// The running batch stopped before its end.
     BatchPaused {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
         /// Why, in words for a person.
         reason: String,
         /// The action that was interrupted and may have run.
         unsure: Option<usize>,
     },
-    /// Nothing more is to be done in the running batch.
+    /// The running batch is over.
     BatchEnded {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
-        /// What became of the plan in all.
+        /// The overall result.
         status: Overall,
-        /// The report.
+        /// The report, as Markdown.
         report: String,
-        /// Whether it did something to files.
+        /// Whether it changed files, or may have.
         has_changes: bool,
     },
-    /// The report of a turn is in its file, and what it remembers is remembered.
+    /// The report of a turn is in its file, and its memos are kept.
     ReportFiled {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
         /// A check sum for each of its files.
         files: BTreeMap<String, String>,
     },
     /// A batch was undone, or not.
     Undone {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
-        /// What that came to.
+        /// The files that were undone, or why nothing was.
         outcome: Result<UndoneFiles, UndoProblem>,
+    },
+    /// The state in which a cancelled agent left the project is noted.
+    WorkLeft {
+        /// The name of the state; `None` where the worker cannot name one.
+        state: Option<String>,
     },
     /// The work was undone, or not.
     WorkUndone {
-        /// What that came to.
+        /// The files that were undone, or why nothing was.
         outcome: Result<UndoneFiles, UndoProblem>,
     },
-    /// Something wanted could not be made true.
+    /// The engine could not make a want true.
     Failed {
         /// Why, in words for a person.
         reason: String,
     },
 }
 
-/// Two states of the project's files: before the work is taken over, and after. Both by names that the worker finds again.
+/// Two states of the project's files, by names that the worker finds again: a step from the one to the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merged {
     /// As they are.

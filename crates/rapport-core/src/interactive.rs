@@ -16,11 +16,11 @@ use crate::view::PhaseView;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InteractiveFile {
-    /// A UUID.
+    /// The id of the conversation, a UUID.
     pub session_id: String,
-    /// The chat.
+    /// The number of the chat.
     pub chat_id: i64,
-    /// Where it stands.
+    /// Its state.
     pub state: InteractiveState,
     /// What somebody wants done, in their words.
     pub task: String,
@@ -34,16 +34,16 @@ pub struct InteractiveFile {
     pub questions: Vec<InteractiveQuestion>,
     /// The value of the chosen option or the words typed, question by question.
     pub answers: Vec<Option<String>>,
-    /// The question in hand, from 0.
+    /// The index of the current question, from 0.
     #[serde(default)]
     pub current_question_index: usize,
     /// What was answered in rounds that are complete.
     #[serde(default, rename = "completedQA")]
     pub completed_qa: Vec<AnsweredPair>,
-    /// Where the round in hand begins.
+    /// The index of the first question of the current round.
     #[serde(default)]
     pub current_batch_start: usize,
-    /// Which round is in hand, from 1.
+    /// The number of the current round, from 1.
     #[serde(default = "first_round")]
     pub round: u32,
     /// The plan's file, once it is saved.
@@ -58,7 +58,7 @@ pub struct InteractiveFile {
     pub updated_at: Timestamp,
 }
 
-/// Where it stands.
+/// Its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum InteractiveState {
@@ -94,7 +94,7 @@ pub struct InteractiveQuestion {
 /// An option in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InteractiveOption {
-    /// What people read.
+    /// The text that people read.
     pub label: String,
     /// What is stored.
     pub value: String,
@@ -152,7 +152,7 @@ impl InteractiveFile {
         })
     }
 
-    /// The facts of a session that goes on where this file was left. What was being carried out waits for confirmation
+    /// The facts of a session that continues where this file was left. A plan that was being carried out waits for confirmation
     /// again: nobody knows how far it came.
     pub fn revive(&self, created: Created) -> Result<Vec<Event>, Refusal> {
         let (by, max_rounds) = (created.by.clone(), created.terms.max_rounds);
@@ -189,7 +189,7 @@ impl InteractiveFile {
         Ok(facts)
     }
 
-    /// Questions by new names, with their answers. The question in hand has none: it is asked again.
+    /// Questions by new ids, with their answers. The current question has none: it is asked again.
     fn items(&self) -> Vec<(Question, Option<Answer>)> {
         let collecting = self.state == InteractiveState::Collecting;
         let item = |(place, asked): (usize, &InteractiveQuestion)| {

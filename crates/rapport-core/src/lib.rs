@@ -17,6 +17,7 @@
 //! | project | a directory that agents work in | [`Created::project`] |
 //! | task | what somebody wants done there, in their words | [`Created::task`] |
 //! | session | one task from the first word to the result | [`Session`], named by [`SessionId`] |
+//! | flow | what a session is for, with the phases, state and rules that go with it | chosen by [`Aim`] |
 //! | log | the facts of a session, append-only; all else is derived from it | a list of [`Entry`] |
 //! | fact | something that became true; past tense, never edited | [`Event`] |
 //! | input | something that came in: from a person, the agent, or the engine | [`Input`] of [`Act`], [`AgentDid`], [`World`] |

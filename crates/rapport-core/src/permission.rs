@@ -56,7 +56,7 @@ pub enum Remark {
 }
 
 impl Remark {
-    /// It in words.
+    /// The remark in words.
     pub fn as_str(self) -> &'static str {
         match self {
             Remark::BeforeThePlan => "The plan is not confirmed yet: this would happen before it is.",
@@ -67,7 +67,7 @@ impl Remark {
     }
 }
 
-/// What is allowed from now on.
+/// A rule: calls that are allowed without asking.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// Calls of this tool.
@@ -97,7 +97,7 @@ impl Rule {
         Some(Self { tool: tool.into(), pattern })
     }
 
-    /// Only what is asked for.
+    /// The rule for exactly this call.
     pub fn exactly(tool: &str, what: &str) -> Self {
         Self { tool: tool.into(), pattern: Some(Pattern::Exactly(what.into())) }
     }
@@ -173,22 +173,22 @@ impl fmt::Display for Rule {
 pub struct ShownLine {
     /// What it is.
     pub mark: Mark,
-    /// The line.
+    /// The text of the line.
     pub text: String,
 }
 
 /// What a shown line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// Told about the call.
+    /// A remark about the call.
     Note,
-    /// Told about the call, and to be careful about.
+    /// A warning about the call.
     Care,
-    /// A line as it is or will be run.
+    /// A line of a file or command, unchanged.
     Plain,
-    /// A line that comes in.
+    /// An added line.
     Added,
-    /// A line that goes.
+    /// A removed line.
     Removed,
     /// Says how many lines are not shown, because they are empty or stay as they are.
     Folded,

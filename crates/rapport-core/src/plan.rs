@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::aim::Existing;
 use crate::event::Event;
+use crate::id::ConversationId;
 use crate::question::Purpose;
 use crate::session::{FlowRules, Shared, State};
 
@@ -15,25 +16,44 @@ pub(crate) struct Plan {
     pub(crate) text: String,
     /// Whether an answer came after it was proposed.
     pub(crate) is_behind: bool,
-    /// Counts what changed it: a new proposal, an edited answer, the confirmation.
+    /// Counts the changes: a new proposal, an edited answer, the confirmation.
     pub(crate) revision: u32,
-    /// The revision its file has.
+    /// The revision that its file has.
     pub(crate) saved: u32,
     pub(crate) path: Option<String>,
+    /// Where an earlier revision was saved, whatever was proposed since.
+    pub(crate) own_path: Option<String>,
 }
 
 /// The plan as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanFile {
-    /// Which state of the plan it is.
+    /// The revision of the plan.
     pub revision: u32,
-    /// Where it goes, from the project's root.
+    /// Its path, from the project's root.
     pub path: String,
-    /// What is in it.
+    /// Its content.
     pub content: String,
-    /// What is done about a file that is there already.
+    /// What to do about a file that is there already.
     pub existing: Existing,
+    /// The conversation that the plan belongs to.
+    pub owner: ConversationId,
+    /// The path of an earlier revision, where one was saved: that file is the session's own.
+    pub saved_path: Option<String>,
 }
+
+impl PlanFile {
+    /// Whether a file that is there belongs to the same plan: an earlier revision was saved to it, or would have been if a kill had
+    /// not come in between. Then only its heading tells.
+    pub fn owns(&self, path: &str, content: &str) -> bool {
+        let heading = content.lines().take_while(|line| !line.starts_with("## "));
+        let mut owners = heading.filter_map(|line| line.strip_prefix(OWNER));
+        self.saved_path.as_deref() == Some(path) || owners.next() == Some(self.owner.as_str())
+    }
+}
+
+/// How the line of a plan's heading begins that says which conversation it belongs to.
+const OWNER: &str = "**Session:** ";
 
 /// The branch that is named where the project is on none.
 const NO_BRANCH: &str = "interactive_chat";
@@ -42,6 +62,7 @@ impl Plan {
     /// Takes a proposal as the plan, in place of the one before.
     pub(crate) fn propose(plan: &mut Option<Self>, goal: &str, description: &str, text: &str) {
         let (revision, saved) = plan.as_ref().map_or((0, 0), |plan| (plan.revision, plan.saved));
+        let own_path = plan.take().and_then(|plan| plan.own_path);
         *plan = Some(Plan {
             goal: goal.to_owned(),
             description: description.to_owned(),
@@ -50,6 +71,7 @@ impl Plan {
             revision: revision + 1,
             saved,
             path: None,
+            own_path,
         });
     }
 
@@ -71,6 +93,7 @@ impl Plan {
             Event::PlanSaved { revision, path } => {
                 self.saved = *revision;
                 self.path = Some(path.clone());
+                self.own_path = Some(path.clone());
                 false
             }
             _ => false,
@@ -86,6 +109,8 @@ pub(crate) fn file(shared: &Shared, plan: &Plan, is_begun: bool) -> PlanFile {
         path: format!(".claude/todos/{}/{}.md", plan.goal, plan.description),
         content: markdown(shared, plan, is_begun),
         existing: Existing::Replace,
+        owner: shared.created.conversation.clone(),
+        saved_path: plan.own_path.clone(),
     }
 }
 
@@ -113,7 +138,7 @@ fn markdown(shared: &Shared, plan: &Plan, is_begun: bool) -> String {
             .insert_str(0, "The following answers were gathered from the user to clarify requirements:\n\n");
     }
     let mut text = format!(
-        "# Plan: {title}\n\n**Created:** {at}\n**Session:** {id}\n**Branch:** {branch}\n\n## Task\n\n{task}\n\n\
+        "# Plan: {title}\n\n**Created:** {at}\n{OWNER}{id}\n**Branch:** {branch}\n\n## Task\n\n{task}\n\n\
          ## Requirements (Q&A)\n\n{requirements}## Context for Implementation\n\n{context}\n",
         title = one_line(&created.task),
         at = shared.created_at,
@@ -132,7 +157,7 @@ fn markdown(shared: &Shared, plan: &Plan, is_begun: bool) -> String {
     text
 }
 
-/// Headings from elsewhere go below ours, so that the file keeps one outline.
+/// Moves headings of others below ours, so that the file keeps one outline.
 fn demote(text: &str) -> String {
     let mut fenced = false;
     let lines = text.lines().map(|line| {

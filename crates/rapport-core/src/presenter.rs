@@ -19,27 +19,27 @@ pub struct Presenter {
     focus: Vec<Focus>,
 }
 
-/// A question that is in front of the person. Of a round that is the first that is open.
+/// A question that is in front of the person: the first open one of its round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Focus {
-    /// In which round.
+    /// Its round.
     pub round: RoundId,
-    /// Which one.
+    /// The question.
     pub question: QuestionId,
-    /// Since which entry of the log,
+    /// The entry of the log since which it is in front.
     pub since: u64,
-    /// and since when.
+    /// The time of that entry.
     pub at: Timestamp,
 }
 
-/// What an entry was for whoever follows.
+/// How an entry fits to those that were taken in before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// The next one.
+    /// It is the next one, and was taken in.
     Next,
-    /// Known already.
+    /// It was taken in before; nothing changed.
     Old,
-    /// Some are missing before it.
+    /// Entries before it are missing; it was not taken in.
     Gap,
 }
 
@@ -66,7 +66,7 @@ impl Presenter {
         Followed::Next
     }
 
-    /// The session.
+    /// The session as far as it was followed.
     pub fn session(&self) -> &Session {
         &self.session
     }
@@ -93,7 +93,7 @@ impl Presenter {
         self.is_planned() && before_work && !self.session.is_over()
     }
 
-    /// The planner's question in hand, as its number among all it asked, from 0.
+    /// The index of the planner's current question among all that it asked, from 0.
     pub fn collecting(&self) -> Option<(usize, &Focus)> {
         let planner = |round: &RoundView<'_>| *round.asker == Asker::Planner;
         let focus = self
@@ -145,7 +145,7 @@ fn confirms(round: &RoundView<'_>) -> bool {
     round.items.iter().any(|item| item.question.purpose == Purpose::Confirm)
 }
 
-/// Whether this fact has something asked anew that was in front of the person before.
+/// Whether this fact puts something in front of the person again that was there before.
 fn reopens(fact: &Event, focus: &Focus) -> bool {
     match fact {
         Event::Reopened { question, .. } => *question == focus.question,

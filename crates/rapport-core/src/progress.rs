@@ -46,7 +46,7 @@ enum Known {
     Iterations,
 }
 
-/// A task.
+/// A task of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// The line of the file it is on, from 1.
@@ -72,7 +72,7 @@ pub struct Attempt {
     pub next: Option<String>,
 }
 
-/// Something that keeps a file from being a valid one.
+/// A reason why a file is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The line it is about, from 1.
@@ -120,17 +120,17 @@ impl ProgressFile {
         names.next().filter(|name| !name.is_empty())
     }
 
-    /// How it stands.
+    /// The status section.
     pub fn status(&self) -> Option<&str> {
         self.words_of(Known::Status)
     }
 
-    /// What was found out.
+    /// The analysis section.
     pub fn analysis(&self) -> Option<&str> {
         self.words_of(Known::Analysis)
     }
 
-    /// How it is tested.
+    /// The section on tests.
     pub fn testing_strategy(&self) -> Option<&str> {
         self.words_of(Known::Testing)
     }
@@ -150,7 +150,7 @@ impl ProgressFile {
         self.tasks().into_iter().find(|task| !task.done)
     }
 
-    /// What was completed in this iteration.
+    /// The tasks that were completed in this iteration.
     pub fn completed(&self) -> Vec<Task> {
         self.tasks_in(Known::Completed)
     }
@@ -161,7 +161,7 @@ impl ProgressFile {
         rows(body).filter_map(|row| row.heading(3).map(str::to_owned)).collect()
     }
 
-    /// What was tried of late.
+    /// The attempts of recent iterations.
     pub fn attempts(&self) -> Vec<Attempt> {
         let body = self.section(Known::Attempts).map_or("", |section| &section.body);
         let mut attempts: Vec<Attempt> = Vec::new();
@@ -201,7 +201,7 @@ impl ProgressFile {
         }
     }
 
-    /// What keeps this from being a valid file, in the order of its lines.
+    /// The reasons why this is not a valid file, in the order of its lines.
     pub fn problems(&self) -> Vec<Problem> {
         let last = self.to_string().lines().count().max(1);
         let mut problems = Vec::new();
@@ -284,7 +284,7 @@ impl ProgressFile {
         }
     }
 
-    /// This file with the sections of an older one that are nobody's business here, at the end, where this has none of
+    /// This file with the unknown sections of an older one at its end, where this has none of
     /// that name.
     #[must_use]
     pub fn keeping(mut self, older: &ProgressFile) -> Self {

@@ -8,22 +8,22 @@ use crate::question::Question;
 use crate::session::Given;
 use crate::want::Told;
 
-/// What an agent is told that was cut off with nothing else to be told.
+/// The message that resumes an agent which was cut off, where there is nothing else to tell it.
 pub const GO_ON: &str = "Go on with the task where you left off.";
-/// The same, where its last words are all that is wanted: it may have said them, and nobody heard it.
+/// The same for an agent whose reply is the result: it may have replied before it was cut off, and the reply is lost.
 pub const SAY_ALL: &str = "You were cut off. Reply with the whole plan now, in the form you were asked for.";
-/// What follows words that the CLI would take for more than words to their very end.
+/// Ends a message whose last words the CLI would take for a command.
 pub const END_OF_MESSAGE: &str = "(End of the message.)";
-/// To an agent that asked for leave to carry out the plan it was to make.
+/// The reply to an agent that wants to leave plan mode with its plan.
 pub(crate) const PLAN_NOTED: &str = "The plan is noted and goes to a person for confirmation. Stop here; \
     you will be told when to start.";
-/// To an agent that called its question tool without a question.
+/// The reply to a call of the question tool that has no question.
 pub(crate) const NO_QUESTION: &str =
     "There was no question in this call. Ask again with a question, or go on.";
-/// To an agent that wants to do something while it is to make a plan of actions.
+/// The reply to an agent that wants to use a tool while it makes a plan of actions.
 pub(crate) const ONLY_DRAFTING: &str = "Nothing is changed and nothing is run while you plan. Put it into the plan as an \
     action, or do without.";
-/// To an agent that may not use a tool.
+/// The reply to an agent that may not use a tool.
 pub(crate) const DENIED: &str = "No. Do not do this; find another way, or ask.";
 
 /// The first turn of work: understand the task, ask, plan.
@@ -86,7 +86,7 @@ fn requirements<'a>(clarified: impl Iterator<Item = (&'a Question, &'a Given)>) 
     format!("# Requirements\n\nThese answers count, also where earlier ones were different.\n\n{answers}")
 }
 
-/// To an agent whose questions nobody answered before their time ran out, or not all of them.
+/// The reply to an agent whose questions expired, all or some of them unanswered.
 pub(crate) fn nobody_answered(answered: &[Told]) -> String {
     const NOBODY: &str = "Nobody answered in time. This is not an answer: do not take it as consent or as a choice. \
         Do what can be done without it and say what is left open.";
@@ -95,7 +95,7 @@ pub(crate) fn nobody_answered(answered: &[Told]) -> String {
     if answered.is_empty() { NOBODY.to_owned() } else { format!("{NOBODY} These were answered:{answered}") }
 }
 
-/// To an agent that asked more often than agreed.
+/// The reply to an agent that asked more often than it may.
 pub(crate) fn no_more_rounds(max: u32) -> String {
     format!(
         "The {max} rounds of questions that were agreed on are used up. Go on with what you have and say what you \

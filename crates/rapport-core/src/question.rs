@@ -13,19 +13,19 @@ pub(crate) const ALLOW: &str = "allow";
 pub(crate) const FOR_SESSION: &str = "session";
 pub(crate) const FOR_PROJECT: &str = "project";
 pub(crate) const DENY: &str = "deny";
-/// What older logs say for "from now on". The rule it stood for was the agent's, so that here it counts once.
+/// The value in older logs for "allow always". The rule behind it was kept by the agent, so here it allows one call.
 pub(crate) const ALWAYS: &str = "always";
 /// The values of the confirmation's options.
 pub(crate) const CONFIRM: &str = "confirm";
 pub(crate) const CANCEL: &str = "cancel";
 
-/// Words that mean a decision. Where none is asked for, they were meant for another question.
+/// Words that mean a decision. At a question that asks for none, they are refused: they were meant for another question.
 const RESERVED: [&str; 8] = ["yes", "y", "ok", "no", "n", "allow", "deny", "confirm"];
 
 /// One question, as it is asked everywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// Its name within the session.
+    /// Its id within the session.
     pub id: QuestionId,
     /// What is asked.
     pub text: String,
@@ -38,7 +38,7 @@ pub struct Question {
     /// Whether several options may be chosen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub multi: bool,
-    /// Whether words of one's own are an answer.
+    /// Whether free text is an answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub free_text: bool,
     /// What an answer decides.
@@ -46,10 +46,10 @@ pub struct Question {
     pub purpose: Purpose,
 }
 
-/// One thing that can be chosen.
+/// One option.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What people read.
+    /// The text that people read.
     pub label: String,
     /// What is stored as the answer.
     pub value: String,
@@ -91,7 +91,7 @@ fn says_recommended(label: &str) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// What the agent should know.
+    /// What the agent wants to know.
     #[default]
     Clarify,
     /// Whether the agent may use a tool.
@@ -123,7 +123,7 @@ impl Purpose {
     }
 }
 
-/// What somebody gave as an answer, before it is matched to the question.
+/// What a person chose or typed, before it is matched to the question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {

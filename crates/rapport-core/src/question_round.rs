@@ -17,20 +17,20 @@ use wire::Wire;
 /// How many questions a round that was asked for may have.
 const MAX_QUESTIONS: usize = 4;
 
-/// What a planner is given to make the next round from.
+/// What a planner makes the next round from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brief {
     /// What somebody wants done, in their words.
     pub task: String,
     /// Which round this would be, from 1.
     pub round: u32,
-    /// How many there may be.
+    /// How many rounds there may be.
     pub max_rounds: u32,
     /// Questions with their answers in words, oldest first.
     pub answered: Vec<(String, String)>,
 }
 
-/// What a planner gives back.
+/// A round that a planner made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuestionRound {
     /// A name for the plan's folder, with the first round.
@@ -39,14 +39,14 @@ pub struct QuestionRound {
     pub description: Option<String>,
     /// The next questions; none where nothing more has to be known.
     pub questions: Vec<Draft>,
-    /// Whether enough is known: exactly where there are no questions.
+    /// Whether enough is known. True exactly where there are no questions.
     pub done: bool,
-    /// What it took to make it.
+    /// The tokens and money that it took.
     pub usage: Usage,
 }
 
 impl Brief {
-    /// What a model is told that makes rounds, whatever the round: its system prompt.
+    /// The system prompt of a model that makes rounds.
     pub const INSTRUCTIONS: &str = prompt::INSTRUCTIONS;
     /// The line in a message after which the answers come, one a line, each beginning with `Q: `.
     pub const ANSWERS_SO_FAR: &str = prompt::ANSWERS_SO_FAR;
@@ -70,7 +70,7 @@ impl Brief {
 }
 
 impl QuestionRound {
-    /// That nothing more has to be known.
+    /// The round that says: nothing more has to be known.
     pub fn done() -> Self {
         Self { done: true, ..Self::default() }
     }

@@ -15,23 +15,23 @@ pub enum Refusal {
     /// No question of that name was ever asked here.
     #[error("there is no question {question} in this session")]
     UnknownQuestion {
-        /// What was named.
+        /// The id or rule that was named.
         question: QuestionId,
     },
-    /// Somebody was faster.
+    /// Somebody else answered first.
     #[error("{question} was already answered with \"{answer}\" by {by}")]
     AlreadyAnswered {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
         /// What it was answered with, in words.
         answer: String,
-        /// By whom.
+        /// Who gave that answer.
         by: By,
     },
     /// The question ended in another way.
     #[error("{question} can no longer be answered: {how}")]
     QuestionEnded {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
         /// How it ended.
         how: String,
@@ -44,43 +44,43 @@ pub enum Refusal {
     WhichQuestion {
         /// How many are open.
         count: usize,
-        /// Which ones.
+        /// Their ids.
         open: Vec<QuestionId>,
     },
-    /// Nothing is not an answer.
+    /// The answer was empty.
     #[error("an empty answer to {question} is no answer")]
     EmptyAnswer {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
     },
     /// An answer that the asker does not take.
     #[error("that is no answer to {question}: {why}")]
     DoesNotFit {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
-        /// Why.
+        /// The reason, in words for a person.
         why: String,
     },
     /// A number beyond the options.
     #[error("{question} has {options} options, there is no option {number}")]
     NoSuchOption {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
         /// The number given, from 1.
         number: usize,
-        /// How many there are.
+        /// How many options there are.
         options: usize,
     },
     /// Own words where only options are taken.
     #[error("{question} takes one of its options, not words of one's own")]
     OptionsOnly {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
     },
     /// Words that are no decision, where one is asked for.
     #[error("{question} is a decision, and \"{words}\" is none of its options")]
     NoDecision {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
         /// What was said.
         words: String,
@@ -88,24 +88,24 @@ pub enum Refusal {
     /// A word that decides something, where nothing is to be decided.
     #[error("\"{word}\" is none of the options of {question}, and may have been meant for another question")]
     ReservedWord {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
-        /// The word.
+        /// The word that was typed.
         word: String,
     },
     /// A rule that does not hold here.
     #[error("{rule} is not allowed in this session")]
     NoSuchRule {
-        /// What was named.
+        /// The id or rule that was named.
         rule: String,
     },
     /// Several choices where one is taken.
     #[error("{question} takes one choice, not several")]
     OneChoiceOnly {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
     },
-    /// More than is taken.
+    /// A text was too long.
     #[error("this {what} has {bytes} bytes, at most {limit} are taken")]
     TooLong {
         /// What is too long.
@@ -115,32 +115,32 @@ pub enum Refusal {
         /// How long it may be.
         limit: usize,
     },
-    /// There is no task in it.
+    /// The task was empty.
     #[error("an empty task is no task")]
     EmptyTask,
-    /// There is nothing to go back to.
+    /// There is no question before this one.
     #[error("there is no earlier question to go back to in this round")]
     NothingBefore,
     /// The answer can no longer be changed.
     #[error("the answer to {question} can no longer be changed: {why}")]
     TooLateToChange {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
-        /// Why.
+        /// The reason, in words for a person.
         why: String,
     },
     /// Nothing can branch off there.
     #[error("cannot branch at {question}: {why}")]
     NoBranch {
-        /// Which question.
+        /// The id of the question.
         question: QuestionId,
-        /// Why.
+        /// The reason, in words for a person.
         why: String,
     },
     /// Not possible in this phase.
     #[error("{what} is not possible now: {why}")]
     NotNow {
-        /// What was wanted.
+        /// What was tried, as a noun: `confirming`.
         what: Cow<'static, str>,
         /// Why it is not possible.
         why: String,

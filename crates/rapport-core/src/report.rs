@@ -14,7 +14,7 @@ pub use read::Applied;
 pub struct Report {
     /// The plan's title.
     pub title: String,
-    /// What became of it in all.
+    /// The overall result.
     pub status: Overall,
     /// Where the plan is, as the report's reader finds it.
     pub plan: String,
@@ -34,7 +34,7 @@ pub struct Report {
     pub message: Option<String>,
 }
 
-/// What became of a plan in all.
+/// The overall result of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overall {
@@ -42,7 +42,7 @@ pub enum Overall {
     Completed,
     /// Something was skipped, or failed and was allowed to.
     Partial,
-    /// Something failed.
+    /// An action failed that was not allowed to.
     Failed,
     /// Nothing was approved.
     Skipped,
@@ -53,7 +53,7 @@ pub enum Overall {
 /// A change, and what was decided about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// The change.
+    /// The change that the plan proposes.
     pub change: Change,
     /// What was decided.
     pub verdict: Verdict,
@@ -62,9 +62,9 @@ pub struct Judged {
 /// What was decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is to be.
+    /// It was approved.
     Approved,
-    /// It is not to be.
+    /// It was rejected.
     Skipped {
         /// Why, where somebody said so, in their words.
         reason: Option<String>,
@@ -82,7 +82,7 @@ pub struct Entry {
     pub execution: Option<Execution>,
     /// What it was done with, in order: File Path, cwd and the like.
     pub parameters: Vec<(String, String)>,
-    /// What it brought forth.
+    /// Its output.
     pub details: Vec<Detail>,
 }
 
@@ -98,35 +98,35 @@ pub struct Execution {
 /// Whether an action worked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did.
+    /// It succeeded.
     Success,
-    /// It did not.
+    /// It failed.
     Failure,
 }
 
-/// Something an action brought forth: output, a diff, a reply.
+/// An output of an action: text, a diff, a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {
     /// What it is, such as `Output`.
     pub label: String,
     /// What it is written in, such as `diff`; may be empty.
     pub language: String,
-    /// The words.
+    /// The text.
     pub text: String,
 }
 
 /// How many actions there were, and what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All of them.
+    /// How many there were.
     pub total: usize,
-    /// Those that were approved.
+    /// How many were approved.
     pub approved: usize,
-    /// Those that were not.
+    /// How many were rejected.
     pub skipped: usize,
-    /// Those that worked.
+    /// How many succeeded.
     pub succeeded: usize,
-    /// Those that did not.
+    /// How many failed.
     pub failed: usize,
 }
 

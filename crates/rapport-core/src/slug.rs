@@ -19,7 +19,7 @@ pub fn is_name(name: &str) -> bool {
 /// A part of a path: lower case, `a-z`, `0-9` and single hyphens, at most 60 characters, never empty, and never a name
 /// with a meaning of its own. It cannot leave the folder it is put into, because it has no dots and no slashes.
 pub fn part(name: &str) -> String {
-    // Long before the cut nothing can matter any more; a megabyte need not be transliterated.
+    // The result is cut anyway, so only the beginning of a long text is transliterated.
     let start: String = name.chars().take(4 * MAX).collect();
     let mut slug = ::slug::slugify(start);
     if slug.len() > MAX {

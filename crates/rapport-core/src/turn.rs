@@ -32,13 +32,13 @@ pub struct TurnOrigin {
 /// What a person approved of a plan: for every item why it is left out, or `None` where it is taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
-    /// Changes of the Active Context.
+    /// The changes of the Active Context.
     #[serde(default)]
     pub context: Vec<Option<String>>,
-    /// Changes of the memos.
+    /// The changes of the memos.
     #[serde(default)]
     pub memos: Vec<Option<String>>,
-    /// Actions.
+    /// The actions.
     #[serde(default)]
     pub actions: Vec<Option<String>>,
 }
@@ -54,15 +54,15 @@ impl Chosen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionResult {
-    /// It was done.
+    /// It was done without a failure.
     Done,
-    /// It was tried.
+    /// It was begun and failed.
     Failed,
     /// It was not begun.
     Skipped,
 }
 
-/// One action of a batch that came to its end. What it brought forth is in the report.
+/// The end of one action of a batch. Its output is in the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionEnd {
     /// Its place in the plan, from 0.
@@ -77,7 +77,7 @@ pub struct ActionEnd {
     pub session: Option<String>,
 }
 
-/// What becomes of a command that was interrupted, and may have run.
+/// What to do about a command that was interrupted and may have run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interrupted {
@@ -90,33 +90,33 @@ pub enum Interrupted {
     GoOn,
 }
 
-/// What undoing does about files that were changed after the batch.
+/// What to do about files that were changed after the batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaterChanges {
-    /// Nothing is undone, and they are named.
+    /// Undo nothing, and name them.
     #[default]
     Refuse,
-    /// They stay as they are; the rest is undone.
+    /// Leave them as they are, and undo the rest.
     Keep,
 }
 
-/// What undoing a batch came to. Paths are from the project's root.
+/// The result of an undo. Paths are from the project's root.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoneFiles {
-    /// Files that are as they were before.
+    /// Files whose earlier content was restored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<String>,
-    /// Files that were made, and are gone.
+    /// Files that the batch or the work had created, and that were removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
-    /// Files that stay as they are, because they were changed after the batch.
+    /// Files that were changed afterwards, and were left alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<String>,
-    /// Of these, files that were changed while a command ran, and where they are as they were then.
+    /// Of the kept files, those that changed while a command ran, and where a copy of that state is.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set_aside: BTreeMap<String, String>,
-    /// What was done and cannot be undone, such as `EXECUTE cargo test`.
+    /// Actions that cannot be undone, such as `EXECUTE cargo test`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remaining: Vec<String>,
 }
@@ -137,12 +137,14 @@ pub struct UndoProblem {
 /// One turn in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileTurn {
-    /// Its directory, from the session's: its name.
+    /// The name of its directory in the session's.
     pub folder: String,
     /// Where it comes from; `None` where the log does not say, and the directory has not been looked at yet.
     pub origin: Option<TurnOrigin>,
     /// How far it is.
     pub stage: TurnStage,
+    /// The digest of the file that says what the agent is shown, once it makes the plan.
+    pub shown: Option<String>,
     /// Its plan, while that matters: until the turn is reported.
     pub plan: Option<TurnPlan>,
     /// What `plan.md` says instead of the plan, where somebody changed it.
@@ -164,9 +166,9 @@ pub struct FileTurn {
 /// How far a turn is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnStage {
-    /// It has no plan. Ready where what the agent is to be shown is laid out.
+    /// It has no plan.
     Unplanned {
-        /// Whether it is.
+        /// Whether the files that the agent is to be shown are there.
         is_ready: bool,
     },
     /// The agent makes its plan, or did until it failed.
@@ -188,9 +190,9 @@ pub enum TurnStage {
 pub struct TurnPlan {
     /// What it says.
     pub text: String,
-    /// How often it was changed, and once more: who approves says which one they saw.
+    /// Counts its versions from 1. Whoever approves the plan says which one they saw.
     pub revision: u32,
-    /// Whether it was looked at since, and can be carried out as far as anybody knows.
+    /// Whether this version was checked, and nothing was found that keeps it from being carried out.
     pub is_checked: bool,
 }
 
@@ -203,7 +205,7 @@ pub struct FileBatch {
     pub approved_at: Timestamp,
     /// By whom, where that is known.
     pub by: Option<By>,
-    /// What.
+    /// Which items of the plan were taken.
     pub chosen: Chosen,
     /// What is done about a command that was interrupted.
     pub interrupted: Interrupted,
@@ -211,33 +213,33 @@ pub struct FileBatch {
     pub ended: BTreeMap<usize, ActionEnd>,
     /// What its actions asked, by their place in the plan.
     pub asked: BTreeMap<usize, QuestionId>,
-    /// Why it pauses, in words for a person, if it does.
+    /// Why it is paused, in words for a person.
     pub paused: Option<String>,
     /// The action that was interrupted and may have run.
     pub unsure: Option<usize>,
-    /// Whether nothing more is to be done in it.
+    /// Whether it is over.
     pub is_ended: bool,
     /// Whether it did something to files, or may have.
     pub has_changes: bool,
     /// Whether it is undone.
     pub undo: UndoState,
-    /// Why it was not, when that was last wanted.
+    /// Why the last undo was refused.
     pub undo_refused: Option<UndoProblem>,
-    /// Who wanted that last.
+    /// Who last wanted it undone.
     pub undo_by: Option<By>,
 }
 
 /// Whether a batch is undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum UndoState {
-    /// It is not.
+    /// It is not undone.
     #[default]
     Not,
     /// It is being undone.
     UnderWay(LaterChanges),
     /// It was begun to be undone, and something is in the way.
     Stuck(UndoProblem),
-    /// It is.
+    /// It is undone, for these files.
     Done(UndoneFiles),
 }
 
@@ -299,6 +301,7 @@ impl FileTurn {
             folder: folder.to_owned(),
             origin: None,
             stage: TurnStage::Unplanned { is_ready: false },
+            shown: None,
             plan: None,
             differs: None,
             problems: Vec::new(),
@@ -329,14 +332,14 @@ impl FileTurn {
     }
 }
 
-/// A turn's directory as it was found, whoever made it.
+/// A turn's directory as it was found. Rapport, an older version or a person may have made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundTurn {
     /// Its directory, from the session's.
     pub folder: String,
     /// Where it comes from, as its `meta.yaml` says.
     pub origin: TurnOrigin,
-    /// Whether what the agent is to be shown is laid out.
+    /// Whether the files that the agent is to be shown are there.
     #[serde(default)]
     pub is_ready: bool,
     /// What its `plan.md` says, where there is no report.
@@ -369,7 +372,7 @@ pub struct FoundBatch {
     /// The action that was interrupted and may have run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsure: Option<usize>,
-    /// Whether nothing more is to be done in it.
+    /// Whether it is over.
     #[serde(default)]
     pub is_ended: bool,
     /// Whether it did something to files, or may have.
@@ -383,7 +386,7 @@ pub struct FoundBatch {
     pub undone: Option<UndoneFiles>,
 }
 
-/// What is there of a session's turns, so that what the facts do not know is noticed.
+/// The directories of turns that were found, to compare with the facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundTurns {
     /// Every directory of a turn, by when it was made.

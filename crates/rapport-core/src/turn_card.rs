@@ -1,7 +1,6 @@
 //! What a channel shows of a session of files beside its questions: a plan to review, a paused batch, a result. Each has an id
 //! like a question's, so that channels show and close it in the same way.
 
-use crate::aim::Aim;
 use crate::answer::By;
 use crate::id::QuestionId;
 use crate::session::Session;
@@ -14,7 +13,7 @@ pub enum TurnCardKind {
     Review,
     /// Its plan's file was changed.
     Differs,
-    /// Its batch pauses.
+    /// Its batch is paused.
     Paused,
     /// What became of it; it can be undone.
     Result,
@@ -23,18 +22,18 @@ pub enum TurnCardKind {
 /// A card about a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnCard {
-    /// The turn's directory.
+    /// The turn's directory, from the session's.
     pub folder: String,
     /// What it is for.
     pub kind: TurnCardKind,
-    /// Which state of it: another one gets another card.
+    /// The state that it shows. Another state gets another card.
     pub state: String,
 }
 
 impl TurnCard {
     /// The card that is in front of the person, if one is.
     pub fn in_front(session: &Session) -> Option<Self> {
-        if session.created().aim != Aim::Files || session.is_over() {
+        if session.is_over() {
             return None;
         }
         let card = |turn: &FileTurn, kind, state: String| Self { folder: turn.folder.clone(), kind, state };
@@ -49,7 +48,7 @@ impl TurnCard {
                 _ => card(turn, TurnCardKind::Review, revision),
             });
         }
-        // What was approved at a terminal is told there.
+        // What was approved at a terminal is reported there.
         let turn = session.latest_turn().filter(|turn| turn.stage == TurnStage::Complete)?;
         let batch = turn.batch().filter(|batch| batch.is_ended)?;
         if let UndoState::UnderWay(_) = batch.undo {
@@ -60,7 +59,7 @@ impl TurnCard {
         is_elsewhere.then(|| card(turn, TurnCardKind::Result, format!("{}{}", batch.name, refused(batch))))
     }
 
-    /// What it is known by among questions.
+    /// Its id among those of questions.
     pub fn id(&self) -> QuestionId {
         let kind = match self.kind {
             TurnCardKind::Review => "review",
@@ -71,7 +70,7 @@ impl TurnCard {
         QuestionId::new(format!("turn/{}/{kind}/{}", self.folder, self.state))
     }
 
-    /// The card that is known by this, if it is one.
+    /// The card of this id, if it is one.
     pub fn read(id: &QuestionId) -> Option<Self> {
         let mut parts = id.as_str().strip_prefix("turn/")?.split('/');
         let folder = parts.next()?.to_owned();
@@ -86,7 +85,7 @@ impl TurnCard {
     }
 }
 
-/// What tells a card of a batch that was undone, or was not, from the one before.
+/// A suffix that tells the card of a batch that was undone, or could not be, from the one before.
 fn refused(batch: &FileBatch) -> &'static str {
     match (&batch.undo, &batch.undo_refused) {
         (UndoState::Done(_), _) => "-undone",

@@ -1,5 +1,7 @@
 //! A session as screens, chats and JSON show it. This is a public contract: fields are only ever added.
 
+use std::ops::Not;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +18,11 @@ use crate::turn::{FileTurn, TurnStage, UndoneFiles};
 /// A session as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// Its name.
+    /// Its id.
     pub id: SessionId,
-    /// How it stands, in one word.
+    /// Its status.
     pub status: Status,
-    /// What it is at.
+    /// Its phase.
     pub phase: PhaseView,
     /// What somebody wants done.
     pub task: String,
@@ -62,7 +64,7 @@ pub struct View {
     /// The plan of actions that waits for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewView>,
-    /// The agent.
+    /// The agent and its process.
     pub agent: AgentView,
     /// Tokens and money so far.
     pub usage: Usage,
@@ -158,34 +160,34 @@ impl WorkplaceState {
 /// How often an agent asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rounds {
-    /// So many rounds of questions.
+    /// How many rounds of questions it asked.
     pub asked: u32,
-    /// So many it may ask before its plan.
+    /// How many it may ask before its plan.
     pub max: u32,
 }
 
-/// How a session stands, in one word.
+/// The status of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Nothing was heard of its agent yet.
+    /// The agent has not connected yet.
     Started,
-    /// The agent does something.
+    /// The agent works, or a batch runs.
     Running,
     /// Somebody has to answer.
     NeedsInput,
-    /// Its turn is over, and anybody who likes can begin another.
+    /// Nothing goes on. Somebody can begin another turn.
     Idle,
-    /// Done.
+    /// The work is done.
     Completed,
-    /// It cannot go on by itself.
+    /// It stopped on a failure, and can be restarted.
     Failed,
     /// Somebody ended it.
     Cancelled,
 }
 
 impl Status {
-    /// The word.
+    /// The word that JSON has for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Started => "started",
@@ -199,7 +201,7 @@ impl Status {
     }
 }
 
-/// What a session is at.
+/// The phase of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseView {
@@ -213,7 +215,7 @@ pub enum PhaseView {
     Reporting,
     /// A plan of actions waits for review, or its batch for a decision.
     Reviewing,
-    /// It waits for somebody to go on with it.
+    /// Nothing goes on. Somebody can begin another turn.
     Resting,
     /// It is over, one way or another.
     Ended,
@@ -222,7 +224,7 @@ pub enum PhaseView {
 /// A question that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenQuestion {
-    /// Its name.
+    /// Its id.
     pub id: QuestionId,
     /// The round it belongs to.
     pub round: RoundId,
@@ -242,7 +244,7 @@ pub struct OpenQuestion {
     pub free_text: bool,
     /// What the answer decides.
     pub purpose: Purpose,
-    /// Since when it waits.
+    /// When it was asked.
     pub asked_at: Timestamp,
     /// The answer it had before it was opened again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -275,11 +277,11 @@ pub struct Clarified {
     pub answer: String,
     /// Who gave it.
     pub by: By,
-    /// When.
+    /// When it was given.
     pub at: Timestamp,
 }
 
-/// The plan.
+/// The plan that a person confirms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanView {
     /// What the agent proposed.
@@ -293,7 +295,7 @@ pub struct PlanView {
 /// A plan of actions that waits for a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewView {
-    /// The turn's directory.
+    /// The turn's directory, from the session's.
     pub turn: String,
     /// Which state of the plan: who approves it says so.
     pub revision: u32,
@@ -314,37 +316,40 @@ pub struct ReviewView {
     pub unsure: Option<usize>,
 }
 
-/// The agent.
+/// The agent and its process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentView {
-    /// What its process does.
+    /// The state of its process.
     pub state: AgentState,
     /// The tool it uses or the words it said last.
     pub doing: Option<String>,
     /// Why its process is kept although it waits, where something else than the hot time keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_by: Option<Beside>,
-    /// Its model.
+    /// The model that it runs.
     pub model: Option<String>,
+    /// Whether its program could not be started the last time.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub is_not_started: bool,
 }
 
-/// What an agent's process does. People need not care; those who develop do.
+/// The state of an agent's process. It matters to developers only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState {
-    /// It works.
+    /// It works on its turn.
     Working,
     /// It waits, with its process kept.
     Hot,
     /// It waits, without a process.
     Parked,
-    /// Its process is gone; it goes on when a host takes the session up and everything asked is answered.
+    /// Its process is gone. It is resumed once a process holds the session and everything asked is answered.
     CutOff,
     /// No turn is going on.
     Idle,
 }
 
-/// What an agent is at just now. Shown and forgotten, never stored: the facts come when something is finished.
+/// What an agent is doing at the moment. It is shown and never stored: facts follow once something is finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The tool it uses or the words it says.
@@ -354,7 +359,7 @@ pub struct Progress {
 }
 
 impl Session {
-    /// This session as it is shown.
+    /// The view of this session.
     pub fn view(&self, id: &SessionId) -> View {
         let (shared, flow) = (&self.shared, self.flow.rules());
         let created = &shared.created;
@@ -395,7 +400,7 @@ impl Session {
         }
     }
 
-    /// How it stands, in one word.
+    /// Its status.
     pub fn status(&self) -> Status {
         match self.shared.life {
             Life::Completed => Status::Completed,
@@ -441,7 +446,8 @@ impl Shared {
         };
         let kept_by = turn.filter(|_| state == AgentState::Hot).and_then(|turn| self.kept_by(turn));
         let doing = turn.and_then(|turn| turn.doing.clone());
-        AgentView { state, doing, kept_by, model: self.model.clone() }
+        let is_not_started = turn.is_some_and(|turn| turn.is_not_started);
+        AgentView { state, doing, kept_by, model: self.model.clone(), is_not_started }
     }
 
     fn kept_by(&self, turn: &Turn) -> Option<Beside> {

@@ -14,7 +14,7 @@ use crate::plan::PlanFile;
 use crate::question_round::Brief;
 use crate::turn::{Chosen, Interrupted, LaterChanges};
 
-/// Something that should be true.
+/// A state that should hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want {
     /// The state of the project before this turn is noted.
@@ -23,20 +23,20 @@ pub enum Want {
     Snapshot(RoundId),
     /// This turn's agent runs. No other turn's agent does.
     AgentRunning(Order),
-    /// The waiting call has its reply.
+    /// The driver was given the reply to a waiting call.
     Replied {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
-        /// Which call.
+        /// The tool call.
         call: CallId,
-        /// With what.
+        /// What the person chose or typed, or what the agent is told.
         reply: CallReply,
     },
     /// The agent's process has ended cleanly, with this call to be asked again.
     AgentParked {
-        /// In which turn.
+        /// The turn of the agent in which it happened.
         turn: TurnId,
-        /// Which call.
+        /// The tool call.
         call: CallId,
     },
     /// What somebody allowed for the whole project is kept in Rapport's home.
@@ -66,101 +66,103 @@ pub enum Want {
     },
     /// The project's files are as they were before the work, where they are as the work left them.
     WorkUndone(Merged),
+    /// The state in which a cancelled agent left the project is noted. Not before its process is gone.
+    WorkLeft,
     /// The workplace is gone.
     Cleared,
-    /// What a turn said is in its directory.
+    /// The plan of a turn is in its file.
     Filed {
-        /// Which turn.
+        /// The turn of the agent.
         turn: TurnId,
         /// The file, from the session's directory.
         path: String,
-        /// What is in it.
+        /// The content of the file.
         content: String,
-        /// The model that said it.
+        /// The model that made the plan.
         model: Option<String>,
-        /// What that cost, in millionths of a dollar.
+        /// What making it cost, in millionths of a dollar.
         cost_micros: u64,
     },
-    /// It is known whether the plan of a turn can be carried out.
+    /// It is known whether the plan can be carried out.
     PlanChecked {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
         /// Which state of the plan.
         revision: u32,
-        /// What it says.
+        /// The plan, as Markdown.
         plan: String,
-        /// Whether its file is to say so again, whatever it says.
+        /// Whether to write the plan to its file first.
         restore: bool,
     },
-    /// This batch runs, and no other.
+    /// This batch runs, and no other batch does.
     BatchRunning(BatchOrder),
     /// An action that asked has its answer.
     ActionReplied {
-        /// Which batch.
+        /// The name of the batch.
         batch: String,
         /// The action's place in the plan, from 0.
         action: usize,
         /// What was answered.
         reply: ActionReply,
     },
-    /// The report of a turn is in its file, and what was approved to be remembered is.
+    /// The report of a turn is in its file, and its approved memos are kept.
     ReportFiled {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
-        /// The report.
+        /// The report, as Markdown.
         report: String,
-        /// What is to be remembered, or no longer.
+        /// The memos to keep or to forget.
         memos: Vec<Change>,
     },
     /// A batch is undone.
     Undone {
-        /// Which one.
+        /// The name of the batch.
         batch: String,
         /// The directory of its turn.
         folder: String,
-        /// When it was approved, which tells it from others of its name.
+        /// When it was approved. Journals are told apart by this.
         approved_at: Timestamp,
-        /// What is done about files that were changed since.
+        /// What to do about files that were changed after the batch.
         later: LaterChanges,
         /// Whether it changed memos, which stay.
         has_remembered: bool,
         /// Whether it is known to have run.
         has_run: bool,
     },
-    /// The changes since the baseline of this turn are known.
+    /// It is known what changed since the baseline.
     Report {
-        /// Which turn.
+        /// The turn of the agent.
         turn: TurnId,
-        /// Its baseline.
+        /// The state before the work, by name.
         baseline: Option<String>,
     },
 }
 
-/// What an agent has to be started with. Whether it starts afresh or is resumed, and which of this its conversation
-/// already knows, the driver finds out from the conversation itself.
+/// What to start an agent with. The driver reads from the conversation whether to start afresh or to resume, and what the
+/// agent knows already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Which turn.
+    /// The turn of the agent.
     pub turn: TurnId,
-    /// What for.
+    /// What the turn is for.
     pub kind: TurnKind,
-    /// In which conversation.
+    /// The conversation to begin or to resume.
     pub conversation: ConversationId,
-    /// What the turn is about.
+    /// What the agent is told.
     pub prompt: String,
-    /// How often the conversation was told the very same before, in earlier turns.
+    /// How often earlier turns told the conversation the same prompt.
     pub told_before: usize,
-    /// What it is told beside that, as part of its system prompt.
+    /// An addition to its system prompt.
     pub system: Option<String>,
-    /// The directory of the turn, from the session's, if what it is told is there.
+    /// The directory of the turn, from the session's, where the prompt is in a file there.
     pub folder: Option<String>,
-    /// How long its process stays when the turn is over, in case there is another.
+    /// How long its process waits for another turn after this one.
     pub linger: Option<SignedDuration>,
-    /// What was answered, and may not have arrived or may be lost.
+    /// Answers that may not have reached the conversation.
     pub replies: Vec<(CallId, CallReply)>,
 }
 
-/// What a batch is run with. Where its journal says that it was begun, it goes on from there.
+/// What to run a batch with. A batch that was begun resumes from its journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchOrder {
     /// Its name in the session.
@@ -169,26 +171,26 @@ pub struct BatchOrder {
     pub folder: String,
     /// When the turn's directory was made.
     pub created: Option<Timestamp>,
-    /// The plan.
+    /// The plan, as Markdown.
     pub plan: String,
     /// What was approved of it.
     pub chosen: Chosen,
-    /// When.
+    /// When it was approved.
     pub approved_at: Timestamp,
     /// What is done about a command that was interrupted.
     pub interrupted: Interrupted,
 }
 
-/// What an action that asked gets.
+/// The reply to an action that asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ActionReply {
-    /// Somebody's words.
+    /// The answer, in words.
     Words(String),
-    /// Nobody answers it any more, for this reason.
+    /// The question ended without an answer, for this reason.
     Ended(String),
 }
 
-/// What a waiting call gets.
+/// The reply to a waiting call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallReply {
     /// Answers, question by question.
@@ -198,16 +200,16 @@ pub enum CallReply {
         /// What was asked, in words.
         asked: String,
     },
-    /// What an MCP server is told.
+    /// The reply to an MCP server.
     Elicited {
         /// Its questions with their answers, in words.
         told: Vec<Told>,
-        /// Whether it gets them.
+        /// Whether the person agreed.
         action: Consent,
         /// The fields, filled in.
         content: Map<String, Value>,
     },
-    /// No. Or an honest "there is no answer".
+    /// The tool may not be used, or there is no answer.
     Deny {
         /// What was asked, in words.
         asked: String,

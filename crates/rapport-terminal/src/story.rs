@@ -219,6 +219,7 @@ impl Story {
             | Event::Applied { .. }
             | Event::Discarded { .. }
             | Event::Cleared { .. }
+            | Event::WorkLeft { .. }
             | Event::WorkUndoStarted { .. }
             | Event::WorkUndoRefused { .. }
             | Event::WorkUndone { .. }

@@ -28,7 +28,7 @@ pub(super) enum Place {
     Among,
     /// Another marker, or the next action.
     Marked,
-    /// Anything.
+    /// Any text.
     Free,
 }
 

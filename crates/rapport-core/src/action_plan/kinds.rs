@@ -34,7 +34,7 @@ pub enum ActionKind {
     },
     /// A file or a page is read, and shown in the report and the next turn.
     Read {
-        /// Which.
+        /// The file or the page.
         resource: Resource,
     },
     /// A file is changed.
@@ -61,7 +61,7 @@ pub enum ActionKind {
     },
     /// The web is searched.
     Research {
-        /// For these.
+        /// What to search for.
         queries: Vec<String>,
     },
     /// A person is told or asked something, and their words go into the report.
@@ -71,7 +71,7 @@ pub enum ActionKind {
     },
     /// Another agent gets a session of its own.
     Invoke {
-        /// Which.
+        /// The name of the agent.
         agent: String,
         /// What it is told.
         message: String,
@@ -130,9 +130,9 @@ pub(super) struct Row {
 /// What an action has below its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Nothing.
+    /// Nothing follows the parameters.
     Bare,
-    /// One fence.
+    /// One fenced block.
     Fence,
     /// As many fences as it takes.
     Fences,

@@ -10,14 +10,14 @@ use crate::edit::contains;
 const BUDGET: usize = 20_000_000;
 /// Up to here texts are compared by character, above by line.
 const SHORT: usize = 2_000;
-/// As many lines of a diff are shown.
+/// How many lines of a diff are shown.
 const MAX_LINES: usize = 40;
-/// What is less alike is not worth showing.
+/// Below this similarity a place is not shown.
 const MIN_PERCENT: u32 = 40;
 /// What to do about blank lines around FIND.
 const BLANK: &str = "It is there without the blank lines at the ends of FIND; leave those out.";
 
-/// What may still be compared.
+/// How many bytes may still be compared.
 pub(super) struct Budget(usize);
 
 impl Budget {
@@ -30,7 +30,7 @@ impl Budget {
 pub(super) struct Closest {
     /// Where it begins, from 1.
     pub(super) line: usize,
-    /// How much alike it is.
+    /// The similarity in percent.
     pub(super) percent: u32,
     /// What to do, where only white space is different.
     pub(super) spacing: Option<String>,

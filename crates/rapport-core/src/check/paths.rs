@@ -3,21 +3,21 @@
 /// Why a path may not be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathFault {
-    /// There is none.
+    /// It is empty.
     Empty,
-    /// It begins at the root of the system, or at a drive.
+    /// It is absolute, or begins with a drive.
     Absolute,
-    /// It begins at somebody's home.
+    /// It begins with `~`.
     Home,
-    /// It goes up and out.
+    /// It leads out of the project by `..`.
     Outside,
-    /// It has characters that no path here has.
+    /// It has control characters.
     Characters,
-    /// Its directories are set apart as nobody does here, so that they would be part of a file's name.
+    /// It separates directories by backslashes, which are part of a file's name here.
     Backslash,
-    /// It is where Git keeps its own.
+    /// It is inside `.git`.
     Git,
-    /// It is where Rapport keeps settings and sessions.
+    /// It is inside Rapport's own directory.
     Ours,
 }
 

@@ -10,7 +10,7 @@ pub(super) fn is_pattern(path: &str) -> bool {
 pub(super) fn matches(pattern: &str, path: &str) -> bool {
     let pattern: Vec<_> = pattern.split('/').collect();
     let parts: Vec<_> = path.split('/').collect();
-    // Which numbers of parts of the pattern can have been used up after each part of the path.
+    // For each part of the path: how many parts of the pattern can have been matched by then.
     let mut reached = vec![false; pattern.len() + 1];
     reached[0] = true;
     skip(&pattern, &mut reached);
@@ -42,7 +42,7 @@ fn skip(pattern: &[&str], reached: &mut [bool]) {
     }
 }
 
-/// One part against another, in time of the product of their lengths at most.
+/// Matches one part of a path. Takes time in the product of both lengths at most.
 fn part_matches(pattern: &str, part: &str) -> bool {
     let pattern: Vec<_> = pattern.chars().collect();
     let part: Vec<_> = part.chars().collect();

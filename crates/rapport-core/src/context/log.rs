@@ -14,16 +14,16 @@ const THEN: &str = " bytes, document of ";
 const END: &str = " bytes -->\n";
 const BETWEEN: &str = "\n<!-- end of the system prompt -->\n";
 
-/// What an agent was told.
+/// The content of a context log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextLog {
     /// The system prompt.
     pub system: String,
-    /// The rest.
+    /// The document that follows the system prompt.
     pub document: String,
 }
 
-/// Why a text is no context log.
+/// Why a text cannot be read as a context log.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NoContextLog {
     /// It does not begin like one, or like one of another version.

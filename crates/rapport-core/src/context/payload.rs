@@ -9,26 +9,26 @@ use crate::action_plan::{as_path, fenced};
 
 const NONE: &str = "None.\n";
 
-/// What an agent is told.
+/// Everything that an agent is told for one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payload {
     /// The system prompt. It is not part of the document.
     pub system: String,
     /// What the person says.
     pub message: String,
-    /// Where it all is.
+    /// The system that the agent runs on.
     pub information: Information,
     /// The project's tree, as text.
     pub structure: String,
-    /// What is known for good.
+    /// The memos.
     pub memos: Vec<String>,
     /// The files and pages, in the order they are shown.
     pub files: Vec<Shown>,
-    /// What was done in the turn before.
+    /// The report of the turn before.
     pub previous_report: Option<String>,
 }
 
-/// About the system.
+/// The system that the agent runs on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Information {
     /// The project's directory.
@@ -46,9 +46,9 @@ pub struct Shown {
     pub path: String,
     /// Why nothing of it is shown, where nothing is.
     pub unshown: Option<Unshown>,
-    /// About how much of the model's room it takes.
+    /// An estimate of its tokens.
     pub tokens: usize,
-    /// Its part of the document. What is in the file is only kept here.
+    /// Its part of the document: the only copy of the file's content.
     part: String,
 }
 
@@ -57,7 +57,7 @@ pub struct Shown {
 pub enum Unshown {
     /// It is not text.
     Binary {
-        /// How long it is.
+        /// Its length in bytes.
         bytes: u64,
         /// What it is, such as `image/png`.
         kind: String,
@@ -66,9 +66,9 @@ pub enum Unshown {
     Missing,
     /// It is too large.
     TooLarge {
-        /// How long it is.
+        /// Its length in bytes.
         bytes: u64,
-        /// How long it may be.
+        /// The limit in bytes.
         limit: u64,
     },
     /// Something else, in words.
@@ -88,7 +88,7 @@ impl Shown {
         let cut = if text.is_empty() || text.ends_with('\n') { "" } else { ", no line end at the end" };
         let lines = fenced(text.strip_suffix('\n').unwrap_or(text), "");
         let mut part = String::with_capacity(text.len() + 2 * path.len() + 128);
-        // A text can always be written to.
+        // Writing to a string cannot fail.
         let _ = write!(part, "{} (about {tokens} tokens{cut})\n\n{lines}", Heading(&path));
         Shown { path, unshown: None, tokens, part }
     }
@@ -136,16 +136,16 @@ impl Payload {
         self.pieces().concat()
     }
 
-    /// The document in pieces: what is shown is by far the most of it, and is not copied.
+    /// The document in pieces, so that the content of files is not copied.
     pub(super) fn pieces(&self) -> Vec<Cow<'_, str>> {
         let (mut before, mut after) = (String::new(), String::new());
-        // A text can always be written to.
+        // Writing to a string cannot fail.
         let _ = self.before(&mut before).and_then(|()| self.after(&mut after));
         let parts = self.files.iter().map(|file| Cow::Borrowed(file.part.as_str()));
         iter::once(before.into()).chain(parts).chain(iter::once(after.into())).collect()
     }
 
-    /// What comes before what is in files.
+    /// The document up to the files.
     fn before(&self, out: &mut String) -> fmt::Result {
         let Information { cwd, os, shell } = &self.information;
         let information = format!("CWD: {cwd}\nOS: {os}\nShell: {shell}");
@@ -160,7 +160,7 @@ impl Payload {
         if self.files.is_empty() { write!(out, "\n{NONE}") } else { Ok(()) }
     }
 
-    /// What comes after it.
+    /// The document after the files.
     fn after(&self, out: &mut String) -> fmt::Result {
         let mut number = 6;
         if let Some(report) = &self.previous_report {

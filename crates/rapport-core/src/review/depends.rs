@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use super::selection::{Checks, Group};
 use crate::action_plan::{ActionPlan, Effect, Replacement};
 
-/// How many letters and digits make a line tell something about where it comes from.
+/// A line with fewer letters and digits than this does not identify where it comes from.
 const TELLING: usize = 3;
 
-/// What in a plan builds on what.
+/// The dependencies within a plan.
 #[derive(Clone, Debug)]
 pub struct Dependencies {
     /// For every change of the context, the action that creates its file.
@@ -30,16 +30,16 @@ struct Needs {
 /// What an action has to do with files.
 #[derive(Clone, Debug, Default)]
 enum Part {
-    /// It changes one; this is what it is called.
+    /// It changes this file.
     Changes(String),
-    /// It runs on what is there.
+    /// It runs on the project as it is.
     Runs,
     #[default]
     Neither,
 }
 
 impl Dependencies {
-    /// Looks it up.
+    /// Computes the dependencies of a plan.
     pub fn of(plan: &ActionPlan) -> Self {
         let mut created: BTreeMap<&str, usize> = BTreeMap::new();
         let mut edited: BTreeMap<&str, Vec<(usize, &[Replacement])>> = BTreeMap::new();

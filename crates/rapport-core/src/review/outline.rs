@@ -4,7 +4,7 @@ use super::selection::Group;
 use crate::action_plan::{Action, ActionKind, ActionPlan, Change, Effect, Sign, amount};
 use crate::check::steers_agents;
 
-/// What is said of a file that tells agents what to run.
+/// The remark about a file that tells agents what to run.
 const STEERS: &str = "changes what agents run here";
 
 /// The files that the actions change and that tell agents what to run, with that.
@@ -17,13 +17,13 @@ pub fn warnings(actions: &[Action]) -> Vec<String> {
 /// One item of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What happens: `[+] ADD:`, `CREATE:`.
+    /// Its label: `[+] ADD:`, `CREATE:`.
     pub label: String,
-    /// With what: a path, a fact, a command's first line.
+    /// Its subject: a path, a fact, the first line of a command.
     pub what: String,
-    /// What was said about it.
+    /// The agent's comment.
     pub about: Option<String>,
-    /// What makes it unlike the others.
+    /// What is special about it.
     pub remark: Option<String>,
 }
 
@@ -73,7 +73,7 @@ fn acted(action: &Action, of: usize) -> Item {
     let (what, remark) = action.kind.summary();
     let remark = match action.kind.effect() {
         effect if effect.changed().is_some_and(steers_agents) => Some(STEERS),
-        // What stands alone needs no telling apart.
+        // The only action of its kind needs no remark that tells it from others.
         Effect::Hands if of == 1 => None,
         _ => remark,
     };

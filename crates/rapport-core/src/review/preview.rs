@@ -30,7 +30,7 @@ pub struct Preview {
 /// What kind of content a preview has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// Words.
+    /// Prose.
     Text,
     /// A whole file.
     File,

@@ -22,7 +22,7 @@ impl Group {
     /// All of them, in the order of a plan.
     pub const ALL: [Group; 3] = [Group::Context, Group::Memos, Group::Actions];
 
-    /// What it is called.
+    /// Its heading.
     pub fn title(self) -> &'static str {
         match self {
             Group::Context => "Active Context",
@@ -48,16 +48,16 @@ pub struct Selection {
 /// Whether one item is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// It is.
+    /// It is taken.
     Taken,
-    /// It is not.
+    /// It is left out.
     Left {
         /// Why, in words for the report.
         reason: String,
     },
 }
 
-/// Something about one item that is done, because of another that is not.
+/// A remark about an item that is taken while another one, which it builds on, is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// Where the item is.
@@ -86,7 +86,7 @@ impl Pick {
 }
 
 impl Selection {
-    /// Everything.
+    /// The selection of everything.
     pub fn all(plan: &ActionPlan) -> Self {
         Checks::all(plan).selection(&Dependencies::of(plan))
     }
@@ -110,11 +110,11 @@ pub struct Checks([Vec<bool>; 3]);
 /// How many of a group are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// All of them.
+    /// Every item.
     All,
-    /// Some of them.
+    /// Some items, but not all.
     Some,
-    /// None of them.
+    /// No item.
     None,
 }
 
@@ -130,20 +130,20 @@ impl Checks {
         &self.0[group as usize]
     }
 
-    /// Checks an item that is not, and the other way round.
+    /// Toggles an item.
     pub fn toggle(&mut self, group: Group, item: usize) {
         if let Some(mark) = self.0[group as usize].get_mut(item) {
             *mark = !*mark;
         }
     }
 
-    /// Checks a whole group, or nothing of it where all of it is checked.
+    /// Toggles a group: checks all of it, or unchecks it where all is checked.
     pub fn toggle_group(&mut self, group: Group) {
         let to = self.mark(group) != Mark::All;
         self.0[group as usize].fill(to);
     }
 
-    /// Checks everything, or nothing where everything is checked.
+    /// Toggles everything: checks all, or unchecks all where all is checked.
     pub fn toggle_all(&mut self) {
         let to = self.checked() != self.total();
         self.0.iter_mut().for_each(|marks| marks.fill(to));
@@ -169,7 +169,7 @@ impl Checks {
         self.0.iter().map(Vec::len).sum()
     }
 
-    /// What is to be done, with what follows from leaving some out.
+    /// The selection, with the consequences of what is left out.
     pub fn selection(&self, dependencies: &Dependencies) -> Selection {
         let pick = |taken: &bool| match taken {
             true => Pick::Taken,

@@ -12,7 +12,7 @@ use crate::prompt;
 use crate::question::{ALLOW, Choice, DENY, FOR_PROJECT, FOR_SESSION, Purpose, Question};
 use crate::refusal::Refusal;
 
-/// How often an agent that is to make a file may ask in vain, before it counts as stuck.
+/// How many declined questions an agent may ask before it counts as stuck.
 const MAX_REFUSED: u32 = 10;
 
 impl Shared {
@@ -57,7 +57,7 @@ impl Shared {
                 "the agent resumed another conversation: {} was asked for, {conversation} came",
                 self.conversation
             );
-            return vec![Event::CutOff { turn: turn.id, reason: reason.clone() }, Event::Failed { reason }];
+            return vec![Event::cut_off(turn.id, reason.clone()), Event::Failed { reason }];
         }
         if turn.connected && turn.process == Process::Running {
             return Vec::new();
@@ -74,7 +74,7 @@ impl Shared {
     ) -> Vec<Event> {
         let asked_again = |round: &Round| Event::AskedAgain { round: round.id, call: call.clone(), parkable };
         if let Some(round) = self.round_of_call(turn.id, call) {
-            // From the process that asked before, it is only an echo.
+            // The same process repeats its own call.
             return round.orphaned.then(|| asked_again(round)).into_iter().collect();
         }
         if turn.has_declined(call) {
@@ -99,7 +99,7 @@ impl Shared {
         facts
     }
 
-    /// The round that asked just this before the process was lost, so that nobody is asked twice.
+    /// The round in which a lost process asked the same, so that nobody is asked twice.
     fn left_open(&self, turn: TurnId, questions: &[Question]) -> Option<&Round> {
         self.pending_rounds_of(turn).find(|round| {
             round.orphaned
@@ -134,7 +134,7 @@ impl Shared {
         }
     }
 
-    /// A permission with what else there is to know about it. What comes before the plan is allowed once or not at all.
+    /// A permission with remarks. Before the plan, no rule is offered: a call is allowed once or not at all.
     fn remarked(&self, turn: &Turn, asked: &Permission) -> Permission {
         let mut asked = asked.clone();
         let is_same = |before: &Permission| {
@@ -152,13 +152,13 @@ impl Shared {
         asked
     }
 
-    /// Questions with names; what asks nothing is left out.
+    /// Questions with their ids. Empty ones are left out.
     pub(super) fn named(&self, drafts: &[Draft]) -> Vec<Question> {
         let drafts = drafts.iter().filter(|draft| !draft.text.trim().is_empty());
         drafts.enumerate().map(|(n, draft)| from_draft(self.next_question(n), draft)).collect()
     }
 
-    /// The name of the next question but so many.
+    /// The id of the next question, with `further` new ones before it.
     fn next_question(&self, further: usize) -> QuestionId {
         let asked = self.rounds.iter().flat_map(|round| &round.items);
         let asked = asked.filter(|item| item.question.purpose != Purpose::Confirm).count();
@@ -172,7 +172,7 @@ impl Shared {
     }
 
     fn take(&self, turn: &Turn, call: &CallId) -> Vec<Event> {
-        // What was never answered cannot have been taken: then the agent went on without, and that is said.
+        // An open question cannot have been answered: the agent went on without an answer, and the log says so.
         if let Some(round) = self.round_of_call(turn.id, call).filter(|round| !round.taken) {
             if round.is_open() {
                 let how = Ending::Withdrawn("the agent went on without an answer".into());
@@ -188,16 +188,18 @@ impl Shared {
         match leave {
             Leave::Finished { result } => self.finish(flow, turn, result),
             Leave::Deferred { call } => vec![Event::Parked { turn: id, call: call.clone() }],
-            Leave::Stopped => vec![Event::CutOff { turn: id, reason: "it was stopped".into() }],
-            Leave::Failed { reason } => {
-                let cut_off = Event::CutOff { turn: id, reason: reason.clone() };
-                // With a question open there is something to wait for, and its answer resumes the agent.
-                if self.open_rounds_of(id).next().is_some() {
-                    return vec![cut_off];
-                }
-                vec![cut_off, Event::Failed { reason: reason.clone() }]
-            }
+            Leave::Stopped => vec![Event::cut_off(id, "it was stopped")],
+            Leave::Failed { reason } => self.broke_off(id, reason, false),
+            Leave::NotStarted { reason } => self.broke_off(id, reason, true),
         }
+    }
+
+    /// With a question open there is something to wait for, and its answer resumes the agent. Otherwise the session has failed.
+    fn broke_off(&self, turn: TurnId, reason: &str, is_not_started: bool) -> Vec<Event> {
+        let cut_off = Event::CutOff { turn, reason: reason.to_owned(), is_not_started };
+        let waits = self.open_rounds_of(turn).next().is_some();
+        let failed = (!waits).then(|| Event::Failed { reason: reason.to_owned() });
+        [cut_off].into_iter().chain(failed).collect()
     }
 
     fn finish(&self, flow: &dyn FlowRules, turn: &Turn, result: &str) -> Vec<Event> {
@@ -208,13 +210,11 @@ impl Shared {
     }
 }
 
-/// An agent that failed is to be stopped. What it still does counts for nothing: it may be in another conversation.
+/// The engine stops an agent that failed. What the agent still does is ignored: it may be in another conversation.
 fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
     match did {
         AgentDid::Spend { usage } => Ok(vec![Event::Spent { turn, usage: *usage }]),
-        AgentDid::Leave(_) => {
-            Ok(vec![Event::CutOff { turn, reason: "it was stopped after a failure".into() }])
-        }
+        AgentDid::Leave(_) => Ok(vec![Event::cut_off(turn, "it was stopped after a failure")]),
         AgentDid::Connect { .. }
         | AgentDid::Say { .. }
         | AgentDid::Use { .. }
@@ -309,8 +309,8 @@ fn ruled(questions: &[Question], rules: &[Rule], scope: &str) -> Vec<Event> {
     ruled.collect()
 }
 
-/// What the rules of the project add to facts that are about to be stored: who is asked something that a rule allows has
-/// the answer at once, and nobody else is asked.
+/// The answers that the project's rules add to facts that are about to be stored: what a rule allows is answered in the same
+/// entry that asks, so that no person is asked.
 pub fn ruled_by_project(facts: &[Event], rules: &[Rule]) -> Vec<Event> {
     let is_answered = |id: &QuestionId| {
         facts.iter().any(|fact| matches!(fact, Event::Answered { question, .. } if question == id))

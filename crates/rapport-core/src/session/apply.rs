@@ -68,7 +68,10 @@ impl Shared {
                 self.with_turn(*turn, |turn| turn.kept_by = Some(*beside));
             }
             Event::Parked { turn, call } => self.gone(*turn, Process::Parked(call.clone())),
-            Event::CutOff { turn, .. } => self.gone(*turn, Process::CutOff),
+            Event::CutOff { turn, is_not_started, .. } => {
+                self.gone(*turn, Process::CutOff);
+                self.with_turn(*turn, |turn| turn.is_not_started = *is_not_started);
+            }
             Event::Spent { usage, .. } => self.usage += *usage,
             Event::TurnEnded { turn, result } => self.with_turn(*turn, |turn| {
                 turn.process = Process::Over;
@@ -102,6 +105,7 @@ impl Shared {
             | Event::PlanProposed { .. }
             | Event::PlanSaved { .. }
             | Event::Reported { .. }
+            | Event::WorkLeft { .. }
             | Event::WorkUndoStarted { .. }
             | Event::WorkUndoRefused { .. }
             | Event::WorkUndone { .. }
@@ -141,6 +145,7 @@ impl Shared {
             prompt: prompt.to_owned(),
             process: Process::Running,
             connected: false,
+            is_not_started: false,
             baseline: None,
             declined: Vec::new(),
             refused: 0,
@@ -156,6 +161,7 @@ impl Shared {
         }
         if let Some(turn) = self.turns.last_mut().filter(|turn| turn.process == Process::CutOff) {
             turn.refused = 0;
+            turn.is_not_started = false;
             turn.process = Process::Running;
         }
     }

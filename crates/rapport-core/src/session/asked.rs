@@ -7,7 +7,7 @@ use std::ops::Deref;
 use super::round::{Item, Round};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 
-/// So many rounds get room one by one: thousands of waiting sessions are held at once, and most have one or two.
+/// Up to this many rounds, room is reserved one by one: thousands of waiting sessions are held at once, and most have one or two.
 const FEW: usize = 4;
 
 /// All rounds. They are changed here only, so that what is known about them by place stays true.
@@ -37,7 +37,7 @@ impl AskedRounds {
         }
         let index = self.all.len();
         for (place, item) in round.items.iter().enumerate() {
-            // A name that is taken stays with whom it belongs to.
+            // An id that is used twice stays with the first question.
             self.places.entry(item.question.id.clone()).or_insert((index, place));
         }
         self.all.push(round);
@@ -58,7 +58,7 @@ impl AskedRounds {
 
     /// Changes the round of this name, if there is one.
     pub(super) fn with<T>(&mut self, id: RoundId, change: impl FnOnce(&mut Round) -> T) -> Option<T> {
-        // They are numbered from 1; only a log of somebody else may have it otherwise.
+        // Rounds are numbered from 1; a log that another program wrote may differ.
         let guess = (id.0 as usize).wrapping_sub(1);
         let is_there = self.all.get(guess).is_some_and(|round| round.id == id);
         let index = if is_there { guess } else { self.all.iter().position(|round| round.id == id)? };
@@ -80,7 +80,7 @@ impl AskedRounds {
 
     /// The process of this turn is gone, after it put a call away or not.
     pub(super) fn lose_process(&mut self, turn: TurnId, cut_off: bool, put_away: Option<&CallId>) {
-        // What a process that was cut off had taken is in doubt, however long ago.
+        // Answers that the cut-off process had taken are in doubt, however long ago.
         let from = if cut_off { 0 } else { self.orphaned_before };
         self.orphaned_before = self.all.len();
         for index in from..self.all.len() {

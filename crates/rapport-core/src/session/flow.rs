@@ -138,6 +138,11 @@ pub(crate) trait FlowRules {
         false
     }
 
+    /// Whether the agent may have changed files of the project since their state was last noted.
+    fn is_unnoted(&self, _: &Shared) -> bool {
+        false
+    }
+
     /// Folds a fact in, after the shared part has.
     fn apply(&mut self, shared: &mut Shared, fact: &Event, at: Timestamp);
 

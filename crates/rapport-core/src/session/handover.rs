@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::view::{WorkplaceState, WorkplaceView};
 use crate::want::Want;
 
-/// How far it has come.
+/// How far the handover has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Handover {
     stage: Stage,
@@ -26,7 +26,7 @@ pub(crate) struct Handover {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Nobody has decided.
+    /// Nobody has decided yet.
     #[default]
     Open,
     /// It is to be merged.
@@ -84,7 +84,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn discard_work(&self, by: &By) -> Result<Vec<Event>, Refusal> {
+    pub(super) fn discard_work(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
         self.works_apart("discarding")?;
         let discarded = Event::Discarded { by: by.clone() };
         match (&self.handover.stage, &self.handover.clearing) {
@@ -94,7 +94,7 @@ impl Shared {
             // What is left of the workplace is cleared away once more.
             (Stage::Applied | Stage::Discarded, Clearing::Failed(_)) => Ok(vec![discarded]),
             (Stage::Open, _) if self.is_over() => Ok(vec![discarded]),
-            (Stage::Open, _) => Ok(self.ended_by(by).into_iter().chain([discarded]).collect()),
+            (Stage::Open, _) => Ok(self.ended_by(flow, by).into_iter().chain([discarded]).collect()),
         }
     }
 
@@ -123,7 +123,7 @@ impl Shared {
         is_due.then(|| Event::Cleared { left: left.cloned() }).into_iter().collect()
     }
 
-    /// What could not be made true, where that was a part of applying.
+    /// The fact that applying failed, if it was under way.
     pub(super) fn not_applied(&self, reason: &str) -> Option<Event> {
         let why = NotMerged { reason: Some(reason.to_owned()), ..NotMerged::default() };
         self.handover.is_under_way().then_some(Event::NotApplied(why))

@@ -26,7 +26,7 @@ impl Shared {
             Act::Revoke { rule } => self.revoke(rule, by),
             Act::Cancel { reason } => self.cancel(flow, by, reason.clone()),
             Act::Apply { with_conflicts } => self.apply_work(flow, by, *with_conflicts),
-            Act::Discard => self.discard_work(by),
+            Act::Discard => self.discard_work(flow, by),
             Act::Restart => self.restart(flow, by),
             // The message that the session began with, delivered again.
             Act::Say { id: Some(id), .. } if self.created.request.as_ref() == Some(id) => Ok(Vec::new()),
@@ -149,22 +149,23 @@ impl Shared {
         if self.is_over() {
             return Err(flow.not_now(self, "cancelling"));
         }
-        Ok(self.end(|_| true, by, reason))
+        Ok(self.end(flow, |_| true, by, reason))
     }
 
     /// Ends it, whatever is going on.
-    pub(super) fn ended_by(&self, by: &By) -> Vec<Event> {
-        self.end(|_| true, by, None)
+    pub(super) fn ended_by(&self, flow: &dyn FlowRules, by: &By) -> Vec<Event> {
+        self.end(flow, |_| true, by, None)
     }
 
     pub(super) fn end(
         &self,
+        flow: &dyn FlowRules,
         unanswered: impl Fn(&Round) -> bool,
         by: &By,
         reason: Option<String>,
     ) -> Vec<Event> {
         let mut facts = self.withdraw_open(unanswered, "the session was cancelled");
-        facts.push(Event::Cancelled { by: by.clone(), reason });
+        facts.push(Event::Cancelled { by: by.clone(), reason, is_unnoted: flow.is_unnoted(self) });
         facts
     }
 

@@ -178,7 +178,7 @@ impl FlowRules for ProgressFlow {
     }
 
     /// The file is written once, when its turn is over: what is there before is not ours.
-    fn wants(&self, _: &Shared) -> Vec<Want> {
+    fn wants(&self, shared: &Shared) -> Vec<Want> {
         let plan = self.plan.as_ref().filter(|plan| plan.saved < plan.revision);
         let file = plan.filter(|_| self.phase == ProgressPhase::Writing).map(|plan| {
             Want::PlanSaved(PlanFile {
@@ -186,6 +186,8 @@ impl FlowRules for ProgressFlow {
                 path: self.aim.path.clone(),
                 content: format!("{}\n", plan.text),
                 existing: self.aim.existing,
+                owner: shared.created.conversation.clone(),
+                saved_path: plan.own_path.clone(),
             })
         });
         file.into_iter().collect()

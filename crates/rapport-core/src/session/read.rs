@@ -21,22 +21,22 @@ static NOTHING_SEALED: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::ne
 /// A round as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundView<'a> {
-    /// Which one.
+    /// The id of the round.
     pub id: RoundId,
-    /// Who wants to know.
+    /// Who asked.
     pub asker: &'a Asker,
-    /// Since when.
+    /// When it was asked.
     pub asked_at: Timestamp,
     /// How it ended, if it did without all its answers.
     pub closed: Option<&'a Ending>,
-    /// Its questions.
+    /// Its questions, in order.
     pub items: Vec<QuestionView<'a>>,
 }
 
 /// A question as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuestionView<'a> {
-    /// The question.
+    /// The question as it was asked.
     pub question: &'a Question,
     /// Its answer, and who gave it.
     pub given: Option<(&'a Answer, &'a By)>,
@@ -136,15 +136,20 @@ impl Session {
         self.shared.turns.iter().any(|turn| turn.baseline.is_some())
     }
 
-    /// The state of the project's files before the agent could change anything, by a name that the worker finds again. The report,
-    /// the diff and undoing all begin there.
+    /// The state of the project's files when the work began, by a name that the worker finds again. The diff shows what changed
+    /// since, and undoing goes back there: never further, because what came before may be a person's own work.
     pub fn baseline(&self) -> Option<&str> {
         self.shared.baseline()
     }
 
-    /// The state of the project's files once the work was done, where it is known.
+    /// The state in which a session that is over left the project's files, where it is known. What came later is not its work.
     pub fn result_state(&self) -> Option<&str> {
-        self.flow.rules().changes()?.result.as_deref()
+        self.flow.work().filter(|_| self.is_over() && !self.is_left_unnoted())?.last_state()
+    }
+
+    /// Whether the state in which a cancelled agent left the files is still to be noted. Until then nothing can be undone.
+    pub fn is_left_unnoted(&self) -> bool {
+        self.flow.work().is_some_and(|flow| flow.is_left_unnoted())
     }
 
     /// The states between which the work would be undone: as it left the files, and as they were before. `None` where

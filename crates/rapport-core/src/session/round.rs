@@ -9,7 +9,7 @@ use crate::id::{CallId, RoundId, TurnId};
 use crate::permission::Permission;
 use crate::question::{Purpose, Question};
 
-/// A batch of questions asked together, and answered into one place.
+/// Questions that are asked together, and answered into one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
     pub(crate) id: RoundId,
@@ -22,9 +22,9 @@ pub(crate) struct Round {
     pub(crate) taken: bool,
     /// The process that asked is gone. If it had the reply, that may be gone with it.
     pub(crate) orphaned: bool,
-    /// The process that took the reply was cut off later. What it had not put on disk by then is gone.
+    /// The process that took the reply was cut off later, and may not have written it to its transcript.
     pub(crate) doubtful: bool,
-    /// It allowed something, and the process that was told so is gone: it may have been done, and is not allowed again.
+    /// A permission whose process is gone after it was told: the call may have run, and the permission does not count again.
     pub(crate) spent: bool,
     pub(crate) closed: Option<Ending>,
     /// The state of the project at it was noted, as far as it could be.
@@ -114,7 +114,7 @@ pub(crate) struct Item {
 pub(crate) enum State {
     /// Nobody has answered, or somebody wants to answer anew.
     Open { previous: Option<Given> },
-    /// Somebody has.
+    /// Somebody has answered.
     Answered(Given),
 }
 

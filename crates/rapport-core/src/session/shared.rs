@@ -72,6 +72,8 @@ pub(crate) struct Turn {
     pub(crate) prompt: String,
     pub(crate) process: Process,
     pub(crate) connected: bool,
+    /// Whether the agent's program could not be started the last time.
+    pub(crate) is_not_started: bool,
     /// `None` until it is noted; then the name of the state, if the worker has one.
     pub(crate) baseline: Option<Option<String>>,
     /// Calls that get no answer, until the agent has been told.
@@ -159,9 +161,15 @@ impl Shared {
         self.turns.last().filter(|turn| turn.process != Process::Over)
     }
 
+    /// The state of the project's files when the work began: the latest that was noted before a turn. What a person changed while
+    /// the agent planned is part of it.
+    pub(crate) fn baseline(&self) -> Option<&str> {
+        self.turns.iter().rev().find_map(|turn| turn.baseline.as_ref()?.as_deref())
+    }
+
     /// The state of the project's files before the agent could change anything: the earliest that was noted, because somebody may
     /// have allowed a change while the agent planned.
-    pub(crate) fn baseline(&self) -> Option<&str> {
+    pub(crate) fn first_baseline(&self) -> Option<&str> {
         self.turns.iter().find_map(|turn| turn.baseline.as_ref()?.as_deref())
     }
 

@@ -58,7 +58,7 @@ enum TurnsPhase {
     Filing,
     /// Whether the plan can be carried out is being found out.
     Checking {
-        /// The turn's directory.
+        /// The turn's directory, from the session's.
         folder: String,
         /// Whether the plan's file is to be written again first.
         restore: bool,
@@ -161,7 +161,7 @@ impl TurnsFlow {
         self.batches().any(|(_, batch)| matches!(batch.undo, UndoState::UnderWay(_)))
     }
 
-    /// The file that the last turn's plan is to be in, if it is not.
+    /// The want that the plan of the last turn is in its file.
     fn draft_to_file(&self, shared: &Shared) -> Option<Want> {
         let turn = shared.turns.last()?;
         let folder = self.file_turn(self.folder_of(turn.id)?)?;
@@ -174,7 +174,7 @@ impl TurnsFlow {
         })
     }
 
-    /// The plan in what the last turn said. An agent may say its plan and then that it has.
+    /// The plan in what the agent said. It may say the plan first, and then that it has made one.
     fn drafted<'a>(&'a self, shared: &'a Shared) -> &'a str {
         let result = shared.turns.last().and_then(|turn| turn.result.as_deref()).unwrap_or_default();
         let said = self.said.iter().rev().find(|said| said.contains(ACTION_PLAN_HEADING));
@@ -357,7 +357,7 @@ impl FlowRules for TurnsFlow {
     }
 }
 
-/// What the last batch of a turn has remembered, once it is over.
+/// The approved memos of a turn's last batch, once that is over.
 fn memos(turn: &FileTurn) -> Vec<Change> {
     let Some(batch) = turn.batch().filter(|batch| batch.is_ended && batch.stands()) else {
         return Vec::new();

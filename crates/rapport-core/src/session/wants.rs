@@ -57,7 +57,7 @@ impl Shared {
         wants.extend(replies.into_iter().map(|(call, reply)| Want::Replied { turn: turn.id, call, reply }));
     }
 
-    /// Rules for the project that are not kept yet. Until they are, the agent is not told.
+    /// Rules for the project that are to be kept. The agent is told once they are.
     fn grants_wanted(&self) -> impl Iterator<Item = Want> {
         let rounds = self.rounds.current().filter(|round| round.is_pending() && !self.is_kept(round));
         rounds.filter_map(|round| {
@@ -95,7 +95,7 @@ impl Shared {
         is_planning && self.pending_rounds_of(turn.id).any(Round::allows_a_call)
     }
 
-    /// Answers that a process had when it was cut off. Whether its conversation holds them, the driver finds out.
+    /// Answers that a process had when it was cut off. The driver finds out whether its transcript holds them.
     fn doubtful_answers(&self, turn: &Turn) -> impl Iterator<Item = (CallId, CallReply)> {
         let rounds = self.rounds.iter().filter(|round| round.is_of(turn.id) && round.doubtful);
         let replied = rounds.filter_map(|round| Some((round.call()?.clone(), reply(round)?)));
@@ -139,7 +139,7 @@ fn elicited(round: &Round) -> Option<CallReply> {
     (!round.is_open()).then_some(CallReply::Elicited { told, action, content })
 }
 
-/// Nobody answered in time; but what somebody did answer is not kept back.
+/// The round expired. The answers it did get are told.
 fn expired(round: &Round) -> CallReply {
     let answered: Vec<_> = round.items.iter().filter_map(told).collect();
     let open = round.items.iter().filter(|item| item.given().is_none());

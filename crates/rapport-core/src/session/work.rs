@@ -37,6 +37,8 @@ pub(crate) struct WorkFlow {
     is_proposed: bool,
     /// The state of the files as it was last noted since the work began.
     last_state: Option<String>,
+    /// Whether the state in which a cancelled agent left the files is still to be noted.
+    is_left_unnoted: bool,
     changes: Option<Changes>,
     undo: WorkUndo,
 }
@@ -70,6 +72,7 @@ impl WorkFlow {
             outline: None,
             is_proposed: false,
             last_state: None,
+            is_left_unnoted: false,
             changes: None,
             undo: WorkUndo::Not,
         }
@@ -98,7 +101,7 @@ impl WorkFlow {
 
     fn after_confirmation(&self, shared: &Shared, answer: &Answer, by: &By) -> Result<Vec<Event>, Refusal> {
         if answer.is(CANCEL) {
-            return Ok(shared.end(|round| round.call().is_some(), by, None));
+            return Ok(shared.end(self, |round| round.call().is_some(), by, None));
         }
         let being_changed = shared.open_rounds().find(|round| round.is_clarifying());
         if let Some(item) = being_changed.and_then(|round| round.items.iter().find(|i| i.given().is_none())) {
@@ -178,6 +181,7 @@ impl FlowRules for WorkFlow {
                 Ok(vec![Event::Reported { changes: changes.clone() }])
             }
             World::QuestionRound { round, outcome } => self.take_round(shared, *round, outcome),
+            World::WorkLeft { state } => Ok(self.work_left(state.as_ref())),
             World::WorkUndone { outcome } => Ok(self.work_undone(outcome)),
             world => stray(world),
         }
@@ -218,6 +222,14 @@ impl FlowRules for WorkFlow {
         proposed.into_iter().chain([ask_for_confirmation(shared)]).collect()
     }
 
+    /// An agent that waits alone for an answer has done nothing since the state at that question was noted. Work that was done
+    /// apart is in its workplace.
+    fn is_unnoted(&self, shared: &Shared) -> bool {
+        let is_noted = |turn: &Turn| shared.only_waiting(turn).is_some_and(|round| round.snapshotted);
+        let is_known = shared.turn().is_some_and(|turn| is_noted(turn) && turn.kept_by.is_none());
+        shared.baseline().is_some() && !shared.created.works_apart() && !is_known
+    }
+
     fn is_confirming(&self, shared: &Shared) -> bool {
         self.phase == WorkPhase::Confirming && shared.is_going()
     }
@@ -252,6 +264,11 @@ impl FlowRules for WorkFlow {
                 self.changes = changes.clone();
                 shared.life = Life::Completed;
             }
+            Event::Cancelled { is_unnoted, .. } => self.is_left_unnoted = *is_unnoted,
+            Event::WorkLeft { state } => {
+                self.is_left_unnoted = false;
+                self.last_state = state.clone().or(self.last_state.take());
+            }
             Event::WorkUndoStarted { states, .. } => self.undo = WorkUndo::UnderWay(states.clone()),
             Event::WorkUndoRefused { problem } => self.undo = WorkUndo::Refused(problem.clone()),
             Event::WorkUndone { files } => self.undo = WorkUndo::Done(files.clone()),
@@ -260,7 +277,8 @@ impl FlowRules for WorkFlow {
     }
 
     fn wants_always(&self, _: &Shared) -> Vec<Want> {
-        self.undo_wanted().into_iter().collect()
+        let left = self.is_left_unnoted.then_some(Want::WorkLeft);
+        left.into_iter().chain(self.undo_wanted()).collect()
     }
 
     fn wants(&self, shared: &Shared) -> Vec<Want> {
@@ -268,7 +286,8 @@ impl FlowRules for WorkFlow {
         let saved = plan.map(|plan| Want::PlanSaved(plan::file(shared, plan, self.is_begun())));
         let done = shared.turns.last().filter(|_| self.phase == WorkPhase::Reporting);
         let report = done.map(|turn| {
-            let baseline = shared.baseline().map(str::to_owned);
+            // The report also has what somebody allowed while the agent planned.
+            let baseline = shared.first_baseline().map(str::to_owned);
             Want::Report { turn: turn.id, baseline }
         });
         saved.into_iter().chain(report).chain(self.round_wanted(shared)).collect()

@@ -47,6 +47,7 @@ impl Shared {
             World::Snapshot { .. }
             | World::PlanSaved { .. }
             | World::Report { .. }
+            | World::WorkLeft { .. }
             | World::WorkUndone { .. }
             | World::QuestionRound { .. }
             | World::Filed { .. }
@@ -84,8 +85,7 @@ impl Shared {
 
     fn lost_agent(&self) -> Vec<Event> {
         let turn = self.turn().filter(|turn| matches!(turn.process, Process::Running | Process::Cooling(_)));
-        let reason = "Rapport was stopped";
-        turn.map(|turn| Event::CutOff { turn: turn.id, reason: reason.into() }).into_iter().collect()
+        turn.map(|turn| Event::cut_off(turn.id, "Rapport was stopped")).into_iter().collect()
     }
 
     fn tick(&self, now: Timestamp) -> Vec<Event> {
@@ -113,14 +113,14 @@ impl Shared {
         round.asked_at.checked_add(expire).ok()
     }
 
-    /// The round that a process waits for which could go meanwhile.
+    /// The round whose process could be parked while it waits.
     fn coolable(&self) -> Option<&Round> {
         let turn = self.turn().filter(|turn| turn.process == Process::Running)?;
         self.only_waiting(turn).filter(|round| round.is_parkable() && !round.orphaned)
     }
 
-    /// The open round that is all a turn waits for. With another call beside it the process must stay: of two calls
-    /// put away, an agent asks only the last again. A decision that was told by message waits for nobody: it is for a call
+    /// The open round that a turn waits for alone. With another call beside it the process must stay: of two parked calls,
+    /// an agent asks only the last again. A decision that was told by message does not count: it is for a call
     /// that the agent may make again.
     pub(crate) fn only_waiting(&self, turn: &Turn) -> Option<&Round> {
         let is_waited_for = |round: &&Round| round.is_open() || !round.orphaned;

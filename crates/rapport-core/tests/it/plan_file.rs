@@ -1,6 +1,6 @@
 //! The plan's file, word for word (CHAT-40, CHAT-41).
 
-use rapport_core::{Act, PlanFile, Reply, Terms, Want};
+use rapport_core::{Act, PlanFile, Reply, Terms, Want, World};
 
 use crate::story::{length, way};
 use crate::support::{Story, draft, question};
@@ -201,4 +201,37 @@ fn chat_40_the_folder_is_named_by_the_plan_or_else_by_the_task() {
             ),
         );
     }
+}
+
+/// The facts say which file is the plan's own. Where a kill came between the file and the fact, its heading does.
+#[test]
+fn a_plan_knows_its_own_file() {
+    let mut story = Story::of("Add login");
+    story.connects().finishes(
+        "# Login\n\n1. Do it.",
+        "turn 1 ended; plan proposed: login/add-login; Rapport asked round 1: confirm",
+    );
+    let wanted = |story: &Story| {
+        let wants = story.play.session.wants();
+        let file = wants.into_iter().find_map(|want| match want {
+            Want::PlanSaved(file) => Some(file),
+            _ => None,
+        });
+        file.expect("a plan is to be saved")
+    };
+    let first = wanted(&story);
+    assert!(first.owns(&first.path, &first.content));
+    assert!(!first.owns(&first.path, "# Something else\n"));
+    let other = first.content.replace("**Session:** 4f1c", "**Session:** other");
+    let quoted = other.replace("## Task\n", "## Task\n\n**Session:** 4f1c\n");
+    assert!(!first.owns(&first.path, &other) && !first.owns(&first.path, &quoted));
+
+    story.world(
+        World::PlanSaved { revision: first.revision, path: "elsewhere-2.md".into() },
+        &format!("plan {} saved", first.revision),
+    );
+    story.answer("confirm", "confirm", "confirm answered confirm by ann (terminal); turn 2 started to work");
+    let second = wanted(&story);
+    assert!(second.owns("elsewhere-2.md", "# Rewritten by hand\n"), "the fact says so");
+    assert!(!second.owns(&second.path, "# Rewritten by hand\n"));
 }

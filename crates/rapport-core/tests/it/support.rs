@@ -391,6 +391,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::WorkUndoStarted { by, .. } => format!("the work to be undone by {by}"),
         Event::WorkUndoRefused { problem } => format!("the work not undone: {}", problem.reason),
         Event::WorkUndone { .. } => "the work undone".into(),
+        Event::WorkLeft { state } => format!("left at {}", state.as_deref().unwrap_or("an unknown state")),
         Event::Cleared { left } => {
             format!("cleared{}", left.as_ref().map_or(String::new(), |why| format!(", but {why}")))
         }
@@ -428,6 +429,7 @@ fn want_in_words(want: &Want) -> String {
         Want::Merged { with_conflicts: false } => "merged".into(),
         Want::Merged { with_conflicts: true } => "merged with conflicts".into(),
         Want::Applied { merged, .. } => format!("applied from {} to {}", merged.from, merged.to),
+        Want::WorkLeft => "the state that was left noted".into(),
         Want::WorkUndone(states) => format!("the work undone from {} to {}", states.from, states.to),
         Want::Cleared => "cleared".into(),
         Want::Report { turn, baseline } => {

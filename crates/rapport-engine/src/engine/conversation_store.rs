@@ -9,6 +9,7 @@ use rapport_core::{Order, SessionId};
 
 use crate::agents::ConversationStore;
 use crate::stores::{Attacher, Store};
+use rapport_durable as durable;
 
 /// What it is kept as.
 pub const CONVERSATION: &str = "conversation";
@@ -22,6 +23,8 @@ pub(super) struct Conversation {
     session: SessionId,
     name: String,
     folder: Option<String>,
+    /// The digest of what the agent is to be shown, where the facts say it.
+    digest: Option<String>,
 }
 
 impl Conversation {
@@ -30,13 +33,14 @@ impl Conversation {
         attacher: Arc<dyn Attacher>,
         session: SessionId,
         order: &Order,
+        digest: Option<String>,
     ) -> Self {
         // A turn in a directory has a conversation of its own, and another one where it is planned anew.
         let name = match &order.folder {
             Some(folder) => format!("{CONVERSATION}-{folder}-{}", order.turn),
             None => CONVERSATION.to_owned(),
         };
-        Self { store, attacher, session, name, folder: order.folder.clone() }
+        Self { store, attacher, session, name, folder: order.folder.clone(), digest }
     }
 }
 
@@ -53,8 +57,17 @@ impl ConversationStore for Conversation {
         async {
             let Some(folder) = &self.folder else { return Ok(None) };
             let name = format!("{folder}/{SHOWN}");
-            self.store.attached(&self.session, &name).await.map_err(io::Error::other)
+            let shown = self.store.attached(&self.session, &name).await.map_err(io::Error::other)?;
+            match (&shown, &self.digest) {
+                (Some(shown), Some(digest)) if durable::digest(shown) != *digest => Err(changed(&name)),
+                _ => Ok(shown),
+            }
         }
         .boxed()
     }
+}
+
+fn changed(name: &str) -> io::Error {
+    let what = format!("{name} was changed after planning began, so the agent is not shown it");
+    io::Error::other(format!("{what}: bring it back, or plan again with rapport plan --instead -m MESSAGE"))
 }

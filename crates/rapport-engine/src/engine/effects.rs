@@ -36,6 +36,7 @@ pub(super) enum Effect {
     Apply,
     Clear,
     UndoWork,
+    NoteLeft,
     Grant(QuestionId),
 }
 
@@ -56,6 +57,7 @@ impl Effect {
             Want::Applied { .. } => Some(Effect::Apply),
             Want::Cleared => Some(Effect::Clear),
             Want::WorkUndone(_) => Some(Effect::UndoWork),
+            Want::WorkLeft => Some(Effect::NoteLeft),
             Want::Granted { question, .. } => Some(Effect::Grant(question.clone())),
             Want::AgentRunning(_)
             | Want::Replied { .. }
@@ -73,6 +75,7 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
         | Want::Snapshot(_)
         | Want::PlanSaved(_)
         | Want::Report { .. }
+        | Want::WorkLeft
         | Want::AgentRunning(_)
         | Want::Merged { .. }
         | Want::Applied { .. } => true,
@@ -128,6 +131,7 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
     match want {
         Want::Baseline(turn) => baseline(*turn, place()?),
         Want::Snapshot(round) => Ok(snapshot(*round, place()?)),
+        Want::WorkLeft => Ok(World::WorkLeft { state: place()?.snapshot().unwrap_or_default() }),
         Want::PlanSaved(file) => save_plan(file, place()?),
         Want::Report { baseline, .. } => Ok(report(baseline.as_deref(), place()?)),
         Want::Merged { with_conflicts } => {
@@ -235,11 +239,8 @@ fn save_plan(file: &PlanFile, place: &dyn Workplace) -> Result<World, String> {
 /// Where a plan goes that has its name from the task. What is there already and is not of this session, or not a plan
 /// at all, stays; then this one gets a number.
 fn own_path(file: &PlanFile, place: &dyn Workplace) -> String {
-    let mark = file.content.lines().find(|line| line.starts_with("**Session:** "));
     let is_free = |path: &String| match place.read(path) {
-        Ok(Some(there)) => {
-            String::from_utf8(there).is_ok_and(|there| there.lines().any(|line| Some(line) == mark))
-        }
+        Ok(Some(there)) => String::from_utf8(there).is_ok_and(|there| file.owns(path, &there)),
         // What else is in the way is told when it is written to.
         Ok(None) | Err(_) => true,
     };

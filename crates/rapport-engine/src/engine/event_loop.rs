@@ -292,8 +292,12 @@ impl EventLoop {
                     }
                     Err(error) => {
                         warn!(parent: &hosted.span, %error, "workplace not opened");
-                        let reason = error.to_string();
-                        self.put(&id, Incoming::new(Input::World(World::Failed { reason })));
+                        let world = if hosted.notes_left() {
+                            World::WorkLeft { state: None }
+                        } else {
+                            World::Failed { reason: error.to_string() }
+                        };
+                        self.put(&id, Incoming::new(Input::World(world)));
                     }
                 }
             }
@@ -542,7 +546,7 @@ impl EventLoop {
         }
     }
 
-    /// Until no agent is left and nothing is being stored.
+    /// Until no agent is left, what it left is noted, and nothing is being stored.
     async fn settle(&mut self) {
         while self.is_busy() {
             tokio::select! {
@@ -555,9 +559,9 @@ impl EventLoop {
     }
 
     fn is_busy(&self) -> bool {
-        self.sessions
-            .values()
-            .any(|hosted| hosted.run.is_some() || hosted.batch.is_some() || hosted.is_storing())
+        self.sessions.values().any(|hosted| {
+            hosted.run.is_some() || hosted.batch.is_some() || hosted.is_storing() || hosted.notes_left()
+        })
     }
 }
 

@@ -21,8 +21,11 @@ impl EventLoop {
     pub(super) fn fulfil(&mut self, id: &SessionId) {
         self.note_deadline(id);
         let Some(hosted) = self.sessions.get(id) else { return };
-        if self.stopping || hosted.broken.is_some() {
+        if hosted.broken.is_some() {
             return;
+        }
+        if self.stopping {
+            return self.note_left(id);
         }
         let (mut order, mut batch) = (None, None);
         let mut wants = hosted.session.wants();
@@ -68,7 +71,7 @@ impl EventLoop {
                 | Want::Granted { .. }
                 | Want::Filed { .. } => self.effect(id, want),
                 // Not before the agent is gone.
-                Want::Cleared | Want::WorkUndone(_) => {
+                Want::Cleared | Want::WorkLeft | Want::WorkUndone(_) => {
                     if self.sessions.get(id).is_some_and(|hosted| hosted.run.is_none()) {
                         self.effect(id, want);
                     }
@@ -83,6 +86,18 @@ impl EventLoop {
         {
             run.end();
         }
+    }
+
+    /// While the engine stops it begins nothing but this: later nobody could tell what a cancelled agent left from what came after.
+    fn note_left(&mut self, id: &SessionId) {
+        let Some(hosted) = self.sessions.get(id) else { return };
+        if !hosted.notes_left() || hosted.run.is_some() {
+            return;
+        }
+        if hosted.workplace.is_none() {
+            return self.open_workplace(id);
+        }
+        self.effect(id, Want::WorkLeft);
     }
 
     /// The batch that is wanted runs. One that was told to stop has to be gone first.
@@ -188,6 +203,8 @@ impl EventLoop {
                 self.last_run += 1;
                 let run = RunId(self.last_run);
                 let (turn, replies) = (order.turn, order.replies.clone());
+                let drafted = order.folder.as_deref().and_then(|folder| hosted.session.file_turn(folder));
+                let digest = drafted.and_then(|turn| turn.shown.clone());
                 let place = Place {
                     workplace,
                     conversation_store: Arc::new(Conversation::of(
@@ -195,6 +212,7 @@ impl EventLoop {
                         hosted.attacher.clone(),
                         id.clone(),
                         &order,
+                        digest,
                     )),
                     mark: Mark::of(id),
                 };

@@ -92,6 +92,11 @@ impl Hosted {
         self.log.is_none() && self.broken.is_none()
     }
 
+    /// Whether the state in which a cancelled agent left the files is still to be noted.
+    pub(super) fn notes_left(&self) -> bool {
+        self.broken.is_none() && self.session.is_left_unnoted()
+    }
+
     pub(super) fn tell(&mut self, update: &Update) {
         self.followers.retain(|follower| follower.send(update.clone()).is_ok());
     }

@@ -26,6 +26,16 @@ pub fn sums(turn: &Path) -> Result<BTreeMap<String, String>, TurnError> {
     Ok(sums)
 }
 
+/// The check sum of what the agent is shown in a turn, once that is written down.
+pub fn shown(turn: &Path) -> Result<Option<String>, TurnError> {
+    let path = turn.join(CONTEXT_LOG);
+    match fs::read(&path) {
+        Ok(content) => Ok(Some(durable::digest(&content))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("read", &path)(error)),
+    }
+}
+
 /// What is no longer as it was sealed, in words for a person.
 pub fn broken(turn: &Path, sealed: &BTreeMap<String, String>) -> Result<Vec<String>, TurnError> {
     if !turn.is_dir() {

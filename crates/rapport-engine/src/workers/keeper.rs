@@ -51,10 +51,15 @@ pub const COMMAND: &str = "--command";
 pub const PLEASE_END: &[u8] = b".";
 /// What the host writes when it has closed the program's input itself.
 pub const CLOSE_INPUT: &[u8] = b"i";
-/// The exit code when the program could not be started; stderr then ends in a line that begins with [`CANNOT_START`].
+/// The exit code when the program could not be started. A program may end with it, too: see [`start_failure`].
 pub const NOT_STARTED: u8 = 127;
-/// How that line begins.
-pub const CANNOT_START: &str = "cannot start ";
+/// How the last line on stderr begins then.
+const CANNOT_START: &str = "cannot start ";
+
+/// What the keeper says that could not start its program, if that is the last line it wrote.
+pub fn start_failure(last_line: Option<&String>) -> Option<&String> {
+    last_line.filter(|line| line.starts_with(CANNOT_START))
+}
 
 /// Keeps a program: runs it, and outlives everything it starts. `args` is what comes after `keep`.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {

@@ -293,7 +293,12 @@ impl ChatState {
         known.cloned().unwrap_or_else(|| button::chosen_on(seen))
     }
 
+    /// Sends all of what a card has only the beginning of. A card of an earlier version offered that before its other buttons,
+    /// so it is shown again with those.
     fn send_whole(&mut self, room: Room, key: &CardKey) {
+        if self.card(key).is_some_and(|(_, card)| card.before.is_some()) {
+            return self.show_again(room, key);
+        }
         let shown = self.sessions.get(&key.session);
         let whole = shown.and_then(|shown| card::whole(&shown.presenter, &key.question));
         let Some(whole) = whole else { return self.show_again(room, key) };

@@ -134,7 +134,7 @@ fn answered(question: &str) -> Event {
 }
 
 fn cancelled(reason: &str) -> Event {
-    Event::Cancelled { by: person(ANNA), reason: Some(reason.into()) }
+    Event::Cancelled { by: person(ANNA), reason: Some(reason.into()), is_unnoted: false }
 }
 
 fn started(kind: TurnKind, prompt: &str) -> Event {
@@ -796,6 +796,10 @@ fn a_card_waits_for_what_does_not_fit_it() {
     let before = |result| Input::Sent(AfterSend::Before(q1.clone()), vec![result]);
     let card = stage.put(before(Ok(Sent::Posted(6))));
     assert!(card.len() == 1 && card[0].ends_with("in 42, card q1"), "{card:?}");
+    // A card of an earlier version had a button for the file and none to allow: it is shown again, file and all.
+    stage.arrives(&q1, 7);
+    let again = stage.taps(ANNA, Button::Whole, &q1);
+    assert_eq!(again[..2], ["strip 7 in 42", file], "{again:?}");
 
     let mut stage = Stage::new();
     stage.happens(asked());

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::choose::{self, Known, Verb, Which};
 use super::output::{say, say_json};
-use super::{Common, sessions};
+use super::{Common, handover, sessions};
 use crate::error::Outcome;
 use crate::wiring::Place;
 
@@ -27,6 +27,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let verb = Verb::new("rapport cancel SESSION", "still open", &Known::goes_on);
     let id = choose::choose(&place, args.which.name(), &verb)?;
     sessions::act(&place, &id, &Act::Cancel { reason: args.reason })?;
+    // It is cancelled either way. Where this fails, `rapport undo` tries it again.
+    let _ = handover::settle(&place, &id);
     if common.json {
         return say_json(&json!({ "session": id, "status": "cancelled" }));
     }

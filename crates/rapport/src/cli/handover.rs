@@ -5,7 +5,7 @@ use std::path::Path;
 use rapport_core::{Act, Session, SessionId, Status, View, WorkplaceState, WorkplaceView};
 
 use super::output::say;
-use super::sessions;
+use super::{choose, sessions};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
 use crate::engine::Sessions;
@@ -39,6 +39,11 @@ pub(super) fn see_through<T>(
     outcome: impl Fn(&Session) -> Option<T>,
 ) -> Result<T, Failure> {
     sessions::act(place, id, act)?;
+    see_on(place, id, outcome)
+}
+
+/// Sees through what a session still wants, until it has an outcome.
+fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option<T>) -> Result<T, Failure> {
     let settings = place.settings(Layer::default())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -54,6 +59,14 @@ pub(super) fn see_through<T>(
         host.stop().await;
         ended?.ok_or_else(|| sessions::gone(id))
     })
+}
+
+/// Has the state noted in which a cancelled agent left the files, if that is still to be done.
+pub(super) fn settle(place: &Place, id: &SessionId) -> Outcome {
+    if choose::known(place, id)?.session.is_left_unnoted() {
+        see_on(place, id, |session| (!session.is_left_unnoted()).then_some(()))?;
+    }
+    Ok(())
 }
 
 /// Says what is left of a workplace, if anything is.

@@ -213,7 +213,8 @@ fn words(fact: &Event) -> String {
             files.removed.len(),
             files.kept.len()
         ),
-        Event::Cancelled { by, reason } => match reason {
+        Event::WorkLeft { .. } => "the state in which the agent left the files is noted".into(),
+        Event::Cancelled { by, reason, .. } => match reason {
             Some(reason) => format!("cancelled by {by}: {reason}"),
             None => format!("cancelled by {by}"),
         },

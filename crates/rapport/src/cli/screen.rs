@@ -11,7 +11,6 @@ use tokio::sync::watch;
 
 use super::doctor::GET_AN_AGENT;
 use super::{Common, When};
-use crate::agents::keeper::CANNOT_START;
 use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal, TerminalError, safe};
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
@@ -131,8 +130,7 @@ fn ended_on_screen(view: &View) -> Outcome {
 
 /// What helps against this failure, beside trying again.
 fn advice(view: &View) -> impl Iterator<Item = &'static str> {
-    let cannot_start = view.failure.as_ref().is_some_and(|reason| reason.starts_with(CANNOT_START));
-    let helps = cannot_start && Path::new(&view.project).is_dir();
+    let helps = view.agent.is_not_started && Path::new(&view.project).is_dir();
     helps.then_some(GET_AN_AGENT).into_iter().flat_map(str::lines)
 }
 

@@ -293,7 +293,11 @@ fn words(want: Want) -> Vec<String> {
         Want::ReportFiled { folder, .. } => vec![format!("writes the report of turn {folder}")],
         Want::Undone { batch, .. } => vec![format!("undoes batch {batch}")],
         Want::QuestionRound(_) => vec!["asks a model for questions".to_owned()],
-        Want::Baseline(_) | Want::Snapshot(_) | Want::AgentParked { .. } | Want::Report { .. } => Vec::new(),
+        Want::Baseline(_)
+        | Want::Snapshot(_)
+        | Want::WorkLeft
+        | Want::AgentParked { .. }
+        | Want::Report { .. } => Vec::new(),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::workers::local::Directory;
 pub(super) fn is_due(known: &Known) -> bool {
     let session = &known.session;
     session.is_over()
-        && session.undoable_work().is_some()
+        && (session.undoable_work().is_some() || session.is_left_unnoted())
         && !matches!(session.work_undo(), WorkUndo::Done(_))
 }
 
@@ -26,6 +26,8 @@ pub(super) fn execute(common: &Common, place: &Place, id: &SessionId, yes: bool)
         return Err(Failure::new(Code::Refused, format!("{id} is not over, and its agent may go on"))
             .hint(format!("Nothing was undone. Cancel it first: rapport cancel {id}")));
     }
+    handover::settle(place, id)?;
+    let known = choose::known(place, id)?;
     let is_new = matches!(known.session.work_undo(), WorkUndo::Not | WorkUndo::Refused(_));
     if let Some(states) = known.session.undoable_work().filter(|_| is_new && !yes) {
         ask(common, id, &Directory::of_project(known.session.created()), &states)?;

@@ -15,10 +15,10 @@ use crate::turn::{Chosen, FileBatch, FileTurn, Interrupted, LaterChanges, TurnSt
 use super::{PLAN_FILE, TurnsFlow, TurnsPhase};
 
 impl TurnsFlow {
-    /// A turn is to be planned. One that failed can be begun anew, with other words or in another directory; what it asked is
-    /// asked no longer.
+    /// Somebody wants a turn planned. A failed one can be begun anew, with another prompt or in another directory; its open
+    /// questions are withdrawn.
     pub(super) fn start_draft(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
-        let Act::Draft { folder, conversation, asking, origin } = act else {
+        let Act::Draft { folder, conversation, asking, origin, shown } = act else {
             return unknown_act(self, shared, act);
         };
         let failed_draft = self.is_failed_draft(shared);
@@ -39,11 +39,12 @@ impl TurnsFlow {
             conversation: conversation.clone(),
             asking: *asking,
             origin: origin.clone(),
+            shown: shown.clone(),
         };
         Ok(left.into_iter().chain(restarted).chain([started]).collect())
     }
 
-    /// What is being planned is left.
+    /// Somebody gives up the plan that is being made.
     pub(super) fn leave_draft(&self, shared: &Shared, by: &By) -> Result<Vec<Event>, Refusal> {
         let Some(turn) = self.drafting().filter(|_| !shared.is_over()) else {
             return Err(self.not_now(shared, "leaving what is being planned"));
@@ -54,13 +55,13 @@ impl TurnsFlow {
         Ok(facts)
     }
 
-    /// Somebody looks at a plan.
+    /// Somebody reviews a plan.
     pub(super) fn start_review(&self, shared: &Shared, by: &By, folder: &str) -> Result<Vec<Event>, Refusal> {
         self.planned(shared, "reviewing", folder)?;
         Ok(vec![Event::ReviewStarted { folder: folder.to_owned(), by: by.clone() }])
     }
 
-    /// Somebody approves a plan. Which state of it they saw, and that the choice fits it, is checked: nobody approves what they
+    /// Somebody approves a plan. They must have seen the current version, and their choice must fit it: nobody approves what they
     /// have not seen.
     pub(super) fn approve(
         &self,
@@ -102,7 +103,7 @@ impl TurnsFlow {
         }])
     }
 
-    /// Somebody wants nothing of a plan done.
+    /// Somebody skips a plan.
     pub(super) fn skip(
         &self,
         shared: &Shared,
@@ -117,7 +118,7 @@ impl TurnsFlow {
         Ok(vec![Event::Skipped { folder: folder.to_owned(), message: message.cloned(), by: by.clone() }])
     }
 
-    /// Somebody takes the plan as its file has it.
+    /// Somebody accepts the plan as they changed it in its file.
     pub(super) fn accept_plan(
         &self,
         shared: &Shared,
@@ -133,7 +134,7 @@ impl TurnsFlow {
         Ok(vec![Event::PlanAccepted { folder: folder.to_owned(), by: by.clone() }])
     }
 
-    /// Somebody wants the file to say again what was planned.
+    /// Somebody discards what was changed in the plan's file.
     pub(super) fn restore_plan(&self, shared: &Shared, by: &By, folder: &str) -> Result<Vec<Event>, Refusal> {
         const WHAT: &str = "restoring the plan";
         if self.planned(shared, WHAT, folder)?.differs.is_none() {
@@ -142,7 +143,7 @@ impl TurnsFlow {
         Ok(vec![Event::PlanRestored { folder: folder.to_owned(), by: by.clone() }])
     }
 
-    /// Somebody stops the batch that runs.
+    /// Somebody pauses the running batch.
     pub(super) fn pause(&self, shared: &Shared, by: &By) -> Result<Vec<Event>, Refusal> {
         let Some(batch) = self.running(shared) else {
             return Err(self.not_now(shared, "stopping a batch"));
@@ -151,7 +152,7 @@ impl TurnsFlow {
         Ok(vec![Event::BatchPaused { batch: batch.to_owned(), reason, unsure: None }])
     }
 
-    /// Somebody lets a batch go on.
+    /// Somebody resumes a batch.
     pub(super) fn go_on(
         &self,
         shared: &Shared,
@@ -172,7 +173,7 @@ impl TurnsFlow {
         Ok(vec![Event::BatchResumed { batch: batch.to_owned(), interrupted, by: by.clone() }])
     }
 
-    /// Somebody wants a batch undone, whatever became of the session. What it asked and nobody answered is asked no longer.
+    /// Somebody undoes a batch, also of a session that is over. Its open questions are withdrawn.
     pub(super) fn undo(
         &self,
         shared: &Shared,
@@ -197,7 +198,7 @@ impl TurnsFlow {
         Ok(facts)
     }
 
-    /// Somebody takes complete turns as they are now, although their files were changed.
+    /// Somebody accepts changed files of complete turns.
     pub(super) fn accept_changes(
         &self,
         by: &By,

@@ -26,7 +26,7 @@ impl TurnsFlow {
         is_due.then(|| Event::Filed { turn, path: path.into() }).into_iter().collect()
     }
 
-    /// The session was read from its log, and this is there of its turns.
+    /// What the directories tell that the facts do not, after the session was replayed from its log.
     pub(super) fn found_turns(&self, shared: &Shared, found: &FoundTurns) -> Vec<Event> {
         let mut facts = Vec::new();
         for turn in &found.turns {
@@ -59,7 +59,7 @@ impl TurnsFlow {
         self.file_turn(folder).is_some_and(|turn| turn.stage == TurnStage::Ended)
     }
 
-    /// What the journal of an unfinished batch says that the facts do not yet.
+    /// What the journal of an unfinished batch tells that the facts do not.
     fn found_batches(&self, known: &FileTurn, found: &FoundTurn) -> Vec<Event> {
         let Some(batch) = known.batch().filter(|batch| !batch.is_ended && batch.stands()) else {
             return Vec::new();
@@ -77,7 +77,7 @@ impl TurnsFlow {
         facts
     }
 
-    /// A plan was looked at.
+    /// A plan was checked.
     pub(super) fn plan_checked(
         &self,
         shared: &Shared,
@@ -109,7 +109,7 @@ impl TurnsFlow {
         vec![Event::PlanDiffers { folder: turn.folder.clone(), text: text.to_owned() }]
     }
 
-    /// An action asks; after a kill it asks the same again, and nobody is asked twice.
+    /// An action asks. After a kill it asks the same again, and no person is asked twice.
     pub(super) fn action_asks(
         &self,
         shared: &Shared,
@@ -148,7 +148,7 @@ impl TurnsFlow {
 
     pub(super) fn batch_ended(&self, shared: &Shared, batch: &str, ended: &World) -> Vec<Event> {
         let World::BatchEnded { status, report, has_changes, .. } = ended else { return Vec::new() };
-        // It may have come to its end just when it was told to stop.
+        // It may have ended just when it was paused.
         let is_due = self.batch(batch).is_some_and(|(turn, _)| is_open(turn, batch));
         let is_free = self.running(shared) == Some(batch) || self.rests(shared);
         let ended = || Event::BatchEnded {
@@ -193,7 +193,7 @@ fn is_open(turn: &FileTurn, batch: &str) -> bool {
         && turn.batch().is_some_and(|latest| latest.name == batch && latest.stands())
 }
 
-/// Whether a directory tells something that the facts do not: where it comes from, or a plan that somebody put there.
+/// Whether a directory tells something that the facts do not: the origin of the turn, or a plan that somebody put there.
 fn is_news(known: &FileTurn, found: &FoundTurn) -> bool {
     known.origin.is_none()
         || matches!(known.stage, TurnStage::Unplanned { .. }) && (found.plan.is_some() || found.is_complete)

@@ -15,12 +15,13 @@ use super::{DraftedTurn, PLAN_FILE, TurnsFlow, TurnsPhase, ends};
 const MOST_PROBLEMS: usize = 50;
 
 impl TurnsFlow {
-    /// Folds a fact in that is about turns in directories. Others are for others.
+    /// Folds a fact in, if it is about turns in directories.
     pub(super) fn fold(&mut self, shared: &mut Shared, fact: &Event, at: Timestamp) {
         match fact {
-            Event::DraftStarted { turn, folder, asking, origin, .. } => {
+            Event::DraftStarted { turn, folder, asking, origin, shown, .. } => {
                 let draft = DraftedTurn { folder: folder.clone(), asking: *asking };
                 self.draft_started(*turn, draft, origin.as_ref());
+                self.with_file_turn(folder, |turn| turn.shown.clone_from(shown));
             }
             Event::Connected { turn, model, .. } => {
                 let model = model.clone();
@@ -162,7 +163,11 @@ impl TurnsFlow {
     }
 
     fn draft_left(&mut self, shared: &mut Shared, folder: &str) {
-        self.with_file_turn(folder, |turn| turn.stage = TurnStage::Unplanned { is_ready: true });
+        self.with_file_turn(folder, |turn| {
+            turn.stage = TurnStage::Unplanned { is_ready: true };
+            // The next plan is made from something else.
+            turn.shown = None;
+        });
         self.end_agent_turn(shared, folder);
         self.leave_drafting(shared);
     }
@@ -185,7 +190,7 @@ impl TurnsFlow {
 
     fn plan_filed(&mut self, shared: &mut Shared, turn: TurnId) {
         let text = self.drafted(shared).to_owned();
-        // It is the plan's from here on.
+        // The text belongs to the plan from here on.
         self.said = Vec::new();
         shared.with_turn(turn, |turn| turn.result = Some(String::new()));
         let Some(folder) = self.folder_of(turn).map(str::to_owned) else {
@@ -223,7 +228,7 @@ impl TurnsFlow {
         }
     }
 
-    /// A batch that was approved and could not begin is none.
+    /// Removes a batch that was approved and could not begin.
     fn not_begun(&mut self, shared: &Shared, folder: &str) {
         self.with_file_turn(folder, |turn| {
             if turn.stage == TurnStage::Running {
@@ -236,7 +241,7 @@ impl TurnsFlow {
         });
     }
 
-    /// Nothing of a plan is done, and that is reported.
+    /// Ends a turn of whose plan nothing is done, with a report that says so.
     fn conclude(&mut self, folder: &str, at: Timestamp, status: Overall, tell: impl FnOnce(&mut Report)) {
         let reason = match status {
             Overall::Skipped => "the plan was skipped",
@@ -281,7 +286,7 @@ impl TurnsFlow {
         });
     }
 
-    /// What the directory tells beside the facts. A plan that the facts know stays as they have it.
+    /// Folds in what a directory tells beside the facts. A known plan stays as the facts have it.
     fn turn_found(&mut self, shared: &Shared, found: &FoundTurn) {
         if self.file_turn(&found.folder).is_none() {
             self.turns.push(FileTurn::new(&found.folder));

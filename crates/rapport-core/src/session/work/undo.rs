@@ -32,6 +32,20 @@ impl WorkFlow {
         &self.undo
     }
 
+    /// Whether the state in which a cancelled agent left the files is still to be noted. Until then nothing can be undone.
+    pub(crate) fn is_left_unnoted(&self) -> bool {
+        self.is_left_unnoted
+    }
+
+    /// The state of the files as it was last noted since the work began.
+    pub(crate) fn last_state(&self) -> Option<&str> {
+        self.last_state.as_deref()
+    }
+
+    pub(super) fn work_left(&self, state: Option<&String>) -> Vec<Event> {
+        self.is_left_unnoted.then(|| Event::WorkLeft { state: state.cloned() }).into_iter().collect()
+    }
+
     /// The states between which the work would be undone: as it left the files, and as they were before.
     pub(crate) fn undoable(&self, shared: &Shared) -> Option<Merged> {
         let states = if shared.created.works_apart() {
@@ -54,6 +68,9 @@ impl WorkFlow {
         }
         if shared.created.works_apart() && shared.handover.applied().is_none() {
             return Err(not("its work is not in the project; discard it instead"));
+        }
+        if self.is_left_unnoted {
+            return Err(not("the state in which its agent left the files is still to be noted"));
         }
         let Some(states) = self.undoable(shared) else {
             return Err(not("no state of the files is known that its work changed"));

@@ -99,6 +99,7 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
             }),
             Want::Applied { .. } => Input::World(World::Applied { files: Vec::new() }),
             Want::Cleared => Input::World(World::Cleared { left: None }),
+            Want::WorkLeft => Input::World(World::WorkLeft { state: Some("l1".into()) }),
             Want::WorkUndone(_) => Input::World(World::WorkUndone { outcome: Ok(UndoneFiles::default()) }),
             Want::Replied { turn, call, .. } => agent(*turn, AgentDid::Take { call: call.clone() }),
             Want::AgentParked { turn, call } => {

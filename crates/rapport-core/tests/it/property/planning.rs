@@ -93,7 +93,7 @@ proptest! {
                         prop_assert_eq!(ProgressFile::parse(&file.content).unwrap().problems(), []);
                     }
                     Want::Baseline(_) | Want::Snapshot(_) | Want::Report { .. } => prop_assert!(false, "this is no work"),
-                    Want::Merged { .. } | Want::Applied { .. } | Want::Cleared | Want::WorkUndone(_) => {
+                    Want::Merged { .. } | Want::Applied { .. } | Want::Cleared | Want::WorkLeft | Want::WorkUndone(_) => {
                         prop_assert!(false, "it is done in the project itself")
                     }
                     Want::QuestionRound(_) | Want::Filed { .. } | Want::PlanChecked { .. } | Want::BatchRunning(_)

@@ -89,6 +89,7 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
                 conversation,
                 asking: Asking::Adaptive,
                 origin: None,
+                shown: None,
             });
         }
         20..=22 if play.session.created().aim == Aim::Files => return act(about_turns(play, what, how)),

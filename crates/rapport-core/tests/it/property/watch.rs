@@ -23,6 +23,7 @@ pub(super) struct Watch {
     taken_here: BTreeSet<CallId>,
     confirmed: bool,
     baselined: bool,
+    left_unnoted: bool,
     /// The plan's files by revision, and the newest that was saved.
     files: BTreeMap<u32, (String, String)>,
     saved: u32,
@@ -78,6 +79,7 @@ impl Watch {
             taken_here: BTreeSet::new(),
             confirmed: false,
             baselined: false,
+            left_unnoted: false,
             files: BTreeMap::new(),
             saved: 0,
             over: false,
@@ -125,7 +127,11 @@ impl Watch {
         let Ok(facts) = outcome else {
             return self.refusal_is_honest(input, outcome.as_ref().unwrap_err());
         };
-        hold!(!self.over || facts.is_empty(), "something happened after the end: {facts:?}");
+        let is_last = |fact: &Event| matches!(fact, Event::WorkLeft { .. });
+        hold!(
+            !self.over || facts.iter().all(|fact| self.left_unnoted && is_last(fact)),
+            "something happened after the end: {facts:?}"
+        );
         if !facts.is_empty() {
             let entry = play.log.last().unwrap();
             let json = serde_json::to_string(entry).unwrap();
@@ -310,7 +316,9 @@ impl Watch {
                     self.agent = Agent::There;
                 }
             }
+            Event::WorkLeft { .. } => self.left_unnoted = false,
             Event::Reported { .. } | Event::Cancelled { .. } => {
+                self.left_unnoted = matches!(fact, Event::Cancelled { is_unnoted: true, .. });
                 self.over = true;
                 self.gone(Agent::Over);
             }
@@ -459,7 +467,8 @@ impl Watch {
         let wants = play.session.wants();
         hold!(wants == play.session.wants(), "the same session wants something else when asked again");
         if self.over || self.failed {
-            hold!(wants.is_empty(), "something is wanted though nothing goes on: {wants:?}");
+            let left: &[Want] = if self.left_unnoted { &[Want::WorkLeft] } else { &[] };
+            hold!(wants == left, "something is wanted though nothing goes on: {wants:?}");
             return Ok(());
         }
         hold!(!wants.is_empty() || !view.questions.is_empty(), "nothing is wanted and nothing is asked");
@@ -565,6 +574,7 @@ impl Watch {
                 | Want::ActionReplied { .. }
                 | Want::ReportFiled { .. }
                 | Want::Undone { .. } => hold!(false, "an agent makes the rounds and the plan"),
+                Want::WorkLeft => hold!(false, "the agent has left nothing yet"),
                 Want::WorkUndone(_) => hold!(false, "nobody wants the work undone"),
                 Want::Merged { .. } | Want::Applied { .. } | Want::Cleared => {
                     hold!(false, "it is worked on in the project itself")

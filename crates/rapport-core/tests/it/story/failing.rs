@@ -30,6 +30,24 @@ fn an_agent_that_dies_with_nothing_open_fails_and_can_be_restarted() {
     assert_eq!(story.play.view().status, Status::Running);
 }
 
+/// That the program is missing is a fact of its own, whatever the reason says.
+#[test]
+fn an_agent_that_cannot_be_started_is_told_from_one_that_died() {
+    let mut story = Story::of("Add login");
+    assert!(!story.play.view().agent.is_not_started);
+    story
+        .leaves(
+            Leave::NotStarted { reason: "no such file".into() },
+            "cut off: no such file; failed: no such file",
+        )
+        .crash("");
+    assert!(story.play.view().agent.is_not_started);
+    story.act(Act::Restart, "restarted by ann (terminal)").connects();
+    assert!(!story.play.view().agent.is_not_started);
+    story.leaves(Leave::Failed { reason: "died".into() }, "cut off: died; failed: died");
+    assert!(!story.play.view().agent.is_not_started);
+}
+
 #[test]
 fn an_agent_that_dies_with_a_question_open_leaves_the_question() {
     let mut story = working();

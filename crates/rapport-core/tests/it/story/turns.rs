@@ -33,6 +33,7 @@ fn begin(folder: &str, conversation: &str) -> Act {
         conversation: ConversationId::new(conversation),
         asking: Asking::Assume,
         origin: Some(origin(None, 1)),
+        shown: None,
     }
 }
 
@@ -142,6 +143,7 @@ fn file_20_another_plan_instead() {
         conversation: ConversationId::new(conversation),
         asking: Asking::Adaptive,
         origin: None,
+        shown: None,
     };
     story
         .act(

@@ -29,7 +29,6 @@ use super::process::{Heard, Process};
 use super::settings;
 use super::transcript::{self, Growing, Transcript};
 use super::wire;
-use crate::agents::keeper::CANNOT_START;
 use crate::agents::{Command, Happened, Patience, Place, Report, RunId};
 use ending::Ending;
 use rapport_core::prompt::GO_ON;
@@ -82,7 +81,7 @@ pub(super) async fn drive(
             };
             driver.run().await
         }
-        Err(reason) => (Leave::Failed { reason }, Vec::new()),
+        Err(leave) => (leave, Vec::new()),
     };
     let unkept = clean_up(&config, &order, place).await.err();
     let unkept = unkept.map(|error| AgentDid::Delay { why: format!("{UNKEPT}: {error}") });
@@ -116,16 +115,18 @@ async fn begin(
     channel: Channel,
     order: &mut Order,
     place: &Place,
-) -> Result<(Process, Lines, Talk), String> {
-    let cannot_start = |why: String| {
+) -> Result<(Process, Lines, Talk), Leave> {
+    let failed = |reason: String| Leave::Failed { reason };
+    let not_started = |why: String| {
         let (program, directory) = (config.program.display(), place.directory().display());
-        format!("{CANNOT_START}{program} in {directory}: {why}")
+        Leave::NotStarted { reason: format!("cannot start {program} in {directory}: {why}") }
     };
-    let Found { transcript, shown, from_project, config: found } = find_conversation(config, order, place)
+    let shown = place.conversation_store.shown().await.map_err(|error| failed(error.to_string()))?;
+    let Found { transcript, from_project, config: found } = find_conversation(config, order, place)
         .await
-        .map_err(|error| format!("cannot read the conversation {}: {error}", order.conversation))?;
-    show(order, shown)?;
-    let config = &found.map_err(cannot_start)?;
+        .map_err(|error| failed(format!("cannot read the conversation {}: {error}", order.conversation)))?;
+    show(order, shown).map_err(failed)?;
+    let config = &found.map_err(not_started)?;
     let start = opening::start(order, &transcript, channel);
     let mode = opening::work_mode(&config.work_mode, order, &transcript);
     let config = &ClaudeConfig { work_mode: mode.to_owned(), ..config.clone() };
@@ -144,7 +145,7 @@ async fn begin(
     let for_drafts = (order.kind == TurnKind::Draft).then(|| config.for_drafts());
     let config = for_drafts.as_ref().unwrap_or(config);
     let (mut process, lines) = Process::spawn(config, &args, &*place.workplace, place.mark.clone())
-        .map_err(|error| cannot_start(error.to_string()))?;
+        .map_err(|error| not_started(error.to_string()))?;
     let talk = match channel {
         Channel::Live => Talk::live(message, start.told, order.replies.iter().cloned(), stays(order)),
         Channel::Print => {
@@ -167,8 +168,6 @@ fn can_be_argument(message: &str) -> bool {
 struct Found {
     /// What the conversation knows.
     transcript: Transcript,
-    /// What the agent is to be shown in this turn, where that is in a file.
-    shown: Option<Vec<u8>>,
     /// What it takes from the project.
     from_project: FromProject,
     /// The configuration with the settings it is started with, or why there can be none.
@@ -178,7 +177,6 @@ struct Found {
 async fn find_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: &Place) -> io::Result<Found> {
     let (config, workplace, conversation) =
         (config.clone(), place.workplace.clone(), order.conversation.clone());
-    let shown = place.conversation_store.shown().await?;
     let is_missing = {
         let (config, workplace, conversation) = (config.clone(), workplace.clone(), conversation.clone());
         move || transcript::is_missing(&config.env, workplace.directory(), &conversation)
@@ -193,7 +191,7 @@ async fn find_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: &Pl
         let transcript = Transcript::find(&config.env, directory, &conversation)?;
         let from_project = config.from_project(directory);
         let config = settings::asking_in_plan_mode(&config, directory, &conversation);
-        Ok(Found { transcript, shown, from_project, config })
+        Ok(Found { transcript, from_project, config })
     };
     spawn_blocking(find).await?
 }

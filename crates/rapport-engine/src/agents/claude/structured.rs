@@ -13,7 +13,7 @@ use super::command::{ClaudeConfig, FromProject, OWN_SETTINGS};
 use super::process::{Heard, Process};
 use super::spending;
 use super::wire::{self, Kind};
-use crate::agents::keeper::CANNOT_START;
+use crate::agents::keeper::start_failure;
 use crate::agents::{Structured, StructuredCall, StructuredError};
 use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
@@ -38,7 +38,7 @@ pub async fn call(
     )
     .map_err(|error| {
         let place = directory.display();
-        StructuredError::Failed(format!("{CANNOT_START}{program} in {place}: {error}"))
+        StructuredError::Failed(format!("cannot start {program} in {place}: {error}"))
     })?;
     // A prompt may be longer than a command line.
     process.tell(wire::user_message(&call.prompt));
@@ -123,7 +123,7 @@ fn read(line: &str) -> Result<Structured, StructuredError> {
 /// What is said about a program that gave no result.
 pub(super) async fn last_words(program: &str, process: &mut Process) -> String {
     let lines = process.last_words().await;
-    if let Some(line) = lines.back().filter(|line| line.starts_with(CANNOT_START)) {
+    if let Some(line) = start_failure(lines.back()) {
         return line.clone();
     }
     let said = lines.into_iter().collect::<Vec<_>>().join(" ");

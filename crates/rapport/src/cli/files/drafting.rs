@@ -16,7 +16,7 @@ use crate::clock::{self, Clock};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::{
-    CONTEXT_LOG, Folder, Meta, PLAN, TURN_CONTEXT, Turn, check, replace, replace_in_pieces, text,
+    CONTEXT_LOG, Folder, Meta, PLAN, TURN_CONTEXT, Turn, check, checksum, replace, replace_in_pieces, text,
 };
 use crate::wiring::Place;
 
@@ -173,7 +173,8 @@ async fn start(held: &Held<'_>, turn: &Turn, asking: Asking) -> Outcome {
         agent: meta.agent_name.clone(),
         is_replan: meta.is_replan,
     });
-    held.submit(Act::Draft { folder: turn.name.to_string(), conversation, asking, origin }).await
+    let (folder, shown) = (turn.name.to_string(), checksum::shown(&turn.path)?);
+    held.submit(Act::Draft { folder, conversation, asking, origin, shown }).await
 }
 
 /// Shows the agent at its work until the plan is there, checked and, where it is not valid, reported.

@@ -9,7 +9,7 @@ use crate::channels::terminal::safe;
 use crate::cli::output;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
-use crate::turns::{Folder, checksum};
+use crate::turns::{CONTEXT_LOG, Folder, checksum};
 use crate::wiring::Place;
 
 /// What to do where a finished turn was changed.
@@ -38,11 +38,19 @@ fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     Ok(broken)
 }
 
-/// The journals of a session's batches that do not count.
-fn refused(place: &Place, folder: &Folder) -> Result<Vec<String>, Failure> {
+/// What of a session's turns, finished or not, is not Rapport's word: journals of batches that do not count, and what the agent
+/// was shown, where it was changed before the turn was sealed.
+fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     let (batches, turns) = (place.batches(), folder.turns()?);
     let refused = turns.iter().flat_map(|turn| batches.refused(&folder.id, &turn.name.to_string()));
-    Ok(refused.map(|error| format!("{error}; this journal does not count")).collect())
+    let mut found: Vec<_> = refused.map(|error| format!("{error}; this journal does not count")).collect();
+    for turn in session.file_turns().iter().filter(|turn| !session.sealed().contains_key(&turn.folder)) {
+        let path = folder.path.join(&turn.folder);
+        if turn.shown.iter().zip(&checksum::shown(&path)?).any(|(was, is)| was != is) {
+            found.push(format!("{} was changed, after planning began", path.join(CONTEXT_LOG).display()));
+        }
+    }
+    Ok(found)
 }
 
 /// What of a session that nobody has to hold is not as Rapport left it. One without a log, from an older tool, has no seals.
@@ -52,10 +60,11 @@ pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<St
         Err(StoreError::NotFound(_)) => Ok(Vec::new()),
         read => {
             let (entries, seal) = read?;
-            let mut found = broken(folder, &crate::cli::sessions::replay(&store, &folder.id, &entries)?)?;
+            let session = crate::cli::sessions::replay(&store, &folder.id, &entries)?;
+            let mut found = broken(folder, &session)?;
             // Of a session that does not count itself, nothing else does.
             if seal.counts() {
-                found.extend(refused(place, folder)?);
+                found.extend(refused(place, folder, &session)?);
             }
             Ok(found)
         }
@@ -75,7 +84,7 @@ pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome 
     let session = held.session().await?;
     let broken = broken(&held.folder, &session)?;
     warn(&broken);
-    warn(&refused(held.place, &held.folder)?);
+    warn(&refused(held.place, &held.folder, &session)?);
     match changed {
         _ if broken.is_empty() => Ok(()),
         Changed::Accept => {

@@ -181,6 +181,61 @@ fn a_session_that_is_not_over_is_cancelled_first() {
     assert_eq!(project.file("after.txt"), "after\n", "made after the last state that was noted");
 }
 
+/// Work in the middle of which nothing is asked: no state is noted before the agent is gone.
+const SILENT: &str = r##"
+version: 1
+name: silent
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - write: { path: before.txt, content: "before\n" }
+      - write: { path: README.md, content: "# Half painted\n" }
+      - hang: true
+    result: "Painted."
+"##;
+
+/// Starts the work, until the agent has written.
+fn half_done(project: &Project) -> crate::support::running::Running {
+    let mut running = project.start(&["paint"], &[]);
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "");
+    running.until(|fact| matches!(fact, Event::Used { what, .. } if what.contains("README.md")));
+    crate::support::patience::wait_for("the file", || {
+        (project.file("README.md") == "# Half painted\n").then_some(())
+    });
+    running
+}
+
+/// The state in which the agent left the files is noted once it is gone, so that what it did before can be undone.
+#[test]
+fn what_a_cancelled_agent_left_is_taken_back() {
+    let project = project(SILENT);
+    let before = files(&project);
+    let running = half_done(&project);
+    project.rapport(&["cancel", "paint"]).check(0, "Cancelled");
+    drop(running);
+    std::fs::write(project.root().join("mine.txt"), "mine\n").unwrap();
+    project.rapport(&["log", "paint"]).check(0, "the state in which the agent left the files is noted");
+    let diff = project.rapport(&["diff", "paint"]);
+    diff.check(0, "before.txt");
+    assert!(!diff.out().contains("mine.txt"), "{}", diff.out());
+    project.rapport(&["undo", "--yes"]).check(0, "removed: before.txt").check(0, "restored: README.md");
+    let mut wanted = before;
+    wanted.insert("mine.txt".into(), ("mine\n".into(), false));
+    assert_eq!(files(&project), wanted);
+}
+
+/// The same where nobody ran it any more when it was cancelled.
+#[test]
+fn what_an_agent_left_that_was_cut_off_is_taken_back() {
+    let project = project(SILENT);
+    let before = files(&project);
+    half_done(&project).kill();
+    project.rapport(&["cancel", "paint"]).check(0, "Cancelled");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: before.txt").check(0, "restored: README.md");
+    assert_eq!(files(&project), before);
+}
+
 #[test]
 fn work_that_was_applied_is_taken_back_from_the_project() {
     let project = project(WORK);

@@ -131,7 +131,7 @@ pub(crate) fn answers(pairs: &[(&str, &str)]) -> CallReply {
 /// The words of a failure.
 pub(crate) fn failure(leave: Leave) -> String {
     match leave {
-        Leave::Failed { reason } => reason,
+        Leave::Failed { reason } | Leave::NotStarted { reason } => reason,
         other => panic!("not a failure: {other:?}"),
     }
 }

@@ -9,7 +9,7 @@ use rapport_core::Leave;
 use tokio::time::{Instant, timeout};
 
 use crate::agents::claude::process::Process;
-use crate::agents::keeper::{CANNOT_START, NOT_STARTED};
+use crate::agents::keeper::{NOT_STARTED, start_failure};
 
 /// The end of a run, as far as it has come. The first reason to end is the one that is told.
 #[derive(Debug, Default)]
@@ -111,8 +111,8 @@ impl Ending {
         let last_words = timeout(patience, process.last_words()).await.unwrap_or_default();
         let status = self.exit.flatten();
         let not_started = status.and_then(|status| status.code()) == Some(NOT_STARTED.into());
-        if let Some(line) = last_words.back().filter(|line| not_started && line.starts_with(CANNOT_START)) {
-            return Leave::Failed { reason: line.clone() };
+        if let Some(reason) = start_failure(last_words.back()).filter(|_| not_started) {
+            return Leave::NotStarted { reason: reason.clone() };
         }
         Leave::Failed { reason: format!("{program} {}{}", exited(status), quoted(&last_words)) }
     }
