@@ -42,7 +42,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-pub use live::screen_is_up;
+pub use live::{screen_is_up, size};
 pub use render::block::Block;
 pub use style::ColourChoice;
 use style::Theme;

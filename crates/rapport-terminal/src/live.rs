@@ -68,7 +68,7 @@ impl Front for Live {
 }
 
 /// How large the terminal is.
-pub(super) fn size() -> Size {
+pub fn size() -> Size {
     match terminal::size() {
         Ok((columns, rows)) if columns > 0 && rows > 0 => Size { columns: columns.into(), rows: rows.into() },
         _ => Size { columns: 80, rows: 24 },

@@ -383,7 +383,7 @@ impl Screen {
             1 => "The question stays open. Answer from anywhere with:",
             _ => "The questions stay open. Answer from anywhere with:",
         };
-        let command = Line::new(Tone::Strong, &self.answer_hint).indented(2);
+        let command = Line::command(&self.answer_hint);
         let lines = vec![Line::empty(), Line::new(Tone::Text, stays), command];
         vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)]
     }

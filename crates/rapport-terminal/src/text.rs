@@ -42,6 +42,8 @@ pub struct Line {
     hang: usize,
     /// The span that gives way, in its middle, instead of wrapping.
     gives: Option<usize>,
+    /// Whether it stays one row however long it is: the terminal wraps it, so that it can be copied as a whole.
+    is_whole: bool,
 }
 
 impl Line {
@@ -53,6 +55,11 @@ impl Line {
     /// A line that starts with this.
     pub fn new(tone: Tone, text: &str) -> Self {
         Self::empty().and(tone, text)
+    }
+
+    /// A command to be copied. Only for history: a block that is drawn again has to know its rows.
+    pub fn command(text: &str) -> Self {
+        Self { is_whole: true, ..Self::new(Tone::Strong, text).indented(2) }
     }
 
     /// A line about something to take care of.
@@ -115,7 +122,7 @@ impl Line {
     /// The rows it takes where there are so many columns.
     pub fn rows(&self, columns: usize) -> Vec<Line> {
         let columns = columns.max(1);
-        if self.width() <= columns {
+        if self.width() <= columns || self.is_whole {
             return vec![self.clone()];
         }
         match self.gives {

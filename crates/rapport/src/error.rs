@@ -66,6 +66,9 @@ pub struct Candidate {
     pub id: String,
     /// How it stands, in one word.
     pub status: &'static str,
+    /// The same for people.
+    #[serde(skip)]
+    pub word: &'static str,
     /// The beginning of what somebody wants done.
     pub task: String,
     /// What it waits for, if it does.
@@ -127,7 +130,7 @@ impl fmt::Display for Failure {
 
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}  {}  {}", self.id, self.status.replace('_', " "), self.task)?;
+        write!(f, "{}  {}  {}", self.id, self.word, self.task)?;
         match &self.waits_for {
             Some(what) => write!(f, "  (waits for {what})"),
             None => Ok(()),

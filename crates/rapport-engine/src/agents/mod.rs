@@ -148,6 +148,9 @@ pub enum StructuredError {
 pub trait Conversations: Send + Sync {
     /// A conversation cut before the answer to a call, for another session; `None` if the call is not in it. May block.
     fn branch(&self, cut: &Cut<'_>) -> io::Result<Option<Vec<u8>>>;
+
+    /// The calls in a kept conversation that have no result yet, each as a whole: what the agent would continue with.
+    fn pending(&self, kept: &[u8]) -> Vec<String>;
 }
 
 /// Where a conversation is cut, and where it continues.
@@ -192,6 +195,8 @@ pub enum Diagnosed {
         /// What helps.
         advice: String,
     },
+    /// It is there, and nobody is logged in to it.
+    LoggedOut(String),
     /// It runs, and does not work.
     Broken(String),
     /// It cannot be run.

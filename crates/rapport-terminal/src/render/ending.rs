@@ -59,7 +59,7 @@ fn failed(view: &View, rounds: usize) -> Vec<Line> {
     lines.extend(prose::lines(reason, Tone::Text).into_iter().map(|line| line.indented(2)));
     lines.push(Line::empty());
     lines.push(Line::new(Tone::Text, "Nothing is lost. Go on with:"));
-    lines.push(Line::new(Tone::Strong, &format!("rapport resume {}", view.id)).indented(2));
+    lines.push(Line::command(&format!("rapport resume {}", view.id)));
     lines.push(Line::empty());
     lines.push(totals(view, rounds));
     lines

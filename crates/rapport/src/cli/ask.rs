@@ -9,6 +9,7 @@ use rapport_core::{Act, Answer, By, Event, Purpose, Question, QuestionId, Refusa
 use tokio::sync::watch;
 
 use super::output::{say, say_json};
+use super::page::Page;
 use super::screen::{self, StopSignal};
 use super::{Common, sessions, status};
 use crate::channels::terminal::{self, Link, Terminal};
@@ -27,7 +28,9 @@ pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome 
         if common.json {
             say_json(&view.questions)?;
         } else {
-            view.questions.iter().try_for_each(|question| status::waiting(&view, question, usize::MAX))?;
+            let mut page = Page::new(common);
+            status::questions(&mut page, &view, usize::MAX);
+            page.print()?;
         }
         return Err(Failure::new(Code::Usage, "an answer is missing")
             .hint(format!("Say it with: rapport answer {id} --question ID VALUE")));

@@ -1,15 +1,17 @@
 //! `rapport cancel`.
 
-use rapport_core::Act;
+use rapport_core::{Act, SessionId};
 use serde_json::json;
 
 use super::choose::{self, Known, Verb, Which};
 use super::output::{say, say_json};
-use super::{Common, handover, sessions};
-use crate::error::Outcome;
+use super::{Common, handover, sessions, undo_work};
+use crate::channels::terminal::safe;
+use crate::engine::Sessions;
+use crate::error::{Failure, Outcome};
 use crate::wiring::Place;
 
-/// End a session; its agent is stopped, its files stay
+/// End a session; its agent is stopped, what it changed stays and is listed
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport cancel 20260124-add-auth
@@ -32,5 +34,34 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if common.json {
         return say_json(&json!({ "session": id, "status": "cancelled" }));
     }
-    say(format_args!("Cancelled {id}."))
+    say(format_args!("Cancelled {id}."))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(left_behind(&place, &place.sessions(), &id))?.iter().try_for_each(say)
+}
+
+/// What a session that ended in the middle of its work had written by then, and how to take that back, line by line.
+pub(super) async fn left_behind(
+    place: &Place,
+    sessions: &dyn Sessions,
+    id: &SessionId,
+) -> Result<Vec<String>, Failure> {
+    let known = choose::known(place, id)?;
+    if !known.session.has_worked() {
+        return Ok(Vec::new());
+    }
+    // What cannot be compared any more is no reason to fail: the session is cancelled.
+    let diff = sessions::diff(sessions, id).await.unwrap_or_default();
+    let files = diff.lines().filter_map(|line| line.strip_prefix("diff --git ")?.split_once(" b/"));
+    let mut left: Vec<_> = files.map(|(_, file)| format!("  {}", safe::line(file))).collect();
+    if left.is_empty() {
+        return Ok(vec!["It had changed no files.".to_owned()]);
+    }
+    left.insert(0, "It had changed these files, which stay as they are:".to_owned());
+    left.push(format!("See the changes with: rapport diff {id}"));
+    if known.view.workplace.is_some() {
+        left.push(format!("Throw them away with: rapport discard {id}"));
+    } else if undo_work::is_due(&known) {
+        left.push(format!("Take them back with: rapport undo {id}"));
+    }
+    Ok(left)
 }

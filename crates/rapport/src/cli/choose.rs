@@ -6,6 +6,7 @@ use rapport_core::{Aim, Session, SessionId, Status, View};
 use super::output::shorten;
 use super::{files, handover, sessions};
 use crate::channels::terminal::safe;
+use crate::channels::terminal::text::Tone;
 use crate::config;
 use crate::error::{Candidate, Code, Failure};
 use crate::seals::Seal;
@@ -40,8 +41,8 @@ pub(super) struct Known {
     pub(super) id: SessionId,
     pub(super) session: Session,
     pub(super) view: View,
-    /// Whether what it says may start anything.
-    counts: bool,
+    /// Whose word it is.
+    pub(super) seal: Seal,
     is_held: bool,
 }
 
@@ -106,8 +107,8 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
     }
     let (mut fitting, damaged) = all(place)?;
     fitting.retain(|known| (verb.fits)(known));
-    if !verb.shows && (verb.beside.is_some() || fitting.iter().any(|known| known.counts)) {
-        fitting.retain(|known| known.counts);
+    if !verb.shows && (verb.beside.is_some() || fitting.iter().any(Known::counts)) {
+        fitting.retain(Known::counts);
     }
     for rather in &verb.rather {
         if fitting.iter().any(rather) {
@@ -146,6 +147,11 @@ pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
     let ids = ids(place)?;
     if let Some(exact) = ids.iter().find(|id| id.as_str() == name) {
         return Ok(exact.clone());
+    }
+    // A name as it was given, without the date before it, is rather meant than a longer one that contains it.
+    let is_given = |id: &&SessionId| id.as_str().split_once('-').is_some_and(|(_, given)| given == name);
+    if let [only] = ids.iter().filter(is_given).collect::<Vec<_>>().as_slice() {
+        return Ok((*only).clone());
     }
     let alike: Vec<_> = ids.into_iter().filter(|id| !name.is_empty() && id.as_str().contains(name)).collect();
     match alike.as_slice() {
@@ -198,20 +204,55 @@ fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
 pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
     let store = place.store();
     let folder = Folder::new(&files::sessions_of(place), id);
-    let (session, seal) = match store.sealed(id, 0) {
-        Ok((entries, seal)) => match sessions::replay(&store, id, &entries)? {
-            session if session.created().aim == Aim::Files => (files::state(place, &folder)?, seal),
-            session => (session, seal),
-        },
-        Err(StoreError::NotFound(_)) => (files::state(place, &folder)?, Seal::Ours),
+    let (session, seal, logged) = match store.sealed(id, 0) {
+        Ok((entries, seal)) => {
+            let session = sessions::replay(&store, id, &entries)?;
+            let logged = (session.seq(), session.view(id).updated_at);
+            match session.created().aim {
+                Aim::Files => (files::state(place, &folder)?, seal, Some(logged)),
+                Aim::Work | Aim::Progress(_) | Aim::Chat => (session, seal, Some(logged)),
+            }
+        }
+        Err(StoreError::NotFound(_)) => (files::state(place, &folder)?, Seal::Ours, None),
         Err(error) => return Err(error.into()),
     };
+    let mut view = session.view(id);
+    if let Some((seq, updated_at)) = logged {
+        // What was found in its directory is in no log yet.
+        (view.seq, view.updated_at) = (seq, updated_at);
+    }
     // One of an older tool has no log that anybody could hold.
     let is_held = store.holder(id).ok().flatten().is_some();
-    Ok(Known { id: id.clone(), view: session.view(id), session, counts: seal.counts(), is_held })
+    Ok(Known { id: id.clone(), view, session, seal, is_held })
 }
 
 impl Known {
+    /// How it stands, in a word or two. What only goes on while a process is at it has stopped where none is.
+    pub(super) fn word(&self) -> &'static str {
+        match self.view.status {
+            Status::NeedsInput => "needs input",
+            Status::Started | Status::Running if !self.is_held => "stopped",
+            status => status.as_str(),
+        }
+    }
+
+    /// The tone of that word.
+    pub(super) fn tone(&self) -> Tone {
+        match self.view.status {
+            Status::NeedsInput => Tone::Care,
+            Status::Started | Status::Running if !self.is_held => Tone::Care,
+            Status::Started | Status::Running => Tone::Here,
+            Status::Completed => Tone::Good,
+            Status::Failed => Tone::Bad,
+            Status::Idle | Status::Cancelled => Tone::Dim,
+        }
+    }
+
+    /// Whether what it says may start anything.
+    pub(super) fn counts(&self) -> bool {
+        self.seal.counts()
+    }
+
     /// Whether something may still come of it.
     pub(super) fn goes_on(&self) -> bool {
         !matches!(self.view.status, Status::Completed | Status::Cancelled)
@@ -237,6 +278,7 @@ impl Known {
         Candidate {
             id: self.id.to_string(),
             status: self.view.status.as_str(),
+            word: self.word(),
             task: shorten(&safe::line(task), SHOWN),
             waits_for: self.waits_for(),
         }
@@ -244,7 +286,7 @@ impl Known {
 
     fn waits_for(&self) -> Option<String> {
         let view = &self.view;
-        if !self.counts {
+        if !self.counts() {
             return Some("to be trusted".into());
         }
         if let Some(question) = view.questions.first() {

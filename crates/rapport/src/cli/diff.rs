@@ -7,9 +7,10 @@ use similar::{ChangeTag, TextDiff};
 
 use super::choose::{self, Known, Verb};
 use super::files::{self, seals};
-use super::output::{say, say_json};
+use super::output::say_json;
+use super::page::Page;
 use super::{Common, sessions, tree};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::text::{Line, Tone};
 use crate::error::{Failure, Outcome};
 use crate::turns::{PLAN, REPORT, TURN_CONTEXT, Turn, text};
 use crate::wiring::Place;
@@ -75,8 +76,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if common.json {
         return say_json(&json!({ "turns": [as_json(&one), as_json(&other)] }));
     }
-    say(format_args!("--- {}  {}  {}", one.name, one.status, safe::line(&one.title)))?;
-    say(format_args!("+++ {}  {}  {}", other.name, other.status, safe::line(&other.title)))?;
+    let mut page = Page::new(common);
+    for (sign, side) in [("---", &one), ("+++", &other)] {
+        page.push(Line::new(Tone::Strong, &format!("{sign} {}  {}  {}", side.name, side.status, side.title)));
+    }
     for (heading, one, other) in [
         ("Context", &one.context, &other.context),
         ("Plan", &one.actions, &other.actions),
@@ -84,10 +87,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         ("State", &one.state, &other.state),
         ("Result", &one.results, &other.results),
     ] {
-        say(format_args!("\n{heading}"))?;
-        compare(one, other)?;
+        page.push(Line::empty());
+        page.push(Line::new(Tone::Strong, heading));
+        compare(&mut page, one, other);
     }
-    Ok(())
+    page.print_paged()
 }
 
 /// What a session changed, as a diff to read.
@@ -100,7 +104,24 @@ fn of_session(common: &Common, place: &Place, name: Option<&str>) -> Outcome {
     if common.json {
         return say_json(&json!({ "session": id, "diff": diff }));
     }
-    diff.lines().try_for_each(|line| say(safe::line(line)))
+    let mut page = Page::new(common);
+    lines(&diff).for_each(|line| page.push(line));
+    page.print_paged()
+}
+
+/// A unified diff in tones.
+pub(super) fn lines(diff: &str) -> impl Iterator<Item = Line> {
+    diff.lines().map(|line| {
+        let tone = match line.as_bytes() {
+            [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => Tone::Strong,
+            [b'd', b'i', b'f', b'f', b' ', ..] | [b'i', b'n', b'd', b'e', b'x', b' ', ..] => Tone::Dim,
+            [b'@', b'@', ..] => Tone::Here,
+            [b'+', ..] => Tone::Good,
+            [b'-', ..] => Tone::Bad,
+            _ => Tone::Text,
+        };
+        Line::new(tone, line)
+    })
 }
 
 fn has_changes(session: &Session) -> bool {
@@ -109,28 +130,29 @@ fn has_changes(session: &Session) -> bool {
 }
 
 /// Both, line by line: what only the first has, what only the second has, and what both have.
-fn compare(one: &str, other: &str) -> Outcome {
+fn compare(page: &mut Page, one: &str, other: &str) {
     if one.is_empty() && other.is_empty() {
-        return say("  nothing in both");
+        return page.push(Line::new(Tone::Dim, "  nothing in both"));
     }
     if one == other {
-        return say(format_args!("  the same in both ({} lines)", one.lines().count()));
+        let same = format!("  the same in both ({} lines)", one.lines().count());
+        return page.push(Line::new(Tone::Dim, &same));
     }
     let diff = TextDiff::from_lines(one, other);
     for (place, group) in diff.grouped_ops(2).iter().enumerate() {
         if place > 0 {
-            say("  ⋮")?;
+            page.push(Line::new(Tone::Dim, "  ⋮"));
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let sign = match change.tag() {
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-                ChangeTag::Equal => ' ',
+            let (sign, tone) = match change.tag() {
+                ChangeTag::Delete => ('-', Tone::Bad),
+                ChangeTag::Insert => ('+', Tone::Good),
+                ChangeTag::Equal => (' ', Tone::Text),
             };
-            say(format_args!("{sign} {}", safe::line(change.value().trim_end_matches(['\n', '\r']))))?;
+            let text = change.value().trim_end_matches(['\n', '\r']);
+            page.push(Line::new(tone, &format!("{sign} {text}")));
         }
     }
-    Ok(())
 }
 
 fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
@@ -150,7 +172,7 @@ fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
     let kinds = || plan.iter().flat_map(|plan| &plan.actions).map(|action| &action.kind);
     Ok(Side {
         name: turn.name.to_string(),
-        status: drawn.status,
+        status: drawn.standing,
         title: drawn.title.unwrap_or_default(),
         context: text(&turn.file(TURN_CONTEXT))?.unwrap_or_default(),
         actions: kinds().map(|kind| format!("{}\n", kind.in_brief())).collect(),

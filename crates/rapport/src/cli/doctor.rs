@@ -6,18 +6,23 @@ use std::process::Command;
 use serde::Serialize;
 
 use super::files::seals;
-use super::output::{say, say_json};
+use super::output::say_json;
+use super::page::Page;
 use super::{Common, report, serve, sessions};
 use crate::agents::Diagnosed;
 use crate::channels::telegram::BotFiles;
 use crate::channels::telegram::lease::{Lease, LeaseError};
 use crate::channels::telegram::users::Users;
+use crate::channels::terminal::text::{Line, Tone};
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
 use crate::wiring::{self, Place, ROUNDS};
 
 /// Check what Rapport needs, and say how to get what is missing
+///
+/// Ends with exit code 1 where something is missing that Rapport does not work without: an agent, its login, a home that can be
+/// written, settings and sessions that can be read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport doctor
@@ -34,6 +39,10 @@ pub(super) const GET_AN_AGENT: &str = "Install Claude Code with: npm install -g 
 or name another with agent.command in config.yaml,
 or try the scripted one: rapport run --agent rehearsal \"add a greeting\"";
 
+/// How to let an agent in.
+const LOG_IN: &str = "Log in with: claude auth login
+or give it a key: export ANTHROPIC_API_KEY=KEY";
+
 #[derive(Serialize)]
 struct Check {
     name: &'static str,
@@ -47,9 +56,9 @@ struct Check {
 #[serde(rename_all = "snake_case")]
 enum State {
     Good,
-    /// Works, but not with everything.
+    /// Rapport works without it, but not with everything.
     Missing,
-    /// Does not work.
+    /// Rapport does not work without it.
     Bad,
 }
 
@@ -70,23 +79,29 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if common.json {
         say_json(&checks)?;
     } else {
-        checks.iter().try_for_each(show)?;
+        let mut page = Page::new(common);
+        checks.iter().for_each(|check| show(&mut page, check));
+        page.print()?;
     }
-    match checks.iter().find(|check| check.state == State::Bad) {
-        Some(bad) => Err(Failure::new(Code::Trouble, format!("what needs mending: {}", bad.name))),
-        None => Ok(()),
+    let bad: Vec<_> =
+        checks.iter().filter(|check| check.state == State::Bad).map(|check| check.name).collect();
+    match bad.as_slice() {
+        [] => Ok(()),
+        bad => Err(Failure::new(Code::Trouble, format!("what needs mending: {}", bad.join(", ")))),
     }
 }
 
-fn show(check: &Check) -> Outcome {
-    let mark = match check.state {
-        State::Good => "ok     ",
-        State::Missing => "missing",
-        State::Bad => "bad    ",
+fn show(page: &mut Page, check: &Check) {
+    let (mark, tone) = match check.state {
+        State::Good => ("ok     ", Tone::Good),
+        State::Missing => ("missing", Tone::Care),
+        State::Bad => ("bad    ", Tone::Bad),
     };
-    say(format_args!("{mark}  {:<9} {}", check.name, check.found))?;
-    let mut advice = check.advice.iter().flat_map(|advice| advice.lines());
-    advice.try_for_each(|line| say(format_args!("                   {line}")))
+    page.push(
+        Line::new(tone, mark).and(Tone::Dim, &format!("  {:<9} ", check.name)).and(Tone::Text, &check.found),
+    );
+    let advice = check.advice.iter().flat_map(|advice| advice.lines());
+    advice.for_each(|line| page.push(Line::new(Tone::Text, line).indented(19)));
 }
 
 fn settings(place: &Place) -> Check {
@@ -124,9 +139,8 @@ fn agent(place: &Place) -> Check {
             Check { name: "agent", state: State::Missing, found, advice: Some(advice) }
         }
         Some(Diagnosed::Broken(found)) => bad("agent", found, "Look at its own message."),
-        Some(Diagnosed::Missing(found)) => {
-            Check { name: "agent", state: State::Missing, found, advice: Some(GET_AN_AGENT.into()) }
-        }
+        Some(Diagnosed::LoggedOut(found)) => bad("agent", found, LOG_IN),
+        Some(Diagnosed::Missing(found)) => bad("agent", found, GET_AN_AGENT),
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use rapport_core::{Act, Session, SessionId, Status, View, WorkplaceState, WorkplaceView};
 
 use super::output::say;
-use super::{choose, sessions};
+use super::page::Page;
+use super::{Common, choose, diff, sessions};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
 use crate::engine::Sessions;
@@ -94,15 +95,20 @@ pub(super) fn check_worktrees(project: &Path) -> Outcome {
 }
 
 /// Shows at the end of a run what was done apart from the project, and what can be done with it.
-pub(super) async fn tell_work(place: &Place, sessions: &dyn Sessions, id: &SessionId) -> Outcome {
+pub(super) async fn tell_work(
+    common: &Common,
+    place: &Place,
+    sessions: &dyn Sessions,
+    id: &SessionId,
+) -> Outcome {
     if !awaits_decision(&sessions.view(id).await?) {
         return Ok(());
     }
     let diff = sessions::diff(sessions, id).await?;
     say("")?;
-    for line in diff.lines().take(SHOWN) {
-        say(safe::line(line))?;
-    }
+    let mut page = Page::new(common);
+    diff::lines(&diff).take(SHOWN).for_each(|line| page.push(line));
+    page.print()?;
     if diff.lines().count() > SHOWN {
         say(format_args!("… all of it: rapport diff {id}"))?;
     }

@@ -1,11 +1,14 @@
 //! `rapport log`: the facts of a session, in words or as they are.
 
-use rapport_core::{ActionResult, Asker, Changes, Entry, Event, NotMerged, Permission, Purpose};
+use jiff::tz::TimeZone;
+use rapport_core::{ActionResult, Asker, Changes, Entry, Event, Mark, NotMerged, Permission, Purpose};
 
 use super::choose::{self, Verb, Which};
-use super::output::{say, say_json, warn};
+use super::output::{say_json, warn};
+use super::page::Page;
 use super::{Common, tree};
 use crate::channels::terminal::safe;
+use crate::channels::terminal::text::{Line, Tone};
 use crate::error::Outcome;
 use crate::wiring::Place;
 
@@ -38,25 +41,57 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if !seal.counts() {
         warn(format_args!("session {} {seal}", safe::line(id.as_str())));
     }
-    for entry in entries {
-        if common.json {
-            say_json(&entry)?;
-        } else {
-            in_words(&entry)?;
-        }
+    if common.json {
+        return entries.iter().try_for_each(say_json);
     }
-    Ok(())
+    let (mut page, zone) = (Page::new(common), TimeZone::system());
+    entries.iter().for_each(|entry| in_words(&mut page, entry, &zone));
+    page.print_paged()
 }
 
-fn in_words(entry: &Entry) -> Outcome {
-    let at = entry.at.strftime("%Y-%m-%d %H:%M:%S");
+/// The facts of an entry, a line each, with the time as clocks here show it.
+fn in_words(page: &mut Page, entry: &Entry, zone: &TimeZone) {
+    let at = entry.at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S  ").to_string();
     for fact in &entry.facts {
-        say(format_args!("{at}  {}", safe::line(&words(fact))))?;
+        page.push(Line::new(Tone::Dim, &at).and(tone(fact), &words(fact)));
         for line in permissions(fact).flat_map(Permission::lines) {
-            say(format_args!("{:22}{}{}", "", line.mark.sign(), safe::line(&line.text)))?;
+            page.push(
+                Line::new(mark_tone(line.mark), &format!("{}{}", line.mark.sign(), line.text)).indented(22),
+            );
         }
     }
-    Ok(())
+}
+
+/// What somebody looks for when they read a log: what was asked, what was answered, what went wrong.
+fn tone(fact: &Event) -> Tone {
+    let is_bad = matches!(
+        fact,
+        Event::Failed { .. }
+            | Event::CutOff { .. }
+            | Event::Unreadable { .. }
+            | Event::NotApplied(_)
+            | Event::UndoRefused { .. }
+            | Event::WorkUndoRefused { .. }
+    );
+    let is_good = matches!(fact, Event::Answered { .. } | Event::Approved { .. } | Event::Reported { .. });
+    match fact {
+        Event::Created(_) => Tone::Strong,
+        Event::Asked { .. } | Event::ActionAsked { .. } => Tone::Care,
+        _ if is_bad => Tone::Bad,
+        _ if is_good => Tone::Good,
+        _ => Tone::Text,
+    }
+}
+
+/// The tone of a line of what an agent asks leave for.
+pub(super) fn mark_tone(mark: Mark) -> Tone {
+    match mark {
+        Mark::Added => Tone::Good,
+        Mark::Removed => Tone::Bad,
+        Mark::Care => Tone::Care,
+        Mark::Note | Mark::Folded => Tone::Dim,
+        Mark::Plain => Tone::Text,
+    }
 }
 
 /// What an agent asked leave for, to be shown as a whole.
@@ -80,8 +115,8 @@ fn words(fact: &Event) -> String {
         Event::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {kind:?}").to_lowercase(),
         Event::DraftStarted { turn, folder, .. } => format!("turn {turn} begins: a plan for {folder}"),
         Event::Filed { path, .. } => format!("the plan is in {path}"),
-        Event::Sealed { folder, by: Some(by), .. } => format!("{folder} is taken as it is now by {by}"),
-        Event::Sealed { folder, .. } => format!("{folder} is complete"),
+        Event::Sealed { folder, by: Some(by), .. } => format!("{by} accepts turn {folder} as it is now"),
+        Event::Sealed { folder, .. } => format!("turn {folder} is complete"),
         Event::DraftLeft { folder, by } => format!("{by} wants something else planned than {folder}"),
         Event::TurnFound(found) => format!("the directory of turn {} is found", found.folder),
         Event::TurnGone { folder } => format!("the directory of turn {folder} is gone"),
@@ -105,7 +140,7 @@ fn words(fact: &Event) -> String {
             None => format!("{by} skips the plan of turn {folder}"),
         },
         Event::ActionAsked { batch, action, question } => {
-            format!("{question} is what action {} of batch {batch} asks", action + 1)
+            format!("action {} of batch {batch} asks {question}", action + 1)
         }
         Event::ActionEnded { batch, end } => {
             let how = match end.result {
@@ -130,10 +165,10 @@ fn words(fact: &Event) -> String {
         Event::Heard { text, by, .. } => format!("{by} says: {text}"),
         Event::Outlined { goal, description } => format!("the plan is to be called {goal}/{description}"),
         Event::Unchecked { reason } => format!("whether more has to be asked is not known: {reason}"),
-        Event::Baselined { .. } => "the state before the work is noted".into(),
-        Event::Snapshotted { round, .. } => format!("the state at round {round} is noted"),
+        Event::Baselined { .. } => "the state of the files before the work is noted".into(),
+        Event::Snapshotted { round, .. } => format!("the state of the files at round {round} is noted"),
         Event::Connected { conversation, .. } => {
-            format!("the agent is there, in conversation {conversation}")
+            format!("the agent is connected, in conversation {conversation}")
         }
         Event::Said { text, .. } => format!("the agent says: {text}"),
         Event::Used { tool, what, .. } => format!("the agent uses {tool}: {what}"),
@@ -151,7 +186,7 @@ fn words(fact: &Event) -> String {
             });
             format!("{who} asks: {}", asked.collect::<Vec<_>>().join(" / "))
         }
-        Event::AskedAgain { round, .. } => format!("the agent asks round {round} again, after it was away"),
+        Event::AskedAgain { round, .. } => format!("the resumed agent asks round {round} again"),
         Event::Declined { reason, .. } => format!("the agent is told: {reason}"),
         Event::Answered { question, answer, by } => {
             let words = answer.values.iter().chain(&answer.text).cloned().collect::<Vec<_>>();
@@ -160,14 +195,14 @@ fn words(fact: &Event) -> String {
         Event::Granted { question } => {
             format!("what {question} allowed for the project is kept in Rapport's home")
         }
-        Event::Revoked { rule, by } => format!("{rule} is no longer allowed, says {by}"),
-        Event::Reopened { question, by } => format!("{question} is opened again by {by}"),
-        Event::Kept { question, by } => format!("{question} is left as it was by {by}"),
+        Event::Revoked { rule, by } => format!("{by} revokes {rule}"),
+        Event::Reopened { question, by } => format!("{by} opens {question} again"),
+        Event::Kept { question, by } => format!("{by} leaves {question} as it was"),
         Event::Taken { .. } => "the agent has the answer".into(),
         Event::Closed { round, how } => format!("round {round} is closed: {how}"),
         Event::Delayed { why, .. } => why.clone(),
         Event::StayedHot { beside, .. } => format!("the agent is kept running: {beside}"),
-        Event::Cooled { .. } => "the agent has waited long enough to be put away".into(),
+        Event::Cooled { .. } => "the agent has waited for long; its process is to end".into(),
         Event::Parked { .. } => "the agent is parked; waiting costs nothing".into(),
         Event::CutOff { reason, .. } => format!("the agent was cut off: {reason}"),
         Event::Spent { usage, .. } => {
@@ -192,7 +227,7 @@ fn words(fact: &Event) -> String {
             format!("completed; {} files changed", changes.files.len())
         }
         Event::Reported { changes: None } => "completed".into(),
-        Event::Applying { by, .. } => format!("to be applied to the project, by {by}"),
+        Event::Applying { by, .. } => format!("{by} wants the work applied to the project"),
         Event::Merged(merged) if !merged.conflicts.is_empty() => {
             format!("merged with the project, with conflicts in {}", merged.conflicts.join(", "))
         }
@@ -204,7 +239,7 @@ fn words(fact: &Event) -> String {
         Event::Applied { by, files } => format!("applied by {by}: {} files", files.len()),
         Event::Discarded { by } => format!("discarded by {by}"),
         Event::Cleared { left: None } => "the workplace is gone".into(),
-        Event::Cleared { left: Some(why) } => format!("something of the workplace is left: {why}"),
+        Event::Cleared { left: Some(why) } => format!("the workplace could not be removed as a whole: {why}"),
         Event::WorkUndoStarted { by, .. } => format!("{by} wants the work undone"),
         Event::WorkUndoRefused { problem } => format!("the work is not undone: {}", problem.reason),
         Event::WorkUndone { files } => format!(

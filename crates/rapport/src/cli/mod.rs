@@ -17,17 +17,21 @@ mod doctor;
 mod execute;
 mod files;
 mod follow;
+mod graph;
 mod handover;
 mod log;
 mod message;
 mod new;
 mod output;
+mod page;
 mod plan;
 mod plan_turn;
 mod report;
 mod resume;
+mod revise;
 mod revoke;
 mod run;
+mod say;
 mod screen;
 mod serve;
 mod sessions;
@@ -139,6 +143,8 @@ enum Command {
     Undo(undo::Args),
     Status(status::Args),
     Answer(answer::Args),
+    Say(say::Args),
+    Revise(revise::Args),
     Revoke(revoke::Args),
     Branch(branch::Args),
     Log(log::Args),
@@ -201,6 +207,8 @@ impl Cli {
             Command::Undo(args) => undo::execute(common, args),
             Command::Status(args) => status::execute(common, args),
             Command::Answer(args) => answer::execute(common, args),
+            Command::Say(args) => say::execute(common, args),
+            Command::Revise(args) => revise::execute(common, args),
             Command::Revoke(args) => revoke::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),

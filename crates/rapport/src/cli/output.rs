@@ -7,6 +7,8 @@ use std::io::{self, Write as _};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::channels::terminal::safe;
+use crate::channels::terminal::style::Theme;
+use crate::channels::terminal::text::Line;
 use crate::error::Outcome;
 
 /// Prints a line, or a few. Text from outside that has to stay in its line is made one by the caller (`safe::line`).
@@ -17,6 +19,16 @@ pub(super) fn say(text: impl Display) -> Outcome {
 /// Prints a value as JSON.
 pub(super) fn say_json(value: &impl serde::Serialize) -> Outcome {
     write(&format!("{}\n", escaped(&serde_json::to_string(value).map_err(io::Error::from)?)))
+}
+
+/// Prints lines in tones. What is in a line is safe to show.
+pub(super) fn show(theme: Theme, lines: &[Line]) -> Outcome {
+    write(&painted(theme, lines))
+}
+
+/// Lines as a terminal takes them.
+pub(super) fn painted(theme: Theme, lines: &[Line]) -> String {
+    lines.iter().map(|line| format!("{}\n", theme.paint(line))).collect()
 }
 
 /// Shows what somebody is to type after, on the same line.

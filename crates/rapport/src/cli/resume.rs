@@ -94,11 +94,21 @@ pub(super) fn resume(common: &Common, named: Option<&str>, how: &How) -> Outcome
     let verb = verb
         .else_try("Begin one with: rapport run \"what you want done\"\nOr turn by turn: rapport new NAME");
     let known = choose::known(&place, &choose::choose(&place, named, &verb)?)?;
-    trust::ask_once(common, &place)?;
+    go_on_with(common, &place, &known, how)
+}
+
+/// Goes on with a session, with this to say to its agent.
+pub(super) fn with_message(common: &Common, place: &Place, known: &Known, message: &str) -> Outcome {
+    let how = How { message: Some(message.to_owned()), ..How::default() };
+    go_on_with(common, place, known, &how)
+}
+
+fn go_on_with(common: &Common, place: &Place, known: &Known, how: &How) -> Outcome {
+    trust::ask_once(common, place)?;
     let settings = place.settings(how.agent.layer())?;
     match known.view.aim {
-        Aim::Files => turn_by_turn(common, &place, &settings, &known, how),
-        Aim::Work | Aim::Progress(_) | Aim::Chat => run_on(common, &place, &settings, &known, how),
+        Aim::Files => turn_by_turn(common, place, &settings, known, how),
+        Aim::Work | Aim::Progress(_) | Aim::Chat => run_on(common, place, &settings, known, how),
     }
 }
 
@@ -133,6 +143,10 @@ fn said(common: &Common, known: &Known, how: &How) -> Result<Option<Act>, Failur
     if view.aim != Aim::Chat {
         return match how.message {
             None => Ok(None),
+            Some(_) if known.session.is_over() => {
+                Err(Failure::new(Code::Refused, format!("{id} is over, and takes no message"))
+                    .hint("Begin another session: rapport run \"what you want done\""))
+            }
             Some(_) => Err(Failure::new(Code::Usage, format!("{id} takes no message: it works on its task"))
                 .hint(format!("Answer what it asks with: rapport answer {id} VALUE"))
                 .hint("Or begin another session: rapport run \"what you want done\"")),
@@ -212,7 +226,7 @@ async fn go_on(held: &Held<'_>, how: &How, ended: Option<&str>) -> Outcome {
     match turn.map(|turn| (turn.stage, turn)) {
         Some((_, turn)) if drafting::is_waiting(turn) && how.message.is_some() => {
             Err(drafting::waits(&held.folder, &turn.folder)
-                .hint(format!("A message is for after that: rapport resume {}", held.folder.id)))
+                .hint(format!("Or have something else planned: rapport revise {} FEEDBACK", held.folder.id)))
         }
         Some((_, turn)) if drafting::is_waiting(turn) => {
             let approval = Approval::from_flag(how.yes);

@@ -10,7 +10,7 @@ use super::agent_flags::AgentFlags;
 use super::output::warn;
 use super::resume::{self, How};
 use super::screen::{self, Answering, StopSignal};
-use super::{Common, follow, handover, sessions, text, trust, typed};
+use super::{Common, cancel, follow, handover, sessions, text, trust, typed};
 use crate::channels::terminal::safe;
 use crate::config::{self, Layer, Settings, WorkerName};
 use crate::engine::{Sessions, socket};
@@ -77,8 +77,14 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
                 return follow::as_json(common, &sessions, &id, &Answering::Person, 0, stop).await;
             }
             let outcome = screen::show(common, &sessions, &id, Answering::Person, stop).await;
-            handover::tell_work(place, &*sessions, &id).await?;
-            outcome
+            handover::tell_work(common, place, &*sessions, &id).await?;
+            match outcome {
+                Err(failure) if failure.code == Code::Cancelled => {
+                    let left = cancel::left_behind(place, &*sessions, &id).await?;
+                    Err(left.into_iter().fold(failure, Failure::hint))
+                }
+                outcome => outcome,
+            }
         };
         let outcome = outcome.await;
         host.stop().await;

@@ -1,17 +1,21 @@
 //! `rapport status`: what there is, and what waits for whom.
 
-use rapport_core::{Aim, OpenQuestion, Purpose, SessionId, Status, View};
-use serde::{Serialize, Serializer};
+use std::cmp::Reverse;
 
+use rapport_core::{Aim, OpenQuestion, Purpose, Status, View};
+use serde::Serialize;
+
+use super::choose::{self, Known};
 use super::files::{self, seals};
-use super::output::{ago, say, say_json, shorten};
-use super::{Common, choose, handover, sessions, tree};
-use crate::channels::terminal::safe;
+use super::log::mark_tone;
+use super::output::{ago, say_json, shorten};
+use super::page::Page;
+use super::{Common, handover, tree};
+use crate::channels::terminal::text::{Line, Tone, width};
 use crate::clock::Clock;
 use crate::config;
-use crate::error::{Failure, Outcome};
+use crate::error::Outcome;
 use crate::seals::Seal;
-use crate::stores::blocking::BlockingStore;
 use crate::turns::Folder;
 use crate::wiring::Place;
 
@@ -20,6 +24,16 @@ const ENDED: usize = 5;
 
 /// How much of what an agent wants to do is listed where several sessions are.
 const FIRST_LINES: usize = 12;
+
+/// Names are aligned up to so many columns; a longer one stands out.
+const LONGEST_NAME: usize = 48;
+
+/// How much of what a session is at is shown where it is no terminal.
+const NOTE: usize = 100;
+
+/// How much of a task is shown where it is no terminal, and how much is worth showing in one that is narrow.
+const TASK: usize = 60;
+const LEAST_TASK: usize = 12;
 
 /// What is said where there is no session.
 pub(super) const NONE_YET: &str = "No sessions here yet.
@@ -46,17 +60,22 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let store = place.store();
     if let Some(name) = args.session.as_deref().or(args.flag.as_deref()) {
-        let id = choose::by_name(&place, name)?;
-        let shown = Shown::of(&store, &id)?;
-        return if common.json { say_json(&shown) } else { detail(&place, &store, &shown) };
+        let known = choose::known(&place, &choose::by_name(&place, name)?)?;
+        if common.json {
+            return say_json(&Shown::of(&known));
+        }
+        let mut page = Page::new(common);
+        detail(&mut page, &place, &known);
+        return page.print_paged();
     }
-    let (views, mut damaged) = all(&store)?;
+    let (known, mut damaged) = choose::all(&place)?;
     if common.json {
-        say_json(&views)?;
-    } else if !views.is_empty() || damaged.is_empty() {
-        overview(&place, &store, &views, args.all)?;
+        say_json(&known.iter().map(Shown::of).collect::<Vec<_>>())?;
+    } else if !known.is_empty() || damaged.is_empty() {
+        let mut page = Page::new(common);
+        overview(&mut page, &place, &known, args.all);
+        page.print_paged()?;
     }
     for folder in Folder::all(&config::sessions(&place.project))? {
         match seals::broken_in(&place, &folder) {
@@ -75,215 +94,210 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     Ok(())
 }
 
-/// A session, and whose word it is.
+/// A session for scripts: as it stands, whose word it is, and whether a process is at it.
 #[derive(Serialize)]
-struct Shown {
+struct Shown<'a> {
     #[serde(flatten)]
-    view: View,
-    #[serde(serialize_with = "word_of")]
-    sealed: Seal,
+    view: &'a View,
+    sealed: &'a str,
+    held: bool,
 }
 
-impl Shown {
-    fn of(store: &BlockingStore, id: &SessionId) -> Result<Self, Failure> {
-        let (entries, sealed) = store.sealed(id, 0)?;
-        Ok(Self { view: sessions::replay(store, id, &entries)?.view(id), sealed })
+impl<'a> Shown<'a> {
+    fn of(known: &'a Known) -> Self {
+        Self { view: &known.view, sealed: known.seal.word(), held: known.is_held() }
     }
 }
 
-fn word_of<S: Serializer>(seal: &Seal, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(seal.word())
+fn overview(page: &mut Page, place: &Place, known: &[Known], everything: bool) {
+    if known.is_empty() {
+        return NONE_YET.lines().for_each(|line| page.say(line));
+    }
+    let (mut ended, mut going): (Vec<_>, Vec<_>) = known.iter().partition(is_done_with);
+    // What waits for the person comes first, then what happened last.
+    for list in [&mut ended, &mut going] {
+        let waits = |known: &Known| known.view.status == Status::NeedsInput;
+        list.sort_by_key(|known| Reverse((waits(known), known.view.updated_at, &known.id)));
+    }
+    let left = if everything { 0 } else { ended.len().saturating_sub(ENDED) };
+    ended.truncate(ended.len() - left);
+    let table = Table::of(going.iter().chain(&ended).copied());
+    for known in &going {
+        page.push(table.row(known, page.columns()));
+        what_waits(page, place, known, FIRST_LINES);
+    }
+    ended.iter().for_each(|known| page.push(table.row(known, page.columns())));
+    if left > 0 {
+        page.push(
+            Line::new(Tone::Dim, &format!("and {left} more that ended: "))
+                .and(Tone::Text, "rapport status --all"),
+        );
+    }
 }
 
-type Failures = Vec<Failure>;
+/// Columns that fit what is in them.
+struct Table {
+    name: usize,
+    word: usize,
+}
 
-fn all(store: &BlockingStore) -> Result<(Vec<Shown>, Failures), Failure> {
-    let (mut views, mut damaged) = (Vec::new(), Vec::new());
-    for id in store.list()? {
-        match Shown::of(store, &id) {
-            Ok(view) => views.push(view),
-            Err(failure) => damaged.push(failure),
+impl Table {
+    fn of<'a>(all: impl Iterator<Item = &'a Known> + Clone) -> Self {
+        let name = all.clone().map(|known| width(known.id.as_str())).max().unwrap_or_default();
+        let word = all.map(|known| width(&word(known))).max().unwrap_or_default();
+        Self { name: name.min(LONGEST_NAME), word }
+    }
+
+    /// A session in one line. Where there is no room for the task, its name says enough.
+    fn row(&self, known: &Known, columns: Option<usize>) -> Line {
+        let Known { id, view, .. } = known;
+        let when = ago(view.updated_at, Clock::system().now());
+        let origin = view.branched_from.as_ref().map(|origin| format!("  (branch of {origin})"));
+        let line = Line::new(Tone::Strong, &format!("{:<1$}", id.as_str(), self.name))
+            .and(known.tone(), &format!("  {:<1$}", word(known), self.word))
+            .and(Tone::Dim, &format!("  {when:>7}"));
+        let room = columns.map_or(TASK, |columns| columns.saturating_sub(line.width() + 2));
+        let task = view.task.lines().next().unwrap_or_default();
+        let task = if room < LEAST_TASK { String::new() } else { format!("  {}", shorten(task, room)) };
+        line.and(Tone::Text, &task).and(Tone::Dim, &origin.unwrap_or_default())
+    }
+}
+
+/// How a session stands, with what became of its work.
+fn word(known: &Known) -> String {
+    let undone = if known.view.undone.is_some() { ", undone" } else { "" };
+    format!("{}{undone}", known.word())
+}
+
+/// What a session is at or waits for, below its row, and the one thing to do next.
+fn what_waits(page: &mut Page, place: &Place, known: &Known, most: usize) {
+    let view = &known.view;
+    match &known.seal {
+        Seal::Ours => {}
+        Seal::By(name) => page.push(note(Tone::Dim, &format!("signed by {name}"))),
+        foreign => page.push(note(Tone::Care, &format!("it {foreign}"))),
+    }
+    questions(page, view, most);
+    if let Some(beside) = view.agent.kept_by {
+        page.push(note(Tone::Dim, &format!("kept running: {beside}")));
+    }
+    if let Some(reason) = &view.failure {
+        page.push(note(Tone::Bad, &shorten(reason.lines().next().unwrap_or_default(), 200)));
+    }
+    let is_at_work = known.is_held() && matches!(view.status, Status::Started | Status::Running);
+    let room = page.columns().map_or(NOTE, |columns| columns.saturating_sub(4).max(LEAST_TASK));
+    if let Some(doing) = view.agent.doing.as_ref().filter(|_| is_at_work) {
+        page.push(note(Tone::Dim, &shorten(doing, room)));
+    }
+    if let Some(turn) = turn(place, known) {
+        page.push(note(Tone::Dim, &shorten(&turn, room)));
+    }
+    if let Some((why, command)) = next_step(known) {
+        page.next_step(why, &command);
+    }
+}
+
+fn note(tone: Tone, text: &str) -> Line {
+    Line::new(tone, text).indented(4)
+}
+
+/// The latest turn of a session of files, where nothing else is asked.
+fn turn(place: &Place, known: &Known) -> Option<String> {
+    if known.view.aim != Aim::Files || !known.view.questions.is_empty() {
+        return None;
+    }
+    // What cannot be read is told by the command that goes on with it.
+    let latest = Folder::new(&files::sessions_of(place), &known.id).latest().ok()??;
+    Some(format!("turn {}", tree::words(&tree::drawn(&known.session, &latest).ok()?)))
+}
+
+/// What a person can do next in a session, and why.
+fn next_step(known: &Known) -> Option<(&'static str, String)> {
+    let Known { id, view, .. } = known;
+    if !known.counts() {
+        return Some(("nothing is done for it until you say so", format!("rapport trust {id}")));
+    }
+    if let Some(question) = view.questions.first() {
+        return Some(("", format!("rapport answer {id} --question {} VALUE", question.id)));
+    }
+    if handover::awaits_decision(view) {
+        return Some((
+            "its work waits in a worktree; see it, then apply or discard it",
+            format!("rapport diff {id}"),
+        ));
+    }
+    let goes_on = known.goes_on() && known.is_free();
+    goes_on.then(|| ("go on with", format!("rapport resume {id}")))
+}
+
+/// The open questions of a session, with their options. What an agent wants to do is shown in at most so many lines.
+pub(super) fn questions(page: &mut Page, view: &View, most: usize) {
+    view.questions.iter().for_each(|question| asked(page, view, question, most));
+}
+
+fn asked(page: &mut Page, view: &View, question: &OpenQuestion, most: usize) {
+    let text = match &question.purpose {
+        Purpose::Permission(asked) => format!("May the agent use {} for this?", asked.tool),
+        _ => question.text.clone(),
+    };
+    page.push(note(Tone::Care, question.id.as_str()).and(Tone::Text, &format!("  {text}")));
+    if let Purpose::Permission(asked) = &question.purpose {
+        let lines = asked.lines();
+        for line in lines.iter().take(most) {
+            page.push(
+                Line::new(mark_tone(line.mark), &format!("{}{}", line.mark.sign(), line.text)).indented(8),
+            );
         }
-    }
-    Ok((views, damaged))
-}
-
-fn overview(place: &Place, store: &BlockingStore, views: &[Shown], everything: bool) -> Outcome {
-    if views.is_empty() {
-        return say(NONE_YET);
-    }
-    let (ended, going): (Vec<_>, Vec<_>) = views.iter().partition(|shown| is_over(shown.view.status));
-    for shown in &going {
-        brief(shown)?;
-        questions(shown, FIRST_LINES)?;
-        kept(&shown.view)?;
-        stopped(place, store, shown)?;
-    }
-    let shown = if everything { ended.len() } else { ENDED.min(ended.len()) };
-    for view in ended.iter().rev().take(shown) {
-        brief(view)?;
-    }
-    match ended.len() - shown {
-        0 => Ok(()),
-        more => say(format_args!("and {more} more that ended: rapport status --all")),
-    }
-}
-
-fn brief(Shown { view, sealed }: &Shown) -> Outcome {
-    let when = ago(view.updated_at, Clock::system().now());
-    let task = view.task.lines().next().unwrap_or_default();
-    let origin = view.branched_from.as_ref().map(|origin| format!("  (branch of {origin})"));
-    let origin = safe::line(&origin.unwrap_or_default());
-    let undone = if view.undone.is_some() { ", undone" } else { "" };
-    say(format_args!(
-        "{}  {}{undone}  {when}  {}{origin}",
-        view.id,
-        word(view),
-        shorten(&safe::line(task), 60)
-    ))?;
-    match sealed {
-        Seal::Ours => Ok(()),
-        Seal::By(name) => say(format_args!("    signed by {}", safe::line(name))),
-        foreign => say(format_args!(
-            "    it {foreign}. Nothing is done for it until you say so: rapport trust {}",
-            view.id
-        )),
-    }
-}
-
-/// A question with its options, and how to answer it. What an agent wants to do is shown as a whole where one session is, else
-/// in so many lines.
-pub(super) fn waiting(view: &View, question: &OpenQuestion, most: usize) -> Outcome {
-    asked(view, question, most)?;
-    say(format_args!("        rapport answer {} --question {} VALUE", view.id, question.id))
-}
-
-/// The open questions of a session. One that somebody else wrote takes no answer before it is trusted.
-fn questions(Shown { view, sealed }: &Shown, most: usize) -> Outcome {
-    for question in &view.questions {
-        if sealed.counts() {
-            waiting(view, question, most)?;
-        } else {
-            asked(view, question, most)?;
-            say(format_args!("        rapport trust {}", view.id))?;
+        if lines.len() > most {
+            let more = format!("and {} more lines: ", lines.len() - most);
+            let all = format!("rapport status {}", view.id);
+            page.push(Line::new(Tone::Dim, &more).and(Tone::Text, &all).indented(8));
         }
-    }
-    Ok(())
-}
-
-fn asked(view: &View, question: &OpenQuestion, most: usize) -> Outcome {
-    match &question.purpose {
-        Purpose::Permission(asked) => {
-            say(format_args!(
-                "    {}  May the agent use {} for this?",
-                question.id,
-                safe::line(&asked.tool)
-            ))?;
-            let lines = asked.lines();
-            for line in lines.iter().take(most) {
-                say(format_args!("        {}{}", line.mark.sign(), safe::line(&line.text)))?;
-            }
-            match lines.len().saturating_sub(most) {
-                0 => {}
-                more => say(format_args!("        and {more} more lines: rapport status {}", view.id))?,
-            }
-        }
-        _ => say(format_args!("    {}  {}", question.id, safe::line(&question.text)))?,
     }
     for (place, option) in question.options.iter().enumerate() {
-        say(format_args!("        {}. {}", place + 1, safe::line(&option.label)))?;
-    }
-    Ok(())
-}
-
-/// Why an agent that waits still has its process.
-fn kept(view: &View) -> Outcome {
-    match view.agent.kept_by {
-        Some(beside) => say(format_args!("        kept running: {beside}")),
-        None => Ok(()),
+        page.push(
+            Line::new(Tone::Dim, &format!("{}. ", place + 1)).and(Tone::Text, &option.label).indented(8),
+        );
     }
 }
 
-/// Where nothing waits for an answer and nobody goes on with it, somebody has to take it up.
-fn stopped(place: &Place, store: &BlockingStore, Shown { view, sealed }: &Shown) -> Outcome {
-    if !sealed.counts() {
-        return Ok(());
-    }
-    let is_left = view.questions.is_empty() && store.holder(&view.id)?.is_none() && !is_over(view.status);
-    if !is_left {
-        return Ok(());
-    }
-    if view.aim == Aim::Files {
-        let folder = Folder::new(&config::sessions(&place.project), &view.id);
-        // What cannot be read is told by the command that goes on with it.
-        let session = files::state(place, &folder).ok();
-        let latest = folder.latest().ok().flatten();
-        let drawn = session.zip(latest).and_then(|(session, turn)| tree::drawn(&session, &turn).ok());
-        if let Some(turn) = drawn {
-            say(format_args!("        turn {}", shorten(&safe::line(&tree::words(&turn)), 100)))?;
-        }
-        return say(format_args!("        go on with: rapport resume {}", view.id));
-    }
-    say(format_args!("        nobody runs it now; go on with: rapport resume {}", view.id))
-}
-
-fn detail(place: &Place, store: &BlockingStore, shown: &Shown) -> Outcome {
-    let view = &shown.view;
-    brief(shown)?;
-    say(format_args!("  task      {}", shorten(&safe::line(&view.task), 400)))?;
-    say(format_args!("  project   {}", safe::line(&view.project)))?;
-    say(format_args!("  files     {}", store.whereabouts(&view.id)))?;
+fn detail(page: &mut Page, place: &Place, known: &Known) {
+    let view = &known.view;
+    let row = |label: &str, text: &str| Line::new(Tone::Dim, &format!("  {label:<9} ")).and(Tone::Text, text);
+    page.push(Table::of([known].into_iter()).row(known, page.columns()));
+    page.push(row("task", &shorten(&view.task, 400)));
+    page.push(row("project", &view.project));
+    page.push(row("files", &place.store().whereabouts(&view.id)));
     if let Some(plan) = &view.plan {
-        say(format_args!("  plan      {}", plan.path.as_deref().map_or("not saved yet".into(), safe::line)))?;
+        page.push(row("plan", plan.path.as_deref().unwrap_or("not saved yet")));
     }
     if let Some(doing) = &view.agent.doing {
-        say(format_args!("  agent     {}", shorten(&safe::line(doing), 80)))?;
+        page.push(row("agent", &shorten(doing, 80)));
     }
     for answered in &view.answers {
-        say(format_args!(
-            "  {}  {} -> {} (by {})",
-            answered.id,
-            shorten(&safe::line(&answered.text), 200),
-            safe::line(&answered.answer),
-            safe::line(&answered.by.to_string())
-        ))?;
+        let line = Line::new(Tone::Dim, &format!("  {}", answered.id))
+            .and(Tone::Text, &format!("  {}", shorten(&answered.text, 200)))
+            .and(Tone::Good, &format!(" -> {}", answered.answer));
+        page.push(line.and(Tone::Dim, &format!(" (by {})", answered.by)));
     }
     for rule in &view.rules {
-        say(format_args!(
-            "  allowed   {} in this session; take it back with: rapport revoke",
-            safe::line(&rule.to_string())
-        ))?;
+        let line = row("allowed", &format!("{rule} in this session; take it back with: "));
+        page.push(line.and(Tone::Text, "rapport revoke"));
     }
-    questions(shown, usize::MAX)?;
-    kept(view)?;
-    if let Some(failure) = &view.failure {
-        say(format_args!("  failed    {}", safe::line(failure)))?;
-    }
-    stopped(place, store, shown)?;
     if let Some(workplace) = &view.workplace {
-        say(format_args!("  {:<9} {}", safe::line(&workplace.worker), workplace.state.word()))?;
-        if handover::awaits_decision(view) {
-            say(format_args!("            see it:        rapport diff {}", view.id))?;
-            say(format_args!("            take it over:  rapport apply {}", view.id))?;
-            say(format_args!("            or not:        rapport discard {}", view.id))?;
-        }
+        page.push(row(&workplace.worker, workplace.state.word()));
     }
     for file in view.changes.iter().flat_map(|changes| &changes.files) {
-        say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
+        page.push(row(&file.status.to_string(), &file.path));
     }
-    Ok(())
-}
-
-fn word(view: &View) -> &'static str {
-    match view.status {
-        Status::NeedsInput => "needs input",
-        status => status.as_str(),
+    what_waits(page, place, known, usize::MAX);
+    if handover::awaits_decision(view) {
+        page.next_step("take it over", &format!("rapport apply {}", view.id));
+        page.next_step("throw it away", &format!("rapport discard {}", view.id));
     }
 }
 
-fn is_over(status: Status) -> bool {
-    match status {
-        Status::Completed | Status::Cancelled => true,
-        Status::Started | Status::Running | Status::NeedsInput | Status::Idle | Status::Failed => false,
-    }
+/// Whether nothing more comes of a session, and nobody has to decide about its work.
+fn is_done_with(known: &&Known) -> bool {
+    !known.goes_on() && !handover::awaits_decision(&known.view)
 }

@@ -1,16 +1,20 @@
-//! `rapport log --tree`: sessions, their branches and their turns, as the one tree they are.
+//! `rapport log --tree`: sessions, their branches and their turns, as the one tree they are, the newest first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rapport_core::{ActionPlan, Aim, FileTurn, Session, TurnStage, UndoState, first_heading};
+use rapport_core::report::Overall;
+use rapport_core::{ActionPlan, Aim, FileTurn, Session, Status, TurnStage, UndoState, first_heading};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::choose::{self, Known};
 use super::files::{self, seals};
-use super::output::{say, say_json};
+use super::graph::{self, Row};
+use super::output::{ago, say, say_json};
+use super::page::Page;
 use super::{Common, status};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::text::{Line, Tone};
+use crate::clock::Clock;
 use crate::error::{Failure, Outcome};
 use crate::turns::{Folder, PLAN, Turn, text};
 use crate::wiring::Place;
@@ -20,7 +24,10 @@ use crate::wiring::Place;
 pub(super) struct Drawn {
     pub(super) turn: String,
     parent: Option<String>,
-    pub(super) status: String,
+    status: Status,
+    /// The same with what exactly it is at.
+    #[serde(rename = "detail")]
+    pub(super) standing: String,
     pub(super) title: Option<String>,
     cost: f64,
     undone: bool,
@@ -31,7 +38,8 @@ struct Node {
     key: String,
     /// What it stands below.
     before: Option<String>,
-    words: String,
+    tone: Tone,
+    line: Line,
     /// As scripts get it. A session that goes on turn by turn is told by its turns.
     json: Option<Value>,
 }
@@ -64,18 +72,16 @@ pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Ou
     if nodes.is_empty() {
         return say(status::NONE_YET);
     }
-    for (prefix, node) in lines(&nodes) {
-        say(format_args!("{prefix}{}", safe::line(&node.words)))?;
-    }
+    let mut page = Page::new(common);
+    lines(&nodes).into_iter().for_each(|line| page.push(line));
     if let [only] = known.as_slice()
         && only.has_turns()
         && only.session.file_turns().is_empty()
     {
-        say(format_args!(
-            "no turns yet; plan the first with: rapport plan --session {} -m MESSAGE",
-            only.id
-        ))?;
+        let command = format!("rapport plan --session {} -m MESSAGE", only.id);
+        page.next_step("no turns yet; plan the first with", &command);
     }
+    page.print_paged()?;
     for known in known.iter().filter(|known| known.view.aim == Aim::Files) {
         let folder = Folder::new(&files::sessions_of(place), &known.id);
         match seals::broken_in(place, &folder) {
@@ -105,13 +111,19 @@ fn session(known: &Known) -> Node {
     let task = view.task.lines().next().unwrap_or_default();
     let at = view.branched_from.as_ref();
     let undone = view.undone.is_some();
-    let branched = at.map(|at| format!("at {}  ", at.question)).unwrap_or_default();
-    let status = view.status.as_str().replace('_', " ");
+    let branched = at.map(|at| format!("  (branched at {})", at.question)).unwrap_or_default();
     let mark = if undone { ", undone" } else { "" };
+    let when = ago(view.updated_at, Clock::system().now());
+    let line = Line::new(Tone::Strong, known.id.as_str())
+        .and(known.tone(), &format!("  {}{mark}", known.word()))
+        .and(Tone::Dim, &format!("  {when}"))
+        .and(Tone::Text, &format!("  {task}"))
+        .and(Tone::Dim, &branched);
     Node {
         key: known.id.to_string(),
         before: at.map(|at| at.session.to_string()),
-        words: format!("{branched}{}  {status}{mark}  {task}", known.id),
+        tone: known.tone(),
+        line,
         json: (view.aim != Aim::Files).then(|| {
             json!({
                 "session": known.id, "parent": at.map(|at| &at.session), "at": at.map(|at| &at.question),
@@ -132,7 +144,8 @@ fn turns(session: &Session, folder: &Folder) -> Result<Vec<Node>, Failure> {
         Ok(Node {
             key: key(&drawn.turn),
             before: before.or_else(|| Some(folder.id.to_string())),
-            words: words(&drawn),
+            tone: tone(drawn.status),
+            line: in_tones(&drawn),
             json: Some(json),
         })
     });
@@ -146,7 +159,8 @@ pub(super) fn drawn(session: &Session, turn: &Turn) -> Result<Drawn, Failure> {
     let undone =
         known.and_then(|known| known.batch()).is_some_and(|batch| matches!(batch.undo, UndoState::Done(_)));
     Ok(Drawn {
-        status: known.map_or_else(|| "not planned yet".to_owned(), |known| status(session, known)),
+        status: known.map_or(Status::Started, |known| status(session, known)),
+        standing: known.map_or_else(|| "not planned yet".to_owned(), |known| standing(session, known)),
         turn: name,
         parent: turn.meta.parent_turn_id.clone(),
         title: text(&turn.file(PLAN))?.map(|plan| title(&plan)),
@@ -155,7 +169,33 @@ pub(super) fn drawn(session: &Session, turn: &Turn) -> Result<Drawn, Failure> {
     })
 }
 
-fn status(session: &Session, turn: &FileTurn) -> String {
+/// How a turn stands, in the words that sessions have as well.
+fn status(session: &Session, turn: &FileTurn) -> Status {
+    match turn.stage {
+        TurnStage::Unplanned { .. } => Status::Started,
+        TurnStage::Drafting if session.is_failed() => Status::Failed,
+        TurnStage::Drafting if session.is_over() => Status::Cancelled,
+        TurnStage::Drafting | TurnStage::Running | TurnStage::Ended => Status::Running,
+        TurnStage::Planned | TurnStage::Paused => Status::NeedsInput,
+        TurnStage::Complete => match turn.status {
+            Some(Overall::Failed | Overall::ValidationFailed) => Status::Failed,
+            Some(Overall::Completed | Overall::Partial | Overall::Skipped) | None => Status::Completed,
+        },
+    }
+}
+
+fn tone(status: Status) -> Tone {
+    match status {
+        Status::NeedsInput => Tone::Care,
+        Status::Running => Tone::Here,
+        Status::Completed => Tone::Good,
+        Status::Failed => Tone::Bad,
+        Status::Started | Status::Idle | Status::Cancelled => Tone::Dim,
+    }
+}
+
+/// What a turn is at.
+fn standing(session: &Session, turn: &FileTurn) -> String {
     match turn.stage {
         TurnStage::Unplanned { .. } => "not planned yet".to_owned(),
         TurnStage::Drafting if session.is_failed() => "planning failed".to_owned(),
@@ -181,37 +221,59 @@ pub(super) fn words(turn: &Drawn) -> String {
     let title = turn.title.as_ref().map(|title| format!("  {title}")).unwrap_or_default();
     let cost = if turn.cost > 0.0 { format!("  ${:.4}", turn.cost) } else { String::new() };
     let undone = if turn.undone { ", undone" } else { "" };
-    format!("{}  {}{undone}{title}{cost}", turn.turn, turn.status)
+    format!("{}  {}{undone}{title}{cost}", turn.turn, turn.standing)
 }
 
-/// Each node below the one it follows, with the lines of the tree before it.
-fn lines(nodes: &[Node]) -> Vec<(String, &Node)> {
-    let keys: BTreeSet<_> = nodes.iter().map(|node| node.key.as_str()).collect();
-    let above = |node: &Node| node.before.as_deref().and_then(|before| keys.get(before).copied());
-    let mut children = BTreeMap::<_, Vec<_>>::new();
-    for node in nodes {
-        children.entry(above(node)).or_default().push(node);
-    }
+fn in_tones(turn: &Drawn) -> Line {
+    let undone = if turn.undone { ", undone" } else { "" };
+    let cost = if turn.cost > 0.0 { format!("  ${:.4}", turn.cost) } else { String::new() };
+    Line::new(Tone::Text, &turn.turn)
+        .and(tone(turn.status), &format!("  {}{undone}", turn.standing))
+        .and(Tone::Text, &turn.title.as_ref().map(|title| format!("  {title}")).unwrap_or_default())
+        .and(Tone::Dim, &cost)
+}
+
+/// Each node above the one it follows, with the graph before it; what has no origin in common stands apart.
+fn lines(nodes: &[Node]) -> Vec<Line> {
+    let order = newest_first(nodes);
+    let places: BTreeMap<_, _> =
+        order.iter().enumerate().map(|(place, node)| (node.key.as_str(), place)).collect();
+    let origin = |node: &&Node| node.before.as_deref().and_then(|before| places.get(before).copied());
+    let follows: Vec<_> = order.iter().map(origin).collect();
     let mut lines = Vec::new();
-    for root in children.get(&None).into_iter().flatten() {
-        lines.push((String::new(), *root));
-        below(&children, root, "", &mut lines);
+    for row in graph::rows(&follows) {
+        match row {
+            Row::Joint(joint) => lines.push(Line::new(Tone::Dim, &joint)),
+            Row::Node { node, before, after } => {
+                let Some(drawn) = order.get(node) else { continue };
+                let graph =
+                    Line::new(Tone::Dim, &before).and(drawn.tone, "○").and(Tone::Dim, &format!(" {after} "));
+                lines.push(graph.then(drawn.line.clone()));
+                if follows[node].is_none() && node + 1 < order.len() {
+                    lines.push(Line::empty());
+                }
+            }
+        }
     }
     lines
 }
 
-fn below<'a>(
-    children: &BTreeMap<Option<&str>, Vec<&'a Node>>,
-    above: &Node,
-    indent: &str,
-    lines: &mut Vec<(String, &'a Node)>,
-) {
-    let mut nodes = children.get(&Some(above.key.as_str())).into_iter().flatten().peekable();
-    while let Some(node) = nodes.next() {
-        let (branch, under) = if nodes.peek().is_none() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        lines.push((format!("{indent}{branch}"), *node));
-        below(children, node, &format!("{indent}{under}"), lines);
+/// Every node before the one it follows: the last branch first, its nodes from the latest to the earliest.
+fn newest_first(nodes: &[Node]) -> Vec<&Node> {
+    let keys: BTreeSet<_> = nodes.iter().map(|node| node.key.as_str()).collect();
+    let mut children = BTreeMap::<_, Vec<_>>::new();
+    for node in nodes {
+        let above = node.before.as_deref().and_then(|before| keys.get(before).copied());
+        children.entry(above).or_default().push(node);
     }
+    let mut order = Vec::new();
+    let mut next: Vec<_> = children.get(&None).into_iter().flatten().copied().rev().collect();
+    while let Some(node) = next.pop() {
+        order.push(node);
+        next.extend(children.get(&Some(node.key.as_str())).into_iter().flatten().copied().rev());
+    }
+    order.reverse();
+    order
 }
 
 #[cfg(test)]
@@ -219,11 +281,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_stands_below_what_it_follows() {
+    fn everything_stands_above_what_it_follows() {
         let node = |key: &str, before: Option<&str>| Node {
             key: key.into(),
             before: before.map(str::to_owned),
-            words: key.to_owned(),
+            tone: Tone::Text,
+            line: Line::new(Tone::Text, key),
             json: None,
         };
         let nodes = [
@@ -236,21 +299,24 @@ mod tests {
             node("paint-branch", Some("paint")),
             node("paint-branch-2", Some("paint-branch")),
             node("other-branch", Some("one that is gone")),
+            node("its-own-origin", Some("its-own-origin")),
         ];
-        let drawn: Vec<_> =
-            lines(&nodes).iter().map(|(prefix, node)| format!("{prefix}{}", node.words)).collect();
+        let drawn: Vec<_> = lines(&nodes).iter().map(|line| line.text().trim_end().to_owned()).collect();
         assert_eq!(
             drawn,
             [
-                "auth",
-                "└─ auth/01",
-                "   ├─ auth/02",
-                "   │  └─ auth/03",
-                "   └─ auth/02-branch-01",
-                "paint",
-                "└─ paint-branch",
-                "   └─ paint-branch-2",
-                "other-branch",
+                "○  other-branch",
+                "",
+                "○  paint-branch-2",
+                "○  paint-branch",
+                "○  paint",
+                "",
+                "○  auth/02-branch-01",
+                "│ ○  auth/03",
+                "│ ○  auth/02",
+                "├─╯",
+                "○  auth/01",
+                "○  auth",
             ]
         );
     }

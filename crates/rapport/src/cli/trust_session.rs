@@ -12,13 +12,15 @@ use super::{Common, choose, sessions};
 use crate::actions::journal::Journal;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
+use crate::config::Layer;
+use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::seals::{Seal, Seals, Verifier};
 use crate::stores::Looked;
 use crate::stores::blocking::BlockingStore;
 use crate::turns::batches::{self, BatchDir};
 use crate::turns::{Folder, PLAN, Standing, text};
-use crate::wiring::Place;
+use crate::wiring::{self, Place};
 
 /// The session or batch that is meant, if there is one of that name.
 pub(super) enum Named {
@@ -139,6 +141,8 @@ struct Would {
     allowed: Vec<String>,
     /// What its plans would do that nobody has run yet.
     planned: Vec<String>,
+    /// The calls that its agent would continue with.
+    pending: Vec<String>,
     origin: Option<String>,
 }
 
@@ -161,6 +165,7 @@ impl Finding {
             at_once: at_once(session.clone(), &looked.entries),
             allowed: allowed(&session),
             planned: planned(&folder)?,
+            pending: pending(place, &session, &looked)?,
             origin: session.created().origin.as_ref().map(|at| format!("{} {}", at.channel, at.key)),
         };
         Ok(Self::Session { id, looked, would, batches })
@@ -246,6 +251,7 @@ impl Finding {
             ("allowed", would.allowed.clone()),
             ("in a plan", would.planned.clone()),
             ("conversation", kept.collect()),
+            ("continues", would.pending.clone()),
             ("writes to", would.origin.iter().cloned().collect()),
             ("batch", batches.iter().map(|(path, _)| batches::name(path).to_owned()).collect()),
         ]
@@ -329,6 +335,16 @@ fn allowed(session: &Session) -> Vec<String> {
         Some(format!("{tool}: {what} -> {} (it says by {by})", words.join(", ")))
     });
     words.collect()
+}
+
+/// What the agent would continue with, from the conversation that is kept with the session.
+fn pending(place: &Place, session: &Session, looked: &Looked) -> Result<Vec<String>, Failure> {
+    let kept = looked.attachments.iter().filter(|(name, _)| name.starts_with(CONVERSATION));
+    let agents = wiring::agents(place, &place.settings(Layer::default())?)?;
+    // A log of somebody else may name an agent that there is none of here; nothing of it would be started either.
+    let Ok(agent) = agents.find(session.agent()) else { return Ok(Vec::new()) };
+    let Some(conversations) = agent.conversations() else { return Ok(Vec::new()) };
+    Ok(kept.flat_map(|(_, content)| conversations.pending(content)).collect())
 }
 
 /// What plans would do that were not carried out yet.

@@ -199,14 +199,16 @@ fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
 fn plan_run_alone(place: &Place, batch: &BatchDir) -> Candidate {
     let id = SessionId::new(batches::name(&batch.path));
     let view = sessions::view(&place.store_in(&Shelf::Plans(String::new())).into(), &id);
-    let status = match view {
-        Ok(view) => view.status,
-        Err(_) if batch.is_finished() => Status::Completed,
+    // What a batch came to is not in its session's status, which rests once the batch is over.
+    let status = match view.map(|view| view.status) {
+        Ok(Status::Idle) | Err(_) if batch.is_finished() => Status::Completed,
+        Ok(status) => status,
         Err(_) => Status::Failed,
     };
     Candidate {
         id: id.to_string(),
         status: status.as_str(),
+        word: if status == Status::NeedsInput { "needs input" } else { status.as_str() },
         task: "a plan, run outside of any session".into(),
         waits_for: None,
     }

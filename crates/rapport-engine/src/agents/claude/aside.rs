@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -15,6 +15,9 @@ use crate::agents::{
 
 /// How to get a version that can do everything.
 const UPDATE: &str = "Update it with: npm install -g @anthropic-ai/claude-code";
+
+/// From which version on the CLI says whether somebody is logged in.
+const TELLS_LOGIN: Version = Version(2, 1, 90);
 
 impl OneShot for Claude {
     fn ask<'a>(
@@ -47,19 +50,48 @@ impl Conversations for Claude {
         let there = transcript::content(&self.config.env, directory, cut.from.conversation)?;
         Ok(there.and_then(fork).or_else(|| cut.kept.clone().and_then(fork)))
     }
+
+    fn pending(&self, kept: &[u8]) -> Vec<String> {
+        transcript::pending(kept)
+    }
+}
+
+impl Claude {
+    /// What the CLI says about itself.
+    fn run(&self, words: &[&str]) -> io::Result<Output> {
+        let config = &self.config;
+        let mut command = Command::new(&config.program);
+        command.args(&config.leading_args).args(words).stdin(Stdio::null());
+        command.env_clear().envs(config.env.iter().map(|(name, value)| (name, value))).output()
+    }
+
+    /// Whether the CLI says that nobody is logged in. Older versions would take these words for a prompt, and our scripted agent
+    /// has no account.
+    fn is_logged_out(&self, version: Option<Version>) -> bool {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Login {
+            logged_in: bool,
+        }
+        let is_known =
+            version.is_some_and(|version| version >= TELLS_LOGIN) && self.config.leading_args.is_empty();
+        let said = is_known.then(|| self.run(&["auth", "status"])).and_then(Result::ok);
+        let login = said.and_then(|said| serde_json::from_slice::<Login>(&said.stdout).ok());
+        login.is_some_and(|login| !login.logged_in)
+    }
 }
 
 impl Diagnosis for Claude {
     fn diagnose(&self) -> Diagnosed {
         let config = &self.config;
-        let mut command = Command::new(&config.program);
-        command.args(&config.leading_args).arg("--version");
-        command.env_clear().envs(config.env.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
         let program = config.program.display();
-        match command.output() {
+        match self.run(&["--version"]) {
             Ok(output) if output.status.success() => {
                 let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
                 let version = Version::find(&said);
+                if self.is_logged_out(version) {
+                    return Diagnosed::LoggedOut(format!("{said}, not logged in"));
+                }
                 match config.channel.lacks(version) {
                     Some(lacks) => {
                         Diagnosed::Limited { found: format!("{said}; {lacks}"), advice: UPDATE.into() }

@@ -4,6 +4,7 @@
 //! was kept is put back where the CLI has none any more.
 
 mod fork;
+mod pending;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -17,6 +18,7 @@ use super::wire;
 use rapport_durable as durable;
 
 pub use fork::{copy, fork};
+pub use pending::pending;
 
 /// What a conversation holds.
 #[derive(Debug, Default)]

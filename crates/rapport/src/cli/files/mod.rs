@@ -52,7 +52,7 @@ pub(super) fn find_for(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> R
     if has_turns(place, &folder)? {
         return Ok(folder);
     }
-    let resume = format!("Go on with it by: rapport resume {}", folder.id);
+    let resume = format!("Go on with: rapport resume {}", folder.id);
     Err(Failure::new(Code::Refused, format!("{} is not a session of files", folder.id)).hint(resume))
 }
 

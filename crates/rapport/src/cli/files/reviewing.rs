@@ -152,15 +152,16 @@ impl Reviewing<'_> {
     /// Nothing of it is done; the person says what to plan instead (FILE-31).
     async fn skip(&self, folder: &str) -> Outcome {
         let held = self.held;
-        let message = match asking::message(held.common, &held.folder.id).await {
+        match asking::message(held.common, &held.folder.id).await {
+            Ok(message) => plan_instead(held, folder, &Request { message, ..self.request.clone() }).await,
             // Who leaves instead has not decided: the plan still waits.
-            Err(failure) if failure.code == Code::Interrupted => return Err(failure),
-            message => message,
-        };
-        held.submit(Act::Skip { folder: folder.to_owned(), message: message.as_ref().ok().cloned() }).await?;
-        held.settle().await?;
-        let request = Request { message: message?, ..self.request.clone() };
-        drafting::plan(held, Some(&self.found(folder).await?), &request).await
+            Err(failure) if failure.code == Code::Interrupted => Err(failure),
+            Err(failure) => {
+                held.submit(Act::Skip { folder: folder.to_owned(), message: None }).await?;
+                held.settle().await?;
+                Err(failure)
+            }
+        }
     }
 
     /// A batch was interrupted, and a person says how it goes on.
@@ -247,6 +248,14 @@ impl Reviewing<'_> {
             Overall::Completed | Overall::Partial | Overall::Skipped | Overall::ValidationFailed => Ok(()),
         }
     }
+}
+
+/// Has nothing of a turn's plan done, and something else planned.
+pub(in crate::cli) async fn plan_instead(held: &Held<'_>, folder: &str, request: &Request) -> Outcome {
+    let message = Some(request.message.clone());
+    held.submit(Act::Skip { folder: folder.to_owned(), message }).await?;
+    held.settle().await?;
+    drafting::plan(held, held.session().await?.file_turn(folder), request).await
 }
 
 /// How it is told that a batch stopped before its end.

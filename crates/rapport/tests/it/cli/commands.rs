@@ -122,10 +122,10 @@ fn status_tells_what_waits_and_what_nobody_runs() {
     let id = project.session();
     let status = project.rapport(&["status"]);
     status.check(0, &format!("{id}  needs input  "));
-    status.check(0, &format!("        2. Blue\n        rapport answer {id} --question q1 VALUE\n"));
+    status.check(0, &format!("        2. Blue\n    rapport answer {id} --question q1 VALUE\n"));
     project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
     for args in [&["status"][..], &["status", "paint"]] {
-        project.rapport(args).check(0, &format!("nobody runs it now; go on with: rapport resume {id}"));
+        project.rapport(args).check(0, "  stopped  ").check(0, &format!("go on with: rapport resume {id}"));
     }
     project.rapport(&["status", "paint"]).check(0, "  q1  Which colour? -> Red (by ");
 }
@@ -264,9 +264,9 @@ fn json_of_every_verb_moves_no_cursor() {
 fn doctor_says_what_is_missing_and_how_to_get_it() {
     let project = Project::with_agent("no-such-agent");
     let doctor = project.rapport(&["doctor"]);
-    doctor.check(0, "missing  agent     cannot run no-such-agent: No such file or directory");
-    doctor.check(0, "npm install -g @anthropic-ai/claude-code");
-    doctor.check(0, "ok       sessions  0 in ");
+    doctor.check(1, "bad      agent     cannot run no-such-agent: No such file or directory");
+    doctor.check(1, "npm install -g @anthropic-ai/claude-code");
+    doctor.check(1, "ok       sessions  0 in ").check(1, "what needs mending: agent");
     let project = Project::with_agent("rehearsal").set("PATH", "/nonexistent");
     project.rapport(&["doctor"]).check(0, "missing  git       no git on the PATH");
     let project = Project::with_agent("rehearsal").set("RAPPORT_AGENT_HOT", "soon");

@@ -4,5 +4,7 @@ mod choosing;
 mod commands;
 mod demo;
 mod logging;
+mod looks;
 mod resuming;
+mod saying;
 mod tree;

@@ -6,6 +6,16 @@ use crate::files::{self, greeting};
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
 
+/// What a command draws, without how long ago that was.
+fn drawn(project: &Project, args: &[&str]) -> String {
+    let lines = project.rapport(args).out();
+    let without = |line: &str| {
+        let parts: Vec<_> = line.split("  ").filter(|part| !part.ends_with(" ago")).collect();
+        format!("{}\n", parts.join("  "))
+    };
+    lines.lines().map(without).collect()
+}
+
 #[test]
 fn sessions_and_their_branches_are_one_picture() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -22,11 +32,12 @@ fn sessions_and_their_branches_are_one_picture() {
     let auth = made["session"].as_str().unwrap();
 
     let family = format!(
-        "{paint}  needs input  paint\n└─ at q1  {branch}  cancelled  paint\n   └─ at q1  {again}  needs input  paint\n"
+        "○  {again}  needs input  paint  (branched at q1)\n○  {branch}  cancelled  paint  (branched at q1)\n\
+         ○  {paint}  needs input  paint\n"
     );
-    assert_eq!(project.rapport(&["log", "--tree"]).out(), format!("{auth}  idle  add-auth\n{family}"));
+    assert_eq!(drawn(&project, &["log", "--tree"]), format!("{family}\n○  {auth}  idle  add-auth\n"));
     for name in [paint.as_str(), branch, again] {
-        assert_eq!(project.rapport(&["log", "--tree", name]).out(), family);
+        assert_eq!(drawn(&project, &["log", "--tree", name]), family);
     }
     project
         .rapport(&["log", "--tree", "add-auth"])
@@ -51,7 +62,13 @@ fn turns_stand_below_their_session() {
     project.plan_turn("one").check(0, "");
     let session = project.session();
     let drawn = project.rapport(&["log", "--tree"]);
-    drawn.check(0, &format!("{session}  needs input  add-greeting\n└─ 01  waits for review  Add a greeting"));
+    drawn
+        .check(0, "○  01  waits for review  Add a greeting")
+        .check(0, &format!("\n○  {session}  needs input  "));
     let drawn: Value = project.json(&["log", "--tree", "--json"]);
     assert_eq!((&drawn[0]["session"], &drawn[0]["turn"]), (&json!(session), &json!("01")));
+    assert_eq!(
+        (&drawn[0]["status"], &drawn[0]["detail"]),
+        (&json!("needs_input"), &json!("waits for review"))
+    );
 }

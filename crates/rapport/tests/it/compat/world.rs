@@ -147,7 +147,12 @@ pub(super) fn look(project: &Project, before: &Files) -> Seen {
     let ids = sessions.as_array().unwrap().iter().map(|view| view["id"].as_str().unwrap());
     let turns = ids.filter_map(|id| {
         let ran = project.rapport(&["log", "--tree", id, "--json"]);
-        Some((id.to_owned(), serde_json::from_slice(&ran.0.stdout).ok()?))
+        let mut turns: Value = serde_json::from_slice(&ran.0.stdout).ok()?;
+        // What was called the status of a turn is its detail now; its status is a word that sessions have as well.
+        for turn in turns.as_array_mut().into_iter().flatten().filter(|turn| turn.get("turn").is_some()) {
+            turn["status"] = turn["detail"].clone();
+        }
+        Some((id.to_owned(), turns))
     });
     let turns = turns.collect();
     let now = files(project);
@@ -255,10 +260,12 @@ pub(super) fn compare(place: &str, expected: &Value, found: &Value, missing: &mu
     }
 }
 
-/// What is said more exactly than it was: a plan that waits for review needs somebody, a batch that was cut off says so, and an
-/// agent that waits does nothing.
+/// What is said more exactly than it was: a plan that waits for review needs somebody, a batch or an agent that was cut off says
+/// so, and an agent that waits does nothing.
 fn says_more(place: &str, expected: &Value, found: &Value) -> bool {
-    const MORE: [(&str, &str, &str); 3] = [
+    const MORE: [(&str, &str, &str); 5] = [
+        ("/agent/state", "working", "cut_off"),
+        ("/agent/state", "hot", "cut_off"),
         ("/phase", "resting", "reviewing"),
         ("/status", "idle", "needs_input"),
         ("/status", "waits for review", "was interrupted, and waits"),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::files::{plan, run};
+use crate::support::needs;
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
 
@@ -50,8 +51,7 @@ fn only_the_owner_reads_what_rapport_keeps() {
     let conversation = found.iter().find(|path| path.ends_with("kept/conversation")).unwrap();
     assert_eq!((of(log), of(conversation)), (0o600, 0o600));
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped: only root can read as another user");
-        return;
+        return needs::missing("root", "only root can read as another user");
     }
     // The test's own folder is let through, so that it is ours that keeps them out.
     for folder in [project.path(""), project.root()] {

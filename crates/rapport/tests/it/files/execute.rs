@@ -242,7 +242,7 @@ fn a_plan_that_was_run_alone_is_undone_by_its_name() {
     let error: serde_json::Value = serde_json::from_str(&listed.err()).unwrap();
     let candidates = error["error"]["candidates"].as_array().unwrap();
     let alone = candidates.iter().find(|one| one["task"] == "a plan, run outside of any session").unwrap();
-    assert_eq!(alone["status"], "idle", "{listed:?}", listed = listed.err());
+    assert_eq!(alone["status"], "completed");
     project.rapport(&["undo", alone["id"].as_str().unwrap()]).check(0, "removed: more.txt");
     project.rapport(&["undo"]).check(0, "removed: hello.txt");
 

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::Hostile;
 use crate::files::{self, create};
-use crate::support::project::Project;
+use crate::support::project::{Project, Running};
 use crate::support::scenarios::ONE_QUESTION;
 
 /// A name that would set a terminal's title, one that reverses what follows, and one that a shell would run.
@@ -95,35 +95,41 @@ fn every_command_in_a_hostile_repository_does_nothing_that_nobody_approved() {
     clone.project = clone.project.playing(ONE_QUESTION);
     let before = clone.outside();
     let git_before = std::fs::read_to_string(clone.project.root().join(".git/config")).unwrap();
-    let commands: [&[&str]; 24] = [
-        &["status"],
-        &["status", "--json"],
-        &["doctor"],
-        &["doctor", "--json"],
-        &["trust"],
-        &["trust", "--json"],
-        &["log", "20260101-pipe"],
-        &["log", NAMES[0]],
-        &["log", "--tree"],
-        &["diff", "01", "02"],
-        &["answer", "20260101-pipe", "yes"],
-        &["answer", NAMES[2], "yes"],
-        &["cancel", "20260101-pipe"],
-        &["resume", "-y"],
-        &["run", "--resume", "20260101-pipe"],
-        &["undo"],
-        &["branch", "01"],
-        &["branch", "20260101-pipe", "--at", "q1"],
-        &["execute", "plan.md", "-y"],
-        &["serve"],
-        &["new", "own"],
-        &["plan", "-m", "greet", "--dry-run"],
-        &["plan", "a todo app", "--as", "progress"],
-        &["completions", "bash"],
+    let commands: [(&[&str], i32); 29] = [
+        (&["status"], 0),
+        (&["status", "--json"], 0),
+        (&["doctor"], 1),
+        (&["doctor", "--json"], 1),
+        (&["trust"], 3),
+        (&["trust", "--json"], 0),
+        (&["log", "20260101-pipe"], 6),
+        (&["log", NAMES[0]], 4),
+        (&["log", "--tree"], 6),
+        (&["diff", "01", "02"], 6),
+        (&["answer", "20260101-pipe", "yes"], 6),
+        (&["answer", NAMES[2], "yes"], 4),
+        (&["say", "20260101-pipe", "yes"], 6),
+        (&["revise", "20260101-pipe", "yes"], 6),
+        (&["cancel", "20260101-pipe"], 6),
+        (&["resume", "-y"], 6),
+        (&["run", "--resume", "20260101-pipe"], 6),
+        (&["apply"], 6),
+        (&["discard"], 6),
+        (&["undo"], 6),
+        (&["branch", "01"], 6),
+        (&["branch", "20260101-pipe", "--at", "q1"], 6),
+        (&["execute", "plan.md", "-y"], 3),
+        (&["serve"], 2),
+        (&["new", "own"], 0),
+        (&["plan", "-m", "greet", "--dry-run"], 0),
+        (&["plan", "a todo app", "--as", "progress"], 7),
+        (&["revoke"], 0),
+        (&["completions", "bash"], 0),
     ];
-    for command in commands {
+    for (command, code) in commands {
         let ran = clone.rapport(command);
         let said = format!("{}{}", ran.out(), ran.err());
+        assert_eq!(ran.code(), code, "{command:?}: {said}");
         assert_eq!(clone.marks(), [""; 0], "{command:?}: {said}");
         assert_eq!(reached.load(Ordering::SeqCst), 0, "{command:?}: {said}");
         assert!(!said.contains('\u{1b}') && !said.contains('\u{202e}'), "{command:?}: {said:?}");
@@ -137,13 +143,27 @@ fn every_command_in_a_hostile_repository_does_nothing_that_nobody_approved() {
     clone.rapport(&["answer", &session, "confirm"]).check(0, "Answered.");
     assert_eq!(run.finish(), 0);
     assert_eq!(clone.project.file("paint.txt"), "Blue\n");
-    clone.rapport(&["diff", &session]);
+    clone.rapport(&["diff", &session]).check(0, "Blue");
+    // And apart from the project: a worktree is made, applied and removed.
+    let apart = clone.project.start(&["--worker", "worktree", "paint apart"], &[]);
+    works_apart(&clone, apart);
     assert_eq!(clone.marks(), [""; 0]);
     assert_eq!(reached.load(Ordering::SeqCst), 0);
     assert_eq!(clone.outside(), before, "files outside");
     assert_eq!(std::fs::read_to_string(clone.project.root().join(".git/config")).unwrap(), git_before);
     assert!(!clone.project.root().join(".git/hooks/pre-push").exists());
     assert!(!clone.project.root().join(".rapport/agents").exists());
+}
+
+/// Answers work that is done in a worktree, and applies it.
+fn works_apart(clone: &Hostile, mut run: Running) {
+    run.until_asked();
+    clone.rapport(&["answer", "paint-apart", "Red"]).check(0, "Answered.");
+    run.until_asked();
+    clone.rapport(&["answer", "paint-apart", "confirm"]).check(0, "Answered.");
+    assert_eq!(run.finish(), 0);
+    assert_eq!(clone.project.file("paint.txt"), "Blue\n", "the project is as it was");
+    clone.rapport(&["apply", "paint-apart", "--with-conflicts"]).check(0, "Applied to");
 }
 
 fn run_session(clone: &Hostile) -> String {

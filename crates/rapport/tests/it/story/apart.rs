@@ -119,6 +119,7 @@ fn the_work_is_apart_until_it_is_applied_and_leaves_nothing() {
     assert!(project.git(&["branch", "--list"]).contains(&format!("rapport/{session}")));
     project.rapport(&["diff", "paint"]).check(0, "+ten").check(0, "deleted file mode");
     project.rapport(&["status", "paint"]).check(0, "rapport apply 2");
+    project.rapport(&["status"]).check(0, "its work waits in a worktree").check(0, "rapport diff 2");
 
     project.rapport(&["apply", "paint"]).check(0, "Applied to").check(0, "worktree and its branch are gone");
     is_applied(&project, &before);

@@ -38,7 +38,7 @@ fn killed_with_a_question_open_nothing_is_asked_twice_and_the_agent_is_told_once
     project
         .rapport(&["answer", "paint", "Blue"])
         .check(0, "No process runs it now. Go on with: rapport resume 2");
-    project.rapport(&["status"]).check(0, "nobody runs it now; go on with: rapport resume 2");
+    project.rapport(&["status"]).check(0, "  stopped  ").check(0, "go on with: rapport resume 2");
     finish(&project);
     assert_eq!(project.file("paint.txt"), "Blue\n");
     let facts = project.facts();

@@ -1,5 +1,5 @@
 //! What some tests need and not every machine has. A test that cannot run fails and says what is missing; whoever knows that
-//! leaves it out by name: `RAPPORT_TEST_WITHOUT=claude,disk`.
+//! leaves it out by name: `RAPPORT_TEST_WITHOUT=claude,disk,root`.
 
 use std::path::PathBuf;
 

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Call, ExitPlan, Scenario, Step, WriteFile};
@@ -17,10 +16,11 @@ use serde_json::{Value, json};
 
 use super::actor::{Actor, Stage};
 use crate::rehearsal::story::{bash, kind, live_answer, two_questions, which_storage};
+use crate::support::patience::wait_for;
 use crate::support::rehearsal::{LIVE, Live, recorded};
 
-/// Shorter than when it was recorded, long enough to be disturbed.
-const SLEEP: &str = "sleep 1; echo slept";
+/// The command that is disturbed.
+const SLEEP: &str = "sleep 3; echo slept";
 /// Where what is printed is to be written down.
 const VARIABLE: &str = "RAPPORT_RECORD";
 
@@ -91,7 +91,7 @@ fn check(scenario: ScenarioBuilder, recordings: &[(&str, &[&str])]) {
         if flags.last() == Some(&"--resume") {
             flags.push(&session);
         }
-        let before = renamed(&recorded(name), &[("sleep 3; echo slept".into(), SLEEP.into())]);
+        let before = recorded(name);
         let now = replay(&stage, &before, &flags);
         let mut sessions = now.iter().filter_map(|line| line["line"]["session_id"].as_str());
         session = sessions.find(|session| !session.is_empty()).unwrap().to_owned();
@@ -116,12 +116,19 @@ fn replay(stage: &Stage, recording: &[Value], flags: &[&str]) -> Vec<Value> {
             exchange.until_requested(recording, request);
         } else if n > 0 && recording[n - 1]["to"] == "host" {
             exchange.until(&kind(&recording[n - 1]["line"]));
-            // The tool it called shall be at work.
-            std::thread::sleep(Duration::from_millis(300));
+            wait_for("the command to be at work", || is_asleep(&stage.path("app")).then_some(()));
         }
         exchange.send(line);
     }
     exchange.until_over()
+}
+
+/// Whether the command sleeps: a process of that name in the project's directory.
+fn is_asleep(app: &Path) -> bool {
+    let app = app.canonicalize().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let mut there = processes.filter(|path| std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd == app));
+    there.any(|path| std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == "sleep"))
 }
 
 fn command(stage: &Stage, flags: &[&str]) -> Command {

@@ -1,0 +1,108 @@
+//! What commands show to be read: lines in tones, in colour where `--color` wants it, and through a pager where they do not fit
+//! the terminal. Nothing is wrapped here: a terminal wraps by itself, and a command that it wrapped can still be copied.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::{SigSet, Signal};
+
+use super::{Common, When, output, screen};
+use crate::channels::terminal::style::Theme;
+use crate::channels::terminal::text::{Line, Tone};
+use crate::channels::terminal::{self, Size};
+use crate::error::Outcome;
+
+/// The usual pager, and how it behaves where nobody says otherwise: it ends by itself where all fits, shows colours, and leaves
+/// what was read on the screen.
+const PAGER: &str = "less";
+const LESS: &str = "FRX";
+
+/// How a shell says that it found no such program.
+const NO_SUCH_PROGRAM: i32 = 127;
+
+/// Lines to be read, in the order they were added.
+pub(super) struct Page {
+    theme: Theme,
+    size: Option<Size>,
+    lines: Vec<Line>,
+}
+
+impl Page {
+    /// An empty one.
+    pub(super) fn new(common: &Common) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let theme = match common.color {
+            When::Auto | When::Never if !is_terminal => Theme::Bare,
+            when => Theme::choose(screen::colour(when), |name| std::env::var(name).ok()),
+        };
+        Self { theme, size: is_terminal.then(terminal::size), lines: Vec::new() }
+    }
+
+    /// How many columns there are; `None` where it is no terminal, and lines may be as long as they like.
+    pub(super) fn columns(&self) -> Option<usize> {
+        self.size.map(|size| size.columns)
+    }
+
+    /// Adds a line.
+    pub(super) fn push(&mut self, line: Line) {
+        self.lines.push(line);
+    }
+
+    /// Adds a line in the usual tone.
+    pub(super) fn say(&mut self, text: &str) {
+        self.push(Line::new(Tone::Text, text));
+    }
+
+    /// Adds what to type next.
+    pub(super) fn next_step(&mut self, why: &str, command: &str) {
+        let why = if why.is_empty() { String::new() } else { format!("{why}: ") };
+        self.push(Line::new(Tone::Dim, &why).and(Tone::Text, command).indented(4));
+    }
+
+    /// Prints it.
+    pub(super) fn print(self) -> Outcome {
+        output::show(self.theme, &self.lines)
+    }
+
+    /// Prints it, through a pager where it does not fit the terminal.
+    pub(super) fn print_paged(self) -> Outcome {
+        let Some(size) = self.size else { return self.print() };
+        let rows: usize =
+            self.lines.iter().map(|line| line.width().max(1).div_ceil(size.columns.max(1))).sum();
+        match pager() {
+            Some(pager) if rows >= size.rows && !terminal::lines_only() => self.hand_to(&pager),
+            _ => self.print(),
+        }
+    }
+
+    fn hand_to(self, pager: &str) -> Outcome {
+        // Ctrl-C is the pager's to handle while it runs. The new process begins with no signal blocked.
+        let mut interrupt = SigSet::empty();
+        interrupt.add(Signal::SIGINT);
+        let _ = interrupt.thread_block();
+        let mut command = Command::new("sh");
+        command.args(["-c", pager]).stdin(Stdio::piped());
+        if std::env::var_os("LESS").is_none() {
+            command.env("LESS", LESS);
+        }
+        let ended = command.spawn().and_then(|mut child| {
+            if let Some(mut to) = child.stdin.take() {
+                // A pager that is left early reads no more.
+                let _ = to.write_all(output::painted(self.theme, &self.lines).as_bytes());
+            }
+            child.wait()
+        });
+        let _ = interrupt.thread_unblock();
+        match ended {
+            Ok(status) if status.code() != Some(NO_SUCH_PROGRAM) => Ok(()),
+            // What cannot be paged is still to be read.
+            Ok(_) | Err(_) => self.print(),
+        }
+    }
+}
+
+/// The pager that the environment names; `None` where it names none on purpose.
+fn pager() -> Option<String> {
+    let named = ["RAPPORT_PAGER", "PAGER"].iter().find_map(|name| std::env::var(name).ok());
+    Some(named.unwrap_or_else(|| PAGER.into())).filter(|pager| !pager.trim().is_empty() && pager != "cat")
+}

@@ -1,0 +1,83 @@
+//! `rapport revise`: feedback on a plan or on work, in the same conversation.
+
+use std::ffi::OsString;
+
+use rapport_core::{Act, Aim, Asking, Purpose, QuestionId, Reply};
+use serde_json::json;
+
+use super::choose::{self, Known};
+use super::files::drafting::{self, Consent, Request};
+use super::files::seals::Changed;
+use super::files::{held, reviewing, sessions_of};
+use super::output::{say, say_json};
+use super::{Common, say, sessions, trust};
+use crate::config::Layer;
+use crate::error::{Code, Failure, Outcome};
+use crate::turns::Folder;
+use crate::wiring::Place;
+
+/// Give feedback on the plan or the work of a session; the agent plans again, or goes on with it
+///
+/// A plan that waits for confirmation is made again with your words. A plan of actions that waits for review is skipped, and
+/// the next turn is planned with your words. After a turn is done they are what the next turn is about.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport revise add-auth \"rather with sessions than with tokens\"
+  rapport revise add-auth - < feedback.md")]
+pub(super) struct Args {
+    /// The session: its name, or a part of it that no other has
+    session: String,
+    /// The feedback; "-" reads it from standard input
+    #[arg(required = true)]
+    feedback: Vec<OsString>,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let known = choose::known(&place, &choose::by_name(&place, &args.session)?)?;
+    let confirmation = known.view.questions.iter().find(|question| question.purpose == Purpose::Confirm);
+    if let Some(question) = confirmation {
+        return plan_again(common, &place, &known, &question.id, say::words(&args.feedback)?);
+    }
+    say::refuse_if_asked(&known)?;
+    let words = say::words(&args.feedback)?;
+    match &known.view.review {
+        Some(review) if review.paused.is_some() => {
+            let what = format!("the batch of turn {} was interrupted, and waits for a decision", review.turn);
+            Err(Failure::new(Code::Refused, what).hint(format!("Decide with: rapport resume {}", known.id)))
+        }
+        Some(review) if known.view.aim == Aim::Files => {
+            plan_instead(common, &place, &known, &review.turn, words)
+        }
+        Some(_) | None => say::say_to(common, &place, &known, &words),
+    }
+}
+
+/// Has the plan that waits for confirmation made again.
+fn plan_again(
+    common: &Common,
+    place: &Place,
+    known: &Known,
+    question: &QuestionId,
+    words: String,
+) -> Outcome {
+    let act = Act::Answer { question: Some(question.clone()), reply: Reply::Text(words) };
+    let reached = sessions::act(place, &known.id, &act)?;
+    if common.json {
+        return say_json(&json!({ "session": known.id, "question": question }));
+    }
+    say("The agent is told these words, and plans again.")?;
+    sessions::next_step(reached, &known.id).map_or(Ok(()), say)
+}
+
+/// Has another turn planned instead of carrying out the plan that waits.
+fn plan_instead(common: &Common, place: &Place, known: &Known, turn: &str, message: String) -> Outcome {
+    trust::ask_once(common, place)?;
+    let settings = place.settings(Layer::default())?;
+    let folder = Folder::new(&sessions_of(place), &known.id);
+    let request = Request { message, asking: Asking::Assume, consent: Consent::Ask };
+    held::hold(common, place, &settings, folder, async |held| {
+        drafting::begin_with(held, Changed::Refuse).await?;
+        reviewing::plan_instead(held, turn, &request).await
+    })
+}

@@ -1,0 +1,151 @@
+//! One set of verbs (`docs/commands.md`): `rapport say` and `rapport revise`, in every state that a session can be in.
+
+use rapport::clock::{Clock, new_conversation};
+use rapport::engine::socket;
+use rapport::stores::Holder;
+use rapport_core::{Aim, Created, Event, Session};
+
+use crate::files::{self, create, greeting, plan, run};
+use crate::support::patience::wait_for;
+use crate::support::project::Project;
+use crate::support::scenarios::{BUSY, ONE_QUESTION};
+
+/// A project with a conversation, which begins elsewhere, such as in Telegram.
+fn conversation(scenario: &str) -> Project {
+    let project = Project::with_scenario(scenario);
+    let root = project.root().canonicalize().unwrap();
+    let begun =
+        Created::new("talk".into(), root.to_str().unwrap().into(), new_conversation(), socket::person_here());
+    let facts = Session::begin(Created { aim: Aim::Chat, ..begun }).unwrap();
+    let holder = Holder::this_process(None);
+    drop(project.store().create("talk", Clock::system().now(), facts, &holder).unwrap());
+    project.trust();
+    project
+}
+
+fn heard(project: &Project) -> Vec<String> {
+    let facts = project.facts().into_iter();
+    let texts = facts.filter_map(|fact| match fact {
+        Event::Heard { text, .. } => Some(text),
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[test]
+fn a_conversation_hears_what_is_said_whether_it_runs_or_not() {
+    const TALK: &str = r##"
+version: 1
+name: talk
+invocations:
+  - result: "Good morning."
+  - result: "Fine."
+  - steps:
+      - text: "Let me see."
+      - delay: 600000
+"##;
+    let project = conversation(TALK);
+    project.rapport(&["resume", "talk"]).check(0, "Good morning.");
+    // Nobody runs it: it goes on here.
+    project.rapport(&["say", "talk", "How", "are", "you?"]).check(0, "Fine.");
+    // Another process runs it, and its agent is at work.
+    let mut running = project.launch(&["resume", "talk", "--json", "-m", "Look."], &[]);
+    running.until(|fact| matches!(fact, Event::Said { text, .. } if text.contains("Let me see")));
+    project.rapport(&["say", "talk", "And here."]).check(0, "Said. The agent is told once its turn is over.");
+    assert_eq!(heard(&project), ["How are you?", "Look.", "And here."]);
+    project.rapport(&["say", "talk", " "]).check(2, "nothing in this message");
+    running.kill();
+}
+
+#[test]
+fn who_waits_for_an_answer_takes_no_other_words() {
+    let project = conversation(
+        "version: 1\nname: asking\ninvocations:\n  - steps:\n      - ask: { questions: [\"Which?\"] }\n    result: \"So.\"\n",
+    );
+    let mut running = project.launch(&["resume", "talk", "--json"], &[]);
+    running.until_asked();
+    let id = project.session();
+    let hint = format!("rapport answer {id} --question q1 VALUE");
+    for verb in ["say", "revise"] {
+        project.rapport(&[verb, "talk", "hello"]).check(3, "waits for an answer to q1").check(3, &hint);
+    }
+    running.kill();
+    // The same where no process is left.
+    project.rapport(&["say", "talk", "hello"]).check(3, &hint);
+    assert_eq!(heard(&project), [""; 0]);
+}
+
+#[test]
+fn a_task_is_revised_while_its_plan_waits() {
+    const TWICE: &str = r##"
+version: 1
+name: twice
+invocations:
+  - result: "# Shed\n\n1. Build it of wood."
+  - result: "# Shed\n\n1. Build it of brick."
+  - result: "# Shed\n\n1. Build it of stone."
+"##;
+    let project = Project::with_scenario(TWICE).recorded();
+    let mut running = project.start(&["build a shed"], &[]);
+    running.until_asked();
+    project.rapport(&["revise", "shed", "rather of brick"]).check(0, "is told these words, and plans again");
+    running.until_asked();
+    assert!(project.agent_inputs()[1].iter().any(|line| line.to_string().contains("rather of brick")));
+    running.kill();
+    // No process runs it: the words are kept, and go to the agent when it is resumed.
+    project.rapport(&["revise", "shed", "rather of stone"]).check(0, "Go on with: rapport resume 2");
+    let mut running = project.launch(&["resume", "shed", "--json"], &[]);
+    running.until(|fact| matches!(fact, Event::PlanProposed { text, .. } if text.contains("stone")));
+    running.kill();
+}
+
+#[test]
+fn a_task_at_work_takes_no_message_and_says_what_does() {
+    let project = Project::with_scenario(BUSY);
+    let mut running = project.start(&["do it"], &[]);
+    running.until(|fact| matches!(fact, Event::Said { .. }));
+    project.rapport(&["say", "do-it", "faster"]).check(2, "takes no message");
+    running.kill();
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    project.rapport(&["revise", "paint", "red"]).check(3, "rapport answer 2");
+    project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    running.until_asked();
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    for verb in ["say", "revise"] {
+        project.rapport(&[verb, "paint", "rather blue"]).check(3, "is over, and takes no message");
+    }
+}
+
+#[test]
+fn turns_are_planned_from_what_is_said() {
+    let other = plan("Other", &[], &[], &[create("other.txt", "other")]);
+    let hanging = plan("Hang", &[], &[], &[run("touch begun; sleep 600")]);
+    let project = files::project(&[&greeting(), &other, &hanging]);
+    project.plan_turn("one").check(0, "");
+    // A plan waits: it is executed or revised first.
+    project
+        .rapport(&["say", "greeting", "more"])
+        .check(3, "must be executed first")
+        .check(3, "rapport revise 2");
+    project.rapport(&["revise", "greeting", "rather another"]).check(0, "The plan of turn 02 is in ");
+    assert!(project.turn_file("02/_context.log").contains("rather another"));
+    assert!(project.turn_file("01/report.md").contains("Skipped"), "{}", project.turn_file("01/report.md"));
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    // A turn is complete: the next one is about what is said.
+    project.rapport(&["say", "greeting", "and now wait"]).check(0, "The plan of turn 03 is in ");
+    // Another process is at it.
+    let mut running = project.spawn(&["resume", "-y"]);
+    wait_for("the command", || project.root().join("begun").exists().then_some(()));
+    for verb in ["say", "revise"] {
+        project.rapport(&[verb, "greeting", "faster"]).check(5, "rapport status 2");
+    }
+    running.kill().unwrap();
+    running.wait().unwrap();
+    project
+        .rapport(&["revise", "greeting", "faster"])
+        .check(3, "was interrupted")
+        .check(3, "rapport resume 2");
+}
