@@ -412,11 +412,12 @@ pub enum Event {
         /// How it ended.
         how: Ending,
     },
-    /// The model's API did not answer as it should, and the agent tries again.
+    /// Something was in the agent's way, and it went on: the model's API did not answer as it should and was tried again, or the
+    /// agent's own program refused a call without asking anybody.
     Delayed {
         /// The turn of the agent in which it happened.
         turn: TurnId,
-        /// What happened, and when it is tried again.
+        /// What happened, and when it is tried again, if it is.
         why: String,
     },
     /// The hot time is over: the process is to be parked; the question stays open.

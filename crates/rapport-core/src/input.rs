@@ -193,9 +193,10 @@ pub enum AgentDid {
         /// The path, the command, or whatever else it is used on.
         what: String,
     },
-    /// The model's API did not answer as it should, and it tries again.
+    /// Something is in its way, and it goes on: the model's API did not answer as it should and is tried again, or its own program
+    /// refused a call without asking anybody.
     Delay {
-        /// What happened, and when it is tried again.
+        /// What happened, and when it is tried again, if it is.
         why: String,
     },
     /// It printed a line that is not part of its protocol.

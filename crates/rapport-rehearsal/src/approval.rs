@@ -25,13 +25,6 @@ this session, in subagents as well as here.</tool_use_error>";
 impl Player {
     /// Sends a call on its way.
     pub(super) fn begin(&mut self, tool: &mut ToolCall) -> Result<(), Stop> {
-        if self.session.permission_mode == "plan"
-            && matches!(tool.kind, Kind::Write | Kind::Edit | Kind::Bash | Kind::Background)
-        {
-            let why =
-                format!("Plan mode is active: {} is not available until the plan is approved.", tool.name);
-            return self.finish(tool, Done::error(why), json!({"non_execution_kind": "permission-rule"}));
-        }
         if !self.is_live() {
             return self.begin_plain(tool);
         }
@@ -184,7 +177,10 @@ impl Player {
             "acceptEdits" => edits,
             _ => false,
         };
-        tool.permission
+        // In plan mode the CLI asks about whatever changes something.
+        let changes = edits || matches!(tool.kind, Kind::Bash | Kind::Background);
+        let is_asked_about = tool.permission || changes && self.session.permission_mode == "plan";
+        is_asked_about
             && !allowed
             && !self.arguments.allowed_tools.contains(&tool.name)
             && !self.transcript.history.allowed_tools.contains(&tool.name)

@@ -381,6 +381,7 @@ fn claude_config(
         silence: Duration::try_from(settings.silence).unwrap_or(Duration::MAX),
         grace: GRACE,
         trust: trust.clone(),
+        private: Some(home.join("run")),
     })
 }
 

@@ -1,4 +1,4 @@
-//! What an action did to a text, as a unified diff for the report.
+//! What was done to a text, as a unified diff: in full, or as much of it as a report tells.
 
 use std::time::Duration;
 
@@ -12,10 +12,15 @@ const MOST_BYTES: usize = 32 * 1024;
 const AT_MOST: Duration = Duration::from_millis(500);
 
 /// The diff between two texts; nothing where one is not text.
-pub(super) fn unified(path: &str, before: &[u8], after: &[u8]) -> Option<String> {
+pub(crate) fn whole(path: &str, before: &[u8], after: &[u8]) -> Option<String> {
     let (before, after) = (text(before)?, text(after)?);
     let diff = TextDiff::configure().timeout(AT_MOST).diff_lines(before, after);
-    let mut words = diff.unified_diff().header(path, path).to_string();
+    Some(diff.unified_diff().header(path, path).to_string())
+}
+
+/// The same, as much as is told in a report.
+pub(super) fn unified(path: &str, before: &[u8], after: &[u8]) -> Option<String> {
+    let mut words = whole(path, before, after)?;
     if words.len() > MOST_BYTES {
         let cut = words[..words.floor_char_boundary(MOST_BYTES)].rfind('\n').map_or(0, |at| at + 1);
         words.truncate(cut);

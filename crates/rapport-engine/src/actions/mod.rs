@@ -5,7 +5,7 @@
 //! leaves each action not begun, done, or, for commands alone, begun and perhaps done.
 
 pub mod batch;
-mod diff;
+pub(crate) mod diff;
 mod files;
 pub mod journal;
 mod kinds;

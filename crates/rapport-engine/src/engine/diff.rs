@@ -1,18 +1,24 @@
 //! What a session changed, as a diff to read: from the workplace that it has for itself, or, where it works in the project,
-//! from the state before its work to the state after it.
+//! from the state before its work to the state after it, or from what its batches of actions kept.
 
 use rapport_core::{Session, SessionId};
 
+use super::batch_diff;
 use crate::workers::local::Directory;
 use crate::workers::{Worker, WorkerError, Workplace as _};
 
 /// The changes of a session: until its end, or until now. May block.
-pub(super) fn diff(worker: &dyn Worker, id: &SessionId, session: &Session) -> Result<String, WorkerError> {
-    if session.created().works_apart() {
-        let found = worker.find(id, session.created())?;
-        return found.map_or(Ok(String::new()), |workplace| workplace.patch(None));
+pub(super) fn diff(worker: &dyn Worker, id: &SessionId, session: &Session) -> Result<String, String> {
+    if batch_diff::is_of_batches(session) {
+        return batch_diff::diff(id, session);
     }
-    in_project(session)
+    let work = if session.created().works_apart() { apart(worker, id, session) } else { in_project(session) };
+    work.map_err(|error| error.to_string())
+}
+
+fn apart(worker: &dyn Worker, id: &SessionId, session: &Session) -> Result<String, WorkerError> {
+    let found = worker.find(id, session.created())?;
+    found.map_or(Ok(String::new()), |workplace| workplace.patch(None))
 }
 
 fn in_project(session: &Session) -> Result<String, WorkerError> {

@@ -5,6 +5,7 @@
 //! nothing is done about it. A session is taken up by replaying its log and putting in `World::Lost`: the same loop
 //! then brings back whatever should be running.
 
+mod batch_diff;
 mod batches;
 pub mod claims;
 mod conversation_store;

@@ -22,8 +22,8 @@ use super::gateway::{Follower, Gateway, GatewayError};
 use super::reach::{Reach, Sent, Sockets};
 use crate::clock::Clock;
 use crate::stores::{Changes, Holder, Store, StoreError};
+use crate::workers::Worker;
 use crate::workers::keeper::descent;
-use crate::workers::{Worker, WorkerError};
 
 /// How often, and how long apart, a process that is just starting or stopping is tried again.
 const TRIES: u32 = 40;
@@ -104,10 +104,7 @@ impl ProjectSessions {
         let entries = self.store.read(id, 0).await?;
         let session = self.store.replay(id, &entries)?;
         let (id, worker) = (id.clone(), self.worker.clone());
-        let done = spawn_blocking(move || {
-            let failed = |error: WorkerError| DoorError::Failed(error.to_string());
-            diff::diff(&*worker, &id, &session).map_err(failed)
-        });
+        let done = spawn_blocking(move || diff::diff(&*worker, &id, &session).map_err(DoorError::Failed));
         done.await.map_err(|error| broken(io::Error::other(error)))?
     }
 

@@ -1,7 +1,7 @@
 //! `rapport diff`: two turns of a session of files, side by side: what they were shown, planned and did.
 
 use rapport_core::report::Report;
-use rapport_core::{ActionKind, ActionPlan};
+use rapport_core::{ActionKind, ActionPlan, Session};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
@@ -17,7 +17,8 @@ use crate::wiring::Place;
 
 /// See what a session changed; or compare two turns of a session of files: context, plan, changes, result
 ///
-/// With a session: its changes as a diff, from the worktree it works in, or since its work began.
+/// With a session: its changes as a diff, from the worktree it works in, since its work began, or, in a session of files, since the
+/// first batch that changed a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport diff add-auth
@@ -96,7 +97,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 /// What a session changed, as a diff to read.
 fn of_session(common: &Common, place: &Place, name: Option<&str>) -> Outcome {
     let verb =
-        Verb::showing("rapport diff SESSION", "that changed files", &|known| known.session.has_worked());
+        Verb::showing("rapport diff SESSION", "that changed files", &|known| has_changes(&known.session));
     let id = choose::choose(place, name, &verb)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let diff = runtime.block_on(sessions::diff(&place.sessions(), &id))?;
@@ -121,6 +122,11 @@ pub(super) fn lines(diff: &str) -> impl Iterator<Item = Line> {
         };
         Line::new(tone, line)
     })
+}
+
+fn has_changes(session: &Session) -> bool {
+    let mut batches = session.file_turns().iter().flat_map(|turn| &turn.batches);
+    session.has_worked() || batches.any(|batch| batch.has_changes)
 }
 
 /// Both, line by line: what only the first has, what only the second has, and what both have.

@@ -8,7 +8,6 @@ use rapport_core::{ConversationId, TurnKind};
 
 use super::brought::{self, Own};
 use super::channel::ChannelChoice;
-use super::settings;
 use super::transcript;
 use crate::projects::trust::{Standing, Trust};
 
@@ -44,6 +43,8 @@ pub struct ClaudeConfig {
     pub grace: Duration,
     /// Whether what the project brings for the CLI counts.
     pub trust: Trust,
+    /// A folder for its owner alone, where the driver may put what the agent is to read.
+    pub private: Option<PathBuf>,
 }
 
 /// What the CLI takes from the project that it is started in.
@@ -81,6 +82,7 @@ impl ClaudeConfig {
             silence: Duration::from_secs(30 * 60),
             grace: Duration::from_secs(5),
             trust: Trust::none(),
+            private: None,
         }
     }
 
@@ -139,12 +141,7 @@ impl ClaudeConfig {
         let leading = self.leading_args.iter().cloned();
         let told = told(kind, system, from_project);
         let ours = ours.map(OsString::from).chain(told);
-        self.with_settings(leading.chain(ours).chain(self.extra_args.iter().cloned()).collect())
-    }
-
-    /// These arguments, with settings that have the CLI ask a person while it plans.
-    fn with_settings(&self, args: Vec<OsString>) -> Vec<OsString> {
-        settings::asking_in_plan_mode(args, self.leading_args.len())
+        leading.chain(ours).chain(self.extra_args.iter().cloned()).collect()
     }
 
     /// The arguments of the program for one message, which comes last (CLARIFY-10) unless it goes in over the input. A conversation that begins gets its
@@ -167,7 +164,7 @@ impl ClaudeConfig {
         let ours = channel.into_iter().chain(resume.into_iter().flatten()).map(OsString::from);
         let extra = self.extra_args.iter().cloned().chain(told(kind, system, from_project));
         let leading = self.leading_args.iter().cloned();
-        self.with_settings(leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect())
+        leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect()
     }
 
     /// Resuming does not bring a permission mode back, so it is said every time.

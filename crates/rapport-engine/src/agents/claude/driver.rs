@@ -26,7 +26,8 @@ use tokio::time::{Instant, sleep_until};
 use super::channel::Channel;
 use super::command::{ClaudeConfig, FromProject};
 use super::process::{Heard, Process};
-use super::transcript::{self, Transcript};
+use super::settings;
+use super::transcript::{self, Growing, Transcript};
 use super::wire;
 use crate::agents::{Command, Happened, Patience, Place, Report, RunId};
 use ending::Ending;
@@ -39,6 +40,9 @@ pub use opening::answers_message;
 const LONGEST_ARGUMENT: usize = 100_000;
 /// How many reports may wait before the agent is no longer read.
 const MAX_QUEUED: usize = 256;
+
+/// What is told where the session goes on, but not on another machine, nor once the CLI has swept its conversations.
+const UNKEPT: &str = "no copy of the agent's conversation could be kept with the session";
 
 /// How long to wait before the transcript is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -70,6 +74,7 @@ pub(super) async fn drive(
                     config: config.clone(),
                     directory: place.directory().to_owned(),
                     id: order.conversation.clone(),
+                    growing: Growing::default(),
                 },
                 proving: None,
                 linger: order.linger.and_then(|time| Duration::try_from(time).ok()).unwrap_or_default(),
@@ -78,9 +83,10 @@ pub(super) async fn drive(
         }
         Err(leave) => (leave, Vec::new()),
     };
-    keep_conversation(&config, &order, place).await;
-    let last = Happened::Did(AgentDid::Leave(leave));
-    for what in rest.into_iter().chain([last]) {
+    let unkept = clean_up(&config, &order, place).await.err();
+    let unkept = unkept.map(|error| AgentDid::Delay { why: format!("{UNKEPT}: {error}") });
+    let last = unkept.into_iter().chain([AgentDid::Leave(leave)]).map(Happened::Did);
+    for what in rest.into_iter().chain(last) {
         // An engine that is gone needs to be told nothing.
         let _ = reports.send(Report { run, what }).await;
     }
@@ -88,14 +94,19 @@ pub(super) async fn drive(
 
 type Lines = mpsc::Receiver<Heard>;
 
-/// Keeps the conversation beside the session, before anybody hears that the agent is gone. It is a copy: without it the
-/// session goes on as long as the CLI has its own, so not being able to keep it is no reason to fail.
-async fn keep_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: Place) {
+/// Removes what the agent was started with, and keeps its conversation beside the session, before anybody hears that it is gone.
+/// The conversation is a copy: without it the session goes on as long as the CLI has its own, so not being able to keep it
+/// is told, and no reason to fail.
+async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: Place) -> io::Result<()> {
     let (config, conversation, workplace) =
         (config.clone(), order.conversation.clone(), place.workplace.clone());
-    let read = spawn_blocking(move || transcript::content(&config.env, workplace.directory(), &conversation));
-    if let Ok(Ok(Some(content))) = read.await {
-        let _ = place.conversation_store.keep(content).await;
+    let read = move || {
+        settings::clear(&config, &conversation);
+        transcript::content(&config.env, workplace.directory(), &conversation)
+    };
+    match spawn_blocking(read).await?? {
+        Some(content) => place.conversation_store.keep(content).await,
+        None => Ok(()),
     }
 }
 
@@ -106,14 +117,19 @@ async fn begin(
     place: &Place,
 ) -> Result<(Process, Lines, Talk), Leave> {
     let failed = |reason: String| Leave::Failed { reason };
+    let not_started = |why: String| {
+        let (program, directory) = (config.program.display(), place.directory().display());
+        Leave::NotStarted { reason: format!("cannot start {program} in {directory}: {why}") }
+    };
     let shown = place.conversation_store.shown().await.map_err(|error| failed(error.to_string()))?;
-    let (transcript, from_project) = find_conversation(config, order, place)
+    let Found { transcript, from_project, config: found } = find_conversation(config, order, place)
         .await
         .map_err(|error| failed(format!("cannot read the conversation {}: {error}", order.conversation)))?;
     show(order, shown).map_err(failed)?;
+    let config = &found.map_err(not_started)?;
     let start = opening::start(order, &transcript, channel);
     let mode = opening::work_mode(&config.work_mode, order, &transcript);
-    let config = &Arc::new(ClaudeConfig { work_mode: mode.to_owned(), ..(**config).clone() });
+    let config = &ClaudeConfig { work_mode: mode.to_owned(), ..config.clone() };
     let (opening, message) = (start.opening, start.message.as_deref());
     let args = match channel {
         Channel::Live => {
@@ -128,11 +144,8 @@ async fn begin(
     };
     let for_drafts = (order.kind == TurnKind::Draft).then(|| config.for_drafts());
     let config = for_drafts.as_ref().unwrap_or(config);
-    let (mut process, lines) =
-        Process::spawn(config, &args, &*place.workplace, place.mark.clone()).map_err(|error| {
-            let (program, directory) = (config.program.display(), place.directory().display());
-            Leave::NotStarted { reason: format!("cannot start {program} in {directory}: {error}") }
-        })?;
+    let (mut process, lines) = Process::spawn(config, &args, &*place.workplace, place.mark.clone())
+        .map_err(|error| not_started(error.to_string()))?;
     let talk = match channel {
         Channel::Live => Talk::live(message, start.told, order.replies.iter().cloned(), stays(order)),
         Channel::Print => {
@@ -151,13 +164,17 @@ fn can_be_argument(message: &str) -> bool {
     message.len() < LONGEST_ARGUMENT && !message.starts_with('-') && !message.contains('\0')
 }
 
-/// What the conversation knows, what the agent is to be shown in this turn, where that is in a file, and what it takes from
-/// the project.
-async fn find_conversation(
-    config: &Arc<ClaudeConfig>,
-    order: &Order,
-    place: &Place,
-) -> io::Result<(Transcript, FromProject)> {
+/// What there is before the agent is started.
+struct Found {
+    /// What the conversation knows.
+    transcript: Transcript,
+    /// What it takes from the project.
+    from_project: FromProject,
+    /// The configuration with the settings it is started with, or why there can be none.
+    config: Result<ClaudeConfig, String>,
+}
+
+async fn find_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: &Place) -> io::Result<Found> {
     let (config, workplace, conversation) =
         (config.clone(), place.workplace.clone(), order.conversation.clone());
     let is_missing = {
@@ -172,7 +189,9 @@ async fn find_conversation(
         let directory = workplace.directory();
         transcript::restore(&config.env, directory, &conversation, kept)?;
         let transcript = Transcript::find(&config.env, directory, &conversation)?;
-        Ok((transcript, config.from_project(directory)))
+        let from_project = config.from_project(directory);
+        let config = settings::asking_in_plan_mode(&config, directory, &conversation);
+        Ok(Found { transcript, from_project, config })
     };
     spawn_blocking(find).await?
 }
@@ -219,14 +238,23 @@ struct Conversation {
     config: Arc<ClaudeConfig>,
     directory: PathBuf,
     id: ConversationId,
+    /// What was read of it so far.
+    growing: Growing,
 }
 
 impl Conversation {
-    /// What it holds, under the name the agent has given it since.
-    async fn read(&self, now_called: Option<&ConversationId>) -> io::Result<Transcript> {
+    /// What it holds by now, under the name the agent has given it since. Reads what was added since the last time.
+    async fn read(&mut self, now_called: Option<&ConversationId>) -> io::Result<&Transcript> {
         let id = now_called.unwrap_or(&self.id).clone();
         let (config, directory) = (self.config.clone(), self.directory.clone());
-        spawn_blocking(move || Transcript::find(&config.env, &directory, &id)).await?
+        let mut growing = std::mem::take(&mut self.growing);
+        let read = move || {
+            let read = growing.read(transcript::path(&config.env, &directory, &id));
+            (growing, read)
+        };
+        let (growing, read) = spawn_blocking(read).await?;
+        self.growing = growing;
+        read.map(|()| self.growing.transcript())
     }
 }
 

@@ -50,7 +50,7 @@ impl Response {
                 add(&mut self.denied, asking);
                 self.total = Some(spending::of_result(line)).filter(|usage| *usage != Usage::default());
             }
-            Kind::User | Kind::Request | Kind::Cancel | Kind::Retry => {}
+            Kind::User | Kind::Request | Kind::Cancel | Kind::Retry | Kind::Denied => {}
             Kind::RateLimit | Kind::Background | Kind::TaskStarted | Kind::TaskUpdated | Kind::TaskEnded => {}
             Kind::Stream | Kind::Receipt | Kind::Other => {}
         }

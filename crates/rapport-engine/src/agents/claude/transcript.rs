@@ -9,7 +9,7 @@ mod pending;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use rapport_core::{CallId, ConversationId};
@@ -109,13 +109,17 @@ impl Transcript {
         let mut transcript = Self { exists: true, ..Self::default() };
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 {
-            if let Ok(text) = std::str::from_utf8(&line) {
-                transcript.note(text);
-            }
-            transcript.lines += 1;
+            transcript.note_line(&line);
             line.clear();
         }
         Ok(transcript)
+    }
+
+    fn note_line(&mut self, line: &[u8]) {
+        if let Ok(text) = std::str::from_utf8(line) {
+            self.note(text);
+        }
+        self.lines += 1;
     }
 
     /// Whether there is such a conversation.
@@ -171,11 +175,16 @@ impl Transcript {
 
     /// Whether the agent entered plan mode or left it last, as it was told: by the call's result, or by this decision about a
     /// call that has none. The CLI itself does not go back to a mode when it is resumed.
-    pub fn plan_mode(&self, decided: impl Fn(&CallId) -> bool) -> Option<(&CallId, PlanMode)> {
+    pub fn plan_mode(&self, decided: impl Fn(&CallId) -> bool) -> Option<PlanMode> {
         let took_effect = |(call, mode): &&(CallId, PlanMode)| {
             self.answered(call) || *mode == PlanMode::Left && decided(call)
         };
-        self.modes.iter().rev().find(took_effect).map(|(call, mode)| (call, *mode))
+        self.modes.iter().rev().find(took_effect).map(|(_, mode)| *mode)
+    }
+
+    /// Whether this call asks to leave plan mode.
+    pub fn leaves_plan_mode(&self, call: &CallId) -> bool {
+        self.modes.iter().any(|(known, mode)| known == call && *mode == PlanMode::Left)
     }
 
     fn note(&mut self, text: &str) {
@@ -223,6 +232,43 @@ impl Transcript {
         let told: BTreeSet<_> = message.texts().chain([whole.as_str()]).flat_map(parts).collect();
         self.told
             .extend(told.into_iter().filter(|part| !part.is_empty()).map(|part| (line, part.to_owned())));
+    }
+}
+
+/// A conversation that the CLI is writing. It is only ever read on from where it ended, so that looking at it often costs no more
+/// than reading it once.
+#[derive(Debug, Default)]
+pub(super) struct Growing {
+    path: Option<PathBuf>,
+    /// How much of the file is read, up to the end of a line.
+    end: u64,
+    transcript: Transcript,
+}
+
+impl Growing {
+    /// Reads what was added to the file at this path. One that is another by now, or shorter, is read from its beginning.
+    pub(super) fn read(&mut self, path: Option<PathBuf>) -> io::Result<()> {
+        let Some(path) = path else { return Ok(()) };
+        let mut file = File::open(&path)?;
+        if self.path.as_ref() != Some(&path) || file.metadata()?.len() < self.end {
+            let transcript = Transcript { exists: true, ..Transcript::default() };
+            *self = Self { path: Some(path), end: 0, transcript };
+        }
+        file.seek(SeekFrom::Start(self.end))?;
+        let mut reader = BufReader::new(file);
+        let mut line = Vec::new();
+        // What has no end yet is read again as a whole.
+        while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+            self.transcript.note_line(&line);
+            self.end += line.len() as u64;
+            line.clear();
+        }
+        Ok(())
+    }
+
+    /// What is read so far.
+    pub(super) fn transcript(&self) -> &Transcript {
+        &self.transcript
     }
 }
 
@@ -349,7 +395,41 @@ fn base_36(mut number: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::folder_name;
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// What was read is not read again: it may be as long as a day's work. A line counts once it is complete.
+    #[test]
+    fn a_growing_conversation_is_read_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.jsonl");
+        let used = |id: &str| {
+            format!(
+                r#"{{"type":"assistant","message":{{"content":[{{"type":"tool_use","id":"{id}","name":"Bash"}}]}}}}"#
+            )
+        };
+        let has = |growing: &Growing, id: &str| growing.transcript().has_call(&CallId::new(id));
+        let mut growing = Growing::default();
+        growing.read(None).unwrap();
+        assert!(!growing.transcript().exists());
+        let first = format!("{}\n", used("one"));
+        fs::write(&path, &first).unwrap();
+        growing.read(Some(path.clone())).unwrap();
+        assert!(growing.transcript().exists() && has(&growing, "one"));
+        // In place of what was read, there is something else: nobody sees that.
+        let torn = &used("two")[..30];
+        fs::write(&path, format!("{}{torn}", first.replace("one", "six"))).unwrap();
+        growing.read(Some(path.clone())).unwrap();
+        assert!(has(&growing, "one") && !has(&growing, "six") && !has(&growing, "two"));
+        let rest = format!("{}\n", &used("two")[30..]);
+        File::options().append(true).open(&path).unwrap().write_all(rest.as_bytes()).unwrap();
+        growing.read(Some(path.clone())).unwrap();
+        assert!(has(&growing, "two"));
+        fs::write(&path, format!("{}\n", used("new"))).unwrap();
+        growing.read(Some(path)).unwrap();
+        assert!(has(&growing, "new") && !has(&growing, "one"), "a shorter one is another");
+    }
 
     /// Names that the CLI gave.
     #[test]

@@ -135,6 +135,15 @@ pub struct Line<'a> {
     /// The call that was put away.
     #[serde(borrow)]
     pub deferred_tool_use: Part<DeferredUse<'a>>,
+    /// The tool that was refused without anybody being asked,
+    #[serde(borrow)]
+    pub tool_name: Text<'a>,
+    /// why,
+    #[serde(borrow)]
+    pub decision_reason: Text<'a>,
+    /// and by what kind of reason.
+    #[serde(borrow)]
+    pub decision_reason_type: Text<'a>,
     /// Calls that were refused.
     #[serde(borrow)]
     pub permission_denials: List<Part<ToolCall<'a>>>,
@@ -155,6 +164,8 @@ pub enum Kind {
     Cancel,
     /// A request to the model failed and is made again.
     Retry,
+    /// The CLI refused a call by itself, by a rule, a mode or a model's judgement.
+    Denied,
     /// What the model's API says about its limits.
     RateLimit,
     /// What is at work beside the conversation has changed.
@@ -185,6 +196,7 @@ impl Line<'_> {
             "system" if &*self.subtype == "task_started" => Kind::TaskStarted,
             "system" if &*self.subtype == "task_updated" => Kind::TaskUpdated,
             "system" if &*self.subtype == "task_notification" => Kind::TaskEnded,
+            "system" if &*self.subtype == "permission_denied" => Kind::Denied,
             "system" if ["status", "task_progress"].contains(&&*self.subtype) => Kind::Receipt,
             "stream_event" => Kind::Stream,
             "assistant" => Kind::Assistant,

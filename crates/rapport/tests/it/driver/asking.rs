@@ -186,6 +186,19 @@ async fn other_tools_ask_for_permission() {
     assert_eq!(responses[1], json!({"behavior": "deny", "message": "No"}));
 }
 
+/// Nobody was asked about such a call, so it is told in words.
+#[tokio::test]
+async fn a_call_that_the_cli_refused_itself_is_told() {
+    let denied = json!({"type": "system", "subtype": "permission_denied", "tool_name": "Bash",
+        "tool_use_id": "toolu_1", "decision_reason_type": "rule", "decision_reason": "git push is denied",
+        "message": "Permission to use Bash has been denied."});
+    let script = Script::new().say(&denied.to_string()).say_all(&printed("live-answer")[7..]);
+    let (did, _) = World::new(script.until_closed()).start().rest().await;
+    let why = "the agent's program refused Bash and asked nobody: git push is denied".to_owned();
+    assert!(did.contains(&AgentDid::Delay { why }), "{did:?}");
+    assert!(!did.iter().any(|did| matches!(did, AgentDid::Note { .. })), "{did:?}");
+}
+
 #[tokio::test]
 async fn allowing_once_notes_nothing_down() {
     let script = Script::new().say(&printed("tool-permission")[4]).hear("control_response").until_closed();

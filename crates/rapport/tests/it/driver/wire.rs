@@ -34,6 +34,7 @@ fn summary(line: &wire::Line<'_>) -> String {
             line.cost_micros(),
             line.permission_denials.len(),
         ),
+        Kind::Denied => format!("denied {}", &*line.tool_name),
         Kind::Retry => format!("retry: {} of {}", line.attempt.count(), line.max_retries.count()),
         Kind::RateLimit => format!("limits the rate: {}", &*line.kind),
         Kind::Background

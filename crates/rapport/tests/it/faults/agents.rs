@@ -127,3 +127,18 @@ fn a_mistake_in_a_scenario_is_told_with_file_line_and_what_was_expected() {
     finish(&project);
     project.rapport(&["run", "--agent", "rehearsal --scenario none", "x"]).check(7, "no scenario \"none\"");
 }
+
+/// The session goes on without the copy, and says that there is none.
+#[test]
+fn a_conversation_that_cannot_be_kept_is_told() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let folder = project.root().join(".rapport/sessions").join(project.session().as_str());
+    std::fs::write(folder.join("kept"), "in the way").unwrap();
+    project.rapport(&["answer", "paint", "--question", "q1", "Red"]).check(0, "Answered.");
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    project.rapport(&["log", "paint"]).check(0, "no copy of the agent's conversation could be kept");
+}

@@ -122,3 +122,35 @@ fn commands_of_a_plan_see_no_secrets() {
     let told = report(Some("GITHUB_TOKEN"));
     assert_eq!(told.matches("a-secret").count(), 1, "{told}");
 }
+
+/// Everybody on the machine can read arguments; settings may hold secrets.
+#[test]
+fn settings_of_ones_own_are_in_a_file_for_their_owner_while_the_agent_runs() {
+    let project = Project::with_scenario(ONE_QUESTION).recorded();
+    let command =
+        format!("rehearsal --scenario {} --settings own.json", project.path("scenario.yaml").display());
+    let project = project.set("RAPPORT_AGENT_COMMAND", &command);
+    std::fs::write(project.root().join("own.json"), r#"{"env":{"KEY":"a secret"}}"#).unwrap();
+    let settings = || {
+        let entries = std::fs::read_dir(project.path("home/.rapport/run")).unwrap().flatten();
+        let paths = entries.map(|entry| entry.path());
+        paths.filter(|path| path.to_string_lossy().contains("/settings-")).collect::<Vec<_>>()
+    };
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let files = settings();
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert_eq!(std::fs::metadata(&files[0]).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(std::fs::read_to_string(&files[0]).unwrap().contains("a secret"));
+    let arguments = project.agent_arguments();
+    assert!(
+        arguments.iter().all(|arguments| arguments.contains("/settings-") && !arguments.contains("a secret"))
+    );
+    project.rapport(&["cancel", "paint"]).check(0, "Cancelled");
+    running.finish();
+    assert_eq!(settings(), [""; 0].map(PathBuf::from));
+
+    std::fs::remove_file(project.root().join("own.json")).unwrap();
+    let ran = project.rapport(&["run", "another"]);
+    assert!(ran.err().contains("own.json: No such file"), "{}{}", ran.out(), ran.err());
+}

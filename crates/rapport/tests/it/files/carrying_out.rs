@@ -262,3 +262,22 @@ fn a_batch_of_a_cancelled_session_is_undone() {
     project.rapport(&["undo"]).check(0, "Undone");
     assert!(!project.root().join("one.txt").exists());
 }
+
+/// `rapport diff` shows what the batches of a session changed, over all of its turns, and nothing once that is undone.
+#[test]
+fn the_diff_of_a_session_is_what_its_batches_changed() {
+    let more = plan("More", &[], &[], &[edit("README.md", "# A friendly app", "# A friendlier app")]);
+    let project = project(&[&greeting(), &more]);
+    project.rapport(&["diff", "add-greeting"]).check(0, "");
+    for message in ["Greet.", "More."] {
+        project.plan_turn(message).check(0, "");
+        project.rapport(&["resume", "-y"]).check(0, "");
+    }
+    let diff = project.rapport(&["diff", "add-greeting"]);
+    diff.check(0, "-# An app\n+# A friendlier app\n").check(0, "+++ hello.txt").check(0, "+Hello");
+    assert!(!diff.out().contains("A friendly app"), "{}", diff.out());
+    project.rapport(&["undo"]).check(0, "restored: README.md");
+    project.rapport(&["diff"]).check(0, "-# An app\n+# A friendly app\n");
+    project.rapport(&["undo"]).check(0, "removed: hello.txt");
+    assert_eq!(project.rapport(&["diff", "add-greeting"]).check(0, "").out(), "");
+}

@@ -172,7 +172,7 @@ fn a_changed_input_is_what_runs() {
 }
 
 #[test]
-fn plan_mode_refuses_to_change_anything_until_the_plan_is_approved() {
+fn plan_mode_asks_about_whatever_changes_something_until_the_plan_is_approved() {
     let scenario = Scenario::new("plan")
         .uses_write("early", "x")
         .step(Step::ExitPlan(rapport::agents::rehearsal::scenario::ExitPlan {
@@ -184,8 +184,16 @@ fn plan_mode_refuses_to_change_anything_until_the_plan_is_approved() {
         let rehearsal = Rehearsal::of(scenario.clone());
         let mut live = rehearsal.live_with(&["--permission-mode", "plan"], Value::Null, "go");
         let request = live.until("control_request");
+        assert_eq!(request["request"]["tool_name"], "Write");
+        live.respond(&request, json!({"behavior": "deny", "message": "not yet"}));
+        let request = live.until("control_request");
         assert_eq!(request["request"]["tool_name"], "ExitPlanMode");
         live.respond(&request, json!({"behavior": behaviour, "message": "more detail"}));
+        if behaviour == "deny" {
+            let request = live.until("control_request");
+            assert_eq!(request["request"]["tool_name"], "Write");
+            live.respond(&request, json!({"behavior": "deny", "message": "not yet"}));
+        }
         live.until("result");
         assert_eq!((rehearsal.file("early").is_some(), rehearsal.file("late").is_some()), (false, late));
     }

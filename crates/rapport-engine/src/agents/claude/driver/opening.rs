@@ -9,6 +9,9 @@ use crate::agents::claude::command::{DEFAULT, Opening, PLAN};
 use crate::agents::claude::transcript::{ANSWERS, PlanMode, Transcript};
 use rapport_core::prompt::{GO_ON, SAY_ALL};
 
+/// What an agent is told that may leave plan mode. Where its mode is another by then, it has nothing to leave.
+const GO_AHEAD: &str = "Yes, go ahead: you may leave plan mode and carry out the plan";
+
 /// How to begin.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Start {
@@ -49,27 +52,28 @@ pub(super) fn start(order: &Order, transcript: &Transcript, channel: Channel) ->
 }
 
 /// The permission mode to work in: the configured one, unless the agent entered plan mode by itself and a person did not let it
-/// leave. A person who lets it go ahead while it is parked ends plan mode too.
+/// leave; or unless it works in plan mode and a person let it leave that, in this turn or an earlier one, also while it was
+/// parked.
 pub(super) fn work_mode<'a>(configured: &'a str, order: &Order, transcript: &Transcript) -> &'a str {
     let is_allowed = |call: &CallId| {
         order.replies.iter().any(|(about, reply)| about == call && matches!(reply, CallReply::Allow { .. }))
     };
     match transcript.plan_mode(is_allowed) {
-        Some((_, PlanMode::Entered)) => PLAN,
-        Some((call, PlanMode::Left)) if configured == PLAN && is_allowed(call) => DEFAULT,
-        _ => configured,
+        Some(PlanMode::Entered) => PLAN,
+        Some(PlanMode::Left) if configured == PLAN => DEFAULT,
+        Some(PlanMode::Left) | None => configured,
     }
 }
 
 fn untold_answers(order: &Order, transcript: &Transcript, channel: Channel) -> Option<String> {
     let untold = order.replies.iter().filter(|(call, reply)| !has_reply(transcript, channel, call, reply));
-    answers_message(&untold.cloned().collect::<Vec<_>>())
+    message_of(untold.flat_map(|(call, reply)| in_words(transcript, call, reply)).collect())
 }
 
 /// Whether the conversation holds this reply: as the call's result, or in a message after it.
 fn has_reply(transcript: &Transcript, channel: Channel, call: &CallId, reply: &CallReply) -> bool {
     let in_message = |(question, _): &(&str, Cow<'_, str>)| transcript.was_answered_since(call, question);
-    has_result(transcript, channel, call, reply) || in_words(reply).iter().all(in_message)
+    has_result(transcript, channel, call, reply) || in_words(transcript, call, reply).iter().all(in_message)
 }
 
 /// Whether the call came to its end with this reply. One that was to be refused has, when it has failed; but in print
@@ -92,7 +96,11 @@ fn joined(parts: [Option<String>; 2]) -> Option<String> {
 
 /// Questions and answers in one message (CLARIFY-11), for a conversation whose calls no longer wait.
 pub fn answers_message(replies: &[(CallId, CallReply)]) -> Option<String> {
-    let pairs: Vec<_> = replies.iter().flat_map(|(_, reply)| in_words(reply)).collect();
+    let nothing = Transcript::default();
+    message_of(replies.iter().flat_map(|(call, reply)| in_words(&nothing, call, reply)).collect())
+}
+
+fn message_of(pairs: Vec<(&str, Cow<'_, str>)>) -> Option<String> {
     if pairs.is_empty() {
         return None;
     }
@@ -104,11 +112,16 @@ pub fn answers_message(replies: &[(CallId, CallReply)]) -> Option<String> {
     Some(format!("{ANSWERS}\n\n{questions}\nMy answers:\n{}", answers.trim_end()))
 }
 
-fn in_words(reply: &CallReply) -> Vec<(&str, Cow<'_, str>)> {
+fn in_words<'a>(
+    transcript: &Transcript,
+    call: &CallId,
+    reply: &'a CallReply,
+) -> Vec<(&'a str, Cow<'a, str>)> {
     match reply {
         CallReply::Answers(told) => {
             told.iter().map(|told| (told.question.as_str(), told.attributed().into())).collect()
         }
+        CallReply::Allow { asked } if transcript.leaves_plan_mode(call) => vec![(asked, GO_AHEAD.into())],
         CallReply::Allow { asked } => vec![(asked, "Allow once".into())],
         CallReply::Deny { asked, message } => vec![(asked, message.into())],
         // It is for the server, which asks again when the agent calls it again. The model is not to read it.
@@ -170,6 +183,8 @@ mod tests {
         let entered = r#"{"type":"user","uuid":"b","parentUuid":"a","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":""}]}}"#;
         let leave = r#"{"type":"assistant","uuid":"c","parentUuid":"b","message":{"content":[{"type":"tool_use","id":"toolu_2","name":"ExitPlanMode"}]}}"#;
         let left = r#"{"type":"user","uuid":"d","parentUuid":"c","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_2","content":""}]}}"#;
+        let leave_at_once = r#"{"type":"assistant","uuid":"c","message":{"content":[{"type":"tool_use","id":"toolu_2","name":"ExitPlanMode"}]}}"#;
+        let enter_again = r#"{"type":"assistant","uuid":"a","parentUuid":"d","message":{"content":[{"type":"tool_use","id":"toolu_1","name":"EnterPlanMode"}]}}"#;
         let asked = "May it go ahead?".to_owned();
         let yes = CallReply::Allow { asked: asked.clone() };
         let no = CallReply::Deny { asked, message: "Not yet.".into() };
@@ -182,11 +197,26 @@ mod tests {
             ("acceptEdits", vec![enter, entered, leave, left], vec![], "acceptEdits"),
             ("plan", vec![leave], reply(&yes), "default"),
             ("plan", vec![leave], reply(&no), "plan"),
+            // In a chat, plan mode was left in an earlier turn.
+            ("plan", vec![leave_at_once, left], vec![], "default"),
+            ("plan", vec![leave_at_once, left, enter_again, entered], vec![], "plan"),
         ] {
             let transcript = Transcript::read(lines.join("\n").as_bytes()).unwrap();
             let found = work_mode(configured, &working(replies), &transcript);
             assert_eq!(found, mode, "{configured}, after {} lines", lines.len());
         }
+    }
+
+    /// A person who lets the agent go ahead while it is parked allows more than one call.
+    #[test]
+    fn leaving_plan_mode_is_told_as_that() {
+        let leave = r#"{"type":"assistant","uuid":"c","message":{"content":[{"type":"tool_use","id":"toolu_2","name":"ExitPlanMode"}]}}"#;
+        let prompt = r#"{"type":"user","message":{"content":"Do it"}}"#;
+        let allow = CallReply::Allow { asked: "May it go ahead?".into() };
+        let order = working(vec![(CallId::new("toolu_2"), allow)]);
+        let transcript = Transcript::read([prompt, leave].join("\n").as_bytes()).unwrap();
+        let message = start(&order, &transcript, Channel::Live).message.unwrap();
+        assert!(message.ends_with(&format!("1. {GO_AHEAD}")), "{message}");
     }
 
     fn working(replies: Vec<(CallId, CallReply)>) -> Order {

@@ -230,6 +230,7 @@ impl Talk {
                 self.progress(why.clone());
                 self.did(AgentDid::Delay { why });
             }
+            Kind::Denied => self.did(AgentDid::Delay { why: words::denied(line) }),
             Kind::Result => return self.result(line),
             Kind::RateLimit => {
                 if line.is_limited() {

@@ -52,6 +52,13 @@ pub(super) fn retry(line: &Line<'_>) -> String {
     cut(&format!("{what}; trying again in {seconds:.1} s ({attempt} of {most})"), GLANCE)
 }
 
+/// That the CLI refused a call itself: nobody was asked, so somebody should know.
+pub(super) fn denied(line: &Line<'_>) -> String {
+    let reasons = [&*line.decision_reason, &*line.decision_reason_type];
+    let why = reasons.into_iter().find(|why| !why.is_empty()).unwrap_or("it gives no reason");
+    cut(&format!("the agent's program refused {} and asked nobody: {why}", &*line.tool_name), GLANCE)
+}
+
 /// What is shown while the model's API lets fewer requests through.
 pub(super) const RATE_LIMITED: &str = "the model's API limits the rate of requests";
 

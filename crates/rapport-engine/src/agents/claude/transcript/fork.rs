@@ -58,7 +58,9 @@ fn still_waits(line: &Line<'_>, call: &CallId, message: Option<&str>) -> bool {
         }
         // Where the scripted agent notes how far it played, it has gone on.
         (Kind::Other, _) => &*line.kind != "rehearsal",
-        (Kind::Init | Kind::Retry | Kind::RateLimit | Kind::Background | Kind::Receipt, _) => true,
+        (Kind::Init | Kind::Retry | Kind::Denied | Kind::RateLimit | Kind::Background | Kind::Receipt, _) => {
+            true
+        }
         (Kind::Request | Kind::Cancel | Kind::Result | Kind::Stream, _) => true,
         (Kind::TaskStarted | Kind::TaskUpdated | Kind::TaskEnded, _) => true,
         (Kind::User | Kind::Assistant, None) => true,

@@ -65,7 +65,7 @@ async fn leaving_plan_mode_is_parked(actor: Actor) {
             None => panic!("it did not leave"),
         }
     }
-    assert_told(&stage, &call, "1. Allow once").await;
+    assert_told(&stage, &call, "1. Yes, go ahead: you may leave plan mode").await;
 }
 
 /// Parking would end the command, so there is none.

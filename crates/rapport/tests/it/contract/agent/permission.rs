@@ -16,6 +16,7 @@ on_every_agent! {
     denied_with_words [Permissions]
     a_plan_is_approved [Permissions]
     a_plan_is_sent_back [Permissions]
+    what_changes_something_is_asked_about_in_plan_mode [Permissions]
 }
 
 const PLAN: &str = "# Auth\n\n1. Add JWT\n2. Tests";
@@ -109,6 +110,22 @@ async fn a_plan_is_sent_back(actor: Actor) {
     run.reply(call.as_str(), CallReply::Deny { asked: "?".into(), message: "The plan is noted.".into() });
     assert_eq!(run.leave().await, finished("Done."));
     assert_eq!(stage.tool_result("toolu_0102"), Some(("The plan is noted.".into(), true)));
+}
+
+/// Whatever the scenario says of permissions: in plan mode a person is asked, and what they allow is done.
+async fn what_changes_something_is_asked_about_in_plan_mode(actor: Actor) {
+    let scenario = Scenario::new("early").uses_write("one.txt", "1\n").uses_bash("echo 2 > two.txt");
+    let stage = actor.with(scenario.respond_with_text("Done."));
+    let mut run = stage.start_with(Order { kind: TurnKind::Plan, ..order() });
+    let (call, ask, _) = run.asked().await;
+    assert!(matches!(&ask, Ask::Permission(asked) if asked.tool == "Write"), "{ask:?}");
+    run.reply(call.as_str(), CallReply::Deny { asked: "?".into(), message: "Not yet.".into() });
+    let (call, ask, _) = run.asked().await;
+    assert!(matches!(&ask, Ask::Permission(asked) if asked.tool == "Bash"), "{ask:?}");
+    assert_eq!(stage.file("two.txt"), None);
+    run.reply(call.as_str(), CallReply::Allow { asked: "?".into() });
+    assert_eq!(run.leave().await, finished("Done."));
+    assert_eq!((stage.file("one.txt"), stage.file("two.txt").as_deref()), (None, Some("2\n")));
 }
 
 fn two_files() -> ScenarioBuilder {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Ask as Round, ExitPlan, FullQuestion, Scenario, Step};
-use rapport_core::{Event, Purpose, Question, SessionId, View};
+use rapport_core::{AgentDid, Event, Purpose, Question, SessionId, View};
 
 use super::actor::{Actor, as_script, processes_in};
 use super::asking::{database, storage};
@@ -179,6 +179,28 @@ fn a_command_while_planning_is_asked_about() {
         let asked: Vec<_> = asked.flatten().filter(|question| question.text.contains("early")).collect();
         assert_eq!(asked.len(), 1, "{facts:#?}");
         assert_eq!(world.project.file("early.txt"), "early\n");
+    }
+}
+
+/// The settings that count are those the CLI itself would count: the last, whichever form they have, and a path from the directory it
+/// works in.
+#[tokio::test]
+async fn the_last_settings_of_ones_own_count() {
+    let Some(actor) = Actor::claude() else { return };
+    for (args, model) in [
+        (&["--settings", "{\"model\":\"claude-one\"}", "--settings=own.json"][..], "claude-own"),
+        (&["--settings=own.json", "--settings", "{\"model\":\"claude-one\"}"], "claude-one"),
+    ] {
+        let mut stage = actor.with(Scenario::new("settings").respond_with_text("Done."));
+        std::fs::write(stage.path("app").join("own.json"), r#"{"model":"claude-own"}"#).unwrap();
+        let private = stage.path("run");
+        let cli = stage.cli_mut();
+        cli.leading_args = args.iter().map(Into::into).collect();
+        cli.private = Some(private);
+        let (did, _) = stage.start().rest().await;
+        let connected =
+            |did: &AgentDid| matches!(did, AgentDid::Connect { model: Some(found), .. } if found == model);
+        assert!(did.iter().any(connected), "{args:?}: {did:?}");
     }
 }
 

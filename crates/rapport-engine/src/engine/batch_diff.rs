@@ -1,0 +1,78 @@
+//! What the batches of a session of files changed, as a diff to read: from the files as they were kept before the first batch that
+//! changed them, to the files as they are now. A batch that was undone changed nothing.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use rapport_core::{FileBatch, FileTurn, Session, SessionId, UndoState};
+use rapport_durable as durable;
+
+use crate::actions::diff::whole;
+use crate::actions::journal::{Fact, Image};
+use crate::turns::TurnError;
+use crate::turns::batches::{BatchDir, Batches, Naming};
+
+/// The largest file that is compared, in bytes.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// A file before the first batch that changed it: where that batch is, and what it kept of the file.
+type Before = (PathBuf, Option<Image>);
+
+/// The diff. May block.
+pub(super) fn diff(id: &SessionId, session: &Session) -> Result<String, String> {
+    let project = Path::new(session.project());
+    let changed = changed(id, session).map_err(|error| error.to_string())?;
+    changed.iter().map(|(file, before)| of_file(project, file, before)).collect()
+}
+
+/// Whether a batch of this session changed files that are changed still.
+pub(super) fn is_of_batches(session: &Session) -> bool {
+    batches(session).next().is_some()
+}
+
+fn batches(session: &Session) -> impl Iterator<Item = (&FileTurn, &FileBatch)> {
+    let all =
+        session.file_turns().iter().flat_map(|turn| turn.batches.iter().map(move |batch| (turn, batch)));
+    all.filter(|(_, batch)| batch.has_changes && !matches!(batch.undo, UndoState::Done(_)))
+}
+
+fn changed(id: &SessionId, session: &Session) -> Result<BTreeMap<String, Before>, TurnError> {
+    let known = Batches::of(Path::new(session.project()), Naming::ByTurn);
+    let mut batches: Vec<_> = batches(session).collect();
+    batches.sort_by_key(|(_, batch)| batch.approved_at);
+    let mut changed = BTreeMap::new();
+    for (turn, batch) in batches {
+        let Some(path) = known.find(id, &turn.folder, batch.approved_at)? else { continue };
+        for fact in BatchDir::read(path.clone())?.facts {
+            if let Fact::Began { intent: Some(intent), .. } = fact {
+                changed.entry(intent.file).or_insert_with(|| (path.clone(), intent.before));
+            }
+        }
+    }
+    Ok(changed)
+}
+
+fn of_file(project: &Path, file: &str, (batch, before): &Before) -> Result<String, String> {
+    let cannot = |error: io::Error| format!("cannot compare {file}: {error}");
+    let before = match before {
+        Some(image) => read(&batch.join("before"), &image.sha256).map_err(cannot)?,
+        None => Vec::new(),
+    };
+    let now = read(project, file).map_err(cannot)?;
+    if before == now {
+        return Ok(String::new());
+    }
+    Ok(whole(file, &before, &now).unwrap_or_else(|| format!("Binary file {file} differs\n")))
+}
+
+/// A file by a name that a journal has, and that may be somebody else's word; empty where there is none.
+fn read(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
+    if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(io::Error::other("its name leads elsewhere"));
+    }
+    match durable::read_file(&folder.join(name), LARGEST) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read,
+    }
+}
