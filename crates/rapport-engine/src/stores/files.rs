@@ -1,7 +1,7 @@
 //! Sessions as directories: `<root>/20260124-add-user-auth/log.jsonl`, and beside it a lock for the one who writes.
 //! `docs/formats/log.md` and `docs/formats/session-directory.md` are the contract with other programs.
 //!
-//! [`Disk`] does the work, which blocks; here each piece of it is handed to a thread for that.
+//! `Disk` does the work, which blocks; here each piece of it is handed to a thread for that.
 
 mod dirs;
 mod disk;

@@ -39,7 +39,8 @@ async fn full_in_the_middle_it_halts_and_everything_can_be_undone() {
         (vec!["a.txt".to_owned()], vec!["new/first.txt".to_owned()])
     );
     assert_eq!(stage.everything(), before);
-    assert_eq!(stage.undo().restored, Vec::<String>::new());
+    assert_eq!(stage.undo().restored, ["a.txt"], "the same is told again");
+    assert_eq!(stage.everything(), before);
 }
 
 #[tokio::test]

@@ -95,7 +95,7 @@ fn every_command_in_a_hostile_repository_does_nothing_that_nobody_approved() {
     clone.project = clone.project.playing(ONE_QUESTION);
     let before = clone.outside();
     let git_before = std::fs::read_to_string(clone.project.root().join(".git/config")).unwrap();
-    let commands: [(&[&str], i32); 29] = [
+    let commands: [(&[&str], i32); 28] = [
         (&["status"], 0),
         (&["status", "--json"], 0),
         (&["doctor"], 1),
@@ -122,7 +122,6 @@ fn every_command_in_a_hostile_repository_does_nothing_that_nobody_approved() {
         (&["serve"], 2),
         (&["new", "own"], 0),
         (&["plan", "-m", "greet", "--dry-run"], 0),
-        (&["plan", "a todo app", "--as", "progress"], 7),
         (&["revoke"], 0),
         (&["completions", "bash"], 0),
     ];
@@ -134,6 +133,11 @@ fn every_command_in_a_hostile_repository_does_nothing_that_nobody_approved() {
         assert_eq!(reached.load(Ordering::SeqCst), 0, "{command:?}: {said}");
         assert!(!said.contains('\u{1b}') && !said.contains('\u{202e}'), "{command:?}: {said:?}");
     }
+    // An agent that would write before there is a plan is asked about.
+    let mut planning = clone.project.spawn(&["plan", "a todo app", "--as", "progress"]);
+    clone.project.wait_asked_for("q1");
+    clone.rapport(&["cancel", "a-todo-app"]).check(0, "Cancelled");
+    assert!(!planning.wait().unwrap().success());
     // Their own work goes on as ever: asked, answered, done.
     let mut run = clone.project.start(&["paint"], &[]);
     run.until_asked();

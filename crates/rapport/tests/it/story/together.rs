@@ -119,7 +119,8 @@ fn two_sessions_of_one_name_keep_apart() {
     let ids = project.store().list().unwrap();
     let second: rapport_core::View = project.json(&["status", "--json", ids[1].as_str()]);
     assert_eq!(second.plan.unwrap().path.as_deref(), Some(".claude/todos/paint/paint-2.md"));
-    let unclear = project.rapport(&["status", "paint"]);
+    project.rapport(&["status", "paint"]).check(0, ids[0].as_str());
+    let unclear = project.rapport(&["status", "pain"]);
     unclear.check(2, "Name one of them");
     ids.iter().for_each(|id| assert!(unclear.err().contains(id.as_str()), "{}", unclear.err()));
 }

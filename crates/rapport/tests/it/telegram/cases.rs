@@ -188,8 +188,8 @@ async fn tc06_the_edit_menu_lists_all_questions() {
     }
     assert_eq!(menu.buttons().len(), 5, "four questions and the way back");
     anna.taps_data("iq:eq:1");
-    let question = anna.sees("Refresh tokens?").await;
-    assert!(question.text().contains("So far: No"), "{}", question.text());
+    let question = anna.sees("So far: No").await;
+    assert!(question.text().contains("Refresh tokens?"), "{}", question.text());
     anna.taps("Yes, 7 days").await;
     anna.sees("Q2: Refresh tokens? → Yes, 7 days").await;
     let plan = wait_for("the plan to be written anew", || {
