@@ -156,7 +156,11 @@ impl EventLoop {
                 let view = self.hosted(&session).map(|hosted| hosted.session.view(&session));
                 let _ = answer.send(view);
             }
-            Request::Watch { watcher } => self.watchers.push(watcher),
+            Request::Watch { answer } => {
+                let (watcher, seen) = mpsc::unbounded_channel();
+                self.watchers.push(watcher);
+                let _ = answer.send(Ok(seen));
+            }
             Request::LetGo { session } => self.let_go(&session),
         }
     }

@@ -110,7 +110,7 @@ pub(super) enum Request {
     Submit { session: SessionId, by: By, act: Act, answer: Answer<()> },
     Follow { session: SessionId, after: u64, answer: Answer<Follower> },
     View { session: SessionId, answer: Answer<View> },
-    Watch { watcher: mpsc::UnboundedSender<Seen> },
+    Watch { answer: Answer<mpsc::UnboundedReceiver<Seen>> },
     LetGo { session: SessionId },
 }
 
@@ -158,11 +158,10 @@ impl Gateway {
         self.ask(|answer| Request::View { session: session.clone(), answer }).await
     }
 
-    /// Everything that becomes known from now on in any session the engine runs, or will run.
+    /// Everything that becomes known in any session the engine runs, or will run. When this returns, the engine watches:
+    /// what was known before is in the store by then.
     pub async fn watch(&self) -> Result<mpsc::UnboundedReceiver<Seen>, GatewayError> {
-        let (watcher, seen) = mpsc::unbounded_channel();
-        self.requests.send(Request::Watch { watcher }).await.map_err(|_| GatewayError::Closed)?;
-        Ok(seen)
+        self.ask(|answer| Request::Watch { answer }).await
     }
 
     /// Holds a session no longer, unless something still goes on in it. Whoever wants it can take it up.
