@@ -43,7 +43,14 @@ fn changed(id: &SessionId, session: &Session) -> Result<BTreeMap<String, Before>
     batches.sort_by_key(|(_, batch)| batch.approved_at);
     let mut changed = BTreeMap::new();
     for (turn, batch) in batches {
-        let Some(path) = known.find(id, &turn.folder, batch.approved_at)? else { continue };
+        let Some(path) = known.find(id, &turn.folder, batch.approved_at)? else {
+            let what =
+                format!("the journal of turn {} is not here, so nobody knows how files were", turn.folder);
+            return Err(TurnError::Wrong {
+                path: crate::config::batches(Path::new(session.project())),
+                what,
+            });
+        };
         for fact in BatchDir::read(path.clone())?.facts {
             if let Fact::Began { intent: Some(intent), .. } = fact {
                 changed.entry(intent.file).or_insert_with(|| (path.clone(), intent.before));

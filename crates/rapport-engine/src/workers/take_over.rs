@@ -66,16 +66,20 @@ pub(super) fn take_over(
 ) -> Result<Vec<FileChange>, WorkerError> {
     let place = Place::of(project)?;
     let placing = Placing::new(&place, merged)?;
+    // Asked before anything is placed: all that is placed is told as applied.
+    let files = project.files_between(&merged.from, &merged.to);
     let begun = match note.read(merged)? {
         // What was changed after that is a change to the applied work.
-        Before::Complete => return project.files_between(&merged.from, &merged.to),
+        Before::Complete => return files,
         Before::Begun(paths) => paths,
         Before::Nothing => BTreeSet::new(),
     };
-    let (steps, _) = place.steps(merged)?;
+    let begun_before = || begun.iter().map(|path| place.name(path)).collect();
+    let files = files.map_err(|error| half_done(error, begun_before()))?;
+    let (steps, _) = place.steps(merged).map_err(|error| half_done(error, begun_before()))?;
     // Before the state is read: what changes after that is seen by its stamp.
     let stamps: Vec<_> = steps.iter().map(|step| Stamp::of(&place.top, step)).collect();
-    let since = place.since(&merged.from, &steps)?;
+    let since = place.since(&merged.from, &steps).map_err(|error| half_done(error, begun_before()))?;
     let is_done = |step: &Step| since.get(&step.path) == Some(&step.new);
     let changed = changed(&place, &steps, &since);
     let (done, due): (Vec<_>, Vec<_>) = steps.into_iter().zip(stamps).partition(|(step, _)| is_done(step));
@@ -88,10 +92,13 @@ pub(super) fn take_over(
     };
     if let Err(error) = placed {
         let error = placing.go_back(error);
-        note.clear()?;
+        // One that stays does no harm: the next try with the same states goes on from it.
+        if let Err(unclear) = note.clear() {
+            tracing::warn!(error = %unclear, "the note of an apply was not removed");
+        }
         return Err(error);
     }
-    project.files_between(&merged.from, &merged.to)
+    Ok(files)
 }
 
 fn place_all(

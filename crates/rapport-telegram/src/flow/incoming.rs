@@ -225,8 +225,11 @@ fn pressed(update: u32, query: &CallbackQuery, bot: &str) -> Option<Incoming> {
     let keyboard = seen.and_then(|message| message.reply_markup.clone());
     let about = seen
         .and_then(replied)
+        // What somebody else wrote is no answer of whoever forwarded it.
+        .filter(|said| said.forward_origin.is_none())
         .filter(|said| said.from.as_ref().is_some_and(|author| author.id == query.from.id));
-    let about = about.and_then(|said| said.text.as_deref()).map(|text| without_mention(text, bot));
+    let about = about.and_then(|said| said.text.as_deref().or(said.caption.as_deref()));
+    let about = about.map(|text| without_mention(text, bot));
     let data = query.data.clone().unwrap_or_default();
     let what = What::Press { query: query.id.clone(), data, message, keyboard, about };
     let id = update.to_string();

@@ -7,7 +7,7 @@ use rapport_core::{Act, Answer, MAX_TEXT, Purpose, Question, QuestionId, Refusal
 use serde_json::json;
 
 use super::choose::{self, Verb};
-use super::output::{prompt, say, say_json};
+use super::output::{say, say_json, warn};
 use super::{Common, ask, screen, sessions, text, typed};
 use crate::channels::terminal::compose::{SentBy, compose};
 use crate::channels::terminal::safe;
@@ -201,7 +201,7 @@ fn from_stdin(common: &Common) -> Result<String, Failure> {
         return typed::all(input.lock(), "the answer from standard input");
     }
     if !screen::is_interactive() {
-        prompt(&format!("{TYPE}\n"))?;
+        warn(TYPE);
         return typed::in_terminal("this answer");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

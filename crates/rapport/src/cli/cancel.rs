@@ -50,10 +50,12 @@ pub(super) async fn left_behind(
         return Ok(Vec::new());
     }
     // What cannot be compared any more is no reason to fail: the session is cancelled.
-    let diff = sessions::diff(sessions, id).await.unwrap_or_default();
+    let Ok(diff) = sessions::diff(sessions, id).await else {
+        return Ok(vec![format!("What it had changed cannot be shown now. Try: rapport diff {id}")]);
+    };
     let files = diff.lines().filter_map(|line| line.strip_prefix("diff --git ")?.split_once(" b/"));
     let mut left: Vec<_> = files.map(|(_, file)| format!("  {}", safe::line(file))).collect();
-    if left.is_empty() {
+    if diff.is_empty() {
         return Ok(vec!["It had changed no files.".to_owned()]);
     }
     left.insert(0, "It had changed these files, which stay as they are:".to_owned());

@@ -10,7 +10,7 @@ use super::files::held::{self, Held};
 use super::files::reviewing::{self, Approval};
 use super::files::{self, batch, drafting};
 use super::output::{say, say_json, warn};
-use super::{Common, clipboard, typed, undo};
+use super::{Common, clipboard, screen, typed, undo};
 use crate::channels::terminal::review::Verdict;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -109,7 +109,7 @@ fn warn_of_cut_off(place: &Place) {
         warn(format_args!(
             "the last plan was not run to its end{}\n  Take back what it did to files with: rapport undo --batch {}",
             story.concat(),
-            safe::line(name)
+            screen::word(name)
         ));
     }
 }

@@ -219,6 +219,15 @@ async fn go_on(held: &Held<'_>, how: &How, ended: Option<&str>) -> Outcome {
         let reviewing = Reviewing { held, approval, changed, request: &request };
         return reviewing.conclude(&held.folder.turn(turn)?).await;
     }
+    if let Some(turn) = session.drafting().filter(|_| how.message.is_some()) {
+        let id = &held.folder.id;
+        let what = format!("turn {} of {id} is being planned already, and takes no message", turn.folder);
+        return Err(Failure::new(Code::Refused, what)
+            .hint(format!("Go on with that first: rapport resume {id}"))
+            .hint(format!(
+                "Or have this planned instead: rapport plan --session {id} --instead -m MESSAGE"
+            )));
+    }
     if let Some(turn) = session.drafting() {
         return drafting::go_on(held, &turn.folder, &request).await;
     }

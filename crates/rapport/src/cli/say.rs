@@ -13,12 +13,13 @@ use crate::wiring::Place;
 
 /// Say something to the agent of a session: the next message of a conversation, or what the next turn is about
 ///
-/// An agent that is at work is told once its turn is over. Where no process runs the session, it goes on here, as with
-/// `rapport resume -m`. A session that waits for an answer takes no other words: see `rapport answer`.
+/// In a conversation, an agent that is at work is told once its turn is over. Where no process runs the session, it goes on
+/// here, as with `rapport resume -m`. A task of `rapport run` takes words with its answers and its plan only: see
+/// `rapport answer` and `rapport revise`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  rapport say add-auth \"now the tests\"
-  rapport say add-auth - < feedback.md")]
+  rapport say greet \"now the tests\"
+  rapport say greet - < message.md")]
 pub(super) struct Args {
     /// The session: its name, or a part of it that no other has
     session: String,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::files::{asking, sessions_of};
 use super::output::{say, say_json};
-use super::{Common, choose, sessions};
+use super::{Common, choose, screen, sessions};
 use crate::actions::journal::Journal;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -55,7 +55,7 @@ pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -
         findings.iter().try_for_each(Finding::show)?;
     }
     let question = format!("Let {what} count, just as it is?");
-    let names: Vec<_> = findings.iter().map(Finding::name).collect();
+    let names: Vec<_> = findings.iter().map(|finding| screen::word(&finding.name())).collect();
     let hint = format!("If you have looked at it, say so: rapport trust {} --yes", names.join(" "));
     if yes || ask(common, &question, &hint)? {
         return trust(common, place, &findings);

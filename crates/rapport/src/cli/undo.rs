@@ -11,7 +11,7 @@ use super::choose::{self, Known, Verb, Which};
 use super::files::held::{self, Held};
 use super::files::{self, asking};
 use super::output::{say, say_json};
-use super::{Common, sessions, undo_work};
+use super::{Common, screen, sessions, undo_work};
 use crate::actions::journal::Journal;
 use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
@@ -249,7 +249,7 @@ fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) ->
         crate::actions::undo::UndoError::Action(ActionError::Journal(
             ref not_ours @ JournalError::NotOurs { ref path, .. },
         )) => {
-            let name = safe::line(batches::name(path));
+            let name = screen::word(batches::name(path));
             let hint = format!("Nothing was done. See what it did, and let it count: rapport trust {name}");
             Failure::new(Code::Untrusted, not_ours.to_string()).hint(hint)
         }

@@ -72,6 +72,10 @@ fn read(named: &OsStr, directory: &Path) -> Result<Map<String, Value>, String> {
     if let Some(settings) = named.to_str().and_then(|text| serde_json::from_str(text).ok()) {
         return Ok(settings);
     }
+    // They may hold secrets, so neither they nor what the parser quotes of them is told.
+    if named.as_bytes().trim_ascii_start().starts_with(b"{") {
+        return Err("the settings in the agent's command are not a JSON object".into());
+    }
     let path = directory.join(named);
     let content = durable::read_file(&path, LARGEST)
         .map_err(|error| format!("cannot read the settings {}: {error}", path.display()))?;

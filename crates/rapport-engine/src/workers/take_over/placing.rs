@@ -174,8 +174,9 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Writes the files of these steps, in both states.
+    /// Writes the files of these steps, in both states. What an earlier try left would be taken for written.
     fn fill(&self, top: &Path, states: &Merged, steps: &[&Step]) -> Result<(), WorkerError> {
+        self.clear();
         let with = |is_absent: fn(&Step) -> bool| {
             steps.iter().filter(|step| !is_absent(step)).map(|step| step.path.as_path()).collect::<Vec<_>>()
         };

@@ -130,15 +130,7 @@ impl<'a> Held<'a> {
         let mut view = self.view().await?;
         let mut updates = self.follow(view.seq).await?;
         while !view.is_settled() {
-            tokio::select! {
-                update = updates.next() => match update {
-                    Some(Update::Entry(_)) => {}
-                    Some(Update::Lost(why)) => return Err(lost(why)),
-                    Some(Update::Progress(_) | Update::Action(_)) => continue,
-                    None => return Err(self.interrupted("the session is followed no longer")),
-                },
-                () = stop.received() => return Err(self.interrupted("left; nothing is lost")),
-            }
+            self.next_fact(&mut updates, &mut stop).await?;
             view = self.view().await?;
         }
         Ok(view)
@@ -151,18 +143,33 @@ impl<'a> Held<'a> {
         let mut updates = self.follow(session.seq()).await?;
         let is_under_way = |batch: &FileBatch| matches!(batch.undo, UndoState::UnderWay(_));
         while session.batch(batch).is_some_and(|(_, batch)| is_under_way(batch)) {
-            tokio::select! {
-                update = updates.next() => match update {
-                    Some(Update::Entry(_)) => {}
-                    Some(Update::Lost(why)) => return Err(lost(why)),
-                    Some(Update::Progress(_) | Update::Action(_)) => continue,
-                    None => return Err(self.interrupted("the session is followed no longer")),
-                },
-                () = stop.received() => return Err(self.interrupted("left; nothing is lost")),
-            }
+            self.next_fact(&mut updates, &mut stop).await?;
             session = self.session().await?;
         }
         Ok(session)
+    }
+
+    /// Waits until something more is known of it.
+    async fn next_fact(
+        &self,
+        updates: &mut BoxStream<'static, Update>,
+        stop: &mut StopSignal,
+    ) -> Result<(), Failure> {
+        loop {
+            tokio::select! {
+                update = updates.next() => match update {
+                    Some(Update::Entry(_)) => return Ok(()),
+                    Some(Update::Lost(why)) => return Err(lost(why)),
+                    Some(Update::Progress(_) | Update::Action(_)) => {}
+                    // One that cannot be stored is followed no longer; asked for, it says why.
+                    None => {
+                        self.view().await?;
+                        return Err(self.interrupted("the session is followed no longer"));
+                    }
+                },
+                () = stop.received() => return Err(self.interrupted("left; nothing is lost")),
+            }
+        }
     }
 
     /// How it is told that somebody left in the middle.

@@ -100,7 +100,10 @@ pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome 
             let message = format!("finished turns of {} were changed", held.folder.id);
             Err(Failure::new(Code::Refused, message)
                 .hint("Bring back what they were, from version control for example,")
-                .hint("or build on them as they are now with: --accept-changes"))
+                .hint(format!(
+                    "or build on them as they are now with: rapport resume {} --accept-changes",
+                    held.folder.id
+                )))
         }
     }
 }

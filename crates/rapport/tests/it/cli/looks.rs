@@ -151,7 +151,7 @@ invocations:
     assert_eq!(running.finish(), 8);
 }
 
-/// Whoever is logged out cannot work: that is needed, and says what to do.
+/// Without a login the agent cannot work: doctor fails, and says how to log in.
 #[test]
 fn doctor_says_whether_the_cli_is_logged_in() {
     use std::os::unix::fs::PermissionsExt as _;

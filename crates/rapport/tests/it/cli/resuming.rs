@@ -1,11 +1,9 @@
 //! One set of verbs (`docs/commands.md`): `rapport resume` is the one way to go on with any session, and `run --resume` another
 //! name for it.
 
-use rapport::clock::{Clock, new_conversation};
-use rapport::engine::socket;
-use rapport::stores::Holder;
-use rapport_core::{Aim, Created, Event, Session, Status};
+use rapport_core::{Event, Status};
 
+use super::saying::conversation;
 use crate::files::{self, greeting};
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
@@ -112,16 +110,9 @@ fn run_resume_is_another_name_for_resume() {
 /// A conversation begins elsewhere, such as in Telegram, and is a session like any other.
 #[test]
 fn a_conversation_goes_on_with_what_is_said() {
-    let project = Project::with_scenario(
+    let project = conversation(
         "version: 1\nname: chat\ninvocations:\n  - result: \"Good morning.\"\n  - result: \"Fine.\"\n  - result: \"Bye.\"\n",
     );
-    let root = project.root().canonicalize().unwrap();
-    let begun =
-        Created::new("talk".into(), root.to_str().unwrap().into(), new_conversation(), socket::person_here());
-    let facts = Session::begin(Created { aim: Aim::Chat, ..begun }).unwrap();
-    let holder = Holder::this_process(None);
-    drop(project.store().create("talk", Clock::system().now(), facts, &holder).unwrap());
-    project.trust();
     project.rapport(&["resume", "talk"]).check(0, "Good morning.");
     project.rapport(&["resume", "talk"]).check(2, "nobody can be asked");
     project.rapport(&["resume", "-m", "How are you?"]).check(0, "Fine.");

@@ -11,7 +11,7 @@ use crate::support::project::Project;
 use crate::support::scenarios::{BUSY, ONE_QUESTION};
 
 /// A project with a conversation, which begins elsewhere, such as in Telegram.
-fn conversation(scenario: &str) -> Project {
+pub(super) fn conversation(scenario: &str) -> Project {
     let project = Project::with_scenario(scenario);
     let root = project.root().canonicalize().unwrap();
     let begun =

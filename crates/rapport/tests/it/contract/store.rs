@@ -2,6 +2,7 @@
 
 use std::slice::from_ref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
@@ -133,7 +134,8 @@ async fn an_append_that_is_given_up_is_done_or_not_begun() {
             Err(error) => assert!(given_up.is_none(), "{error}"),
         }
         drop(log);
-        let (entries, mut log) = hold_soon(store, &id).await;
+        let held = tokio::time::timeout(Duration::from_secs(30), hold_soon(store, &id)).await;
+        let (entries, mut log) = held.unwrap();
         assert_eq!(entries[2].facts, said("given up"), "begun, it was done to its end");
         let next = log.append(noon(), said("e")).await.unwrap();
         assert_eq!(store.read(&id, 0).await.unwrap(), [entries, vec![next]].concat());

@@ -213,7 +213,7 @@ fn what_a_cancelled_agent_left_is_taken_back() {
     let before = files(&project);
     let running = half_done(&project);
     project.rapport(&["cancel", "paint"]).check(0, "Cancelled");
-    drop(running);
+    assert_eq!(running.finish(), 8);
     std::fs::write(project.root().join("mine.txt"), "mine\n").unwrap();
     project.rapport(&["log", "paint"]).check(0, "the state in which the agent left the files is noted");
     let diff = project.rapport(&["diff", "paint"]);

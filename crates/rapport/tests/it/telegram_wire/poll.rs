@@ -202,9 +202,9 @@ async fn an_empty_answer_that_comes_at_once_is_followed_by_a_pause() {
     assert!((50..=61).contains(&calls), "{calls} calls in a minute");
 }
 
-/// A webhook that cannot be asked for is left to fetching, which says what is wrong.
+/// A webhook that cannot be asked about is given up on after a few tries; whoever fetches then says what is wrong.
 #[tokio::test]
-async fn updates_are_fetched_where_the_webhook_cannot_be_asked_for() {
+async fn a_webhook_that_cannot_be_asked_about_is_given_up_on() {
     let world = World::new();
     let (fake, api) = Fake::start().await;
     for _ in 0..5 {

@@ -74,7 +74,7 @@ pub(super) async fn tell<Told: Future<Output = ()>>(
 }
 
 impl Actor {
-    /// Whether stories that need this are left out for it, and not because it lost an ability.
+    /// Whether it lacks this by design. Anything else that it lacks is an ability it has lost.
     fn may_lack(&self, need: Need) -> bool {
         match self {
             Self::Claude(_) => false,

@@ -136,7 +136,7 @@ fn branched_before_the_plan(actor: Actor) {
     world.assert_told("SQLite", "auth, for short");
 }
 
-/// What was allowed while planning is in the report. Only the real CLI asks for such a thing in plan mode.
+/// What was allowed while planning is in the report.
 #[test]
 fn a_file_written_while_planning_is_in_the_report() {
     let Some(actor) = Actor::claude() else { return };
