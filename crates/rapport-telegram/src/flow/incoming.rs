@@ -268,3 +268,34 @@ fn kind(message: &Message) -> Option<&'static str> {
     ];
     kinds.into_iter().find_map(|(is, kind)| is.then_some(kind))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{What, read};
+
+    /// The words that a tap is about, where the message that it is on replies to these.
+    fn about(words: &Value) -> Option<String> {
+        let user = json!({ "id": 42, "is_bot": false, "first_name": "Anna" });
+        let chat = json!({ "id": 42, "type": "private" });
+        let mut said = json!({ "message_id": 1, "date": 1, "chat": chat, "from": user });
+        said.as_object_mut().unwrap().extend(words.as_object().unwrap().clone());
+        let on = json!({ "message_id": 2, "date": 2, "chat": chat, "reply_to_message": said });
+        let query = json!({ "id": "q", "from": user, "message": on, "data": "d" });
+        let update = serde_json::from_value(json!({ "update_id": 1, "callback_query": query })).unwrap();
+        match read(&update, "ra_bot").unwrap().what {
+            What::Press { about, .. } => about,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Forwarded, somebody else's "yes" would be an answer of whoever forwarded it.
+    #[test]
+    fn a_tap_brings_back_only_words_of_whoever_taps() {
+        assert_eq!(about(&json!({ "text": "yes" })).as_deref(), Some("yes"));
+        assert_eq!(about(&json!({ "caption": "yes", "photo": [] })).as_deref(), Some("yes"));
+        let origin = json!({ "type": "hidden_user", "sender_user_name": "Bert", "date": 1 });
+        assert_eq!(about(&json!({ "text": "yes", "forward_origin": origin })), None);
+    }
+}
