@@ -10,6 +10,7 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream as StdStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -23,6 +24,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tokio::io::{Interest, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream, UnixStream, lookup_host};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::sleep;
 use tracing::warn;
 
 use super::keeper::door;
@@ -46,6 +48,9 @@ const PROXIES: [&str; 6] =
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// What is always reached without one: the place itself, and its door.
 const HERE: &str = "127.0.0.1,localhost,::1";
+
+/// How long the door stays shut after a connection could not be accepted.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Headers that are about one connection, and not about what is asked.
 const OF_THE_CONNECTION: [HeaderName; 7] = [
@@ -140,7 +145,11 @@ impl Proxy {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => drop(connections.spawn(self.clone().connection(stream))),
-                    Err(error) => warn!(%error, "a connection was not accepted"),
+                    Err(error) => {
+                        // Mostly for want of descriptors, which come free again.
+                        warn!(%error, "a connection was not accepted");
+                        sleep(PAUSE).await;
+                    }
                 },
                 Some(_) = connections.join_next() => {}
             }

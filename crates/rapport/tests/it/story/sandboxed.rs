@@ -33,6 +33,33 @@ fn root_gets_a_sandbox() {
     }
 }
 
+/// What a person types is theirs, and what the agent writes reaches no terminal unseen.
+#[test]
+fn the_terminal_of_the_person_cannot_be_reached() {
+    if !needs::sandbox() {
+        return;
+    }
+    let project = Project::with_scenario(
+        r##"
+version: 1
+name: terminal
+invocations:
+  - result: "# Look\n\n1. Look around."
+  - steps:
+      - bash: { command: "if (: < /dev/tty) 2> /dev/null; then echo open; else echo shut; fi > seen.txt" }
+    result: "Looked."
+"##,
+    );
+    for (worker, seen) in [("worktree", "open\n"), ("sandbox", "shut\n")] {
+        let mut terminal = project.terminal(&["run", "--worker", worker, worker], 100, 40);
+        terminal.wait_for("enter or c confirm");
+        terminal.send("c");
+        terminal.wait_for("left 0");
+        project.rapport(&["apply", worker]).check(0, "Applied to");
+        assert_eq!(project.file("seen.txt"), seen, "{worker}");
+    }
+}
+
 /// Nothing that an ordinary user does here needs a right that only root has.
 #[test]
 fn an_ordinary_user_gets_a_sandbox() {
