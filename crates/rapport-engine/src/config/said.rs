@@ -9,7 +9,7 @@ use super::{FILE, places};
 use rapport_durable as durable;
 
 /// Settings whose values are no secrets. All others are masked, also those that are yet to come.
-const HARMLESS: [&str; 18] = [
+const HARMLESS: [&str; 19] = [
     "agent.hot",
     "agent.silence",
     "agent.permission_mode",
@@ -25,6 +25,7 @@ const HARMLESS: [&str; 18] = [
     "context.max_file_bytes",
     "context.max_tokens",
     "execution.timeout",
+    "terminal.notify",
     "terminal.plain",
     "plain",
     "log",
