@@ -2,6 +2,7 @@
 
 mod choosing;
 mod commands;
+mod completing;
 mod demo;
 mod logging;
 mod looks;
