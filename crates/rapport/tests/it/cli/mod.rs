@@ -6,6 +6,7 @@ mod completing;
 mod demo;
 mod logging;
 mod looks;
+mod pages;
 mod resuming;
 mod saying;
 mod tree;
