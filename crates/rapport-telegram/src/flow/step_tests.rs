@@ -46,6 +46,9 @@ impl Stage {
             remind: SignedDuration::from_hours(1),
             folder: "/plans".into(),
             can_hear: false,
+            quiet: None,
+            zone: jiff::tz::TimeZone::UTC,
+            budget: None,
         };
         Self { state: ChatState::new(settings, access, notes), now: START, seq: 0, updates: 0 }
     }
@@ -854,4 +857,23 @@ fn sessions_that_cannot_be_followed_are_told() {
 
 fn unfollowed_input(error: DoorError) -> Option<Input> {
     super::outbound::unfollowed(id(), error)
+}
+
+/// Nobody is reminded in quiet hours, and everybody is when they are over, also of what was put off.
+#[test]
+fn reminders_wait_for_the_end_of_quiet_hours() {
+    let mut stage = Stage::new();
+    stage.state.settings.quiet = super::quiet::QuietHours::parse("00:30-02:00");
+    let key = stage.asked();
+    let due = |stage: &Stage| stage.state.deadline().unwrap().duration_since(START).as_mins();
+    assert_eq!(due(&stage), 60);
+    stage.now = START + SignedDuration::from_mins(60);
+    assert_eq!(stage.put(Input::DeadlinePassed), Vec::<String>::new());
+    assert_eq!(due(&stage), 120, "held until the end");
+    stage.now = START + SignedDuration::from_mins(120);
+    let reminded = stage.put(Input::DeadlinePassed);
+    assert!(reminded.iter().any(|effect| effect.starts_with("send")), "{reminded:?}");
+    let snoozed = stage.taps(ANNA, Button::Snooze, &key);
+    assert_eq!(snoozed[..1], ["note snoozed"]);
+    assert_eq!(due(&stage), 180);
 }
