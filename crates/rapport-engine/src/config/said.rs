@@ -24,6 +24,8 @@ const HARMLESS: [&str; 20] = [
     "telegram.quiet",
     "telegram.budget",
     "worker",
+    "worker.kind",
+    "worker.network",
     "context.max_file_bytes",
     "context.max_tokens",
     "execution.timeout",
