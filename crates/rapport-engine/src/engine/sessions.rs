@@ -130,7 +130,7 @@ impl ProjectSessions {
             let report = report.map(|report| String::from_utf8_lossy(&report).into_owned());
             reports.extend(report.map(|report| (turn.folder.clone(), report)));
         }
-        let log = entries.iter().map(|entry| line(entry)).collect::<Result<Vec<_>, _>>()?.concat();
+        let log = entries.iter().map(line).collect::<Result<Vec<_>, _>>()?.concat();
         Ok(export::document(id, &session, &reports, &String::from_utf8_lossy(&log)))
     }
 

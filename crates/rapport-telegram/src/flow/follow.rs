@@ -48,7 +48,7 @@ impl ChatState {
             );
         }
         if let Some(place) = self.place(session.created()).filter(|_| session.is_over()) {
-            self.note_ended(&id, &session, place);
+            self.note_ended(&id, session, place);
         }
         // Of most sessions there is nothing to show any more.
         if session.is_over() && self.notes.of(&id).is_none() {
