@@ -3,6 +3,8 @@
 //!
 //! `RAPPORT_TEST_BLESS=1` writes down what is made of them now. Read that before it is committed: it is the expectation.
 
+#![expect(clippy::disallowed_methods, reason = "the test reads its documents; the core reads nothing")]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
