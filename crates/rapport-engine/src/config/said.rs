@@ -9,7 +9,7 @@ use super::{FILE, places};
 use rapport_durable as durable;
 
 /// Settings whose values are no secrets. All others are masked, also those that are yet to come.
-const HARMLESS: [&str; 18] = [
+const HARMLESS: [&str; 20] = [
     "agent.hot",
     "agent.silence",
     "agent.permission_mode",
@@ -22,6 +22,8 @@ const HARMLESS: [&str; 18] = [
     "telegram.remind",
     "telegram.faster",
     "worker",
+    "worker.kind",
+    "worker.network",
     "context.max_file_bytes",
     "context.max_tokens",
     "execution.timeout",

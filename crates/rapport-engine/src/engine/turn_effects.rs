@@ -105,10 +105,9 @@ impl TurnEffect {
         .await
     }
 
-    /// Writes the report, remembers what was approved of that, and seals the turn. All of it can be done twice. The report comes
-    /// first, because only this is refused where another process has taken the session over.
+    /// Remembers what was approved of that, which can be done twice, even by another process at the same time; writes the report,
+    /// which tells of it; and seals the turn.
     async fn report(&self, folder: String, report: String, changes: Vec<Change>) -> Result<World, String> {
-        self.attach(&format!("{folder}/{REPORT}"), report).await?;
         if !changes.is_empty() {
             let memos = config::memos(Path::new(&self.around.created.project));
             unblocked(move || {
@@ -117,6 +116,7 @@ impl TurnEffect {
             })
             .await?;
         }
+        self.attach(&format!("{folder}/{REPORT}"), report).await?;
         let directory = self.directory(&folder);
         let files = unblocked(move || checksum::sums(&directory).map_err(|error| error.to_string())).await?;
         Ok(World::ReportFiled { folder, files })

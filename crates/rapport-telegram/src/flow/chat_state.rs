@@ -43,7 +43,8 @@ pub(super) struct Settings {
 /// A session that is shown in a room.
 #[derive(Debug)]
 pub(super) struct ShownSession {
-    pub(super) presenter: Presenter,
+    /// Boxed, because a map of large values reserves twice the room that they take.
+    pub(super) presenter: Box<Presenter>,
     pub(super) room: Room,
     pub(super) owner: u64,
     pub(super) began: Timestamp,
@@ -77,7 +78,7 @@ impl ShownSession {
     pub(super) fn new(presenter: Presenter, (room, owner): (Room, u64), began: Timestamp) -> Self {
         let at_home = presenter.session().created().origin.as_ref().and_then(Room::of).is_some();
         Self {
-            presenter,
+            presenter: Box::new(presenter),
             room,
             owner,
             began,
