@@ -10,9 +10,7 @@ use std::time::Duration;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
 use rapport_core::review::{self, Checks, Group};
-use rapport_core::{
-    Act, ActionPlan, By, Created, Entry, Input, QuestionRound, Rule, Session, SessionId, View, World,
-};
+use rapport_core::{Act, By, Created, Entry, Input, QuestionRound, Rule, Session, SessionId, View, World};
 use rapport_core::{export, prompt};
 use rapport_door::{Content, DoorError, NewFile, Pieces, Reached, Reply, Seen, Sessions, Update};
 use tokio::sync::mpsc;
@@ -97,7 +95,7 @@ impl ProjectSessions {
         let failed = |why: String| DoorError::Failed(why);
         let plan = session.file_turn(turn).and_then(|turn| turn.plan.as_ref());
         let plan = plan.ok_or_else(|| failed(format!("turn {turn} has no plan that waits")))?;
-        let plan = ActionPlan::parse(&plan.text).map_err(|_| failed("the plan cannot be read".into()))?;
+        let plan = plan.read().map_err(|_| failed("the plan cannot be read".into()))?;
         let checks = Checks::all(&plan);
         let read = match review::needed(&plan, &checks, group, Some(item)) {
             Some(resource) => {

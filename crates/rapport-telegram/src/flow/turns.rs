@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use rapport_core::review::{Checks, Dependencies, Group, Selection, items};
 use rapport_core::{
-    Act, ActionPlan, Aim, By, FileTurn, Interrupted, LaterChanges, Session, SessionId, TurnCard, visible,
+    Act, ActionPlan, Aim, By, FileTurn, Interrupted, LaterChanges, Session, SessionId, TurnCard, TurnPlan,
+    visible,
 };
 use rapport_door::{Content, DoorError};
 
@@ -24,8 +25,7 @@ use crate::text::Text;
 
 /// The plan of a turn.
 pub(super) fn plan_of(turn: &FileTurn) -> ActionPlan {
-    let text = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
-    ActionPlan::parse(text).unwrap_or_else(|_| ActionPlan::unread(text))
+    turn.plan.as_ref().map_or_else(|| ActionPlan::unread(""), TurnPlan::shown)
 }
 
 /// Every item of a plan, in the order of its list.
