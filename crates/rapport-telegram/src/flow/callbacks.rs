@@ -60,6 +60,12 @@ enum TapOutcome {
 impl ChatState {
     pub(super) fn on_tap(&mut self, tap: Tap) {
         let Some(press) = button::read(&tap.data) else { return self.only_answer(tap, NOT_OURS) };
+        if let (Button::UseHeard | Button::DropHeard, Some(tag)) = (press.button, &press.tag) {
+            return self.on_heard_tap(tap, press.button, tag);
+        }
+        if let (Button::Revoke, Some(tag)) = (press.button, &press.tag) {
+            return self.revoke(tap, tag.clone());
+        }
         let Some(key) = self.pressed(tap.room, &press) else {
             if press.tag.as_ref().is_some_and(|tag| self.notes.is_open(tag)) {
                 return self.only_answer(tap, ELSEWHERE);
@@ -83,6 +89,10 @@ impl ChatState {
             let answer = card::answer(&shown.presenter, &key.question);
             return self.too_late(tap, &about(answer.as_deref()));
         }
+        if press.button == Button::Snooze {
+            self.snooze(&key);
+            return self.only_answer(tap, "💤 I remind you in an hour.");
+        }
         match TurnCard::read(&key.question) {
             Some(_) if press.button == Button::Jump => self.carry(tap, &key, TapOutcome::Again),
             Some(card) => self.press_turn(tap, &key, press.button, &card),
@@ -99,7 +109,7 @@ impl ChatState {
     }
 
     /// A card that is over but still had its buttons: they are taken away.
-    fn too_late(&mut self, tap: Tap, words: &str) {
+    pub(super) fn too_late(&mut self, tap: Tap, words: &str) {
         if let Some(message) = tap.message {
             self.strip(tap.room, message);
         }
@@ -141,7 +151,12 @@ impl ChatState {
             | Button::UndoRest
             | Button::Report
             | Button::Accept
-            | Button::Restore => shown.presenter.focus().first().map(|focus| CardKey::of(id, focus)),
+            | Button::Restore
+            | Button::Snooze
+            | Button::Revoke
+            | Button::Stop
+            | Button::UseHeard
+            | Button::DropHeard => shown.presenter.focus().first().map(|focus| CardKey::of(id, focus)),
         }
     }
 
@@ -233,7 +248,12 @@ impl ChatState {
             | Button::UndoRest
             | Button::Report
             | Button::Accept
-            | Button::Restore => nothing(NOT_ASKED),
+            | Button::Restore
+            | Button::Snooze
+            | Button::Revoke
+            | Button::Stop
+            | Button::UseHeard
+            | Button::DropHeard => nothing(NOT_ASKED),
         }
     }
 

@@ -6,13 +6,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::room::Room;
+use jiff::Timestamp;
 use rapport_core::{QuestionId, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::button::Tag;
+use super::quiet::Quiet;
 
 /// How many cards of sessions that are over are remembered, to say what became of them.
 const MOST_OLD: usize = 2000;
+/// How many voice messages are remembered.
+const MOST_HEARD: usize = 100;
 
 /// One note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +30,10 @@ enum Line {
     Prompted { session: SessionId, question: QuestionId, since: u64, message: i32 },
     /// A question is in front of nobody any more, and its messages say so.
     Closed { session: SessionId, question: QuestionId, since: u64 },
+    /// Somebody is reminded of it again, then.
+    Snoozed { session: SessionId, question: QuestionId, since: u64, until: Timestamp },
+    /// When a chat is quiet.
+    Quiet { chat: i64, quiet: Quiet },
     /// Somebody was reminded of it.
     Reminded { session: SessionId, question: QuestionId, since: u64 },
     /// A message says what the agent does.
@@ -38,8 +46,25 @@ enum Line {
     Moved { from: i64, to: i64 },
     /// The messages of a session cannot be reached any more.
     Left { session: SessionId },
+    /// What was understood of a voice message, until its sender says whether it counts.
+    Heard { tag: String, words: HeardWords },
     /// Somebody may answer for somebody else here.
     Guest { room: Room, owner: u64, guest: u64, may: bool },
+}
+
+/// What was understood of a voice message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct HeardWords {
+    pub(super) room: Room,
+    pub(super) sender: u64,
+    /// The update that brought it,
+    pub(super) update: String,
+    /// its message,
+    pub(super) message: i32,
+    /// and the one that it replies to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reply_to: Option<i32>,
+    pub(super) text: String,
 }
 
 /// What was shown of one session.
@@ -68,12 +93,22 @@ pub(super) struct CardNote {
     pub(super) closed: bool,
     /// Whether somebody was reminded.
     pub(super) reminded: bool,
+    /// When they want to be reminded again.
+    pub(super) snoozed: Option<Timestamp>,
 }
 
 impl CardNote {
     /// A card that is on its way.
     pub(super) fn new(question: QuestionId, since: u64) -> Self {
-        Self { question, since, shown: Vec::new(), prompts: Vec::new(), closed: false, reminded: false }
+        Self {
+            question,
+            since,
+            shown: Vec::new(),
+            prompts: Vec::new(),
+            closed: false,
+            reminded: false,
+            snoozed: None,
+        }
     }
 
     /// Whether somebody sees it, or need not any more.
@@ -101,7 +136,11 @@ impl CardNote {
         let closed = closed.map(|(session, question, since)| Line::Closed { session, question, since });
         let reminded = self.reminded.then(name);
         let reminded = reminded.map(|(session, question, since)| Line::Reminded { session, question, since });
-        shown.chain(prompted).chain(closed).chain(reminded).collect()
+        let snoozed = self.snoozed.map(|until| {
+            let (session, question, since) = name();
+            Line::Snoozed { session, question, since, until }
+        });
+        shown.chain(prompted).chain(closed).chain(reminded).chain(snoozed).collect()
     }
 }
 
@@ -110,6 +149,9 @@ impl CardNote {
 pub(super) struct Notes {
     sessions: HashMap<SessionId, Noted>,
     guests: BTreeSet<(Room, u64, u64)>,
+    /// The oldest first.
+    heard: VecDeque<(String, HeardWords)>,
+    quiet: BTreeMap<i64, Quiet>,
     old: VecDeque<(i64, String)>,
     answers: HashMap<(i64, String), Option<String>>,
     moved: BTreeMap<i64, i64>,
@@ -177,6 +219,27 @@ impl Notes {
         self.note(Line::Reminded { session: session.clone(), question: question.clone(), since });
     }
 
+    /// Somebody wants to be reminded then.
+    pub(super) fn snoozed(
+        &mut self,
+        session: &SessionId,
+        question: &QuestionId,
+        since: u64,
+        until: Timestamp,
+    ) {
+        self.note(Line::Snoozed { session: session.clone(), question: question.clone(), since, until });
+    }
+
+    /// When a chat is quiet, if anybody said.
+    pub(super) fn quiet(&self, chat: i64) -> Option<Quiet> {
+        self.quiet.get(&chat).copied()
+    }
+
+    /// Somebody said when a chat is quiet.
+    pub(super) fn set_quiet(&mut self, chat: i64, quiet: Quiet) {
+        self.note(Line::Quiet { chat, quiet });
+    }
+
     /// This message says what the agent does.
     pub(super) fn progress(&mut self, session: &SessionId, message: Option<i32>) {
         self.note(Line::Progress { session: session.clone(), message });
@@ -201,6 +264,17 @@ impl Notes {
             self.sessions.iter().flat_map(|(id, noted)| noted.cards.iter().map(move |card| (id, card)));
         let mut open = cards.filter(|(_, card)| !card.closed);
         open.any(|(id, card)| Tag::of(id, &card.question, card.since) == *tag)
+    }
+
+    /// This was understood of a voice message.
+    pub(super) fn heard(&mut self, tag: &Tag, words: HeardWords) {
+        self.note(Line::Heard { tag: tag.to_string(), words });
+    }
+
+    /// What was understood of a voice message, if it is known.
+    pub(super) fn heard_words(&self, tag: &Tag) -> Option<&HeardWords> {
+        let tag = tag.to_string();
+        self.heard.iter().find(|(known, _)| *known == tag).map(|(_, words)| words)
     }
 
     /// Somebody may answer for somebody else in a room, or no longer.
@@ -248,8 +322,14 @@ impl Notes {
             }
             Line::Closed { session, question, since } => self.card(session, question, since).closed = true,
             Line::Reminded { session, question, since } => {
-                self.card(session, question, since).reminded = true
+                let card = self.card(session, question, since);
+                (card.reminded, card.snoozed) = (true, None);
             }
+            Line::Snoozed { session, question, since, until } => {
+                let card = self.card(session, question, since);
+                (card.reminded, card.snoozed) = (false, Some(until));
+            }
+            Line::Quiet { chat, quiet } => drop(self.quiet.insert(chat, quiet)),
             Line::Progress { session, message } => self.session(session).progress = message,
             Line::Over { session } => drop(self.sessions.remove(&session)),
             Line::Old { chat, tag, answer } => self.remember(chat, tag, answer),
@@ -260,6 +340,13 @@ impl Notes {
                 for card in &mut noted.cards {
                     card.shown.clear();
                     card.prompts.clear();
+                }
+            }
+            Line::Heard { tag, words } => {
+                self.heard.retain(|(known, _)| *known != tag);
+                self.heard.push_back((tag, words));
+                if self.heard.len() > MOST_HEARD {
+                    self.heard.pop_front();
                 }
             }
             Line::Guest { room, owner, guest, may: true } => drop(self.guests.insert((room, owner, guest))),
@@ -323,6 +410,10 @@ impl Notes {
             tag: tag.clone(),
             answer: self.answers.get(&(*chat, tag.clone())).cloned().flatten(),
         }));
+        let heard =
+            |(tag, words): &(String, HeardWords)| Line::Heard { tag: tag.clone(), words: words.clone() };
+        lines.extend(self.heard.iter().map(heard));
+        lines.extend(self.quiet.iter().map(|(chat, quiet)| Line::Quiet { chat: *chat, quiet: *quiet }));
         lines.extend(self.guests.iter().map(|(room, owner, guest)| Line::Guest {
             room: *room,
             owner: *owner,
