@@ -36,6 +36,7 @@ mod screen;
 mod serve;
 mod sessions;
 mod status;
+mod stop;
 mod tree;
 mod trust;
 mod trust_session;
@@ -145,6 +146,7 @@ enum Command {
     Answer(answer::Args),
     Say(say::Args),
     Revise(revise::Args),
+    Stop(stop::Args),
     Revoke(revoke::Args),
     Branch(branch::Args),
     Log(log::Args),
@@ -209,6 +211,7 @@ impl Cli {
             Command::Answer(args) => answer::execute(common, args),
             Command::Say(args) => say::execute(common, args),
             Command::Revise(args) => revise::execute(common, args),
+            Command::Stop(args) => stop::execute(common, args),
             Command::Revoke(args) => revoke::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),

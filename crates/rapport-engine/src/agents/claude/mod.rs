@@ -17,6 +17,7 @@ mod aside;
 mod command;
 mod driver;
 mod process;
+mod said;
 mod settings;
 mod spending;
 
