@@ -29,6 +29,16 @@ pub(crate) const ONLY_DRAFTING: &str = "Nothing is changed and nothing is run wh
 /// The reply to an agent that may not use a tool.
 pub(crate) const DENIED: &str = "No. Do not do this; find another way, or ask.";
 
+/// What somebody said, and the files that they sent with it.
+pub fn with_files(text: &str, paths: &[String]) -> String {
+    if paths.is_empty() {
+        return text.to_owned();
+    }
+    let gap = if text.trim().is_empty() { "" } else { "\n\n" };
+    let files: String = paths.iter().map(|path| format!("\n- {path}")).collect();
+    format!("{}{gap}Files that came with this message:{files}", text.trim_end())
+}
+
 /// The first turn of work: understand the task, ask, plan.
 pub(crate) fn plan(task: &str, max_rounds: u32) -> String {
     format!(

@@ -7,6 +7,8 @@ mod channel;
 mod error;
 mod seal;
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use rapport_core::review::Group;
@@ -46,12 +48,18 @@ pub trait Sessions: Send + Sync {
     /// Keeps a file beside a session's facts, in place of one of the same name.
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: &'a [u8]) -> Reply<'a, ()>;
 
+    /// Keeps files for the agent of a session, in place of those of the same names. Returns where the agent finds each.
+    fn receive<'a>(&'a self, id: &'a SessionId, files: &'a [NewFile]) -> Reply<'a, Vec<String>>;
+
     /// Does something in a session, in somebody's name. When this returns, it is durable. A claim that this process may
     /// not make is refused.
     fn act<'a>(&'a self, id: &'a SessionId, by: &'a By, act: &'a Act) -> Reply<'a, Reached>;
 
     /// Begins a session, perhaps with its first round of questions, and runs it in this process.
     fn create(&self, created: Created, first: Option<QuestionRound>) -> Reply<'_, SessionId>;
+
+    /// The same with files for its agent, which its task names. They are there before the session is.
+    fn create_with_files<'a>(&'a self, created: Created, files: &'a [NewFile]) -> Reply<'a, SessionId>;
 
     /// Runs a session in this process. One that another process runs is left to it, as [`StoreError::Busy`] says.
     fn resume<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()>;
@@ -65,6 +73,20 @@ pub type Reply<'a, T> = BoxFuture<'a, Result<T, DoorError>>;
 
 /// Content, piece by piece. A piece that cannot be read ends it.
 pub type Pieces = BoxStream<'static, Result<Vec<u8>, DoorError>>;
+
+/// A file that somebody has for an agent. Clones share the content.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewFile {
+    /// Its name: one part of a path.
+    pub name: String,
+    pub content: Arc<[u8]>,
+}
+
+impl std::fmt::Debug for NewFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({} bytes)", self.name, self.content.len())
+    }
+}
 
 /// Something that belongs to a session and may be too long to be held whole.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::bot_api::{AllowedUpdate, MessageEntity};
 use crate::bot_api::{
     AnswerCallbackQueryParams, DeleteMessageParams, DeleteWebhookParams, EditMessageReplyMarkupParams,
-    EditMessageTextParams, GetUpdatesParams, SendChatActionParams, SendMessageParams, SetMyCommandsParams,
-    SetWebhookParams,
+    EditMessageTextParams, GetFileParams, GetUpdatesParams, SendChatActionParams, SendMessageParams,
+    SetMyCommandsParams, SetWebhookParams,
 };
 use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
@@ -39,8 +39,8 @@ const MARGIN: Duration = Duration::from_secs(15);
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long an ordinary call may take.
 const CALL: Duration = Duration::from_secs(30);
-/// How long a file may take.
-const UPLOAD: Duration = Duration::from_secs(180);
+/// How long a file may take, either way.
+const TRANSFER: Duration = Duration::from_secs(180);
 
 /// A client for one bot.
 #[derive(Clone)]
@@ -81,6 +81,13 @@ pub struct Webhook {
     pub pending_update_count: u64,
     /// What went wrong last.
     pub last_error_message: Option<String>,
+}
+
+/// A file that Telegram keeps for the bot.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct RemoteFile {
+    /// Where it can be fetched; missing where the bot may not.
+    pub file_path: Option<String>,
 }
 
 /// A file to be sent.
@@ -187,7 +194,7 @@ impl Api {
                 .map_err(|error| ApiError::Refused { code: 0, description: error.to_string() })?;
             form = form.text("caption_entities", entities);
         }
-        self.send(self.request("sendDocument").multipart(form).timeout(UPLOAD)).await
+        self.send(self.request("sendDocument").multipart(form).timeout(TRANSFER)).await
     }
 
     /// Says which commands there are.
@@ -198,6 +205,33 @@ impl Api {
     /// Deletes a message.
     pub async fn delete_message(&self, params: &DeleteMessageParams) -> Result<(), ApiError> {
         self.tell("deleteMessage", params).await
+    }
+
+    /// Where a file can be fetched that somebody sent.
+    pub async fn get_file(&self, id: &str) -> Result<RemoteFile, ApiError> {
+        self.call("getFile", &GetFileParams { file_id: id.to_owned() }).await
+    }
+
+    /// Fetches a file of at most so many bytes.
+    pub async fn download(&self, path: &str, most: usize) -> Result<Vec<u8>, ApiError> {
+        if path.starts_with('/') || path.contains("..") || path.contains(['?', '#', '\\']) {
+            return Err(unfetched("Telegram names a place for it that cannot be used"));
+        }
+        let unreachable =
+            |error: reqwest::Error| ApiError::Unreachable(self.redacted(causes(&error.without_url())));
+        let url = format!("{}/file/bot{}/{path}", self.base, self.token.expose_secret());
+        let mut response = self.client.get(url).timeout(TRANSFER).send().await.map_err(unreachable)?;
+        if !response.status().is_success() {
+            return Err(stranger(response.status()));
+        }
+        let mut content = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(unreachable)? {
+            if content.len() + piece.len() > most {
+                return Err(unfetched("it is larger than Telegram said"));
+            }
+            content.extend_from_slice(&piece);
+        }
+        Ok(content)
     }
 
     /// Sets the webhook.
@@ -288,6 +322,10 @@ fn stranger(status: StatusCode) -> ApiError {
         500.. => ApiError::Failing(description),
         _ => ApiError::Unreachable(description),
     }
+}
+
+fn unfetched(why: &str) -> ApiError {
+    ApiError::Refused { code: 0, description: why.to_owned() }
 }
 
 /// The bot id at the beginning of a token. Anything else would change the URL, so it is refused.

@@ -54,7 +54,7 @@ impl TryFrom<UpdateFields> for Update {
     }
 }
 
-/// A message. Of attachments only their presence is known.
+/// A message. Of what is no file, only its presence is known.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Message {
     pub message_id: i32,
@@ -70,19 +70,33 @@ pub struct Message {
     pub reply_markup: Option<InlineKeyboardMarkup>,
     pub migrate_to_chat_id: Option<i64>,
     pub migrate_from_chat_id: Option<i64>,
-    pub photo: Option<IgnoredAny>,
-    pub voice: Option<IgnoredAny>,
+    /// The album that it is part of.
+    pub media_group_id: Option<String>,
+    /// The same picture in several sizes.
+    pub photo: Option<Vec<FileFields>>,
+    pub voice: Option<FileFields>,
     pub sticker: Option<IgnoredAny>,
-    pub video: Option<IgnoredAny>,
-    pub video_note: Option<IgnoredAny>,
-    pub animation: Option<IgnoredAny>,
-    pub audio: Option<IgnoredAny>,
-    pub document: Option<IgnoredAny>,
+    pub video: Option<FileFields>,
+    pub video_note: Option<FileFields>,
+    pub animation: Option<FileFields>,
+    pub audio: Option<FileFields>,
+    pub document: Option<FileFields>,
     pub contact: Option<IgnoredAny>,
     pub location: Option<IgnoredAny>,
     pub venue: Option<IgnoredAny>,
     pub poll: Option<IgnoredAny>,
     pub dice: Option<IgnoredAny>,
+    /// The other messages that it was joined with: the rest of a text, or of an album.
+    #[serde(skip)]
+    pub joined: Vec<Message>,
+}
+
+/// A file that came with a message.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct FileFields {
+    pub file_id: String,
+    pub file_size: Option<u64>,
+    pub file_name: Option<String>,
 }
 
 /// Who wrote a message that was forwarded. One of the fields is there.
@@ -324,6 +338,11 @@ pub struct SendChatActionParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_thread_id: Option<i32>,
     pub action: ChatAction,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GetFileParams {
+    pub file_id: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -19,7 +19,7 @@ use crate::notice::{Notice, Notices};
 use crate::rates::Limits;
 use crate::users::Users;
 use crate::webhook::WebhookConfig;
-use crate::{BotFiles, CHANNEL, Now};
+use crate::{BotFiles, CHANNEL, Now, Transcriber};
 
 /// How long the last notices may take to be told when the channel ends.
 const LAST_NOTICES: Duration = Duration::from_secs(1);
@@ -46,6 +46,8 @@ pub struct TelegramConfig {
     pub webhook: Option<WebhookConfig>,
     /// How fast messages are sent.
     pub limits: Limits,
+    /// Who listens to voice messages, if anybody does.
+    pub transcriber: Option<Transcriber>,
     /// What time it is.
     pub now: Now,
 }
@@ -104,6 +106,7 @@ impl Telegram {
             remind: config.remind,
             webhook: config.webhook,
             limits: config.limits,
+            transcriber: config.transcriber,
             now: config.now,
             notices,
         };

@@ -37,13 +37,18 @@ mod web_server;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use rapport_door::NewFile;
 
 /// What this channel is called where somebody's answer is told.
 pub const CHANNEL: &str = "telegram";
 
 /// Where the time comes from. Tests bring their own.
 pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Turns a voice message into words, or says why it cannot.
+pub type Transcriber = Arc<dyn Fn(NewFile) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
 /// The files of one bot: `$RAPPORT_HOME/telegram/<bot id>.*`.
 #[derive(Clone, Debug, PartialEq, Eq)]

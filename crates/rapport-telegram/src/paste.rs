@@ -1,5 +1,5 @@
-//! A text of more than a message's length comes as several messages, one right after the other. They are joined, so that what
-//! somebody pasted is one text.
+//! A text of more than a message's length comes as several messages, one right after the other, and so does an album. They are
+//! joined, so that what somebody pasted is one text, and what they sent at once is together.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -32,7 +32,7 @@ impl Paste {
 
     /// Whether more may come.
     pub(super) fn may_go_on(&self) -> bool {
-        text_of(&self.last).is_some_and(|message| length(message) >= LONG)
+        text_of(&self.last).is_some_and(|message| length(message) >= LONG) || album_of(&self.last).is_some()
     }
 
     /// Takes in the parts that have come. Whether there were any.
@@ -41,19 +41,28 @@ impl Paste {
         while self.may_go_on()
             && let Some(next) = waiting.pop_front_if(|next| continues(&self.last, next))
         {
-            let is_full = text_of(&self.last).is_some_and(|message| length(message) == MESSAGE);
-            let part = text_of(&next).and_then(|message| message.text.clone()).unwrap_or_default();
-            if let UpdateContent::Message(message) = &mut self.update.content
-                && let Some(text) = &mut message.text
-            {
-                // Where the app cut at a space or at the end of a line, that is lost.
-                text.push_str(if is_full { "" } else { "\n" });
-                text.push_str(&part);
-            }
+            self.join(&next);
             self.ids.push(next.update_id);
             self.last = next;
         }
         self.ids.len() > before
+    }
+
+    fn join(&mut self, next: &Update) {
+        let is_full = text_of(&self.last).is_some_and(|message| length(message) == MESSAGE);
+        let (UpdateContent::Message(whole), UpdateContent::Message(part)) =
+            (&mut self.update.content, &next.content)
+        else {
+            return;
+        };
+        if let (Some(text), Some(more)) = (&mut whole.text, &part.text) {
+            // Where the app cut at a space or at the end of a line, that is lost.
+            text.push_str(if is_full { "" } else { "\n" });
+            text.push_str(more);
+        }
+        // Apps put the words below any picture of an album.
+        whole.caption = whole.caption.take().or_else(|| part.caption.clone());
+        whole.joined.push((**part).clone());
     }
 }
 
@@ -63,12 +72,21 @@ fn text_of(update: &Update) -> Option<&Message> {
     (message.text.is_some() && message.forward_origin.is_none()).then_some(message)
 }
 
+/// The album that the message of an update is part of.
+fn album_of(update: &Update) -> Option<&str> {
+    let UpdateContent::Message(message) = &update.content else { return None };
+    message.media_group_id.as_deref()
+}
+
 fn length(message: &Message) -> usize {
     message.text.as_deref().map_or(0, units)
 }
 
 /// Whether a message goes on where another one ends.
 fn continues(last: &Update, next: &Update) -> bool {
+    if let Some(album) = album_of(last) {
+        return album_of(next) == Some(album);
+    }
     let (Some(last), Some(next)) = (text_of(last), text_of(next)) else { return false };
     let sender = |message: &Message| message.from.as_ref().map(|user| user.id);
     let is_command = next.text.as_deref().is_some_and(|text| text.starts_with('/'));

@@ -163,13 +163,15 @@ fn of_project(
     env: impl Fn(&str) -> Option<String>,
 ) -> Result<(Layer, Option<String>), ConfigError> {
     let file = places::rapport_folder(project).join(FILE);
-    let layer = Layer::from_file(&file)?;
+    let mut layer = Layer::from_file(&file)?;
     let mut harmless = layer.clone();
     let names = trust::set_aside(&mut harmless);
     // A home can be a project's folder too; then both are one file.
     if names.is_empty() || file == home_file {
         return Ok((layer, None));
     }
+    // What listens to a person is theirs to choose, however much they trust a project.
+    layer.telegram.transcriber = None;
     let folder = home_file.parent().unwrap_or(home_file);
     let listed =
         trust::is_listed(home.trusted.as_deref().unwrap_or_default(), project, env("HOME").as_deref());

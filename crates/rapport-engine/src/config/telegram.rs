@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use jiff::SignedDuration;
 use serde::Deserialize;
 
-use super::ConfigError;
 use super::layer::{duration, parsed, some_duration};
 use super::secret::Secret;
+use super::{ConfigError, words};
 
 /// Where the Bot API is, unless something else is said.
 const API_URL: &str = "https://api.telegram.org";
@@ -33,6 +33,8 @@ pub struct TelegramLayer {
     pub project: Option<PathBuf>,
     /// So many times as fast as Telegram's limits: for a server of one's own that has other ones.
     pub faster: Option<NonZeroU32>,
+    /// The command that turns a voice message into words: it gets the path of a file, and prints the words.
+    pub transcriber: Option<String>,
     /// Has updates delivered instead of fetching them.
     pub webhook: WebhookLayer,
 }
@@ -64,6 +66,8 @@ pub struct TelegramSettings {
     pub project: Option<PathBuf>,
     /// So many times as fast as Telegram's limits does it send.
     pub faster: NonZeroU32,
+    /// The command that turns a voice message into words, word by word; empty where there is none.
+    pub transcriber: Vec<String>,
     /// Has updates delivered instead of fetching them.
     pub webhook: Option<WebhookSettings>,
 }
@@ -94,6 +98,7 @@ impl TelegramLayer {
             remind: parsed(said, "RAPPORT_TELEGRAM_REMIND", duration)?,
             project: said("RAPPORT_TELEGRAM_PROJECT").or_else(|| said("PROJECT_DIR")).map(PathBuf::from),
             faster: parsed(said, "RAPPORT_TELEGRAM_FASTER", times)?,
+            transcriber: said("RAPPORT_TELEGRAM_TRANSCRIBER"),
             webhook: WebhookLayer {
                 url: said("RAPPORT_TELEGRAM_WEBHOOK_URL"),
                 listen: parsed(said, "RAPPORT_TELEGRAM_WEBHOOK_LISTEN", address)?,
@@ -111,6 +116,7 @@ impl TelegramLayer {
             remind: upper.remind.or(self.remind),
             project: upper.project.or(self.project),
             faster: upper.faster.or(self.faster),
+            transcriber: upper.transcriber.or(self.transcriber),
             webhook: WebhookLayer {
                 url: upper.webhook.url.or(self.webhook.url),
                 listen: upper.webhook.listen.or(self.webhook.listen),
@@ -128,6 +134,7 @@ impl TelegramLayer {
             remind: self.remind.unwrap_or(REMIND),
             project: self.project,
             faster: self.faster.unwrap_or(NonZeroU32::MIN),
+            transcriber: self.transcriber.map(|line| words(&line)).unwrap_or_default(),
             webhook: self.webhook.settings()?,
         })
     }

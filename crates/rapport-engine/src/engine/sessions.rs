@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
+use rapport_core::prompt;
 use rapport_core::review::{self, Checks, Group};
 use rapport_core::{
     Act, ActionPlan, By, Created, Entry, Input, QuestionRound, Session, SessionId, View, World,
 };
-use rapport_door::{Content, DoorError, Pieces, Reached, Reply, Seen, Sessions, Update};
+use rapport_door::{Content, DoorError, NewFile, Pieces, Reached, Reply, Seen, Sessions, Update};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
@@ -194,6 +195,32 @@ impl ProjectSessions {
         Ok(Some(Reached::Log))
     }
 
+    /// The log comes last, so that no agent starts before its files are there.
+    async fn begin_with_files(&self, created: Created, files: &[NewFile]) -> Result<SessionId, DoorError> {
+        let (gateway, now) = (self.gateway()?, self.clock.now());
+        let words = match created.task.trim() {
+            "" => files.first().map_or("files", |file| file.name.as_str()),
+            task => task,
+        };
+        let reserved = self.store.reserve(words, now).await?;
+        let id = reserved.id().clone();
+        let task = prompt::with_files(&created.task, &self.paths_of(&id, files));
+        let facts = Session::begin(Created { task, ..created })?;
+        let attached = files.iter().map(|file| (in_session(file), file.content.to_vec())).collect();
+        reserved.fill(vec![Entry { seq: 1, at: now, facts }], attached).await?;
+        match gateway.adopt(&id).await {
+            // It is durable by now, and goes on with the next process.
+            Ok(()) | Err(GatewayError::Closed) => Ok(id),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Where files for the agent of a session are.
+    fn paths_of(&self, id: &SessionId, files: &[NewFile]) -> Vec<String> {
+        let folder = self.store.whereabouts(id);
+        files.iter().map(|file| format!("{folder}/{}", in_session(file))).collect()
+    }
+
     async fn follow_from(&self, id: &SessionId, after: u64) -> Result<BoxStream<'static, Update>, DoorError> {
         if let Some(gateway) = &self.here {
             match gateway.follow(id, after).await {
@@ -287,6 +314,16 @@ impl Sessions for ProjectSessions {
         async move { Ok(self.store.attach(id, name, content.to_owned()).await?) }.boxed()
     }
 
+    fn receive<'a>(&'a self, id: &'a SessionId, files: &'a [NewFile]) -> Reply<'a, Vec<String>> {
+        async move {
+            for file in files {
+                self.store.attach(id, &in_session(file), file.content.to_vec()).await?;
+            }
+            Ok(self.paths_of(id, files))
+        }
+        .boxed()
+    }
+
     fn act<'a>(&'a self, id: &'a SessionId, by: &'a By, act: &'a Act) -> Reply<'a, Reached> {
         self.submit(id, by, act).boxed()
     }
@@ -300,6 +337,10 @@ impl Sessions for ProjectSessions {
             }
         }
         .boxed()
+    }
+
+    fn create_with_files<'a>(&'a self, created: Created, files: &'a [NewFile]) -> Reply<'a, SessionId> {
+        self.begin_with_files(created, files).boxed()
     }
 
     fn resume<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()> {
@@ -426,6 +467,11 @@ impl WatchedStore {
             }
         }
     }
+}
+
+/// The name of a file for an agent, in the directory of its session.
+fn in_session(file: &NewFile) -> String {
+    format!("files/{}", file.name)
 }
 
 async fn from_here(here: &mut Option<mpsc::UnboundedReceiver<Seen>>) -> Option<Seen> {

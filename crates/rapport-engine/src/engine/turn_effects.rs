@@ -51,12 +51,13 @@ impl TurnEffect {
         cost_micros: u64,
     ) -> Result<World, String> {
         let directory = self.directory(path.split('/').next().unwrap_or_default());
+        // First, because only this is refused where another process has taken the session over.
+        self.attach(&path, content).await?;
         unblocked(move || {
             note_cost(&directory, model, cost_micros)
                 .map_err(|error| format!("cannot note what it cost: {error}"))
         })
         .await?;
-        self.attach(&path, content).await?;
         Ok(World::Filed { turn, path })
     }
 
@@ -103,8 +104,10 @@ impl TurnEffect {
         .await
     }
 
-    /// Remembers what was approved of that, which can be done twice, writes the report, and seals the turn.
+    /// Writes the report, remembers what was approved of that, and seals the turn. All of it can be done twice. The report comes
+    /// first, because only this is refused where another process has taken the session over.
     async fn report(&self, folder: String, report: String, changes: Vec<Change>) -> Result<World, String> {
+        self.attach(&format!("{folder}/{REPORT}"), report).await?;
         if !changes.is_empty() {
             let memos = config::memos(Path::new(&self.around.created.project));
             unblocked(move || {
@@ -113,7 +116,6 @@ impl TurnEffect {
             })
             .await?;
         }
-        self.attach(&format!("{folder}/{REPORT}"), report).await?;
         let directory = self.directory(&folder);
         let files = unblocked(move || checksum::sums(&directory).map_err(|error| error.to_string())).await?;
         Ok(World::ReportFiled { folder, files })

@@ -7,7 +7,8 @@
 //! what the log allows, and when a session is taken up.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use rapport_durable::{Flush, hex, overwrite, remove, sha256};
@@ -32,11 +33,11 @@ impl HeadFile {
 
     /// What was last remembered. One that cannot be made out vouches for nothing: no log is as long as that.
     pub(super) fn read(&self) -> io::Result<Option<Chain>> {
-        let mut text = Vec::new();
-        match File::open(&self.0) {
+        let file = match File::open(&self.0) {
             Err(error) if is_absent(&error) => return Ok(None),
-            opened => opened?.take(LENGTH as u64).read_to_end(&mut text)?,
+            opened => opened?,
         };
+        let text = settled(&file)?;
         if text.is_empty() {
             // Somebody was killed who was about to write the first one.
             return Ok(None);
@@ -55,9 +56,64 @@ impl HeadFile {
     }
 }
 
+/// The head in this file, which the writer of the log may be writing at this moment: half of one head and half of the next
+/// would look like another log. A head that is read twice alike is whole.
+fn settled(file: &File) -> io::Result<Vec<u8>> {
+    let mut before = at_once(file)?;
+    loop {
+        let now = at_once(file)?;
+        if now == before {
+            return Ok(now);
+        }
+        before = now;
+    }
+}
+
+/// In one call, where reading to the end would take several, with other writes in between.
+fn at_once(file: &File) -> io::Result<Vec<u8>> {
+    let mut text = vec![0; LENGTH];
+    let length = file.read_at(&mut text, 0)?;
+    text.truncate(length);
+    Ok(text)
+}
+
 fn parse(text: &[u8]) -> Option<Chain> {
     let (seq, rest) = text.split_at_checked(SEQ)?;
     let seq = str::from_utf8(seq).ok()?.parse().ok()?;
     let hash = hex::decode(rest.strip_prefix(b" ")?)?;
     Some(Chain { seq, hash })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// A process that follows a session reads the head while another one writes it.
+    #[test]
+    fn a_head_is_never_half_of_one_and_half_of_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let head = HeadFile::of(folder.path(), "session one");
+        let write = |seq: u8| {
+            let chain = Chain { seq: seq.into(), hash: [seq; 32] };
+            head.write("session one", &chain, Flush::Later).unwrap();
+        };
+        write(1);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                (0..)
+                    .map(|n: u32| (n % 200) as u8)
+                    .take_while(|_| !done.load(Ordering::SeqCst))
+                    .for_each(write);
+            });
+            let torn = (0..20_000).find_map(|_| {
+                let chain = head.read().unwrap().unwrap();
+                (chain.hash != [chain.seq as u8; 32]).then_some(chain)
+            });
+            done.store(true, Ordering::SeqCst);
+            assert_eq!(torn, None);
+        });
+    }
 }

@@ -9,10 +9,12 @@ use std::process::{Command, Output, Stdio};
 use super::WorkerError;
 
 /// What holds whatever a repository's own configuration says.
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 11] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
+    // People read the names of their files as they wrote them.
+    "core.quotePath=false",
     "core.sshCommand=false",
     "credential.helper=",
     "diff.external=",

@@ -6,6 +6,7 @@ mod git;
 pub mod keeper;
 pub mod local;
 pub mod process;
+mod repositories;
 mod take_over;
 pub mod worktree;
 pub mod worktrees;
@@ -171,6 +172,18 @@ pub enum WorkerError {
     ChangedMeanwhile {
         /// Which files.
         files: Vec<String>,
+    },
+    /// A repository within the workplace holds work, which no merge of the files can bring over.
+    #[error(
+        "{0} has changes and is a git repository of its own, which cannot be taken over; commit and push them from \
+         {1}, or remove them there, then apply again",
+        paths.join(", "), workplace.display()
+    )]
+    RepositoryInside {
+        /// Which ones.
+        paths: Vec<String>,
+        /// Where they are.
+        workplace: PathBuf,
     },
     /// Something failed in the middle, and a part of what was done could not be taken back.
     #[error("{why}; already done and not taken back: {}", files.join(", "))]

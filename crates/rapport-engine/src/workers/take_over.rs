@@ -19,9 +19,10 @@ use super::local::{self, Directory};
 use super::worktree::lock;
 use super::{WorkerError, Workplace as _};
 use placing::{Placing, Stamp};
-use steps::{Entry, Step, steps};
+use steps::{Entry, Step};
 use write_ahead::Before;
 
+pub(super) use steps::steps;
 pub(super) use write_ahead::WriteAhead;
 
 /// A project, and where it is in its repository.

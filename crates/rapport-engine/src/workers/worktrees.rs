@@ -21,7 +21,7 @@ use super::local::{self, Directory, Scratch};
 use super::process::{Kept, Launch};
 use super::take_over::{self, WriteAhead};
 use super::worktree::{lock, make_folder, prefix};
-use super::{OURS, Worker, WorkerError, Workplace, file_error};
+use super::{OURS, Worker, WorkerError, Workplace, file_error, repositories};
 
 /// The file of a project that names what a worktree gets although git ignores it, in the syntax of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
@@ -243,6 +243,16 @@ impl Tree {
         Directory::with_repository(&self.project)
     }
 
+    /// Refuses where work is in a repository within this one: applying the rest would end with the workplace, and that work.
+    fn is_all_in_files(&self, base: &str, state: &str) -> Result<(), WorkerError> {
+        let found = repositories::with_work(&self.root, base, state)?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let paths = found.iter().map(|path| path.display().to_string()).collect();
+        Err(WorkerError::RepositoryInside { paths, workplace: self.root.clone() })
+    }
+
     fn base(&self) -> Result<String, WorkerError> {
         line(&self.project, &["rev-parse", "--verify", &self.base])
     }
@@ -285,9 +295,11 @@ impl Workplace for Tree {
     }
 
     fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
+        let (base, there) = (self.base()?, self.there.state()?);
+        self.is_all_in_files(&base, &there)?;
         let from = self.project_here().state()?;
-        let (ours, theirs) = (self.commit(&from)?, self.commit(&self.there.state()?)?);
-        let base = format!("--merge-base={}", self.base()?);
+        let (ours, theirs) = (self.commit(&from)?, self.commit(&there)?);
+        let base = format!("--merge-base={base}");
         let args =
             ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", &base, &ours, &theirs];
         // From the top, so that its paths are.

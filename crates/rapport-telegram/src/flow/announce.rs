@@ -140,7 +140,8 @@ impl ChatState {
         shown.announcing += 1;
         let (room, owner, task) = (shown.room, shown.owner, shown.said.clone());
         let grown_from = Some(Seed { session: id.clone(), turn });
-        let new = NewSession { task, aim: Aim::Work, room, owner, request: None, grown_from };
+        let files = Vec::new();
+        let new = NewSession { task, aim: Aim::Work, room, owner, request: None, grown_from, files };
         // The new plan is wanted even if the old one cannot be cancelled.
         let older = self.replaced(room).map(|(id, act)| SessionOp::TryAct(id, act));
         let ops = older.into_iter().chain([SessionOp::Create(Box::new(new), Some(batch))]).collect();

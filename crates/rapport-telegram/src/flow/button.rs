@@ -68,6 +68,10 @@ pub enum Button {
     Accept,
     /// `iq:rs`: bring the plan back.
     Restore,
+    /// `iq:hu`: what was understood of a voice message is meant.
+    UseHeard,
+    /// `iq:hd`: it is not.
+    DropHeard,
 }
 
 /// What a tap on a box does.
@@ -93,7 +97,15 @@ pub struct Tag(String);
 impl Tag {
     /// The tag of a question of a session, as it is shown since this entry of the log.
     pub fn of(session: &SessionId, question: &QuestionId, since: u64) -> Self {
-        let words = format!("{session}\0{question}\0{since}");
+        Self::made_of(&format!("{session}\0{question}\0{since}"))
+    }
+
+    /// The tag of what was understood of a voice message, by the update that brought it.
+    pub fn heard(update: &str) -> Self {
+        Self::made_of(&format!("heard\0{update}"))
+    }
+
+    fn made_of(words: &str) -> Self {
         // FNV-1a is enough: the tag is no secret, because the sender is checked as well.
         let hash = words.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -144,6 +156,8 @@ impl Button {
             Button::Report => "rp".into(),
             Button::Accept => "ok".into(),
             Button::Restore => "rs".into(),
+            Button::UseHeard => "hu".into(),
+            Button::DropHeard => "hd".into(),
         };
         format!("{PREFIX}{words}:{tag}")
     }
@@ -185,6 +199,8 @@ pub fn read(data: &str) -> Option<Press> {
         "rp" => Button::Report,
         "ok" => Button::Accept,
         "rs" => Button::Restore,
+        "hu" => Button::UseHeard,
+        "hd" => Button::DropHeard,
         _ => return None,
     };
     let tag = words.next().map(|tag| Tag(tag.to_owned()));
@@ -241,6 +257,8 @@ mod tests {
             Button::Report,
             Button::Accept,
             Button::Restore,
+            Button::UseHeard,
+            Button::DropHeard,
         ];
         for button in all {
             let data = button.data(&tag());

@@ -60,6 +60,9 @@ enum TapOutcome {
 impl ChatState {
     pub(super) fn on_tap(&mut self, tap: Tap) {
         let Some(press) = button::read(&tap.data) else { return self.only_answer(tap, NOT_OURS) };
+        if let (Button::UseHeard | Button::DropHeard, Some(tag)) = (press.button, &press.tag) {
+            return self.on_heard_tap(tap, press.button, tag);
+        }
         let Some(key) = self.pressed(tap.room, &press) else {
             if press.tag.as_ref().is_some_and(|tag| self.notes.is_open(tag)) {
                 return self.only_answer(tap, ELSEWHERE);
@@ -99,7 +102,7 @@ impl ChatState {
     }
 
     /// A card that is over but still had its buttons: they are taken away.
-    fn too_late(&mut self, tap: Tap, words: &str) {
+    pub(super) fn too_late(&mut self, tap: Tap, words: &str) {
         if let Some(message) = tap.message {
             self.strip(tap.room, message);
         }
@@ -141,7 +144,9 @@ impl ChatState {
             | Button::UndoRest
             | Button::Report
             | Button::Accept
-            | Button::Restore => shown.presenter.focus().first().map(|focus| CardKey::of(id, focus)),
+            | Button::Restore
+            | Button::UseHeard
+            | Button::DropHeard => shown.presenter.focus().first().map(|focus| CardKey::of(id, focus)),
         }
     }
 
@@ -233,7 +238,9 @@ impl ChatState {
             | Button::UndoRest
             | Button::Report
             | Button::Accept
-            | Button::Restore => nothing(NOT_ASKED),
+            | Button::Restore
+            | Button::UseHeard
+            | Button::DropHeard => nothing(NOT_ASKED),
         }
     }
 

@@ -36,6 +36,8 @@ pub(super) struct Settings {
     pub(super) remind: SignedDuration,
     /// Where the files of planned tasks are, for people and tools.
     pub(super) folder: PathBuf,
+    /// Whether somebody listens to voice messages.
+    pub(super) can_hear: bool,
 }
 
 /// A session that is shown in a room.
@@ -210,6 +212,8 @@ impl ChatState {
             Input::Sent(then, results) => self.on_sent(then, results),
             Input::Operated(then, outcome) => self.on_operated(then, outcome),
             Input::Content(then, read) => self.on_content(then, read),
+            Input::Fetched(then, fetched) => self.on_fetched(*then, fetched),
+            Input::Heard(then, heard) => self.on_heard(&then, heard),
             Input::UserAdded(new, outcome) => self.on_user_added(new, outcome),
             Input::Tick { chance } => {
                 self.offer_code(chance);

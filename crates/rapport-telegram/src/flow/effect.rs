@@ -4,10 +4,11 @@
 use std::path::PathBuf;
 
 use rapport_core::{Act, Aim, By, Entry, QuestionRound, Seed, SessionId};
-use rapport_door::{Content, DoorError, Seen};
+use rapport_door::{Content, DoorError, NewFile, Seen};
 
 use super::cards::CardKey;
-use super::incoming::Incoming;
+use super::incoming::{FileRef, Incoming, What};
+use super::messages::Visit;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
 use crate::outgoing::{Outgoing, Sent};
@@ -45,6 +46,10 @@ pub(super) enum Input {
     Operated(AfterOps, Result<(), DoorError>),
     /// Something that belongs to a session was read.
     Content(AfterContent, Result<String, DoorError>),
+    /// The files of a message are here, or could not be fetched, and why.
+    Fetched(Box<AfterFetch>, Result<Vec<NewFile>, String>),
+    /// What somebody said in a voice message, or why nobody could listen to it.
+    Heard(Box<AfterHear>, Result<String, String>),
     /// The file of users holds somebody who sent the code, or cannot be written.
     UserAdded(NewUser, Result<(), String>),
     /// A few seconds have passed. A pairing code may be made of these random bytes.
@@ -70,6 +75,10 @@ pub(super) enum Effect {
     ReadAll,
     /// Read something that belongs to a session. [`Input::Content`] follows.
     ReadContent { session: SessionId, content: Content, then: AfterContent },
+    /// Fetch the files of a message. [`Input::Fetched`] follows.
+    Fetch { files: Vec<FileRef>, then: Box<AfterFetch> },
+    /// Listen to a voice message. [`Input::Heard`] follows.
+    Hear { voice: NewFile, then: Box<AfterHear> },
     /// Run a session in this process, unless another one does. [`Input::Unfollowed`] follows where it cannot be run.
     Resume(SessionId),
     /// Run a session here no longer, unless something still goes on in it.
@@ -133,6 +142,23 @@ pub(super) enum ContentForm {
     File { caption: String, file: &'static str },
 }
 
+/// What files are fetched for: what somebody did with the message that they came with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AfterFetch {
+    pub(super) visit: Visit,
+    pub(super) what: What,
+    /// Whether it is to be listened to.
+    pub(super) is_voice: bool,
+}
+
+/// The voice message that is listened to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AfterHear {
+    pub(super) visit: Visit,
+    /// The message it replies to.
+    pub(super) reply_to: Option<i32>,
+}
+
 /// The tap to answer, and what is said then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Thanks {
@@ -145,7 +171,9 @@ pub(super) struct Thanks {
 pub(super) enum SessionOp {
     /// In one that is there.
     Act(SessionId, Act),
-    /// The same, but what follows is done even if the session does not take it.
+    /// The same, with files that its words came with.
+    ActWithFiles(SessionId, Act, Vec<NewFile>),
+    /// In one that is there, but what follows is done even if the session does not take it.
     TryAct(SessionId, Act),
     /// In one that is not there yet, perhaps with its first questions.
     Create(Box<NewSession>, Option<QuestionRound>),
@@ -164,6 +192,8 @@ pub(super) struct NewSession {
     pub(super) request: Option<String>,
     /// The turn of a conversation it came from.
     pub(super) grown_from: Option<Seed>,
+    /// The files that came with the words.
+    pub(super) files: Vec<NewFile>,
 }
 
 /// Somebody who sent the code, and where.

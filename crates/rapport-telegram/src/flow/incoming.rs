@@ -12,6 +12,9 @@ use super::commands::COMMANDS;
 
 /// How many letters a command may have.
 const LONGEST_COMMAND: usize = 32;
+/// How much is kept of a file's name, before its last dot and after it. A letter may take four bytes.
+const LONGEST_STEM: usize = 40;
+const LONGEST_ENDING: usize = 12;
 
 /// Something somebody did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +27,27 @@ pub struct Incoming {
     pub private: bool,
     /// Who.
     pub sender: Sender,
+    /// The message it is, or was done with; 0 where there is none.
+    pub message: i32,
     /// What.
     pub what: What,
-    /// What came with their words and is not read, in a word or two.
-    pub beside: Option<&'static str>,
+    /// The files that came with it.
+    pub files: Vec<FileRef>,
+    /// Whether it is several messages that were joined.
+    pub is_joined: bool,
+}
+
+/// A file that Telegram keeps for the bot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRef {
+    /// What Telegram knows it by.
+    pub id: String,
+    /// A name for it that is safe as a part of a path, and unique in its chat.
+    pub name: String,
+    /// Its size in bytes, where Telegram says it.
+    pub size: Option<u64>,
+    /// Whether it is a voice message.
+    pub is_voice: bool,
 }
 
 /// Who did something.
@@ -66,6 +86,8 @@ pub enum What {
     Other {
         /// What, in a word or two.
         kind: &'static str,
+        /// The message it replies to.
+        reply_to: Option<i32>,
     },
     /// Pressed a button.
     Press {
@@ -123,18 +145,25 @@ fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
             message: message.message_id,
             reply_to: None,
         },
-        (None, _) if is_addressed(message, bot) => What::Other { kind: kind(message)? },
+        (None, _) if is_addressed(message, bot) => {
+            let reply_to = replied(message).map(|reply| reply.message_id);
+            What::Other { kind: kind(message)?, reply_to }
+        }
         (Some(_) | None, _) => return None,
     };
-    let beside = kind(message).filter(|_| message.caption.is_some());
     let id = format!("telegram:{bot}:{update}");
-    Some(Incoming { id, room: room(message), private: is_private(&message.chat), sender, what, beside })
+    let (private, is_joined) = (is_private(&message.chat), !message.joined.is_empty());
+    let files = [message].into_iter().chain(&message.joined).filter_map(file).collect();
+    let (room, message) = (room(message), message.message_id);
+    Some(Incoming { id, room, private, sender, message, what, files, is_joined })
 }
 
 fn edited(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
     let sender = message.from.as_ref().filter(|user| !user.is_bot).map(sender)?;
     let (id, room, private) = (update.to_string(), room(message), is_private(&message.chat));
-    let incoming = Incoming { id, room, private, sender, what: What::Edited, beside: None };
+    let (what, files) = (What::Edited, Vec::new());
+    let number = message.message_id;
+    let incoming = Incoming { id, room, private, sender, message: number, what, files, is_joined: false };
     let has_words = message.text.is_some() || message.caption.is_some();
     (has_words && is_addressed(message, bot)).then_some(incoming)
 }
@@ -233,7 +262,9 @@ fn pressed(update: u32, query: &CallbackQuery, bot: &str) -> Option<Incoming> {
     let data = query.data.clone().unwrap_or_default();
     let what = What::Press { query: query.id.clone(), data, message, keyboard, about };
     let id = update.to_string();
-    Some(Incoming { id, room, private, sender: sender(&query.from), what, beside: None })
+    let (sender, files) = (sender(&query.from), Vec::new());
+    let message = message.unwrap_or_default();
+    Some(Incoming { id, room, private, sender, message, what, files, is_joined: false })
 }
 
 fn room(message: &Message) -> Room {
@@ -249,6 +280,37 @@ fn is_private(chat: &Chat) -> bool {
 fn sender(user: &User) -> Sender {
     let last = user.last_name.as_deref().unwrap_or_default();
     Sender { id: user.id, name: format!("{} {last}", user.first_name).trim().to_owned() }
+}
+
+/// The file of a message. Of a picture it is the largest.
+fn file(message: &Message) -> Option<FileRef> {
+    let photo = message.photo.as_ref().and_then(|sizes| sizes.last());
+    let kinds = [
+        (photo, "photo.jpg"),
+        (message.voice.as_ref(), "voice.ogg"),
+        (message.video.as_ref(), "video.mp4"),
+        (message.video_note.as_ref(), "video.mp4"),
+        // It comes as a document, too.
+        (message.animation.as_ref(), "animation.mp4"),
+        (message.audio.as_ref(), "sound.mp3"),
+        (message.document.as_ref(), "file"),
+    ];
+    let (file, usual) = kinds.into_iter().find_map(|(file, usual)| Some((file?, usual)))?;
+    let name = safe_name(file.file_name.as_deref().unwrap_or(usual));
+    let (id, name) = (file.file_id.clone(), format!("{}-{name}", message.message_id));
+    Some(FileRef { id, name, size: file.file_size, is_voice: message.voice.is_some() })
+}
+
+/// A file's name without anything that could mean something in a path, a shell or a text.
+fn safe_name(name: &str) -> String {
+    let is_safe = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let safe = |text: &str, most: usize| -> String {
+        text.chars().map(|c| if is_safe(c) { c } else { '-' }).take(most).collect()
+    };
+    match name.rsplit_once('.') {
+        Some((stem, ending)) => format!("{}.{}", safe(stem, LONGEST_STEM), safe(ending, LONGEST_ENDING)),
+        None => safe(name, LONGEST_STEM),
+    }
 }
 
 /// What a message without text is, if a person sent it.
@@ -273,7 +335,22 @@ fn kind(message: &Message) -> Option<&'static str> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{What, read};
+    use super::{What, read, safe_name};
+
+    /// What others call a file leads nowhere.
+    #[test]
+    fn names_of_files_are_safe() {
+        for (name, safe) in [
+            ("plan.pdf", "plan.pdf"),
+            ("../../.ssh/id_rsa", ".-.ssh-id_rsa"),
+            ("a b;rm -rf ~.sh", "a-b-rm--rf--.sh"),
+            ("über\u{202e}gpj.exe", "über-gpj.exe"),
+            ("nul\0\n.txt", "nul--.txt"),
+        ] {
+            assert_eq!(safe_name(name), safe, "{name:?}");
+        }
+        assert!(safe_name(&"ü.".repeat(300)).len() < 200);
+    }
 
     /// The words that a tap is about, where the message that it is on replies to these.
     fn about(words: &Value) -> Option<String> {

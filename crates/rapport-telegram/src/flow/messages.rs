@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use rapport_core::{Act, Aim, Refusal, SessionId, TurnCard, TurnCardKind};
-use rapport_door::DoorError;
+use rapport_door::{DoorError, NewFile};
 
 use super::button::Button;
 use super::callbacks::{Tap, in_words};
@@ -15,7 +15,7 @@ use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
 use crate::outgoing::{Message, Outgoing};
 use crate::room::Room;
-use crate::text::{MESSAGE, Text, units};
+use crate::text::Text;
 use crate::users::Paired;
 
 /// How many messages may be queued for the agent of a conversation.
@@ -29,16 +29,23 @@ const USE_BUTTONS: &str = "Please use the buttons to answer ☝️";
 const REPLY_TO_ONE: &str = "Several questions wait. Please send this in reply to the one that it answers ☝️";
 const EDITED: &str = "I have read that message as it was first. To change an answer, tap ← Back or ✏️ Edit Answers; \
      else please send it again.";
+const BEING_MADE: &str = "One moment, the next questions are being made. /cancel ends the planning.";
 const TOO_MANY: &str = "Too many pending messages. Please wait for the current ones to complete.";
 
 /// An update: who sent it, and where.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Visit {
     /// What the update is known by.
     pub(super) update: String,
     pub(super) room: Room,
     pub(super) sender: Sender,
+    /// The message; 0 where it is none.
+    pub(super) message: i32,
     pub(super) ticket: Ticket,
+    /// The files that came with it.
+    pub(super) files: Vec<NewFile>,
+    /// Whether it is several messages that were joined.
+    pub(super) is_joined: bool,
 }
 
 /// Words that came while the card they may answer was on its way.
@@ -53,7 +60,8 @@ pub(super) struct Early {
 
 impl ChatState {
     pub(super) fn on_update(&mut self, incoming: Incoming, ticket: Ticket) {
-        let Incoming { id, room, private, sender, what, beside } = self.in_new_chat(incoming);
+        let Incoming { id, room, private, sender, message, what, files, is_joined } =
+            self.in_new_chat(incoming);
         let words = match &what {
             What::Words { text, .. } if private => Some(text.clone()),
             What::Command { name, rest, .. } if private => Some(format!("/{name} {rest}")),
@@ -68,15 +76,14 @@ impl ChatState {
         match (verdict, what) {
             (Verdict::Paired, _) => self.pair(room, sender, ticket),
             (Verdict::Allowed, what) => {
-                if let Some(kind) = beside {
-                    self.say(room, &format!("I take your words. I cannot look at {kind}."));
-                }
-                self.act(Visit { update: id, room, sender, ticket }, what);
+                let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
+                self.act_with(visit, what, files);
                 self.show_refused(room.chat);
             }
             // A guest of somebody in this room may answer there, and nothing else.
             (_, what @ (What::Press { .. } | What::Words { .. })) if is_guest => {
-                self.act(Visit { update: id, room, sender, ticket }, what);
+                let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
+                self.act_with(visit, what, files);
                 self.show_refused(room.chat);
             }
             (_, What::Press { query, .. }) => {
@@ -100,7 +107,7 @@ impl ChatState {
         }
     }
 
-    fn act(&mut self, visit: Visit, what: What) {
+    pub(super) fn act(&mut self, visit: Visit, what: What) {
         match what {
             What::Command { name, rest, about } => self.command(visit, &name, &rest, about),
             What::Press { query, data, message, keyboard, about } => {
@@ -109,7 +116,7 @@ impl ChatState {
                 self.on_tap(Tap { room, by, query, data, message, seen, about, ticket });
             }
             What::Words { text, message, reply_to } => self.words(visit, text, message, reply_to),
-            What::Other { kind } => self.other(visit, kind),
+            What::Other { kind, .. } => self.wordless(visit, kind),
             What::Edited => self.only_say(&visit, EDITED),
         }
     }
@@ -148,7 +155,7 @@ impl ChatState {
     }
 
     /// Words are a reply to a card, else the answer to the question that waits here, else a message for the agent.
-    fn words(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
+    pub(super) fn words(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
         let room = visit.room;
         let replied = reply_to.and_then(|message| self.cards.by_message(room.chat, message).cloned());
         if let Some(card) = replied {
@@ -165,16 +172,27 @@ impl ChatState {
                 let (card, words) = (card.clone(), (text, message, reply_to));
                 return self.answer_shown(visit, card, words);
             }
-            cards => return self.ask_which(&visit, cards, &text, message),
+            cards => return self.ask_which(&visit, cards, message),
         }
-        if let Some((_, shown)) = self.planning(room)
+        self.talk_unless_planning(visit, text);
+    }
+
+    fn talk_unless_planning(&mut self, visit: Visit, text: String) {
+        if let Some((_, shown)) = self.planning(visit.room)
             && self.may(visit.sender.id, shown)
             && shown.presenter.is_thinking()
         {
-            let words = "One moment, the next questions are being made. /cancel ends the planning.";
-            return self.only_say(&visit, words);
+            return self.only_say(&visit, BEING_MADE);
         }
         self.talk(visit, text);
+    }
+
+    /// Files without words go to the agent, if no question waits.
+    fn wordless(&mut self, visit: Visit, kind: &str) {
+        if visit.files.is_empty() || !self.open_questions(visit.room, visit.sender.id).is_empty() {
+            return self.other(&visit, kind);
+        }
+        self.talk_unless_planning(visit, String::new());
     }
 
     /// Takes words as the answer to the only question that waits, if it was shown before they were written.
@@ -200,7 +218,7 @@ impl ChatState {
 
     /// The questions that wait in a room and that somebody may answer, the oldest first. A plan to review is none: words
     /// about it are given in reply to it.
-    fn open_questions(&self, room: Room, user: u64) -> Vec<CardKey> {
+    pub(super) fn open_questions(&self, room: Room, user: u64) -> Vec<CardKey> {
         let here = self.sessions.iter().filter(|(_, shown)| shown.room == room && self.may(user, shown));
         let focus = here.flat_map(|(id, shown)| shown.presenter.focus().iter().map(move |focus| (id, focus)));
         let mut open: Vec<_> = focus.filter(|(_, focus)| TurnCard::read(&focus.question).is_none()).collect();
@@ -209,9 +227,9 @@ impl ChatState {
     }
 
     /// Asks which question some words answer. The message replies to them, so that they come with the tap.
-    fn ask_which(&mut self, visit: &Visit, cards: &[CardKey], text: &str, message: i32) {
-        if units(text) >= MESSAGE {
-            // A tap would bring the first of several messages alone.
+    fn ask_which(&mut self, visit: &Visit, cards: &[CardKey], message: i32) {
+        if visit.is_joined || !visit.files.is_empty() {
+            // A tap would bring the first of several messages alone, and no file.
             return self.only_say(visit, REPLY_TO_ONE);
         }
         let waiting = cards.iter().filter_map(|key| {
@@ -261,7 +279,7 @@ impl ChatState {
         // In reply to a plan, words say what to do instead of it.
         if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Review) {
             let act = Act::Skip { folder: turn.folder, message: Some(text) };
-            return self.carry_out(&visit, vec![SessionOp::Act(card.session.clone(), act)]);
+            return self.carry_out(&visit, vec![visit.op(&card.session, act)]);
         }
         if !shown.takes_words(&card.question) {
             return self.only_say(&visit, USE_BUTTONS);
@@ -271,22 +289,20 @@ impl ChatState {
         };
         let reply = in_words(question, text);
         let act = Act::Answer { question: Some(card.question.clone()), reply };
-        self.carry_out(&visit, vec![SessionOp::Act(card.session.clone(), act)]);
+        self.carry_out(&visit, vec![visit.op(&card.session, act)]);
     }
 
     /// A photo and the like without words is never an answer.
-    fn other(&mut self, visit: Visit, kind: &str) {
-        let collecting = self.planning(visit.room).filter(|(_, shown)| self.may(visit.sender.id, shown));
-        let question = collecting.and_then(|(_, shown)| {
-            let (_, focus) = shown.presenter.collecting()?;
-            Some(shown.takes_words(&focus.question))
-        });
+    pub(super) fn other(&mut self, visit: &Visit, kind: &str) {
+        let open = self.open_questions(visit.room, visit.sender.id);
+        let takes_words = |key: &CardKey| Some(self.sessions.get(&key.session)?.takes_words(&key.question));
+        let question = open.first().and_then(takes_words);
         let words = match question {
             Some(true) => format!("I cannot take {kind} as an answer. Please tap a button or type it ☝️"),
             Some(false) => format!("I cannot take {kind} as an answer. {USE_BUTTONS}"),
-            None => format!("I can only read text, not {kind}."),
+            None => format!("I cannot read {kind}. Please write what you want to say."),
         };
-        self.only_say(&visit, &words);
+        self.only_say(visit, &words);
     }
 
     /// Takes words as a message for the agent of this room.
@@ -308,7 +324,7 @@ impl ChatState {
             return self.only_say(&visit, TOO_MANY);
         }
         let say = Act::Say { text, id: Some(visit.update.clone()) };
-        self.carry_out(&visit, vec![SessionOp::Act(id, say)]);
+        self.carry_out(&visit, vec![visit.op(&id, say)]);
     }
 
     /// The plan of a room that is being clarified or waits for confirmation.
@@ -356,7 +372,17 @@ impl NewSession {
     /// What the sender of an update wants.
     pub(super) fn asked_by(visit: &Visit, task: String, aim: Aim) -> Self {
         let (room, owner, request) = (visit.room, visit.sender.id, Some(visit.update.clone()));
-        Self { task, aim, room, owner, request, grown_from: None }
+        Self { task, aim, room, owner, request, grown_from: None, files: visit.files.clone() }
+    }
+}
+
+impl Visit {
+    /// An act in a session, with the files that came with it.
+    fn op(&self, session: &SessionId, act: Act) -> SessionOp {
+        match &self.files[..] {
+            [] => SessionOp::Act(session.clone(), act),
+            files => SessionOp::ActWithFiles(session.clone(), act, files.to_vec()),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod cards;
 mod chat_state;
 mod commands;
 mod effect;
+mod fetched;
 mod follow;
 mod messages;
 mod moved;
@@ -23,6 +24,7 @@ mod progress;
 mod remind;
 mod start;
 mod turns;
+mod voice;
 mod writer;
 
 #[cfg(test)]
@@ -59,7 +61,7 @@ use super::pairing::Pairing;
 use super::rates::Limits;
 use super::users::Users;
 use super::webhook::{Webhook, WebhookConfig, WebhookError};
-use super::{BotFiles, Now, poll};
+use super::{BotFiles, Now, Transcriber, poll};
 
 pub use commands::COMMANDS;
 
@@ -97,6 +99,8 @@ pub struct Parts {
     pub webhook: Option<WebhookConfig>,
     /// How fast it sends.
     pub limits: Limits,
+    /// Who listens to voice messages, if anybody does.
+    pub transcriber: Option<Transcriber>,
     /// What time it is.
     pub now: Now,
     /// Whom to tell about the way to Telegram.

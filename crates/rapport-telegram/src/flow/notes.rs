@@ -13,6 +13,8 @@ use super::button::Tag;
 
 /// How many cards of sessions that are over are remembered, to say what became of them.
 const MOST_OLD: usize = 2000;
+/// How many voice messages are remembered.
+const MOST_HEARD: usize = 100;
 
 /// One note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,8 +40,25 @@ enum Line {
     Moved { from: i64, to: i64 },
     /// The messages of a session cannot be reached any more.
     Left { session: SessionId },
+    /// What was understood of a voice message, until its sender says whether it counts.
+    Heard { tag: String, words: HeardWords },
     /// Somebody may answer for somebody else here.
     Guest { room: Room, owner: u64, guest: u64, may: bool },
+}
+
+/// What was understood of a voice message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct HeardWords {
+    pub(super) room: Room,
+    pub(super) sender: u64,
+    /// The update that brought it,
+    pub(super) update: String,
+    /// its message,
+    pub(super) message: i32,
+    /// and the one that it replies to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reply_to: Option<i32>,
+    pub(super) text: String,
 }
 
 /// What was shown of one session.
@@ -110,6 +129,8 @@ impl CardNote {
 pub(super) struct Notes {
     sessions: HashMap<SessionId, Noted>,
     guests: BTreeSet<(Room, u64, u64)>,
+    /// The oldest first.
+    heard: VecDeque<(String, HeardWords)>,
     old: VecDeque<(i64, String)>,
     answers: HashMap<(i64, String), Option<String>>,
     moved: BTreeMap<i64, i64>,
@@ -203,6 +224,17 @@ impl Notes {
         open.any(|(id, card)| Tag::of(id, &card.question, card.since) == *tag)
     }
 
+    /// This was understood of a voice message.
+    pub(super) fn heard(&mut self, tag: &Tag, words: HeardWords) {
+        self.note(Line::Heard { tag: tag.to_string(), words });
+    }
+
+    /// What was understood of a voice message, if it is known.
+    pub(super) fn heard_words(&self, tag: &Tag) -> Option<&HeardWords> {
+        let tag = tag.to_string();
+        self.heard.iter().find(|(known, _)| *known == tag).map(|(_, words)| words)
+    }
+
     /// Somebody may answer for somebody else in a room, or no longer.
     pub(super) fn guest(&mut self, room: Room, owner: u64, guest: u64, may: Guest) {
         self.note(Line::Guest { room, owner, guest, may: may == Guest::May });
@@ -260,6 +292,13 @@ impl Notes {
                 for card in &mut noted.cards {
                     card.shown.clear();
                     card.prompts.clear();
+                }
+            }
+            Line::Heard { tag, words } => {
+                self.heard.retain(|(known, _)| *known != tag);
+                self.heard.push_back((tag, words));
+                if self.heard.len() > MOST_HEARD {
+                    self.heard.pop_front();
                 }
             }
             Line::Guest { room, owner, guest, may: true } => drop(self.guests.insert((room, owner, guest))),
@@ -323,6 +362,9 @@ impl Notes {
             tag: tag.clone(),
             answer: self.answers.get(&(*chat, tag.clone())).cloned().flatten(),
         }));
+        let heard =
+            |(tag, words): &(String, HeardWords)| Line::Heard { tag: tag.clone(), words: words.clone() };
+        lines.extend(self.heard.iter().map(heard));
         lines.extend(self.guests.iter().map(|(room, owner, guest)| Line::Guest {
             room: *room,
             owner: *owner,

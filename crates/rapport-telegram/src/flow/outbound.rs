@@ -5,24 +5,35 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::bot_api::AnswerCallbackQueryParams;
 use futures_util::StreamExt as _;
-use rapport_core::{By, Created, QuestionRound, SessionId};
-use rapport_door::{Content, DoorError, Sessions, StoreError};
+use rapport_core::{Act, By, Created, QuestionRound, Reply, SessionId, prompt};
+use rapport_door::{Content, DoorError, NewFile, Sessions, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
 use super::Template;
 use super::chat_state::person;
-use super::effect::{AfterSend, Effect, Input, NewSession, NewUser, SessionOp, Ticket};
+use super::effect::{
+    AfterFetch, AfterHear, AfterSend, Effect, Input, NewSession, NewUser, SessionOp, Ticket,
+};
+use super::fetched::LARGEST_FILE;
+use super::incoming::FileRef;
 use super::writer::Writer;
-use crate::api::Api;
+use crate::Transcriber;
+use crate::api::{Api, RemoteFile};
+use crate::api_error::ApiError;
+use crate::backoff::Backoff;
 use crate::intake::Handled;
 use crate::notice::Notices;
 use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
 use crate::users::Users;
+
+/// How long the files of a message may take to be fetched, with all tries.
+const FETCH: Duration = Duration::from_secs(60);
 
 /// The ways out. Clones share them.
 #[derive(Clone)]
@@ -32,6 +43,8 @@ pub(super) struct Outbound {
     pub(super) api: Arc<Api>,
     pub(super) template: Template,
     pub(super) users: Users,
+    /// Who listens to voice messages.
+    pub(super) transcriber: Option<Transcriber>,
     pub(super) writer: Writer,
     /// The file of notes.
     pub(super) notes: PathBuf,
@@ -62,6 +75,8 @@ impl Outbound {
                 let work = read_content(self.sessions.clone(), session, content);
                 self.work(work, move |read| Some(Input::Content(then, read)));
             }
+            Effect::Hear { voice, then } => self.hear(voice, then),
+            Effect::Fetch { files, then } => self.fetch(files, then),
             Effect::Resume(id) => {
                 let (sessions, session) = (self.sessions.clone(), id.clone());
                 self.work(async move { sessions.resume(&session).await }, |outcome| {
@@ -119,6 +134,26 @@ impl Outbound {
         });
     }
 
+    fn fetch(&self, files: Vec<FileRef>, then: Box<AfterFetch>) {
+        let (api, inputs) = (self.api.clone(), self.inputs.clone());
+        tokio::spawn(async move {
+            let fetched = tokio::time::timeout(FETCH, fetch_all(&api, &files)).await;
+            let fetched = fetched.unwrap_or_else(|_| Err("it took too long".into()));
+            let _ = inputs.send(Input::Fetched(then, fetched));
+        });
+    }
+
+    fn hear(&self, voice: NewFile, then: Box<AfterHear>) {
+        let (transcriber, inputs) = (self.transcriber.clone(), self.inputs.clone());
+        tokio::spawn(async move {
+            let heard = match transcriber {
+                Some(transcriber) => transcriber(voice).await,
+                None => Err("nobody is set up to listen".into()),
+            };
+            let _ = inputs.send(Input::Heard(then, heard));
+        });
+    }
+
     fn read(&self, id: SessionId, after: u64) {
         let (sessions, session) = (self.sessions.clone(), id.clone());
         self.work(async move { sessions.entries(&session, after).await }, |read| match read {
@@ -158,17 +193,21 @@ impl Outbound {
         let template = self.template.clone();
         // The template reads the project, which blocks.
         let created = spawn_blocking(move || {
-            let NewSession { task, aim, room, owner, request, grown_from } = new;
-            Created {
+            let NewSession { task, aim, room, owner, request, grown_from, files } = new;
+            let created = Created {
                 origin: Some(room.into()),
                 by: person(owner),
                 request,
                 grown_from,
                 ..template(task, aim)
-            }
+            };
+            (created, files)
         });
-        let created = created.await.map_err(|error| DoorError::Failed(error.to_string()))?;
-        self.sessions.create(created, first).await.map(drop)
+        let (created, files) = created.await.map_err(|error| DoorError::Failed(error.to_string()))?;
+        if files.is_empty() {
+            return self.sessions.create(created, first).await.map(drop);
+        }
+        self.sessions.create_with_files(created, &files).await.map(drop)
     }
 }
 
@@ -182,11 +221,57 @@ async fn operate(outbound: Outbound, by: By, ops: Vec<SessionOp>) -> Result<(), 
     for op in ops {
         match op {
             SessionOp::Act(session, act) => drop(outbound.sessions.act(&session, &by, &act).await?),
+            SessionOp::ActWithFiles(session, act, files) => {
+                let paths = outbound.sessions.receive(&session, &files).await?;
+                outbound.sessions.act(&session, &by, &naming(act, &paths)).await?;
+            }
             SessionOp::TryAct(session, act) => drop(outbound.sessions.act(&session, &by, &act).await),
             SessionOp::Create(new, first) => outbound.create(*new, first).await?,
         }
     }
     Ok(())
+}
+
+/// An act whose words name these files.
+fn naming(act: Act, paths: &[String]) -> Act {
+    let named = |text: &str| prompt::with_files(text, paths);
+    match act {
+        Act::Say { text, id } => Act::Say { text: named(&text), id },
+        Act::Answer { question, reply: Reply::Text(text) } => {
+            Act::Answer { question, reply: Reply::Text(named(&text)) }
+        }
+        Act::Skip { folder, message: Some(message) } => Act::Skip { folder, message: Some(named(&message)) },
+        // A choice has no words. The files are kept with the session all the same.
+        act => act,
+    }
+}
+
+async fn fetch_all(api: &Api, files: &[FileRef]) -> Result<Vec<NewFile>, String> {
+    let mut fetched = Vec::with_capacity(files.len());
+    for file in files {
+        let content = fetch(api, file).await.map_err(|error| error.to_string())?;
+        fetched.push(NewFile { name: file.name.clone(), content: content.into() });
+    }
+    Ok(fetched)
+}
+
+/// Fetches a file, again where Telegram could not be reached or did too much.
+async fn fetch(api: &Api, file: &FileRef) -> Result<Vec<u8>, ApiError> {
+    let mut backoff = Backoff::default();
+    loop {
+        let fetched = match api.get_file(&file.id).await {
+            Ok(RemoteFile { file_path: Some(path) }) => api.download(&path, LARGEST_FILE).await,
+            Ok(RemoteFile { file_path: None }) => {
+                Err(ApiError::Refused { code: 0, description: "Telegram does not give it to bots".into() })
+            }
+            Err(error) => Err(error),
+        };
+        match fetched {
+            Err(ApiError::TooMany { retry_after }) => tokio::time::sleep(retry_after).await,
+            Err(ApiError::Unreachable(_) | ApiError::Failing(_)) => tokio::time::sleep(backoff.grow()).await,
+            fetched => return fetched,
+        }
+    }
 }
 
 async fn read_content(

@@ -23,13 +23,19 @@ pub(super) fn assemble(
     let notes = open(&path).map_err(|source| RunError::Notes { path: path.display().to_string(), source })?;
     let tell = inputs.clone();
     let moves = Box::new(move |from, to| drop(tell.send(Input::Moved { from, to })));
-    let settings = Settings { owner: parts.owner, remind: parts.remind, folder: parts.folder };
+    let settings = Settings {
+        owner: parts.owner,
+        remind: parts.remind,
+        folder: parts.folder,
+        can_hear: parts.transcriber.is_some(),
+    };
     let outbound = Outbound {
         sessions: parts.sessions,
         outbox: Outbox::start_within(parts.limits, parts.api.clone(), moves),
         api: parts.api,
         template: parts.template,
         users: parts.users,
+        transcriber: parts.transcriber,
         writer: Writer::start(parts.notices.clone()),
         notes: path,
         notices: parts.notices,

@@ -45,6 +45,7 @@ impl Stage {
             owner: access.allows(ANNA).then_some(ANNA),
             remind: SignedDuration::from_hours(1),
             folder: "/plans".into(),
+            can_hear: false,
         };
         Self { state: ChatState::new(settings, access, notes), now: START, seq: 0, updates: 0 }
     }
@@ -69,7 +70,16 @@ impl Stage {
         self.updates += 1;
         let sender = Sender { id: user, name: "Somebody".into() };
         let id = format!("update {}", self.updates);
-        let incoming = Incoming { id, room, private: room.chat > 0, sender, what, beside: None };
+        let incoming = Incoming {
+            id,
+            room,
+            private: room.chat > 0,
+            sender,
+            message: 0,
+            what,
+            files: Vec::new(),
+            is_joined: false,
+        };
         self.put(Input::Update(Box::new(incoming), Ticket(self.updates)))
     }
 
@@ -196,6 +206,7 @@ fn op(op: &SessionOp) -> String {
             format!("act: answer {} {reply:?}", question.as_ref().unwrap())
         }
         SessionOp::Act(id, act) => format!("act in {id}: {act:?}"),
+        SessionOp::ActWithFiles(id, act, files) => format!("act in {id} with {files:?}: {act:?}"),
         SessionOp::TryAct(id, act) => format!("try in {id}: {act:?}"),
         SessionOp::Create(new, first) => {
             format!(
@@ -246,7 +257,16 @@ fn tap(key: &CardKey) -> Input {
     let data = Button::Answer(0, 0).data(&key.tag());
     let what = What::Press { query: "tap".into(), data, message: Some(7), keyboard: None, about: None };
     let sender = Sender { id: ANNA, name: "Anna".into() };
-    let incoming = Incoming { id: "1".into(), room: HOME, private: true, sender, what, beside: None };
+    let incoming = Incoming {
+        id: "1".into(),
+        room: HOME,
+        private: true,
+        sender,
+        message: 7,
+        what,
+        files: Vec::new(),
+        is_joined: false,
+    };
     Input::Update(Box::new(incoming), Ticket(1))
 }
 
@@ -455,8 +475,10 @@ fn after_a_kill_notes_and_logs_are_enough() {
             room: HOME,
             private: true,
             sender: Sender { id: ANNA, name: "Anna".into() },
+            message: 1,
             what: What::Command { name: "plan".into(), rest: "add dark mode".into(), about: None },
-            beside: None,
+            files: Vec::new(),
+            is_joined: false,
         };
         assert_eq!(after.put(Input::Update(Box::new(again), Ticket(9))), ["finish 9"]);
     }
@@ -609,7 +631,7 @@ fn the_first_person_gets_in_by_a_code() {
     let code = notice.rsplit(' ').next().unwrap();
     // One code at a time.
     assert_eq!(stage.put(Input::Tick { chance: [2; 8] }), Vec::<String>::new());
-    let refused = stage.comes(STRANGER, HOME, What::Other { kind: "a photo" });
+    let refused = stage.comes(STRANGER, HOME, What::Other { kind: "a photo", reply_to: None });
     assert_eq!(refused, ["send \"This bot is private.\" in 42", "finish 1"]);
     assert_eq!(stage.writes(code, 3), ["add user 42"]);
     let user = crate::users::Paired { id: ANNA, name: "Anna".into(), since: START };

@@ -53,8 +53,8 @@ pub(super) async fn left_behind(
     let Ok(diff) = sessions::diff(sessions, id).await else {
         return Ok(vec![format!("What it had changed cannot be shown now. Try: rapport diff {id}")]);
     };
-    let files = diff.lines().filter_map(|line| line.strip_prefix("diff --git ")?.split_once(" b/"));
-    let mut left: Vec<_> = files.map(|(_, file)| format!("  {}", safe::line(file))).collect();
+    let files = diff.lines().filter_map(|line| line.strip_prefix("diff --git ").map(changed));
+    let mut left: Vec<_> = files.map(|file| format!("  {}", safe::line(file))).collect();
     if diff.is_empty() {
         return Ok(vec!["It had changed no files.".to_owned()]);
     }
@@ -66,4 +66,33 @@ pub(super) async fn left_behind(
         left.push(format!("Take them back with: rapport undo {id}"));
     }
     Ok(left)
+}
+
+/// The file that the head of a diff is about: `a/NAME b/NAME`, both in quotes where the name holds signs that would end a line.
+/// A file that was renamed has two names, the last of which is what is there.
+fn changed(names: &str) -> &str {
+    let second = match names.split_at_checked(names.len() / 2) {
+        Some((old, new)) if new.get(1..) == Some(&old.replacen("a/", "b/", 1)) => &new[1..],
+        _ => names.rsplit_once(" b/").or_else(|| names.rsplit_once(" \"b/")).map_or(names, |(_, new)| new),
+    };
+    second.trim_matches('"').trim_start_matches("b/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changed;
+
+    #[test]
+    fn every_kind_of_name_is_found() {
+        for (names, file) in [
+            ("a/a.txt b/a.txt", "a.txt"),
+            ("a/x b/y.txt b/x b/y.txt", "x b/y.txt"),
+            ("a/größe.txt b/größe.txt", "größe.txt"),
+            (r#""a/a\tb.txt" "b/a\tb.txt""#, r"a\tb.txt"),
+            ("a/old.txt b/new.txt", "new.txt"),
+            (r#"a/old.txt "b/new\t.txt""#, r"new\t.txt"),
+        ] {
+            assert_eq!(changed(names), file, "{names}");
+        }
+    }
 }

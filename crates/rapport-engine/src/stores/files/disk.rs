@@ -202,15 +202,7 @@ impl Disk {
     }
 
     pub(super) fn attach(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
-        let dir = self.find(id)?;
-        match checked(&dir, name)? {
-            Attachment::Plain(name) => keep_in(&dir, &self.sealing(id), name, content),
-            Attachment::InTurn(path) => {
-                let place = inside(&dir, path)?;
-                place.parent().map_or(Ok(()), dirs::make_all)?;
-                replace(&place, content)
-            }
-        }
+        place_in(&self.find(id)?, &self.sealing(id), name, content)
     }
 
     /// The same for whoever holds this lock, as long as they do.
@@ -290,8 +282,20 @@ fn checked<'a>(dir: &Path, name: &'a str) -> Result<Attachment<'a>, StoreError> 
     })
 }
 
+/// Puts something into a session's directory: what is kept for Rapport is sealed, what has a path is a file for others.
+pub(super) fn place_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<(), StoreError> {
+    match checked(dir, name)? {
+        Attachment::Plain(name) => keep_in(dir, sealing, name, content),
+        Attachment::InTurn(path) => {
+            let place = inside(dir, path)?;
+            place.parent().map_or(Ok(()), dirs::make_all)?;
+            replace(&place, content)
+        }
+    }
+}
+
 /// Keeps something in a session's directory.
-pub(super) fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<(), StoreError> {
+fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<(), StoreError> {
     refuse_links(dir, KEPT)?;
     let folder = dir.join(KEPT);
     dirs::make_all(&folder)?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rapport_core::{Entry, SessionId};
 use rapport_durable::Flush;
 
-use super::disk::{LOG, io_error, keep_in, replace};
+use super::disk::{LOG, io_error, place_in, replace};
 use super::{dirs, line};
 use crate::seals::Sealing;
 use crate::stores::StoreError;
@@ -37,7 +37,7 @@ impl ReservedDir {
     ) -> Result<(), StoreError> {
         self.sealing.begin().map_err(io_error("begin the seals of", &self.dir))?;
         for (name, content) in attachments {
-            keep_in(&self.dir, &self.sealing, name, content)?;
+            place_in(&self.dir, &self.sealing, name, content)?;
         }
         let path = self.dir.join(LOG);
         let mut log = Vec::new();

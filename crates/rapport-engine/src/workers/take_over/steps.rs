@@ -14,7 +14,7 @@ const REPOSITORY: &[u8] = b"160000";
 
 /// What a path is in a state: its mode, and the name of its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(in crate::workers) struct Entry {
     mode: Vec<u8>,
     content: Vec<u8>,
 }
@@ -27,15 +27,15 @@ impl Entry {
 
 /// A path that differs between two states.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
-    pub(super) path: PathBuf,
+pub(in crate::workers) struct Step {
+    pub(in crate::workers) path: PathBuf,
     pub(super) old: Entry,
     pub(super) new: Entry,
 }
 
 impl Step {
     /// Whether it is about a repository within the repository, which has a history of its own.
-    pub(super) fn is_of_a_repository(&self) -> bool {
+    pub(in crate::workers) fn is_of_a_repository(&self) -> bool {
         [&self.old, &self.new].iter().any(|entry| entry.mode == REPOSITORY)
     }
 
@@ -45,7 +45,7 @@ impl Step {
 }
 
 /// The steps from one state to the other.
-pub(super) fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<Step>, WorkerError> {
+pub(in crate::workers) fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<Step>, WorkerError> {
     let (from, to) = (local::named(from)?, local::named(to)?);
     Ok(parse(&git(top, None, &["diff-tree", "-r", "-z", "--no-renames", from, to])?))
 }

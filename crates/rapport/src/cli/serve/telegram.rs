@@ -1,5 +1,7 @@
 //! Telegram as `serve` starts it: made from the settings, after what an older relay left behind was taken over.
 
+mod transcriber;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -44,6 +46,7 @@ pub(super) async fn channel(place: &Place, settings: &Settings) -> Result<Telegr
             headers_within: HEADERS_WITHIN,
         }),
         limits: Limits::faster(telegram.faster),
+        transcriber: transcriber::of(&telegram.transcriber, &place.home),
         now: Arc::new(|| Clock::system().now()),
     })?;
     let store = place.store_in(&Shelf::Sessions);

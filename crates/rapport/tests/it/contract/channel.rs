@@ -46,6 +46,7 @@ async fn people_in_telegram_see_and_answer() {
         users: vec![ANNA],
         remind: SignedDuration::ZERO,
         webhook: None,
+        transcriber: None,
         limits: Limits::faster(std::num::NonZeroU32::MIN),
         now: Arc::new(|| Clock::system().now()),
     });

@@ -224,6 +224,50 @@ fn what_git_ignores_comes_along_where_the_project_says_so() {
     assert_eq!(project.file("one.secret"), "1\n", "the project's own stays");
 }
 
+/// A repository within the project has a history that no merge of files brings over, and that would go with the worktree.
+#[test]
+fn work_in_a_repository_within_it_is_never_dropped() {
+    let commit = "git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m Paint";
+    let get = "git -c protocol.file.allow=always submodule --quiet update --init library";
+    for (command, named) in [
+        (format!("{get} && cd library && {commit}"), Some("library")),
+        (format!("{get} && echo painted > library/paint.txt"), Some("library")),
+        (format!("git init --quiet tool && cd tool && {commit}"), Some("tool")),
+        ("git init --quiet tool && echo painted > tool/paint.txt".to_owned(), Some("tool")),
+        (get.to_owned(), None),
+    ] {
+        let project = Project::with_scenario(&format!(
+            r##"
+version: 1
+name: repositories
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - bash: {{ command: "{command}" }}
+      - write: {{ path: new.txt, content: "new\n" }}
+    result: "Painted."
+"##
+        ));
+        let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", "library"];
+        project.git(&add);
+        project.git(&["commit", "--quiet", "-m", "Library"]);
+        work(&project);
+        let worktree = project.root().join(".rapport/worktrees").join(project.session().as_str());
+        let applied = project.rapport(&["apply", "paint"]);
+        let Some(named) = named else {
+            applied.check(0, "Applied to");
+            continue;
+        };
+        applied.check(1, &format!("{named} has changes")).check(1, "Nothing was changed.");
+        assert!(worktree.join(named).join(".git").exists(), "{command}");
+        assert!(!project.root().join("new.txt").exists(), "{command}");
+        std::fs::remove_dir_all(worktree.join(named)).unwrap();
+        std::fs::create_dir(worktree.join(named)).unwrap();
+        project.rapport(&["apply", "paint"]).check(0, "Applied to");
+        assert_eq!(project.file("new.txt"), "new\n");
+    }
+}
+
 /// A branch of such a session begins where its agent works, and has a worktree of its own.
 #[test]
 fn a_question_of_work_apart_can_be_branched_at() {

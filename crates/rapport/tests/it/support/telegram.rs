@@ -38,7 +38,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
 
-pub(crate) use chat::{Author, Came, Chat, ChatKind, ChatMessage, Content, Sound, Standing, Version};
+pub(crate) use chat::{Author, Came, Chat, ChatKind, ChatMessage, Content, PHOTO, Sound, Standing, Version};
 pub(crate) use faults::Fault;
 pub(crate) use keyboard::{Button, Markup};
 pub(crate) use person::{Person, Tap};

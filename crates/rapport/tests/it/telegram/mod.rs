@@ -5,6 +5,7 @@ mod cancel;
 mod cases;
 mod chat;
 mod faults;
+mod files;
 mod groups;
 mod kills;
 mod left;

@@ -8,6 +8,11 @@ use serde_json::Value;
 
 use super::keyboard::{Button, Markup};
 
+/// What every picture has in it.
+pub(crate) const PHOTO: &[u8] = b"\xff\xd8 a picture";
+/// What every voice message has in it.
+pub(crate) const VOICE: &[u8] = b"OggS a voice";
+
 /// A chat.
 #[derive(Clone, Debug)]
 pub(crate) struct Chat {
@@ -86,8 +91,11 @@ pub(crate) enum Content {
         /// What is in it.
         bytes: Vec<u8>,
     },
-    /// A picture.
-    Photo,
+    /// A picture, alone or in an album.
+    Photo {
+        /// The album.
+        album: Option<String>,
+    },
     /// A voice message.
     Voice,
     /// A sticker, with its emoji.
@@ -101,6 +109,22 @@ pub(crate) enum Content {
     TopicCreated(String),
     /// The group is another chat from now on.
     MovedTo(i64),
+}
+
+impl Content {
+    /// What somebody gets who fetches the file.
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Content::Document { bytes, .. } => Some(bytes),
+            Content::Photo { .. } => Some(PHOTO),
+            Content::Voice => Some(VOICE),
+            Content::Text
+            | Content::Sticker(_)
+            | Content::Forwarded { .. }
+            | Content::TopicCreated(_)
+            | Content::MovedTo(_) => None,
+        }
+    }
 }
 
 /// A message with its history.
@@ -236,7 +260,7 @@ fn render_one(screen: &mut String, message: &ChatMessage) -> std::fmt::Result {
     match &message.content {
         Content::Text => {}
         Content::Document { name, bytes } => write!(screen, " <document {name}, {} bytes>", bytes.len())?,
-        Content::Photo => write!(screen, " <photo>")?,
+        Content::Photo { .. } => write!(screen, " <photo>")?,
         Content::Voice => write!(screen, " <voice>")?,
         Content::Sticker(emoji) => write!(screen, " <sticker {emoji}>")?,
         Content::Forwarded { from } => write!(screen, " <forwarded from {from}>")?,

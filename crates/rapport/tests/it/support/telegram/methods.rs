@@ -24,11 +24,12 @@ pub(crate) type Result<T = Value> = std::result::Result<T, Refusal>;
 type Method = fn(&mut State, &Parameters) -> Result;
 
 /// All but `getUpdates`, which takes its time.
-const METHODS: [(&str, Method); 14] = [
+const METHODS: [(&str, Method); 15] = [
     ("getMe", about::get_me),
     ("getChat", about::get_chat),
     ("setMyCommands", about::set_my_commands),
     ("getMyCommands", about::get_my_commands),
+    ("getFile", about::get_file),
     ("sendMessage", send::send_message),
     ("sendDocument", send::send_document),
     ("sendChatAction", send::send_chat_action),

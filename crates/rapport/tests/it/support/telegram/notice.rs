@@ -3,8 +3,8 @@
 
 use frankenstein::methods::{
     AnswerCallbackQueryParams, DeleteMessageParams, DeleteWebhookParams, EditMessageReplyMarkupParams,
-    EditMessageTextParams, GetChatParams, GetMyCommandsParams, GetUpdatesParams, SendChatActionParams,
-    SendDocumentParams, SendMessageParams, SetMyCommandsParams, SetWebhookParams,
+    EditMessageTextParams, GetChatParams, GetFileParams, GetMyCommandsParams, GetUpdatesParams,
+    SendChatActionParams, SendDocumentParams, SendMessageParams, SetMyCommandsParams, SetWebhookParams,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,6 +32,7 @@ pub(crate) fn notice(method: &str, parameters: &Parameters) -> Vec<Violation> {
         "sendChatAction" => compare::<SendChatActionParams>(values),
         "setMyCommands" => compare::<SetMyCommandsParams>(values),
         "getMyCommands" => compare::<GetMyCommandsParams>(values),
+        "getFile" => compare::<GetFileParams>(values),
         "getChat" => compare::<GetChatParams>(values),
         _ => Ok(values.into_iter().map(|(name, _)| name).collect()),
     };

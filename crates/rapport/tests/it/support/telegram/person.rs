@@ -69,7 +69,16 @@ impl Person {
 
     /// Sends a picture.
     pub(crate) fn sends_photo(&self, caption: &str) -> i32 {
-        self.sends(Content::Photo, caption, None)
+        self.sends(Content::Photo { album: None }, caption, None)
+    }
+
+    /// Sends several pictures at once, with words below the first.
+    pub(crate) fn sends_album(&self, pictures: usize, caption: &str) {
+        let album = format!("album-{}", self.shared.look(|state| state.messages.len()));
+        for picture in 0..pictures {
+            let caption = if picture == 0 { caption } else { "" };
+            self.sends(Content::Photo { album: Some(album.clone()) }, caption, None);
+        }
     }
 
     /// Sends a voice message.

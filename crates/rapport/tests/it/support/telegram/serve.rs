@@ -46,6 +46,9 @@ async fn answer(
         over.0.now();
         return written(&Ok(Value::Null));
     }
+    if let Some(id) = uri.path().strip_prefix(&format!("/file/bot{TOKEN}/files/")) {
+        return download(&shared, &over, id).await;
+    }
     let called =
         called(uri.path()).and_then(|method| Ok((method, Parameters::read(uri.query(), &headers, &body)?)));
     let (method, parameters) = match called {
@@ -90,6 +93,24 @@ async fn answer(
         over.0.now();
     }
     written(&result)
+}
+
+/// A file, by its id. What goes wrong with it is planned for `download`.
+async fn download(shared: &Shared, over: &Over, id: &str) -> Response {
+    let fault = shared.change(|state| {
+        state.downloads += 1;
+        state.faults.take("download")
+    });
+    match fault {
+        Some(Fault::Hang) => pending().await,
+        Some(Fault::Status(status)) => return from_proxy(status),
+        Some(_) => over.0.now(),
+        None => {}
+    }
+    match shared.look(|state| state.file(id).map(<[u8]>::to_vec)) {
+        Some(bytes) => http::Response::builder().body(Body::from(bytes)).unwrap(),
+        None => from_proxy(404),
+    }
 }
 
 /// The method a path names.

@@ -37,7 +37,7 @@ fn alone(state: &State, message: &ChatMessage) -> Value {
     let (text, entities) = match &message.content {
         Content::Text | Content::Forwarded { .. } => ("text", "entities"),
         Content::Document { .. }
-        | Content::Photo
+        | Content::Photo { .. }
         | Content::Voice
         | Content::Sticker(_)
         | Content::TopicCreated(_)
@@ -70,9 +70,13 @@ fn add_content(shown: &mut Value, message: &ChatMessage) {
             shown["document"] =
                 with(file("document"), json!({ "file_name": name, "file_size": bytes.len() }));
         }
-        Content::Photo => {
+        Content::Photo { album } => {
+            let small = json!({ "file_id": "small", "file_unique_id": "small", "width": 9, "height": 6 });
             shown["photo"] =
-                json!([with(file("photo"), json!({ "width": 90, "height": 60, "file_size": 900 }))]);
+                json!([small, with(file("photo"), json!({ "width": 90, "height": 60, "file_size": 900 }))]);
+            if let Some(album) = album {
+                shown["media_group_id"] = album.clone().into();
+            }
         }
         Content::Voice => {
             shown["voice"] = with(file("voice"), json!({ "duration": 3, "mime_type": "audio/ogg" }));

@@ -41,6 +41,8 @@ pub(crate) struct State {
     pub(crate) webhook: Option<Webhook>,
     /// How many requests came while the server was hanging.
     pub(crate) hung: u32,
+    /// How often a file was fetched, or was to be.
+    pub(crate) downloads: u32,
     pub(super) updates: Updates,
     pub(super) limiter: Limiter,
     pub(super) faults: Faults,
@@ -175,6 +177,7 @@ impl State {
             commands: BTreeMap::new(),
             webhook: None,
             hung: 0,
+            downloads: 0,
             updates: Updates::new(),
             limiter: Limiter::new(Rates::Real),
             faults: Faults::default(),
@@ -208,6 +211,13 @@ impl State {
     /// One message, unless it is gone.
     pub(crate) fn message(&self, chat: i64, id: i32) -> Option<&ChatMessage> {
         self.messages_in(chat, None).find(|message| message.id == id)
+    }
+
+    /// What is in a file, by its id.
+    pub(crate) fn file(&self, id: &str) -> Option<&[u8]> {
+        let (rest, message) = id.rsplit_once('-')?;
+        let (_, chat) = rest.split_once('-')?;
+        self.message(chat.parse().ok()?, message.parse().ok()?)?.content.bytes()
     }
 
     pub(super) fn message_mut(&mut self, chat: i64, id: i32) -> Option<&mut ChatMessage> {

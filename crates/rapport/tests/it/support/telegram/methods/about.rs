@@ -28,6 +28,20 @@ pub(super) fn get_chat(state: &mut State, parameters: &Parameters) -> Result {
     Ok(full)
 }
 
+/// Only what somebody sent, and at most 20 MB of it.
+pub(super) fn get_file(state: &mut State, parameters: &Parameters) -> Result {
+    let id = parameters.text("file_id");
+    let Some(size) = state.file(id).map(<[u8]>::len) else {
+        return Err(Refusal::bad_request("wrong file_id or the file is temporarily unavailable"));
+    };
+    if size > 20 << 20 {
+        return Err(Refusal::bad_request("file is too big"));
+    }
+    Ok(json!({
+        "file_id": id, "file_unique_id": format!("u{id}"), "file_size": size, "file_path": format!("files/{id}"),
+    }))
+}
+
 pub(super) fn set_my_commands(state: &mut State, parameters: &Parameters) -> Result {
     let Some(commands) = parameters.value("commands").and_then(Value::as_array) else {
         return Err(Refusal::bad_request("expected an Array of BotCommand"));

@@ -1,0 +1,51 @@
+//! Repositories within a workplace: each has a history of its own, which no state of the files holds. Work in them would be lost
+//! together with the workplace, so it has to be found before that is cleared.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::WorkerError;
+use super::git::git;
+use super::take_over::steps;
+
+/// The repositories below `top` that hold work which is not in the state `base`, from the top: at another commit, with changes
+/// that are not committed, or not there before.
+pub(super) fn with_work(top: &Path, base: &str, state: &str) -> Result<BTreeSet<PathBuf>, WorkerError> {
+    let moved = steps(top, base, state)?.into_iter();
+    let mut found: BTreeSet<_> =
+        moved.filter(|step| step.is_of_a_repository()).map(|step| step.path).collect();
+    found.extend(untracked(top)?);
+    for path in tracked(top, state)? {
+        if is_dirty(&top.join(&path))? {
+            found.insert(path);
+        }
+    }
+    Ok(found)
+}
+
+/// Those that git knows nothing of. It names a folder only where that is a repository; without a commit it is in no state either.
+fn untracked(top: &Path) -> Result<Vec<PathBuf>, WorkerError> {
+    let out = git(top, None, &["ls-files", "-z", "--others", "--exclude-standard"])?;
+    let folders = out.split(|byte| *byte == 0).filter_map(|path| path.strip_suffix(b"/"));
+    Ok(folders.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+}
+
+fn tracked(top: &Path, state: &str) -> Result<Vec<PathBuf>, WorkerError> {
+    let out = git(top, None, &["ls-tree", "-r", "-z", "--full-tree", state])?;
+    let entries = out.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
+    let path = |entry: &[u8]| {
+        let at = entry.iter().position(|byte| *byte == b'\t')?;
+        Some(PathBuf::from(OsStr::from_bytes(&entry[at + 1..])))
+    };
+    Ok(entries.filter_map(path).collect())
+}
+
+/// Whether files of this repository differ from what is committed in it. One that was never checked out has none.
+fn is_dirty(repository: &Path) -> Result<bool, WorkerError> {
+    if !repository.join(".git").exists() {
+        return Ok(false);
+    }
+    Ok(!git(repository, None, &["status", "--porcelain", "--untracked-files=normal"])?.is_empty())
+}

@@ -1,0 +1,59 @@
+//! Files that people send. They are fetched before anything is done about the message that they came with, and go to the agent
+//! with its words.
+
+use rapport_door::NewFile;
+
+use super::chat_state::ChatState;
+use super::effect::{AfterFetch, AfterHear, Effect};
+use super::incoming::{FileRef, What};
+use super::messages::Visit;
+
+/// The largest file that Telegram gives to a bot, in bytes.
+pub(super) const LARGEST_FILE: usize = 20 << 20;
+
+const TOO_LARGE: &str = "That file is larger than 20 MB, which is all that Telegram gives to a bot. I took nothing of \
+     your message. Please send something smaller, or put the file into the project.";
+
+impl ChatState {
+    /// Does what somebody wants, with the files that came with it.
+    pub(super) fn act_with(&mut self, visit: Visit, what: What, files: Vec<FileRef>) {
+        if files.is_empty() {
+            return self.act(visit, what);
+        }
+        let is_too_large = |file: &FileRef| file.size.is_some_and(|size| size > LARGEST_FILE as u64);
+        if files.iter().any(is_too_large) {
+            return self.only_say(&visit, TOO_LARGE);
+        }
+        let is_voice = matches!(what, What::Other { .. }) && files.iter().any(|file| file.is_voice);
+        if let What::Other { kind, .. } = what {
+            let is_answer = !self.open_questions(visit.room, visit.sender.id).is_empty();
+            match (is_voice, self.settings.can_hear) {
+                (true, true) => {}
+                (false, _) if !is_answer => {}
+                _ => return self.other(&visit, kind),
+            }
+        }
+        self.type_for(visit.room);
+        self.want(Effect::Fetch { files, then: Box::new(AfterFetch { visit, what, is_voice }) });
+    }
+
+    /// The files of a message are here, or cannot be had.
+    pub(super) fn on_fetched(&mut self, then: AfterFetch, fetched: Result<Vec<NewFile>, String>) {
+        let AfterFetch { visit, what, is_voice } = then;
+        let files = match fetched {
+            Ok(files) => files,
+            Err(why) => {
+                let words =
+                    format!("❌ I could not fetch that ({why}), so I took nothing. Please send it again.");
+                return self.only_say(&visit, &words);
+            }
+        };
+        match (what, &files[..]) {
+            (What::Other { reply_to, .. }, [voice, ..]) if is_voice => {
+                let then = Box::new(AfterHear { visit, reply_to });
+                self.want(Effect::Hear { voice: voice.clone(), then });
+            }
+            (what, _) => self.act(Visit { files, ..visit }, what),
+        }
+    }
+}
