@@ -28,7 +28,7 @@ use crate::wiring::Place;
   rapport resume                        where only one session can go on
   rapport resume add-a-greeting         a run, or a session of files
   rapport resume -y                     run all of the plan without asking
-  rapport resume -m \"now the tests\"     plan the next turn, or say what to do next
+  rapport resume -m \"now the tests\"     the next turn, or what to do next
   rapport resume add-auth --turn 02-branch-01")]
 pub(super) struct Args {
     #[command(flatten)]
