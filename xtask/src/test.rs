@@ -31,7 +31,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
 
 /// Programs the tests use. On Debian they are installed; elsewhere it is said what is missing.
 fn install() -> Outcome {
-    let needed = [("git", "git"), ("node", "nodejs"), ("npm", "npm")];
+    let needed = [("git", "git"), ("node", "nodejs"), ("npm", "npm"), ("bwrap", "bubblewrap")];
     let missing: Vec<_> =
         needed.into_iter().filter(|(program, _)| !exists(program, &["--version"])).collect();
     for (program, package) in missing {

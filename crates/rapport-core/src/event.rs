@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::aim::{Aim, Asking};
 use crate::answer::{Answer, By};
+use crate::check::Remark;
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 use crate::input::{Merged, NotMerged};
 use crate::permission::Rule;
@@ -141,6 +142,9 @@ pub enum Event {
         /// Why it cannot be carried out; empty where it can.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         problems: Vec<String>,
+        /// What to know about single actions.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        remarks: Vec<Remark>,
     },
     /// Somebody changed the plan's file. The change counts once a person accepts it.
     PlanDiffers {

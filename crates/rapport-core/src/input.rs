@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aim::Asking;
 use crate::answer::By;
+use crate::check::Remark;
 use crate::elicitation::Field;
 use crate::event::{Beside, Changes, FileChange, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
@@ -393,6 +394,8 @@ pub enum World {
         revision: u32,
         /// Why it cannot be carried out, one line each.
         problems: Vec<String>,
+        /// What to know about single actions.
+        remarks: Vec<Remark>,
         /// The content of its file, where it differs from the plan.
         differs: Option<String>,
     },

@@ -58,6 +58,7 @@ mod branch;
 mod edit;
 mod elicitation;
 mod event;
+pub mod export;
 mod id;
 mod input;
 mod interactive;

@@ -13,7 +13,7 @@ use crate::id::{QuestionId, RoundId, SessionId};
 use crate::permission::Rule;
 use crate::question::{Choice, Purpose, Question};
 use crate::session::{Item, Life, Process, Round, Session, Shared, State, Turn, WorkUndo};
-use crate::turn::{FileTurn, TurnStage, UndoneFiles};
+use crate::turn::{FileTurn, TurnPlan, TurnStage, UndoneFiles};
 
 /// A session as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -483,8 +483,7 @@ fn open_in(round: &Round) -> impl Iterator<Item = OpenQuestion> + '_ {
 }
 
 fn review(turn: &FileTurn) -> ReviewView {
-    let text = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
-    let plan = ActionPlan::parse(text).unwrap_or_else(|_| ActionPlan::unread(text));
+    let plan = turn.plan.as_ref().map_or_else(|| ActionPlan::unread(""), TurnPlan::shown);
     let batch = turn.batch().filter(|_| turn.stage == TurnStage::Paused);
     ReviewView {
         turn: turn.folder.clone(),

@@ -17,7 +17,7 @@ use crate::agents::{Agent, AgentsByName};
 use crate::channels::terminal::{self, safe};
 use crate::cli::{Common, ProjectHelpers, warn};
 use crate::clock::{self, Clock};
-use crate::config::{self, Layer, Secret, Settings, WorkerName};
+use crate::config::{self, Layer, NetworkName, Secret, Settings, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
@@ -25,6 +25,7 @@ use crate::environment;
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
+use crate::projects::grants::Grants;
 use crate::projects::trust::{Brought, Standing, Trust};
 use crate::seals::Seals;
 use crate::stores::blocking::BlockingStore;
@@ -34,6 +35,8 @@ use crate::turns::Workshop;
 use crate::turns::batches::{Batches, Naming};
 use crate::workers::Workers;
 use crate::workers::local::{self, Local};
+use crate::workers::network::{HostPattern, Network};
+use crate::workers::sandboxes::Sandboxes;
 use crate::workers::worktrees::Worktrees;
 
 /// How many rounds of questions before a plan, where nobody says otherwise.
@@ -163,6 +166,7 @@ impl Place {
     /// The same for those that are kept there.
     pub fn sessions_in(&self, shelf: &Shelf) -> ProjectSessions {
         ProjectSessions::new(self.store_in(shelf), None, Arc::new(self.workers()), Clock::system())
+            .granting(Grants::of(&self.home, &self.project))
     }
 
     /// Where this project's logs are, for commands that wait for what they read.
@@ -183,8 +187,16 @@ impl Place {
 
     /// The kinds of places that agents of this project can work in.
     pub fn workers(&self) -> Workers {
-        let worktrees = Worktrees::new(config::worktrees(&self.project));
-        Workers::default().with("local", Local).with("worktree", worktrees)
+        self.workers_with(Network::None)
+    }
+
+    /// The same, where those that are apart from the host reach such a network.
+    fn workers_with(&self, network: Network) -> Workers {
+        let folder = config::worktrees(&self.project);
+        let person = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let sandboxes = Sandboxes::new(&folder, person).with_network(network);
+        let workers = Workers::default().with("local", Local).with("worktree", Worktrees::new(folder));
+        workers.with("sandbox", sandboxes)
     }
 
     /// What a new session here starts from.
@@ -280,7 +292,7 @@ impl Host {
             store: store.clone(),
             agents: Arc::new(agents(place, settings)?),
             planner: planner(place, settings)?,
-            worker: Arc::new(place.workers()),
+            worker: Arc::new(place.workers_with(network(settings)?)),
             workshop: Some(shelf.workshop(place, settings)?),
             clock: Clock::system(),
             holder: Holder::this_process(Some(socket.address())),
@@ -288,7 +300,8 @@ impl Host {
         });
         let socket = socket.serve(engine.gateway());
         let sessions =
-            ProjectSessions::new(store, Some(engine.gateway()), Arc::new(place.workers()), Clock::system());
+            ProjectSessions::new(store, Some(engine.gateway()), Arc::new(place.workers()), Clock::system())
+                .granting(Grants::of(&place.home, &place.project));
         Ok(Self { sessions, engine, socket })
     }
 
@@ -302,6 +315,18 @@ impl Host {
         self.socket.stop().await;
         self.engine.stop().await;
     }
+}
+
+/// What agents in places apart from the host reach of the network.
+fn network(settings: &Settings) -> Result<Network, Failure> {
+    let patterns = settings.allowed_hosts.iter().map(|host| host.parse());
+    let patterns = patterns.collect::<Result<Vec<HostPattern>, _>>();
+    let patterns = patterns.map_err(|why| Failure::new(Code::Usage, format!("worker.allow: {why}")))?;
+    Ok(match settings.network {
+        NetworkName::None => Network::None,
+        NetworkName::Allowlist => Network::Allowlist(patterns),
+        NetworkName::Open => Network::Open,
+    })
 }
 
 /// Refuses to act in a person's name where an agent started this program.

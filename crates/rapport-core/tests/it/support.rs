@@ -304,7 +304,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::TurnFound(found) => format!("{} found", found.folder),
         Event::TurnGone { folder } => format!("{folder} gone"),
         Event::ReviewStarted { folder, by } => format!("{folder} looked at by {by}"),
-        Event::PlanChecked { folder, revision, problems } => match problems.as_slice() {
+        Event::PlanChecked { folder, revision, problems, .. } => match problems.as_slice() {
             [] => format!("{folder} checked at {revision}"),
             problems => format!("{folder} checked at {revision}: {}", problems.join(", ")),
         },

@@ -10,6 +10,7 @@ use serde::de::{Deserializer, Error as _};
 use super::ConfigError;
 use super::planner::PlannerLayer;
 use super::telegram::TelegramLayer;
+use super::worker::WorkerLayer;
 
 /// A larger file is not one of settings.
 pub(super) const LARGEST: u64 = 1024 * 1024;
@@ -32,8 +33,8 @@ pub struct Layer {
     pub preview_command: Option<String>,
     /// What searches the web for a plan; the queries become its last arguments.
     pub research_command: Option<String>,
-    /// The kind of place that agents work in: `local` or `worktree`.
-    pub worker: Option<WorkerName>,
+    /// About the places that agents work in.
+    pub worker: WorkerLayer,
     /// About what an agent is shown.
     pub context: ContextLayer,
     /// About carrying out plans.
@@ -106,36 +107,6 @@ pub enum Channel {
     Print,
 }
 
-/// The kind of place that agents work in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WorkerName {
-    /// The project's directory itself.
-    #[default]
-    Local,
-    /// A git worktree of its own.
-    Worktree,
-}
-
-impl WorkerName {
-    /// The name that sessions keep.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            WorkerName::Local => "local",
-            WorkerName::Worktree => "worktree",
-        }
-    }
-}
-
-/// A worker by its name.
-pub fn worker(word: &str) -> Result<WorkerName, String> {
-    match word {
-        "local" => Ok(WorkerName::Local),
-        "worktree" => Ok(WorkerName::Worktree),
-        _ => Err(format!("{word:?} is not one of local and worktree")),
-    }
-}
-
 /// About rounds of questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -197,7 +168,7 @@ impl Layer {
             telegram: TelegramLayer::from_env(&env)?,
             preview_command: env("RAPPORT_PREVIEW_COMMAND"),
             research_command: env("RAPPORT_RESEARCH_COMMAND"),
-            worker: parsed(&env, "RAPPORT_WORKER", worker)?,
+            worker: WorkerLayer::from_env(&env)?,
             context: ContextLayer {
                 max_file_bytes: parsed(&env, "RAPPORT_CONTEXT_MAX_FILE_BYTES", number)?.map(u64::from),
                 max_tokens: parsed(&env, "RAPPORT_CONTEXT_MAX_TOKENS", number)?.map(u64::from),
@@ -230,7 +201,7 @@ impl Layer {
             telegram: self.telegram.under(upper.telegram),
             preview_command: upper.preview_command.or(self.preview_command),
             research_command: upper.research_command.or(self.research_command),
-            worker: upper.worker.or(self.worker),
+            worker: self.worker.under(upper.worker),
             context: ContextLayer {
                 max_file_bytes: upper.context.max_file_bytes.or(self.context.max_file_bytes),
                 max_tokens: upper.context.max_tokens.or(self.context.max_tokens),

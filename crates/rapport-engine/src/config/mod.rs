@@ -8,6 +8,7 @@ mod said;
 mod secret;
 mod telegram;
 mod trust;
+mod worker;
 
 use std::path::Path;
 
@@ -20,13 +21,14 @@ use crate::projects::trust::{Brought, Standing, Trust};
 use layer::LARGEST;
 pub use layer::{
     AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, TerminalLayer,
-    WorkerName, duration, worker,
+    duration,
 };
 pub use places::{home, link_outward, project};
 pub use planner::{PlannerLayer, PlannerVia};
 pub use said::{Said, said};
 pub use secret::Secret;
 pub use telegram::{TelegramLayer, TelegramSettings, WebhookLayer, WebhookSettings};
+pub use worker::{NetworkName, WorkerLayer, WorkerName, worker};
 
 /// The word for the scripted agent in `agent.command`.
 pub const REHEARSAL: &str = "rehearsal";
@@ -71,6 +73,10 @@ pub struct Settings {
     pub research_command: Vec<String>,
     /// The kind of place that agents work in.
     pub worker: WorkerName,
+    /// What of the network can be reached from a place that is apart from the host.
+    pub network: NetworkName,
+    /// The hosts that can be reached from there, where that is a list.
+    pub allowed_hosts: Vec<String>,
     /// The largest file that an agent is shown whole, in bytes.
     pub max_file_bytes: u64,
     /// More tokens than this are not sent without a question.
@@ -140,7 +146,13 @@ impl Settings {
             telegram: all.telegram.settings()?,
             preview_command: all.preview_command.map(|line| words(&line)).filter(|words| !words.is_empty()),
             research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
-            worker: all.worker.unwrap_or_default(),
+            worker: all.worker.kind.unwrap_or_default(),
+            network: all.worker.network.unwrap_or(match &all.worker.allow {
+                // Whoever names hosts wants them reached.
+                Some(_) => NetworkName::Allowlist,
+                None => NetworkName::None,
+            }),
+            allowed_hosts: all.worker.allow.unwrap_or_default(),
             max_file_bytes: all.context.max_file_bytes.unwrap_or(MAX_FILE_BYTES),
             max_tokens: all.context.max_tokens.unwrap_or(MAX_TOKENS),
             command_env: all.execution.env.unwrap_or_default(),
@@ -165,7 +177,7 @@ fn of_project(
     let file = places::rapport_folder(project).join(FILE);
     let mut layer = Layer::from_file(&file)?;
     let mut harmless = layer.clone();
-    let names = trust::set_aside(&mut harmless);
+    let names = trust::set_aside(&mut harmless, home);
     // A home can be a project's folder too; then both are one file.
     if names.is_empty() || file == home_file {
         return Ok((layer, None));
@@ -215,7 +227,8 @@ pub fn brought(home: &Path, project: &Path) -> Option<Brought> {
     };
     // What cannot be understood does not count at all.
     let mut layer = Layer::from_file(&file).unwrap_or_default();
-    let is_harmless = trust::set_aside(&mut layer).is_empty();
+    let own = Layer::from_file(&home.join(FILE)).unwrap_or_default();
+    let is_harmless = trust::set_aside(&mut layer, &own).is_empty();
     let says = || String::from_utf8_lossy(&content).lines().map(str::to_owned).collect();
     (!is_harmless).then(|| Brought::new(name, &content, says()))
 }

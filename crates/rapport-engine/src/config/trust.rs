@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use super::layer::{AgentLayer, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer};
 use super::planner::PlannerLayer;
 use super::telegram::TelegramLayer;
+use super::worker::{WorkerLayer, WorkerName};
 
 /// Takes out what only the person may say, and names it. This is the one place that decides it for every setting.
-pub(super) fn set_aside(project: &mut Layer) -> Vec<&'static str> {
+pub(super) fn set_aside(project: &mut Layer, home: &Layer) -> Vec<&'static str> {
     // Without "..", so that whoever adds a setting decides whether a project may say it.
     let Layer {
         agent,
@@ -18,7 +19,7 @@ pub(super) fn set_aside(project: &mut Layer) -> Vec<&'static str> {
         telegram,
         preview_command,
         research_command,
-        worker: _,
+        worker,
         context,
         execution,
         terminal: _,
@@ -30,6 +31,10 @@ pub(super) fn set_aside(project: &mut Layer) -> Vec<&'static str> {
     let QuestionsLayer { expire } = questions;
     let ContextLayer { max_file_bytes: _, max_tokens } = context;
     let ExecutionLayer { timeout: _, env: commands } = execution;
+    let WorkerLayer { kind, network, allow } = worker;
+    // A project may ask for more walls, not for fewer.
+    let is_torn_down = home.worker.kind.is_some_and(WorkerName::is_wall);
+    let kind = kind.take_if(|kind| is_torn_down && !kind.is_wall());
     let said = [
         ("agent.command", command.take().is_some()),
         ("agent.permission_mode", permission_mode.take().is_some()),
@@ -44,6 +49,9 @@ pub(super) fn set_aside(project: &mut Layer) -> Vec<&'static str> {
         ("telegram", std::mem::take(telegram) != TelegramLayer::default()),
         ("preview_command", preview_command.take().is_some()),
         ("research_command", research_command.take().is_some()),
+        ("worker", kind.is_some()),
+        ("worker.network", network.take().is_some()),
+        ("worker.allow", allow.take().is_some()),
         ("execution.env", commands.take().is_some()),
         ("trusted", trusted.take().is_some()),
     ];

@@ -3,7 +3,7 @@
 //! Every call of git in Rapport goes through here.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use super::WorkerError;
@@ -44,48 +44,70 @@ const TOLD_LINES: usize = 5;
 /// the index.)
 const WITHOUT_FILES: [&str; 3] = ["rev-parse", "symbolic-ref", "cat-file"];
 
+/// Where git is asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At<'a> {
+    /// The directory.
+    pub(super) directory: &'a Path,
+    /// The repository it belongs to, and the top of its files. Git finds both by itself, by what is in the directory; where an
+    /// agent must not decide that, they are named.
+    pub(super) repository: Option<(&'a Path, &'a Path)>,
+}
+
+impl<'a> From<&'a Path> for At<'a> {
+    fn from(directory: &'a Path) -> Self {
+        Self { directory, repository: None }
+    }
+}
+
+impl<'a> From<&'a PathBuf> for At<'a> {
+    fn from(directory: &'a PathBuf) -> Self {
+        directory.as_path().into()
+    }
+}
+
 /// Runs git there and gives what it printed.
-pub(super) fn git<S: AsRef<OsStr>>(
-    directory: &Path,
+pub(super) fn git<'a, S: AsRef<OsStr>>(
+    at: impl Into<At<'a>>,
     index: Option<&Path>,
     args: &[S],
 ) -> Result<Vec<u8>, WorkerError> {
-    let output = run(directory, index, args)?;
+    let output = run(at.into(), index, args)?;
     if output.status.success() { Ok(output.stdout) } else { Err(failure(&output, args)) }
 }
 
 /// Runs git there for a command that goes on where one file fails, and then says so with the exit code 1.
-pub(super) fn git_as_far_as_it_goes<S: AsRef<OsStr>>(
-    directory: &Path,
+pub(super) fn git_as_far_as_it_goes<'a, S: AsRef<OsStr>>(
+    at: impl Into<At<'a>>,
     index: Option<&Path>,
     args: &[S],
 ) -> Result<(), WorkerError> {
-    let output = run(directory, index, args)?;
+    let output = run(at.into(), index, args)?;
     if matches!(output.status.code(), Some(0 | 1)) { Ok(()) } else { Err(failure(&output, args)) }
 }
 
 /// Runs git there for a command whose exit code says something, and gives that with what it printed.
-pub(super) fn git_saying<S: AsRef<OsStr>>(
-    directory: &Path,
+pub(super) fn git_saying<'a, S: AsRef<OsStr>>(
+    at: impl Into<At<'a>>,
     args: &[S],
     codes: &[i32],
 ) -> Result<(i32, Vec<u8>), WorkerError> {
-    let output = run(directory, None, args)?;
+    let output = run(at.into(), None, args)?;
     match output.status.code().filter(|code| codes.contains(code)) {
         Some(code) => Ok((code, output.stdout)),
         None => Err(failure(&output, args)),
     }
 }
 
-fn run<S: AsRef<OsStr>>(directory: &Path, index: Option<&Path>, args: &[S]) -> Result<Output, WorkerError> {
-    let mut command = command(directory);
+fn run<S: AsRef<OsStr>>(at: At<'_>, index: Option<&Path>, args: &[S]) -> Result<Output, WorkerError> {
+    let mut command = command(at);
     command.args(args);
     if let Some(index) = index {
         command.env("GIT_INDEX_FILE", index);
     }
     let reads_files = args.first().is_some_and(|arg| !WITHOUT_FILES.iter().any(|name| arg.as_ref() == *name));
     if reads_files {
-        let programs = programs_of(directory)?;
+        let programs = programs_of(at)?;
         command.env("GIT_CONFIG_COUNT", programs.len().to_string());
         for (n, key) in programs.iter().enumerate() {
             let value = if key.ends_with(".required") { "false" } else { "" };
@@ -96,9 +118,9 @@ fn run<S: AsRef<OsStr>>(directory: &Path, index: Option<&Path>, args: &[S]) -> R
 }
 
 /// Git in this directory, with nothing of its surroundings but the person's own configuration.
-fn command(directory: &Path) -> Command {
+fn command(at: At<'_>) -> Command {
     let mut command = Command::new("git");
-    command.current_dir(directory).stdin(Stdio::null());
+    command.current_dir(at.directory).stdin(Stdio::null());
     for setting in SETTINGS {
         command.args(["-c", setting]);
     }
@@ -110,14 +132,17 @@ fn command(directory: &Path) -> Command {
     {
         command.env_remove(inherited);
     }
+    if let Some((repository, top)) = at.repository {
+        command.env("GIT_DIR", repository).env("GIT_WORK_TREE", top);
+    }
     command
 }
 
 /// The names of the repository's own settings that name filters and drivers. Those of the person, in their own configuration,
 /// are not among them.
-fn programs_of(directory: &Path) -> Result<Vec<String>, WorkerError> {
+fn programs_of(at: At<'_>) -> Result<Vec<String>, WorkerError> {
     let list = ["config", "--includes", "--show-scope", "--null", "--name-only", "--list"];
-    let output = command(directory).args(list).output().map_err(WorkerError::Start)?;
+    let output = command(at).args(list).output().map_err(WorkerError::Start)?;
     if !output.status.success() {
         return Err(failure(&output, &list));
     }
@@ -161,8 +186,8 @@ fn in_one_line(said: &str) -> String {
 }
 
 /// The same, as text without the line's end.
-pub(super) fn line<S: AsRef<OsStr>>(directory: &Path, args: &[S]) -> Result<String, WorkerError> {
-    git(directory, None, args).map(|out| String::from_utf8_lossy(&out).trim_end().to_owned())
+pub(super) fn line<'a, S: AsRef<OsStr>>(at: impl Into<At<'a>>, args: &[S]) -> Result<String, WorkerError> {
+    git(at, None, args).map(|out| String::from_utf8_lossy(&out).trim_end().to_owned())
 }
 
 #[cfg(test)]

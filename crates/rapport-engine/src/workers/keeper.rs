@@ -13,9 +13,13 @@
 //!
 //! `rapport keep --command -- PROGRAM ARGS...` keeps a command instead of an agent: it gets no terminal, so that what would
 //! ask a person there fails at once, and what it left behind is told on descriptor 4, a name per line.
+//!
+//! In a place that is apart from the host, the keeper is inside of it, as the first of its processes: when it ends, so does
+//! everything there. With `--door VARIABLES` it opens the way out of it (`door`).
 
 mod descendants;
 pub mod descent;
+pub(super) mod door;
 mod input;
 pub mod mark;
 mod stage;
@@ -65,13 +69,19 @@ pub fn start_failure(last_line: Option<&String>) -> Option<&String> {
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     let is_command = args.next_if(|arg| arg == COMMAND).is_some();
+    let door = args.next_if(|arg| arg == door::DOOR).and_then(|_| args.next());
     let keeper = args.next_if(|arg| arg == stage::BECOME).and_then(|_| args.next());
     let mut args = args.skip_while(|arg| arg == "--");
     let Some(program) = args.next() else {
-        return fail("usage: rapport keep [--command] -- PROGRAM ARGS...");
+        return fail("usage: rapport keep [--command] [--door VARIABLES] -- PROGRAM ARGS...");
     };
     let mut command = if keeper.is_some() { Command::new(&program) } else { stage::command(&program) };
     command.args(args);
+    if let Some(names) = door
+        && let Err(error) = door::open(&names.to_string_lossy(), &mut command)
+    {
+        return fail(&format!("{CANNOT_START}{}: no way out: {error}", Path::new(&program).display()));
+    }
     let kept = match keeper {
         Some(keeper) => Err(stage::take_over(&keeper.to_string_lossy(), command)),
         None if is_command => keep_command(command),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable::{self as durable, Lock};
 
-use super::git::{AT_ONCE, git, git_as_far_as_it_goes, line};
+use super::git::{AT_ONCE, At, git, git_as_far_as_it_goes, line};
 use super::process::{self, Kept, Launch};
 use super::{OURS, Worker, WorkerError, Workplace, file_error, leads_inside};
 
@@ -49,6 +49,8 @@ impl Worker for Local {
 pub struct Directory {
     path: PathBuf,
     extent: Extent,
+    /// The repository it belongs to, and the top of its files, where nothing in the directory may decide that.
+    repository: Option<(PathBuf, PathBuf)>,
 }
 
 /// How much of a repository a session may change, and its states therefore hold.
@@ -63,12 +65,23 @@ enum Extent {
 impl Directory {
     /// The one at this path.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), extent: Extent::Directory }
+        Self { path: path.into(), extent: Extent::Directory, repository: None }
     }
 
     /// The one at this path, with all of the repository that it is in.
     pub fn with_repository(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), extent: Extent::Repository }
+        Self { path: path.into(), extent: Extent::Repository, repository: None }
+    }
+
+    /// The same directory, which belongs to this repository whatever is in it: an agent could make another one there.
+    pub(super) fn of_repository(self, repository: PathBuf, top: PathBuf) -> Self {
+        Self { repository: Some((repository, top)), ..self }
+    }
+
+    /// Where git is asked about it.
+    fn git_at(&self) -> At<'_> {
+        let repository = self.repository.as_ref().map(|(git, top)| (git.as_path(), top.as_path()));
+        At { directory: &self.path, repository }
     }
 
     /// The project of a session, as far as that session may change it. A worktree holds all of the repository, so an agent that
@@ -96,13 +109,13 @@ impl Directory {
     pub fn diff(&self, from: &str, to: &str) -> Result<String, WorkerError> {
         let (from, to) = (named(from)?, named(to)?);
         let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", self.relative(), from, to];
-        git(&self.path, None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
+        git(self.git_at(), None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
     }
 
     fn between(&self, from: &str, to: &str, what: &str) -> Result<Vec<String>, WorkerError> {
         let (from, to) = (named(from)?, named(to)?);
         let args = ["diff-tree", "-r", "-z", "--no-renames", self.relative(), what, from, to];
-        let out = git(&self.path, None, &args)?;
+        let out = git(self.git_at(), None, &args)?;
         Ok(out.split(|&byte| byte == 0).map(|field| String::from_utf8_lossy(field).into_owned()).collect())
     }
 
@@ -120,7 +133,7 @@ impl Directory {
 
     /// Where it is within its repository.
     pub(super) fn inside(&self) -> Result<PathBuf, WorkerError> {
-        line(&self.path, &["rev-parse", "--show-prefix"]).map(PathBuf::from)
+        line(self.git_at(), &["rev-parse", "--show-prefix"]).map(PathBuf::from)
     }
 
     /// The state of the files as a git tree, without touching the repository's own index. It holds untracked files
@@ -132,24 +145,24 @@ impl Directory {
 
     /// The same with these files, which are named from the top of the repository, even where git ignores them by now.
     pub(super) fn state_with(&self, files: &[PathBuf]) -> Result<String, WorkerError> {
-        let scratch = Scratch::take(&self.path)?;
+        let scratch = Scratch::take(self.git_at())?;
         let index = Some(scratch.path());
         self.add_all(index)?;
         let there: Vec<_> = if files.is_empty() { Vec::new() } else { self.literally_there(files)? };
         for some in there.chunks(AT_ONCE) {
             let add = ["add", "--force", "--ignore-errors", "--"].map(OsString::from);
-            git_as_far_as_it_goes(&self.path, index, &[&add[..], some].concat())?;
+            git_as_far_as_it_goes(self.git_at(), index, &[&add[..], some].concat())?;
         }
         // Where it is committed, it is in the index that this one is a copy of.
         let forget = ["rm", "-r", "--force", "--cached", "--quiet", "--ignore-unmatch", "--"];
-        git(&self.path, index, &[&forget[..], &OURS[..]].concat())?;
-        let tree = git(&self.path, index, &["write-tree"])?;
+        git(self.git_at(), index, &[&forget[..], &OURS[..]].concat())?;
+        let tree = git(self.git_at(), index, &["write-tree"])?;
         Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
     }
 
     /// Those of these files that are there, as pathspecs that mean them whatever is in their names.
     fn literally_there(&self, files: &[PathBuf]) -> Result<Vec<OsString>, WorkerError> {
-        let top = top(&self.path)?;
+        let top = top(self.git_at())?;
         let is_there = |file: &&PathBuf| top.join(file).symlink_metadata().is_ok_and(|about| !about.is_dir());
         Ok(files.iter().filter(is_there).map(|file| literally(file)).collect())
     }
@@ -165,12 +178,12 @@ impl Directory {
         let args = ["add", "--all", "--ignore-errors", "--", all].into_iter().map(OsStr::new);
         let args: Vec<_> = args.chain(without.iter().map(OsStr::new)).collect();
         for n in 1..TRIES {
-            if git_as_far_as_it_goes(&self.path, index, &args).is_ok() {
+            if git_as_far_as_it_goes(self.git_at(), index, &args).is_ok() {
                 return Ok(());
             }
             sleep(PAUSE * n);
         }
-        git_as_far_as_it_goes(&self.path, index, &args)
+        git_as_far_as_it_goes(self.git_at(), index, &args)
     }
 
     /// Every file, where no git can tell.
@@ -211,7 +224,7 @@ impl Workplace for Directory {
 
     fn list(&self) -> Result<Vec<String>, WorkerError> {
         let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-        let paths: BTreeSet<PathBuf> = match git(&self.path, None, &listed) {
+        let paths: BTreeSet<PathBuf> = match git(self.git_at(), None, &listed) {
             Ok(out) => {
                 let paths = out.split(|byte| *byte == 0).filter(|path| !path.is_empty());
                 paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()
@@ -229,7 +242,7 @@ impl Workplace for Directory {
     fn snapshot(&self) -> Result<Option<String>, WorkerError> {
         let directory = &self.path;
         is_there(directory)?;
-        match line(directory, &["rev-parse", "--is-inside-work-tree"]) {
+        match line(self.git_at(), &["rev-parse", "--is-inside-work-tree"]) {
             Ok(inside) if inside == "true" => self.state().map(Some),
             Ok(_) => Ok(None),
             Err(WorkerError::Start(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -293,8 +306,8 @@ pub(super) fn literally(path: &Path) -> OsString {
 }
 
 /// The top of the repository that a directory is in.
-pub(super) fn top(directory: &Path) -> Result<PathBuf, WorkerError> {
-    line(directory, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
+pub(super) fn top<'a>(at: impl Into<At<'a>>) -> Result<PathBuf, WorkerError> {
+    line(at, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
 }
 
 /// A path of the repository, as one names it in the directory that is `inside` of it.
@@ -315,9 +328,9 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Waits for it, and makes it a copy of the repository's own index: that knows which files have not changed since git
     /// last looked; without it git reads them all.
-    pub(super) fn take(directory: &Path) -> Result<Self, WorkerError> {
-        let in_git =
-            |name| line(directory, &["rev-parse", "--git-path", name]).map(|path| directory.join(path));
+    pub(super) fn take<'a>(at: impl Into<At<'a>>) -> Result<Self, WorkerError> {
+        let at = at.into();
+        let in_git = |name| line(at, &["rev-parse", "--git-path", name]).map(|path| at.directory.join(path));
         let (real, folder) = (in_git("index")?, in_git("rapport")?);
         durable::folder(&folder).map_err(file_error("make", &folder))?;
         let lock = folder.join("lock");

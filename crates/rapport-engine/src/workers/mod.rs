@@ -5,8 +5,11 @@
 mod git;
 pub mod keeper;
 pub mod local;
+pub mod network;
 pub mod process;
+pub mod proxy;
 mod repositories;
+pub mod sandboxes;
 mod take_over;
 pub mod worktree;
 pub mod worktrees;
@@ -45,6 +48,11 @@ pub trait Worker: Send + Sync {
 pub trait Workplace: Send + Sync {
     /// The directory as the agent sees it.
     fn directory(&self) -> &Path;
+
+    /// The home that agents have there, where it is not the person's own.
+    fn home(&self) -> Option<&Path> {
+        None
+    }
 
     /// Starts a process there, under its keeper. The only way in which Rapport starts an agent or a command of one.
     fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept>;
@@ -122,7 +130,7 @@ pub(crate) fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Err
 }
 
 /// Refuses a folder that a link on the way leads out of the root, as far as the folder is there.
-fn leads_inside(root: &Path, folder: &Path) -> io::Result<()> {
+pub(crate) fn leads_inside(root: &Path, folder: &Path) -> io::Result<()> {
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(root);
     if there.canonicalize()?.starts_with(root.canonicalize()?) {
         return Ok(());
@@ -210,6 +218,14 @@ pub enum WorkerError {
         directory: PathBuf,
         /// What the system said.
         error: io::Error,
+    },
+    /// This machine can make no sandbox.
+    #[error("cannot make a sandbox: {why}. {advice}")]
+    NoSandbox {
+        /// What is missing.
+        why: String,
+        /// What helps.
+        advice: &'static str,
     },
     /// There is no git in this.
     #[error("{} is not in a git repository", directory.display())]

@@ -17,7 +17,8 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep_until};
 use tracing::info;
 
-use super::keeper::{self, mark, mark::Mark};
+use super::keeper::{self, door, mark, mark::Mark};
+use super::proxy::{Proxying, Service};
 
 /// How long the keeper may take to end everything before it is ended itself: somebody may have stopped it.
 const KEEPER_TIME: Duration = Duration::from_secs(2);
@@ -54,6 +55,8 @@ pub struct Launch<'a> {
     pub stderr: Stdio,
     /// What the keeper gets beside that: of an agent its input, to be held; for a command where to tell what it left.
     pub beside: OwnedFd,
+    /// The service that it talks to with a person's credentials, if it does.
+    pub service: Option<Service>,
 }
 
 /// A kind of program that is kept.
@@ -67,23 +70,48 @@ pub enum Kind {
 
 /// Starts it in this directory of this machine.
 pub(super) fn spawn(directory: &Path, launch: Launch<'_>) -> io::Result<Kept> {
+    let mut command = Command::new(launch.keeper);
+    command.args(LOG_ARGUMENTS.get().into_iter().flatten());
+    // The keeper of a command begins a session of its own, which has a group of its own.
+    if launch.kind == Kind::Agent {
+        command.process_group(0);
+    }
+    start(command, directory, launch, None)
+}
+
+/// What the keeper needs to open a door.
+pub(super) struct Door {
+    /// The variables that hold its address.
+    pub(super) variables: Vec<&'static str>,
+    /// Where the keeper hands it over.
+    pub(super) handed_over: OwnedFd,
+}
+
+/// Starts it by this command, which runs the keeper, with what the keeper is told.
+pub(super) fn start(
+    mut command: Command,
+    directory: &Path,
+    launch: Launch<'_>,
+    opened: Option<Door>,
+) -> io::Result<Kept> {
     // Otherwise it would be the keeper that seems not to be there.
     std::fs::read_dir(directory)?;
     let (reading, lifeline) = io::pipe()?;
-    let mut command = Command::new(launch.keeper);
-    command.args(LOG_ARGUMENTS.get().into_iter().flatten()).arg("keep");
-    match launch.kind {
-        // The keeper of a command begins a session of its own, which has a group of its own.
-        Kind::Command => command.arg(keeper::COMMAND),
-        Kind::Agent => command.process_group(0),
-    };
-    command.arg("--").arg(launch.program).args(launch.args);
-    command.env_clear().envs(launch.env).env(mark::VARIABLE, launch.mark.to_string());
-    command.current_dir(directory).stdin(launch.stdin).stdout(launch.stdout).stderr(launch.stderr);
-    let mappings = vec![
+    command.arg("keep");
+    if launch.kind == Kind::Command {
+        command.arg(keeper::COMMAND);
+    }
+    let mut mappings = vec![
         FdMapping { parent_fd: reading.into(), child_fd: keeper::LIFELINE },
         FdMapping { parent_fd: launch.beside, child_fd: keeper::BESIDE },
     ];
+    if let Some(opened) = opened {
+        command.arg(door::DOOR).arg(opened.variables.join(","));
+        mappings.push(FdMapping { parent_fd: opened.handed_over, child_fd: door::DESCRIPTOR });
+    }
+    command.arg("--").arg(launch.program).args(launch.args);
+    command.env_clear().envs(launch.env).env(mark::VARIABLE, launch.mark.to_string());
+    command.current_dir(directory).stdin(launch.stdin).stdout(launch.stdout).stderr(launch.stderr);
     command.fd_mappings(mappings).map_err(io::Error::other)?;
     let child = command.spawn()?;
     info!(keeper = child.id(), kind = ?launch.kind, program = %Path::new(launch.program).display(), "process started");
@@ -95,6 +123,7 @@ pub(super) fn spawn(directory: &Path, launch: Launch<'_>) -> io::Result<Kept> {
         lifeline: Some(lifeline),
         mark: launch.mark,
         keeper_until: None,
+        _proxying: None,
     })
 }
 
@@ -107,9 +136,16 @@ pub struct Kept {
     mark: Mark,
     /// When the keeper has had its time to end everything.
     keeper_until: Option<Instant>,
+    /// What answers at its door, for as long.
+    _proxying: Option<Proxying>,
 }
 
 impl Kept {
+    /// The same with what answers at its door.
+    pub(super) fn with_proxy(self, proxying: Proxying) -> Self {
+        Self { _proxying: Some(proxying), ..self }
+    }
+
     /// Tells the keeper something.
     pub fn ask(&mut self, what: &[u8]) {
         if let Some(lifeline) = &mut self.lifeline {

@@ -44,6 +44,32 @@ impl Worktrees {
     }
 }
 
+impl Worktrees {
+    /// The workplace of a session, if it was made and is whole, and fixed to the project's repository whatever an agent puts into
+    /// it.
+    pub(super) fn find_fixed(
+        &self,
+        session: &SessionId,
+        created: &Created,
+    ) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
+        let found = self.find_tree(session, created)?;
+        found.map(|tree| tree.fixed().map(|tree| Arc::new(tree) as Arc<dyn Workplace>)).transpose()
+    }
+
+    fn find_tree(&self, session: &SessionId, created: &Created) -> Result<Option<Tree>, WorkerError> {
+        let project = Path::new(&created.project);
+        local::is_there(project)?;
+        let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
+        if !tree.is_made() {
+            return Ok(None);
+        }
+        if !tree.there.directory().is_dir() {
+            return Err(WorkerError::WorkplaceGone { directory: tree.root });
+        }
+        Ok(Some(tree))
+    }
+}
+
 impl Worker for Worktrees {
     fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
         if let Some(found) = self.find(session, created)? {
@@ -63,16 +89,7 @@ impl Worker for Worktrees {
         session: &SessionId,
         created: &Created,
     ) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
-        let project = Path::new(&created.project);
-        local::is_there(project)?;
-        let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
-        if !tree.is_made() {
-            return Ok(None);
-        }
-        if !tree.there.directory().is_dir() {
-            return Err(WorkerError::WorkplaceGone { directory: tree.root });
-        }
-        Ok(Some(Arc::new(tree)))
+        Ok(self.find_tree(session, created)?.map(|tree| Arc::new(tree) as Arc<dyn Workplace>))
     }
 
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
@@ -112,6 +129,23 @@ impl Tree {
             branch: format!("rapport/{session}"),
             base: format!("refs/rapport/{session}"),
         }
+    }
+
+    /// The same, with the repository named. Git finds it by a file in the worktree; what it has of the worktree itself tells too.
+    fn fixed(self) -> Result<Self, WorkerError> {
+        let common = self.project.join(line(&self.project, &["rev-parse", "--git-common-dir"])?);
+        let root = self.root.canonicalize().map_err(file_error("find", &self.root))?;
+        let is_this = |folder: &PathBuf| {
+            let link = fs::read(folder.join("gitdir")).unwrap_or_default();
+            let link = Path::new(OsStr::from_bytes(link.trim_ascii_end()));
+            link.parent().and_then(|top| top.canonicalize().ok()).is_some_and(|top| top == root)
+        };
+        let mut known =
+            fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten().map(|entry| entry.path());
+        let Some(repository) = known.find(is_this) else {
+            return Err(WorkerError::WorkplaceGone { directory: self.root });
+        };
+        Ok(Self { there: self.there.of_repository(repository, self.root.clone()), ..self })
     }
 
     fn is_made(&self) -> bool {

@@ -15,7 +15,7 @@ use super::{Common, branch_turn, sessions};
 use crate::agents::{Cut, Whereabouts};
 use crate::channels::terminal::safe;
 use crate::clock::{self, Clock};
-use crate::config::{self, AgentLayer, Layer};
+use crate::config::{self, AgentLayer, Layer, WorkerName};
 use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
@@ -105,6 +105,11 @@ fn make(
     let entries = store.counted(origin, 0)?;
     let session = sessions::replay(store, origin, &entries)?;
     let branch = Branch::at(&entries, at)?;
+    if session.created().worker == WorkerName::Sandbox.as_str() {
+        let what = "a session in a sandbox cannot be branched: the branch would work without its walls";
+        return Err(Failure::new(Code::Refused, what)
+            .hint("Begin another with the same task: rapport run --worker sandbox TASK"));
+    }
     let project = Path::new(&branch.project);
     let workplace = place.workers().find(origin, session.created()).map_err(failed)?;
     let workplace = workplace.unwrap_or_else(|| Arc::new(Directory::at(project)));

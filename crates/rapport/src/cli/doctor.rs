@@ -18,6 +18,7 @@ use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
 use crate::wiring::{self, Place, ROUNDS};
+use crate::workers::sandboxes::Sandboxes;
 
 /// Check what Rapport needs, and say how to get what is missing
 ///
@@ -71,6 +72,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         settings(&place),
         agent(&place),
         git(&place),
+        sandbox(),
         home(&place),
         store(&place),
         terminal(),
@@ -163,6 +165,18 @@ fn git(place: &Place) -> Check {
         state: State::Missing,
         found: format!("{version}, but {} is no repository", place.project.display()),
         advice: Some("Make it one with `git init` to see what an agent changed.".into()),
+    }
+}
+
+fn sandbox() -> Check {
+    match Sandboxes::check() {
+        Ok(version) => good("sandbox", version),
+        Err(none) => Check {
+            name: "sandbox",
+            state: State::Missing,
+            found: none.why,
+            advice: Some(format!("Only `rapport run --worker sandbox TASK` needs it. {}", none.advice)),
+        },
     }
 }
 

@@ -8,11 +8,12 @@ use super::output::say;
 use super::page::Page;
 use super::{Common, choose, diff, sessions};
 use crate::channels::terminal::safe;
-use crate::config::Layer;
+use crate::config::{Layer, WorkerName};
 use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::{Host, Place};
 use crate::workers::WorkerError;
+use crate::workers::sandboxes::Sandboxes;
 use crate::workers::worktrees::Worktrees;
 
 /// How many lines of a diff are shown at the end of a run.
@@ -81,8 +82,24 @@ pub(super) fn tell_left(id: &SessionId, ended: &WorkplaceView) -> Outcome {
     }
 }
 
+/// Refuses a worker that this project or this machine cannot have.
+pub(super) fn check_worker(project: &Path, worker: WorkerName) -> Outcome {
+    match worker {
+        WorkerName::Local => Ok(()),
+        WorkerName::Worktree => check_worktrees(project),
+        WorkerName::Sandbox => {
+            Sandboxes::check().map_err(|none| {
+                Failure::new(Code::Refused, format!("cannot make a sandbox: {}", none.why))
+                    .hint(none.advice)
+                    .hint("Or work without walls: --worker worktree")
+            })?;
+            check_worktrees(project)
+        }
+    }
+}
+
 /// Refuses a project that can have no worktrees.
-pub(super) fn check_worktrees(project: &Path) -> Outcome {
+fn check_worktrees(project: &Path) -> Outcome {
     Worktrees::check(project).map_err(|error| {
         let failure = Failure::new(Code::Refused, format!("cannot make a worktree: {error}"));
         match error {

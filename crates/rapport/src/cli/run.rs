@@ -12,7 +12,7 @@ use super::resume::{self, How};
 use super::screen::{self, Answering, StopSignal};
 use super::{Common, cancel, follow, handover, sessions, text, trust, typed};
 use crate::channels::terminal::safe;
-use crate::config::{self, Layer, Settings, WorkerName};
+use crate::config::{self, Layer, Settings, WorkerLayer, WorkerName};
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Holder;
@@ -28,6 +28,7 @@ use crate::wiring::{Host, Place};
   rapport run --file task.md
   git log -1 --format=%B | rapport run -
   rapport run --worker worktree \"add a greeting\"   until you apply it
+  rapport run --worker sandbox \"add a greeting\"    and the agent reaches nothing else
   rapport run --agent rehearsal \"add a greeting\"   with the scripted agent")]
 pub(super) struct Args {
     /// What you want done; "-" reads it from standard input
@@ -39,7 +40,8 @@ pub(super) struct Args {
     /// Go on with a session: another name for `rapport resume`
     #[arg(long, short, value_name = "SESSION", num_args = 0..=1, conflicts_with_all = ["task", "file"])]
     resume: Option<Option<String>>,
-    /// Where the agent works: "local" (the project itself) or "worktree" (a git worktree and branch of its own)
+    /// Where the agent works: "local" (the project itself), "worktree" (a git worktree and branch of its own) or "sandbox" (such a
+    /// worktree with walls around it)
     #[arg(long, value_name = "WORKER", value_parser = config::worker, conflicts_with = "resume")]
     worker: Option<WorkerName>,
     #[command(flatten)]
@@ -52,10 +54,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
     let place = Place::find(common)?;
     trust::ask_once(common, &place)?;
-    let settings = place.settings(Layer { worker: args.worker, ..args.agent.layer() })?;
-    if settings.worker == WorkerName::Worktree {
-        handover::check_worktrees(&place.project)?;
-    }
+    let worker = WorkerLayer { kind: args.worker, ..WorkerLayer::default() };
+    let settings = place.settings(Layer { worker, ..args.agent.layer() })?;
+    handover::check_worker(&place.project, settings.worker)?;
     let created = place.session(task(&args)?, Aim::Work, &settings)?;
     host(common, &place, &settings, Start::New(Box::new(created)))
 }

@@ -8,8 +8,9 @@ use rapport_core::{ConversationId, TurnKind};
 
 use super::brought::{self, Own};
 use super::channel::ChannelChoice;
-use super::transcript;
+use super::{credentials, transcript};
 use crate::projects::trust::{Standing, Trust};
+use crate::workers::Workplace;
 
 /// Variables that are meant for the CLI, beside the usual ones.
 const VARIABLES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"];
@@ -99,6 +100,14 @@ impl ClaudeConfig {
     pub(super) fn for_drafts(&self) -> Self {
         let added = NOTHING_ADDED.iter().map(|name| (OsString::from(name), OsString::from("1")));
         Self { env: self.env.iter().cloned().chain(added).collect(), ..self.clone() }
+    }
+
+    /// The same in this place. May block.
+    pub(super) fn at(&self, place: &dyn Workplace) -> Self {
+        match place.home() {
+            None => self.clone(),
+            Some(home) => Self { env: credentials::away_from_home(&self.env, home), ..self.clone() },
+        }
     }
 
     /// Where the person's own files are, in the agent's environment.

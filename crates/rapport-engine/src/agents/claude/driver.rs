@@ -30,6 +30,7 @@ use super::settings;
 use super::transcript::{self, Growing, Transcript};
 use super::wire;
 use crate::agents::{Command, Happened, Patience, Place, Report, RunId};
+use crate::workers::Workplace;
 use ending::Ending;
 use talk::{Stay, Talk};
 
@@ -57,6 +58,10 @@ pub(super) async fn drive(
     reports: mpsc::Sender<Report>,
 ) {
     let mut order = order;
+    let workplace = place.workplace.clone();
+    let given = config.clone();
+    // Where that cannot be found out, nothing is changed, and the start fails as it would.
+    let config = spawn_blocking(move || Arc::new(config.at(&*workplace))).await.unwrap_or(given);
     let (leave, rest) = match begin(&config, channel, &mut order, &place).await {
         Ok((process, lines, talk)) => {
             let driver = Driver {
@@ -101,10 +106,24 @@ async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: Place) -> io
         (config.clone(), order.conversation.clone(), place.workplace.clone());
     let read = move || {
         settings::clear(&config, &conversation);
+        stays_at_home(&config, &*workplace, &conversation)?;
         transcript::content(&config.env, workplace.directory(), &conversation)
     };
     match spawn_blocking(read).await?? {
         Some(content) => place.conversation_store.keep(content).await,
+        None => Ok(()),
+    }
+}
+
+/// Refuses a conversation that is not in the home of its place: the agent can put links there, and its host can reach what
+/// the agent cannot.
+fn stays_at_home(
+    config: &ClaudeConfig,
+    place: &dyn Workplace,
+    conversation: &ConversationId,
+) -> io::Result<()> {
+    match place.home() {
+        Some(home) => transcript::stays_in(home, &config.env, place.directory(), conversation),
         None => Ok(()),
     }
 }
@@ -185,6 +204,7 @@ async fn find_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: &Pl
     };
     let find = move || {
         let directory = workplace.directory();
+        stays_at_home(&config, &*workplace, &conversation)?;
         transcript::restore(&config.env, directory, &conversation, kept)?;
         let transcript = Transcript::find(&config.env, directory, &conversation)?;
         let from_project = config.from_project(directory);

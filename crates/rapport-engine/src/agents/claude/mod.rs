@@ -3,7 +3,7 @@
 //! `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
 //! language, `response` what came of a message, `transcript` what a conversation knows already, `driver` the talk itself.
 //! `once` and `structured` are talks of their own, outside of any session; `aside` has what the agent does beside driving.
-//! `brought` is what the CLI would take from a project.
+//! `brought` is what the CLI would take from a project, `credentials` what it takes from the person.
 
 pub mod brought;
 pub mod channel;
@@ -15,6 +15,7 @@ pub mod wire;
 
 mod aside;
 mod command;
+mod credentials;
 mod driver;
 mod process;
 mod said;

@@ -10,7 +10,8 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::agents::claude::command::ClaudeConfig;
+use super::command::ClaudeConfig;
+use super::credentials;
 use crate::workers::Workplace;
 use crate::workers::keeper::{self, mark::Mark};
 use crate::workers::process::{Kept, Kind, Launch};
@@ -65,6 +66,7 @@ impl Process {
         let mut env = config.env.clone();
         // Else the model is not told that options can have previews.
         env.push(("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT".into(), "markdown".into()));
+        let service = credentials::service(&env);
         let kept = workplace.spawn(Launch {
             keeper: &config.keeper,
             kind: Kind::Agent,
@@ -76,6 +78,7 @@ impl Process {
             stdout: agent_stdout.into(),
             stderr: agent_stderr.into(),
             beside: stdin.try_clone()?.into(),
+            service: Some(service),
         })?;
         let stdin = Sender::from_owned_fd(stdin.into())?;
         let (stdout, stderr) =

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use rapport_core::{CallId, ConversationId};
 
 use super::{said, wire};
+use crate::workers;
 use rapport_durable as durable;
 
 pub use fork::{copy, fork};
@@ -350,6 +351,17 @@ pub(super) fn restore(
     durable::replace_private(&expected, &content)
 }
 
+/// Refuses a conversation, or a place for one, to which a link leads out of this home.
+pub(super) fn stays_in(
+    home: &Path,
+    env: &[(OsString, OsString)],
+    directory: &Path,
+    conversation: &ConversationId,
+) -> io::Result<()> {
+    let places = [path(env, directory, conversation), expected(env, directory, conversation)];
+    places.iter().flatten().try_for_each(|place| workers::leads_inside(home, place))
+}
+
 /// Where the CLI looks for this conversation.
 fn expected(
     env: &[(OsString, OsString)],
@@ -359,7 +371,8 @@ fn expected(
     Some(home(env)?.join("projects").join(folder(directory)).join(file_name(conversation)?))
 }
 
-fn home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
+/// The folder of everything that the CLI keeps.
+pub(super) fn home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
     variable(env, "CLAUDE_CONFIG_DIR").or_else(|| variable(env, "HOME").map(|home| home.join(".claude")))
 }
 
@@ -446,6 +459,29 @@ mod tests {
         fs::write(&path, format!("{}\n", used("new"))).unwrap();
         growing.read(Some(path)).unwrap();
         assert!(has(&growing, "new") && !has(&growing, "one"), "a shorter one is another");
+    }
+
+    /// Else an agent that its host reads for could have it read anything, and be shown that when it is resumed.
+    #[test]
+    fn no_link_leads_to_a_conversation_out_of_a_home() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, id) = (folder.path().join("home"), ConversationId::new("c"));
+        let env = vec![(OsString::from("HOME"), home.clone().into_os_string())];
+        let check = || stays_in(&home, &env, folder.path(), &id).is_ok();
+        let place = expected(&env, folder.path(), &id).unwrap();
+        let above = place.parent().unwrap();
+        fs::create_dir_all(&home).unwrap();
+        assert!(check(), "there is nothing yet");
+        fs::create_dir_all(above).unwrap();
+        fs::write(&place, "{}\n").unwrap();
+        assert!(check());
+        fs::remove_file(&place).unwrap();
+        fs::write(folder.path().join("secret"), "secret\n").unwrap();
+        std::os::unix::fs::symlink(folder.path().join("secret"), &place).unwrap();
+        assert!(!check(), "a link instead of it");
+        fs::remove_dir_all(above).unwrap();
+        std::os::unix::fs::symlink(folder.path(), above).unwrap();
+        assert!(!check(), "a link on the way to it");
     }
 
     /// Names that the CLI gave.

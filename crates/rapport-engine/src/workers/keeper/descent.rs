@@ -22,12 +22,12 @@ pub fn is_of_an_agent(pid: u32) -> bool {
 fn has_mark_above(pid: u32) -> Option<bool> {
     let mut next = pid;
     for _ in 0..DEEPEST {
-        // The parent of all, or one in a space of numbers that cannot be seen from here.
-        if next <= 1 {
-            return Some(false);
-        }
         if descendants::variable(next, mark::VARIABLE).is_some() {
             return Some(true);
+        }
+        // The parent of all (in a sandbox that is the keeper), or one in a space of numbers that cannot be seen from here.
+        if next <= 1 {
+            return Some(false);
         }
         next = descendants::find(next)?.parent;
     }

@@ -1,7 +1,8 @@
-//! What every worker must do: the same story, told to the project's own directory, to worktrees, and to a dummy that shows what
-//! another kind of place takes.
+//! What every worker must do: the same story, told to the project's own directory, to worktrees, to sandboxes, and to a dummy
+//! that shows what another kind of place takes.
 
 mod dummy;
+mod sandbox;
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -11,11 +12,13 @@ use std::process::{Command, Stdio};
 use rapport::workers::keeper::mark::Mark;
 use rapport::workers::local::Local;
 use rapport::workers::process::{Kind, Launch};
+use rapport::workers::sandboxes::Sandboxes;
 use rapport::workers::worktrees::Worktrees;
 use rapport::workers::{Worker, Workers, Workplace};
 use rapport_core::{By, ConversationId, Created, SessionId};
 use tempfile::TempDir;
 
+use crate::support::needs;
 use dummy::Copies;
 
 #[tokio::test]
@@ -27,6 +30,14 @@ async fn the_directory_itself() {
 async fn a_worktree_for_each_session() {
     let folder = tempfile::tempdir().unwrap();
     story(&Worktrees::new(folder.path().join("worktrees")), "worktree").await;
+}
+
+#[tokio::test]
+async fn a_sandbox_for_each_session() {
+    if needs::sandbox() {
+        let folder = tempfile::tempdir().unwrap();
+        story(&Sandboxes::new(folder.path().join("worktrees"), None), "sandbox").await;
+    }
 }
 
 #[tokio::test]
@@ -121,6 +132,7 @@ async fn processes(place: &dyn Workplace) {
             stdout: written.try_clone().unwrap().into(),
             stderr: written.into(),
             beside: told.into(),
+            service: None,
         })
         .unwrap();
     assert_eq!(kept.gone().await.unwrap().code(), Some(3));

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use rapport_core::{Event, Status};
 
+use crate::support::needs;
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
 
@@ -37,9 +38,40 @@ fn project() -> Project {
     project
 }
 
+/// Each story, in a worktree, and in a sandbox around one.
+macro_rules! in_every_place {
+    ($($story:ident)*) => {
+        mod worktree {
+            $(#[test]
+            fn $story() {
+                super::$story("worktree");
+            })*
+        }
+        mod sandbox {
+            $(#[test]
+            fn $story() {
+                if super::needs::sandbox() {
+                    super::$story("sandbox");
+                }
+            })*
+        }
+    };
+}
+
+in_every_place! {
+    the_work_is_apart_until_it_is_applied_and_leaves_nothing
+    discarded_it_leaves_nothing
+    discarding_a_session_that_goes_on_ends_it
+    killed_while_it_is_made_it_is_made_again
+}
+
 /// Has the work done in a worktree, and gives what was said at the end.
 fn work(project: &Project) -> String {
-    let run = project.spawn(&["run", "--worker", "worktree", "paint"]);
+    work_in(project, "worktree")
+}
+
+fn work_in(project: &Project, worker: &str) -> String {
+    let run = project.spawn(&["run", "--worker", worker, "paint"]);
     project.wait_asked_for("confirm");
     project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
     let ran = crate::support::project::Ran(run.wait_with_output().unwrap());
@@ -54,6 +86,7 @@ struct Traces {
     config: String,
     in_git: BTreeSet<String>,
     files: BTreeSet<String>,
+    mounts: Vec<String>,
     processes: Vec<String>,
 }
 
@@ -71,6 +104,7 @@ fn traces(project: &Project) -> Traces {
         config: project.git(&["config", "--local", "--list"]),
         in_git: in_git.into_iter().filter(|name| name != "lock").collect(),
         files: files(&project.root()).into_iter().filter(|path| !ours(path)).collect(),
+        mounts: std::fs::read_to_string("/proc/self/mounts").unwrap().lines().map(str::to_owned).collect(),
         processes: project.processes().into_iter().map(|(_, words)| words).collect(),
     }
 }
@@ -106,11 +140,10 @@ fn is_applied(project: &Project, before: &Traces) {
     assert_eq!(Traces { files: before.files.clone(), ..after }, *before);
 }
 
-#[test]
-fn the_work_is_apart_until_it_is_applied_and_leaves_nothing() {
+fn the_work_is_apart_until_it_is_applied_and_leaves_nothing(worker: &str) {
     let project = project();
     let before = traces(&project);
-    let said = work(&project);
+    let said = work_in(&project, worker);
     assert!(said.contains("-10\n+ten\n") && said.contains("+new"), "{said}");
     assert!(said.contains("rapport apply 2") && said.contains("rapport discard 2"), "{said}");
     assert_eq!(project.file("long.txt"), LONG, "the project is as it was");
@@ -135,11 +168,10 @@ fn the_work_is_apart_until_it_is_applied_and_leaves_nothing() {
     project.rapport(&["discard", "paint"]).check(3, "it was applied");
 }
 
-#[test]
-fn discarded_it_leaves_nothing() {
+fn discarded_it_leaves_nothing(worker: &str) {
     let project = project();
     let before = traces(&project);
-    work(&project);
+    work_in(&project, worker);
     project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
     assert_eq!(traces(&project), before);
     assert!(
@@ -149,11 +181,10 @@ fn discarded_it_leaves_nothing() {
     project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
 }
 
-#[test]
-fn discarding_a_session_that_goes_on_ends_it() {
+fn discarding_a_session_that_goes_on_ends_it(worker: &str) {
     let project = project();
     let before = traces(&project);
-    let run = project.spawn(&["run", "--worker", "worktree", "paint"]);
+    let run = project.spawn(&["run", "--worker", worker, "paint"]);
     project.wait_asked_for("confirm");
     project.rapport(&["apply", "paint"]).check(3, "applying is not possible now");
     project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
@@ -295,17 +326,18 @@ fn a_project_without_a_history_is_refused_before_anything_is_made() {
     let ran = project.rapport(&["run", "--worker", "worktree", "paint"]);
     ran.check(3, "cannot make a worktree").check(3, "--worker local");
     assert!(!project.root().join(".rapport").exists());
-    project.rapport(&["run", "--worker", "cloud", "paint"]).check(2, "not one of local and worktree");
+    project
+        .rapport(&["run", "--worker", "cloud", "paint"])
+        .check(2, "not one of local, worktree and sandbox");
 }
 
 /// Killed while the worktree is made: the next process makes it anew.
-#[test]
-fn killed_while_it_is_made_it_is_made_again() {
+fn killed_while_it_is_made_it_is_made_again(worker: &str) {
     let mut point = 1;
     loop {
         let project = project();
         let before = traces(&project);
-        let args = ["run", "--json", "--worker", "worktree", "paint"];
+        let args = ["run", "--json", "--worker", worker, "paint"];
         let killed = project.launch(&args, &[("RAPPORT_TRIAL_WRITES", &format!("/worktrees/:{point}"))]);
         let mut killed = killed;
         let asked = std::iter::from_fn(|| killed.next())
@@ -330,17 +362,30 @@ fn killed_while_it_is_made_it_is_made_again() {
 /// Killed anywhere while it is applied or discarded, the same command brings it to its end.
 #[test]
 fn killed_while_it_is_applied_or_discarded_it_comes_out_the_same() {
+    killed_at_the_end("worktree", "", 10);
+}
+
+/// The same around what a sandbox has beside its worktree.
+#[test]
+fn killed_while_a_sandbox_is_cleared_it_comes_out_the_same() {
+    if needs::sandbox() {
+        killed_at_the_end("sandbox", ".home:", 1);
+    }
+}
+
+/// Killed at each of these points, of which there are more than so many.
+fn killed_at_the_end(worker: &str, points: &str, least: usize) {
     for verb in ["apply", "discard"] {
         let mut point = 1;
         loop {
             let project = project();
             let before = traces(&project);
-            work(&project);
-            let how = point.to_string();
+            work_in(&project, worker);
+            let how = format!("{points}{point}");
             let killed =
                 project.command().args([verb, "paint"]).env("RAPPORT_TRIAL_WRITES", &how).output().unwrap();
             if killed.status.code() == Some(0) {
-                assert!(point > 10, "{verb}: only {point} points");
+                assert!(point > least, "{verb}: only {point} points");
                 break;
             }
             assert_eq!(killed.status.code(), None, "{verb} {how}: {killed:?}");

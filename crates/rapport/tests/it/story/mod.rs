@@ -8,6 +8,7 @@ mod elsewhere;
 mod interrupted;
 mod parked;
 mod permissions;
+mod sandboxed;
 mod steering;
 mod together;
 mod typed;

@@ -11,6 +11,7 @@ mod http;
 mod messages;
 mod script;
 
+use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -32,6 +33,7 @@ struct State(Mutex<Inner>);
 struct Inner {
     script: Script,
     seen: Vec<Seen>,
+    keys: BTreeSet<String>,
     over: bool,
 }
 
@@ -51,7 +53,7 @@ impl Model {
     pub(crate) fn play(script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let inner = Inner { script, seen: Vec::new(), over: false };
+        let inner = Inner { script, seen: Vec::new(), keys: BTreeSet::new(), over: false };
         let state = Arc::new(State(Mutex::new(inner)));
         let accepting = state.clone();
         thread::spawn(move || {
@@ -81,6 +83,12 @@ impl Model {
     pub(crate) fn seen(&self) -> Vec<Value> {
         let seen = self.state.lock().seen.clone();
         seen.into_iter().filter(|seen| seen.counts).map(|seen| seen.body).collect()
+    }
+
+    /// The keys with which somebody asked.
+    #[allow(dead_code, reason = "measurements share this file with the tests")]
+    pub(crate) fn keys(&self) -> BTreeSet<String> {
+        self.state.lock().keys.clone()
     }
 
     /// When each of them came.
@@ -122,6 +130,7 @@ impl State {
     fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let request = http::read(&stream)?;
         let at = Instant::now();
+        self.lock().keys.extend(request.key.clone());
         if request.method == "HEAD" {
             return http::respond(&mut stream, 200, &[], "");
         }

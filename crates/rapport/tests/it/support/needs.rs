@@ -1,7 +1,9 @@
 //! What some tests need and not every machine has. A test that cannot run fails and says what is missing; whoever knows that
-//! leaves it out by name: `RAPPORT_TEST_WITHOUT=claude,disk,root`.
+//! leaves it out by name: `RAPPORT_TEST_WITHOUT=claude,disk,root,sandbox`.
 
 use std::path::PathBuf;
+
+use rapport::workers::sandboxes::Sandboxes;
 
 /// Names what may be left out.
 const WITHOUT: &str = "RAPPORT_TEST_WITHOUT";
@@ -26,6 +28,18 @@ pub(crate) fn program(variable: &str) -> Option<PathBuf> {
     };
     assert!(program.is_file(), "{variable} is {}, and there is no such program", program.display());
     Some(program)
+}
+
+/// Whether sandboxes can be made here. False only where the tests that need them were left out on purpose.
+#[track_caller]
+pub(crate) fn sandbox() -> bool {
+    match Sandboxes::check() {
+        Ok(_) => true,
+        Err(none) => {
+            missing("sandbox", &none.why);
+            false
+        }
+    }
 }
 
 /// Says that something a test needs is missing: the test has failed, unless this was left out on purpose.

@@ -170,19 +170,21 @@ impl Project {
 
     /// Every process that runs in this project's name, with its command line.
     pub(crate) fn processes(&self) -> Vec<(Pid, String)> {
-        let mark = format!("HOME={}\0", self.path("home").display());
+        // Its own, or one of a workplace.
+        let mark = format!("\0HOME={}/", self.folder.path().display());
         let is_ours = |bytes: Vec<u8>| bytes.windows(mark.len()).any(|bytes| bytes == mark.as_bytes());
         let read = |id: i32, what: &str| std::fs::read(format!("/proc/{id}/{what}")).unwrap_or_default();
+        let environment = |id: i32| [b"\0".to_vec(), read(id, "environ")].concat();
         let names = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
         let ids = names.filter_map(|name| name.to_str()?.parse().ok());
-        ids.filter(|id| is_ours(read(*id, "environ")))
+        ids.filter(|id| is_ours(environment(*id)))
             .map(|id| (Pid::from_raw(id), String::from_utf8_lossy(&read(id, "cmdline")).replace('\0', " ")))
             .collect()
     }
 
     /// Those of the agent, and of what keeps it.
     pub(crate) fn agents_alive(&self) -> Vec<(Pid, String)> {
-        let is_agent = |words: &str| words.contains(" rehearse ") || words.contains(" keep -- ");
+        let is_agent = |words: &str| words.contains(" rehearse ") || words.contains(" keep -");
         self.processes().into_iter().filter(|(_, words)| is_agent(words)).collect()
     }
 

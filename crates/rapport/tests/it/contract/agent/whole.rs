@@ -1,5 +1,7 @@
 //! The whole program with each agent: from a task to its report, also when Rapport is killed while a question is open.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
@@ -9,32 +11,38 @@ use rapport_core::{AgentDid, Event, Purpose, Question, SessionId, View};
 use super::actor::{Actor, as_script, processes_in};
 use super::asking::{database, storage};
 use crate::support::model::{Model, offline};
+use crate::support::needs;
 use crate::support::patience::wait_at_most;
 use crate::support::project::{Project, Running};
 
-/// Each story, on each agent.
+/// Each story, on each agent, in each of these places.
 macro_rules! on_every_agent {
-    ($($story:ident)*) => {
-        mod rehearsal {
-            use super::Actor;
-            $(#[test]
-            fn $story() {
-                super::$story(Actor::Rehearsal);
-            })*
-        }
-        mod claude {
-            use super::Actor;
-            $(#[test]
-            fn $story() {
-                if let Some(actor) = Actor::claude() {
-                    super::$story(actor);
-                }
-            })*
+    ($worker:ident: $($story:ident)*) => {
+        mod $worker {
+            mod rehearsal {
+                use super::super::{Actor, Cast};
+                $(#[test]
+                fn $story() {
+                    if let Some(cast) = Cast::of(Some(Actor::Rehearsal), stringify!($worker)) {
+                        super::super::$story(cast);
+                    }
+                })*
+            }
+            mod claude {
+                use super::super::{Actor, Cast};
+                $(#[test]
+                fn $story() {
+                    if let Some(cast) = Cast::of(Actor::claude(), stringify!($worker)) {
+                        super::super::$story(cast);
+                    }
+                })*
+            }
         }
     };
 }
 
 on_every_agent! {
+    local:
     from_a_task_to_its_report
     parked_at_every_question
     killed_with_a_question_open
@@ -44,21 +52,53 @@ on_every_agent! {
     branched_before_the_plan
 }
 
+// An agent behind walls is an agent like any other (WORK-1, WORK-16).
+on_every_agent! {
+    sandbox:
+    from_a_task_to_its_report
+    parked_at_every_question
+    killed_with_a_question_open
+    killed_while_a_question_is_parked
+    swept_away_while_a_question_is_parked
+}
+
+/// Who plays a story, and where they work.
+#[derive(Clone)]
+struct Cast {
+    actor: Actor,
+    worker: &'static str,
+}
+
+impl Cast {
+    /// `None` only where what is missing was left out on purpose.
+    #[track_caller]
+    fn of(actor: Option<Actor>, worker: &'static str) -> Option<Self> {
+        let actor = actor?;
+        (worker != "sandbox" || needs::sandbox()).then_some(Self { actor, worker })
+    }
+}
+
+impl From<&Actor> for Cast {
+    fn from(actor: &Actor) -> Self {
+        Self { actor: actor.clone(), worker: "local" }
+    }
+}
+
 const ANSWERS: [(&str, &str); 3] =
     [("Which database?", "SQLite"), ("Which storage?", "Cookie"), ("Which name?", "auth, for short")];
 /// An agent that waits is put away at once.
 const PARKED: &[&str] = &["--hot", "0s"];
 const PLAN: &str = "# Auth\n\n1. Write it down\n2. Ask for a name";
 
-fn from_a_task_to_its_report(actor: Actor) {
-    let world = World::new(&actor);
+fn from_a_task_to_its_report(cast: Cast) {
+    let world = World::new(&cast);
     let running = world.project.start(&["add", "auth"], &[]);
     world.answer_everything(running);
     world.assert_done();
 }
 
-fn parked_at_every_question(actor: Actor) {
-    let world = World::new(&actor);
+fn parked_at_every_question(cast: Cast) {
+    let world = World::new(&cast);
     let running = world.project.start(&[PARKED, &["add", "auth"]].concat(), &[]);
     world.answer_everything(running);
     world.assert_done();
@@ -68,36 +108,40 @@ fn parked_at_every_question(actor: Actor) {
     assert!((3..=4).contains(&parked), "{facts:#?}");
 }
 
-fn killed_with_a_question_open(actor: Actor) {
+fn killed_with_a_question_open(cast: Cast) {
     for question in ANSWERS.map(|(question, _)| question) {
-        let world = World::new(&actor);
+        let world = World::new(&cast);
         let question = world.killed_at(question, &[]);
         world.taken_up_with(&question, &[]);
     }
 }
 
-fn killed_while_a_question_is_parked(actor: Actor) {
-    let world = World::new(&actor);
+fn killed_while_a_question_is_parked(cast: Cast) {
+    let world = World::new(&cast);
     let question = world.killed_at("Which name?", PARKED);
     world.taken_up_with(&question, PARKED);
 }
 
 /// Agents sweep their conversations away after a month; the session has its own copy.
-fn swept_away_while_a_question_is_parked(actor: Actor) {
-    let world = World::new(&actor);
+fn swept_away_while_a_question_is_parked(cast: Cast) {
+    let world = World::new(&cast);
     let question = world.killed_at("Which name?", PARKED);
     // All the agent has of its own: conversations, settings, caches.
     for gone in ["home/.claude", "home/.cache", "home/.config", "home/.local", "home/.rapport/rehearsal"] {
         let _ = std::fs::remove_dir_all(world.project.path(gone));
     }
     let _ = std::fs::remove_file(world.project.path("home/.claude.json"));
+    let home = world.workplace().with_extension("home");
+    if home.exists() {
+        std::fs::remove_dir_all(&home).unwrap();
+    }
     world.taken_up_with(&question, PARKED);
 }
 
 /// The same question, answered one way here and another way in a branch.
-fn branched_in_the_middle_of_work(actor: Actor) {
+fn branched_in_the_middle_of_work(cast: Cast) {
     for flags in [PARKED, &[]] {
-        let world = World::new(&actor);
+        let world = World::new(&cast);
         let question = world.killed_at("Which name?", flags);
         let (original, branch) = (world.project.session(), world.branch(&question));
         let args = ["answer", branch.as_str(), "--question", question.id.as_str(), "login"];
@@ -117,8 +161,8 @@ fn branched_in_the_middle_of_work(actor: Actor) {
 }
 
 /// Long after it was answered.
-fn branched_before_the_plan(actor: Actor) {
-    let world = World::new(&actor);
+fn branched_before_the_plan(cast: Cast) {
+    let world = World::new(&cast);
     let running = world.project.start(&["add", "auth"], &[]);
     world.answer_everything(running);
     world.assert_done();
@@ -208,20 +252,23 @@ async fn the_last_settings_of_ones_own_count() {
 struct World {
     project: Project,
     model: Option<Model>,
+    worker: &'static str,
 }
 
 impl World {
-    fn new(actor: &Actor) -> Self {
-        Self::playing(actor, story())
+    fn new(cast: &Cast) -> Self {
+        Self::playing(cast.clone(), story(cast.worker))
     }
 
-    fn playing(actor: &Actor, scenario: ScenarioBuilder) -> Self {
-        let scenario = scenario.build();
+    fn playing(cast: impl Into<Cast>, scenario: ScenarioBuilder) -> Self {
+        let (Cast { actor, worker }, scenario) = (cast.into(), scenario.build());
         let Actor::Claude(program) = actor else {
             let scenario = serde_json::to_string(&scenario).unwrap();
-            return Self { project: Project::with_scenario(&scenario), model: None };
+            let project = Project::with_scenario(&scenario).set("RAPPORT_WORKER", worker);
+            return Self { project, model: None, worker };
         };
         let mut project = Project::with_agent(&format!("'{}'", program.display()));
+        project = project.set("RAPPORT_WORKER", worker);
         let model = Model::play(as_script(&scenario, &project.root()));
         let url = format!("http://{}", model.address());
         for (name, value) in offline(&url) {
@@ -231,28 +278,41 @@ impl World {
         let temporary = project.path("tmp");
         std::fs::create_dir(&temporary).unwrap();
         project = project.set("TMPDIR", &temporary.to_string_lossy());
-        Self { project, model: Some(model) }
+        Self { project, model: Some(model), worker }
+    }
+
+    /// The directory that the agent works in.
+    fn workplace(&self) -> PathBuf {
+        match self.worker {
+            "local" => self.project.root(),
+            _ => self.project.root().join(".rapport/worktrees").join(self.project.session().as_str()),
+        }
+    }
+
+    /// The processes of Rapport and of its agent.
+    fn processes(&self) -> Vec<i32> {
+        let places = BTreeSet::from([self.project.root(), self.workplace()]);
+        places.iter().flat_map(|place| processes_in(place)).collect()
     }
 
     /// Plays until this question is open, or parked, and kills Rapport: the agent is gone with it, and did not go on.
     fn killed_at(&self, text: &str, flags: &[&str]) -> Question {
-        let root = self.project.root();
         let mut running = self.project.start(&[flags, &["add", "auth"]].concat(), &[]);
         let question = self.answer_until(&mut running, text);
         if flags == PARKED {
             running.until(|fact| matches!(fact, Event::Parked { .. }));
             // Beside Rapport there may be git for a moment, which notes the state of the files.
             wait_at_most(Duration::from_secs(5), "Rapport alone", || {
-                (processes_in(&root).len() == 1).then_some(())
+                (self.processes().len() == 1).then_some(())
             });
         } else {
-            let alive = processes_in(&root).len();
+            let alive = self.processes().len();
             assert!(alive >= 3, "Rapport, the keeper and the agent were expected, not {alive}");
         }
         let requests = self.requests();
         running.kill();
         wait_at_most(Duration::from_secs(1), "the end of the agent", || {
-            processes_in(&root).is_empty().then_some(())
+            self.processes().is_empty().then_some(())
         });
         assert_eq!(self.requests(), requests, "the agent went on without an answer");
         question
@@ -335,6 +395,11 @@ impl World {
 
     /// What has to come out, however often it was interrupted.
     fn assert_done(&self) {
+        assert_eq!(self.processes(), Vec::<i32>::new());
+        if self.worker != "local" {
+            assert!(!self.project.root().join("auth.txt").exists(), "nothing is in the project yet");
+            self.project.rapport(&["apply", self.project.session().as_str()]).check(0, "Applied to");
+        }
         let written = std::fs::read_to_string(self.project.root().join("auth.txt")).unwrap();
         assert_eq!(written, "Auth.\n");
         let facts = self.project.facts();
@@ -345,8 +410,12 @@ impl World {
         assert_eq!(results.collect::<Vec<_>>(), ["Planned.", "All done."]);
         assert!(facts.iter().any(|fact| matches!(fact, Event::PlanProposed { text, .. } if text == PLAN)));
         assert!(facts.iter().any(|fact| matches!(fact, Event::Reported { .. })));
-        assert_eq!(processes_in(&self.project.root()), Vec::<i32>::new());
         let Some(model) = &self.model else { return };
+        assert_eq!(
+            model.keys(),
+            BTreeSet::from(["any".to_owned()]),
+            "the person's key, wherever it was added"
+        );
         let last = model.seen().last().unwrap()["messages"].to_string();
         for (question, answer) in ANSWERS {
             let by_call = last.contains(&format!("\\\"{question}\\\"=\\\"{answer}\\\""));
@@ -357,11 +426,15 @@ impl World {
     }
 }
 
-fn story() -> ScenarioBuilder {
+fn story(worker: &str) -> ScenarioBuilder {
     let name = FullQuestion::new("Which name?", "Name", &[("auth", ""), ("login", "")]);
     let plan = Step::ExitPlan(ExitPlan { plan: PLAN.into(), id: None });
     let planning = Scenario::new("whole").respond_with_text("First this.").asks(database()).asks(storage());
     let working = planning.step(plan).respond_with_text("Planned.").next_invocation();
-    let working = working.uses_write("auth.txt", "Auth.\n").with_permission().asks(Round::one(name));
-    working.respond_with_text("All done.")
+    let writing = match worker {
+        "local" => working.uses_write("auth.txt", "Auth.\n"),
+        // A model names files by their whole paths, and the script does not know where this one will be.
+        _ => working.uses_bash("echo Auth. > auth.txt"),
+    };
+    writing.with_permission().asks(Round::one(name)).respond_with_text("All done.")
 }

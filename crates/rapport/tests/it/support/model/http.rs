@@ -8,6 +8,8 @@ pub(super) struct Request {
     pub(super) method: String,
     path: String,
     pub(super) body: String,
+    /// Who asks.
+    pub(super) key: Option<String>,
 }
 
 impl Request {
@@ -23,21 +25,22 @@ pub(super) fn read(stream: &TcpStream) -> io::Result<Request> {
     let first = line(&mut reader)?;
     let mut words = first.split(' ').map(str::to_owned);
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let mut length = 0;
+    let (mut length, mut key) = (0, None);
     loop {
         let header = line(&mut reader)?;
         if header.is_empty() {
             break;
         }
-        if let Some((name, value)) = header.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse().map_err(io::Error::other)?;
+        let Some((name, value)) = header.split_once(':') else { continue };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.trim().parse().map_err(io::Error::other)?,
+            "x-api-key" => key = Some(value.trim().to_owned()),
+            _ => {}
         }
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    Ok(Request { method, path, body: String::from_utf8_lossy(&body).into_owned() })
+    Ok(Request { method, path, body: String::from_utf8_lossy(&body).into_owned(), key })
 }
 
 /// Responds with a whole body.

@@ -1,0 +1,176 @@
+//! Settings about the places that agents work in. `worker: sandbox` alone names the kind; more is said in a section.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+use super::ConfigError;
+use super::layer::parsed;
+
+/// About the places that agents work in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkerLayer {
+    /// The kind of place.
+    pub kind: Option<WorkerName>,
+    /// What of the network can be reached from a place that is apart from the host.
+    pub network: Option<NetworkName>,
+    /// The hosts that can be reached from there where the network is an allowlist.
+    pub allow: Option<Vec<String>>,
+}
+
+/// The kind of place that agents work in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WorkerName {
+    /// The project's directory itself.
+    #[default]
+    Local,
+    /// A git worktree of its own.
+    Worktree,
+    /// A sandbox around a git worktree.
+    Sandbox,
+}
+
+/// What of the network can be reached from a place that is apart from the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkName {
+    /// Nothing but the agent's own service.
+    None,
+    /// The hosts that are named.
+    Allowlist,
+    /// Everything.
+    Open,
+}
+
+const KINDS: [WorkerName; 3] = [WorkerName::Local, WorkerName::Worktree, WorkerName::Sandbox];
+
+impl WorkerName {
+    /// The name that sessions keep.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WorkerName::Local => "local",
+            WorkerName::Worktree => "worktree",
+            WorkerName::Sandbox => "sandbox",
+        }
+    }
+
+    /// Whether it keeps an agent from what is outside of it.
+    pub(super) fn is_wall(self) -> bool {
+        match self {
+            WorkerName::Local | WorkerName::Worktree => false,
+            WorkerName::Sandbox => true,
+        }
+    }
+}
+
+/// A worker by its name.
+pub fn worker(word: &str) -> Result<WorkerName, String> {
+    let found = KINDS.into_iter().find(|kind| kind.as_str() == word);
+    found.ok_or_else(|| format!("{word:?} is not one of local, worktree and sandbox"))
+}
+
+fn network(word: &str) -> Result<NetworkName, String> {
+    match word {
+        "none" => Ok(NetworkName::None),
+        "allowlist" => Ok(NetworkName::Allowlist),
+        "open" => Ok(NetworkName::Open),
+        _ => Err(format!("{word:?} is not one of none, allowlist and open")),
+    }
+}
+
+impl WorkerLayer {
+    pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let list =
+            |value: String| value.split([',', ' ']).filter(|w| !w.is_empty()).map(str::to_owned).collect();
+        Ok(Self {
+            kind: parsed(&env, "RAPPORT_WORKER", worker)?,
+            network: parsed(&env, "RAPPORT_WORKER_NETWORK", network)?,
+            allow: env("RAPPORT_WORKER_ALLOW").map(list),
+        })
+    }
+
+    pub(super) fn under(self, upper: Self) -> Self {
+        Self {
+            kind: upper.kind.or(self.kind),
+            network: upper.network.or(self.network),
+            allow: upper.allow.or(self.allow),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkerName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        worker(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// The section, where it is one.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[derive(Default)]
+struct Section {
+    kind: Option<WorkerName>,
+    network: Option<NetworkName>,
+    allow: Option<Vec<String>>,
+}
+
+impl<'de> Deserialize<'de> for WorkerLayer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrSection;
+
+        impl<'de> Visitor<'de> for NameOrSection {
+            type Value = WorkerLayer;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a worker, or a section about it")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<WorkerLayer, E> {
+                let kind = Some(worker(word).map_err(E::custom)?);
+                Ok(WorkerLayer { kind, ..WorkerLayer::default() })
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<WorkerLayer, E> {
+                Ok(WorkerLayer::default())
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<WorkerLayer, M::Error> {
+                let Section { kind, network, allow } = Section::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(WorkerLayer { kind, network, allow })
+            }
+        }
+
+        deserializer.deserialize_any(NameOrSection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_or_a_section_is_read() {
+        let read = |text: &str| serde_saphyr::from_str::<super::super::Layer>(text).map(|layer| layer.worker);
+        let sandbox = WorkerLayer { kind: Some(WorkerName::Sandbox), ..WorkerLayer::default() };
+        assert_eq!(read("worker: sandbox").unwrap(), sandbox);
+        let whole = WorkerLayer {
+            network: Some(NetworkName::Allowlist),
+            allow: Some(vec!["*.example.com".into()]),
+            ..sandbox
+        };
+        let text = "worker: { kind: sandbox, network: allowlist, allow: ['*.example.com'] }";
+        assert_eq!(read(text).unwrap(), whole);
+        assert_eq!(read("agent: {}").unwrap(), WorkerLayer::default());
+        for (text, why) in [
+            ("worker: cloud", "not one of local, worktree and sandbox"),
+            ("worker: { kind: cloud }", "not one of local, worktree and sandbox"),
+            ("worker: { size: 1 }", "size"),
+            ("worker: [sandbox]", "the name of a worker"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! The host's proxy: what answers at the door of a place that is apart from the host (`keeper/door.rs`).
+//!
+//! Two kinds of requests come in. Those for the agent's own service go there, with the person's credentials, which are not in
+//! the place: the agent has a stand-in for each, and only here it is replaced. All others name a host, and are let through or
+//! refused by that name.
+
+use std::convert::Infallible;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::net::UnixStream as StdStream;
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use reqwest::{Body, Client, Url, redirect};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio::io::{Interest, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream, UnixStream, lookup_host};
+use tokio::task::{JoinHandle, JoinSet};
+use tracing::warn;
+
+use super::keeper::door;
+use super::network::Network;
+
+/// A service that a program talks to with a person's credentials.
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// The variable in which the program finds its address.
+    pub variable: &'static str,
+    /// The address.
+    pub url: String,
+    /// The variables in which it finds credentials, and what they are.
+    pub credentials: Vec<(&'static str, SecretString)>,
+}
+
+/// Variables that name a proxy.
+const PROXIES: [&str; 6] =
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+/// Variables that name what no proxy is used for.
+const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
+/// What is always reached without one: the place itself, and its door.
+const HERE: &str = "127.0.0.1,localhost,::1";
+
+/// Headers that are about one connection, and not about what is asked.
+const OF_THE_CONNECTION: [HeaderName; 7] = [
+    header::CONNECTION,
+    header::HOST,
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// What answers at a door, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Proxying(JoinHandle<()>);
+
+impl Drop for Proxying {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The proxy of one process.
+#[derive(Debug)]
+pub(super) struct Proxy {
+    network: Network,
+    upstream: Option<Upstream>,
+}
+
+/// The service behind the door.
+#[derive(Debug)]
+struct Upstream {
+    variable: &'static str,
+    /// Scheme, host and port.
+    origin: String,
+    /// What every path in it begins with.
+    path: String,
+    /// What stands in for each credential, and where.
+    stand_ins: Vec<StandIn>,
+    client: Client,
+}
+
+#[derive(Debug)]
+struct StandIn {
+    variable: &'static str,
+    word: String,
+    secret: SecretString,
+}
+
+impl Proxy {
+    /// A proxy for a place with such a network, and for this service. `None` where nothing needs one.
+    pub(super) fn new(network: &Network, service: Option<Service>) -> io::Result<Option<Self>> {
+        // Where the network is open, everything else is reached without it.
+        let network = if *network == Network::Open { Network::None } else { network.clone() };
+        let upstream = service.map(Upstream::new).transpose()?;
+        Ok((upstream.is_some() || network != Network::None).then_some(Self { network, upstream }))
+    }
+
+    /// The variables of a program behind the door, in place of those it would have: [`door::ADDRESS`] stands for where that is.
+    pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
+        let door = format!("http://{}", door::ADDRESS);
+        let mut env = Vec::new();
+        if let Some(upstream) = &self.upstream {
+            env.push((upstream.variable, format!("{door}{}", upstream.path)));
+            env.extend(upstream.stand_ins.iter().map(|one| (one.variable, one.word.clone())));
+        }
+        if self.network != Network::None {
+            env.extend(PROXIES.map(|name| (name, door.clone())));
+        }
+        env.extend(NO_PROXY.map(|name| (name, HERE.to_owned())));
+        env
+    }
+
+    /// Answers at the door that is handed over here, for as long as the result is held. Needs a runtime around it.
+    pub(super) fn serve(self, handed_over: StdStream) -> io::Result<Proxying> {
+        handed_over.set_nonblocking(true)?;
+        let handed_over = UnixStream::from_std(handed_over)?;
+        let proxy = Arc::new(self);
+        Ok(Proxying(tokio::spawn(async move {
+            match door(&handed_over).await {
+                Ok(Some(listener)) => proxy.answer_at(listener).await,
+                // The keeper could not be started, which is told elsewhere.
+                Ok(None) => {}
+                Err(error) => warn!(%error, "no door was handed over"),
+            }
+        })))
+    }
+
+    async fn answer_at(self: Arc<Self>, listener: TcpListener) {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => drop(connections.spawn(self.clone().connection(stream))),
+                    Err(error) => warn!(%error, "a connection was not accepted"),
+                },
+                Some(_) = connections.join_next() => {}
+            }
+        }
+    }
+
+    async fn connection(self: Arc<Self>, stream: TcpStream) {
+        let Ok(here) = stream.local_addr() else { return };
+        let answer = service_fn(|request| {
+            let proxy = self.clone();
+            async move { Ok::<_, Infallible>(proxy.answer(request, here).await) }
+        });
+        let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
+        // Whoever is gone in the middle needs no answer.
+        let _ = serving.with_upgrades().await;
+    }
+
+    async fn answer(&self, request: Request<Incoming>, here: SocketAddr) -> Response<Body> {
+        // A program that takes the door for a proxy asks it for its own address.
+        let is_elsewhere = request.uri().authority().is_some_and(|asked| *asked != *here.to_string());
+        let answer = if request.method() == Method::CONNECT {
+            self.tunnel(request).await
+        } else if is_elsewhere {
+            self.forward(request).await
+        } else {
+            match &self.upstream {
+                Some(upstream) => upstream.forward(request).await,
+                None => Err((StatusCode::NOT_FOUND, "this place has no service".to_owned())),
+            }
+        };
+        answer.unwrap_or_else(|(status, why)| {
+            let mut response = Response::new(Body::from(format!("Rapport: {why}\n")));
+            *response.status_mut() = status;
+            response
+        })
+    }
+
+    /// Connects the program with a host, and looks at nothing that they say to each other.
+    async fn tunnel(&self, request: Request<Incoming>) -> Answer {
+        let mut upstream =
+            TcpStream::connect(&*self.reached(request.uri(), 443).await?).await.map_err(unreachable)?;
+        tokio::spawn(async move {
+            if let Ok(upgraded) = hyper::upgrade::on(request).await {
+                // Either side may end it as it likes.
+                let _ = copy_bidirectional(&mut TokioIo::new(upgraded), &mut upstream).await;
+            }
+        });
+        Ok(Response::new(Body::default()))
+    }
+
+    /// Passes on a request that is not encrypted.
+    async fn forward(&self, request: Request<Incoming>) -> Answer {
+        let addresses = self.reached(request.uri(), 80).await?;
+        let host = request.uri().host().unwrap_or_default().to_owned();
+        let client = client().resolve_to_addrs(&host, &addresses).no_proxy().build().map_err(unreachable)?;
+        pass_on(&client, request).await
+    }
+
+    /// The addresses of the host that is asked for, if it is allowed.
+    async fn reached(&self, uri: &Uri, port: u16) -> Result<Vec<SocketAddr>, Refused> {
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let port = uri.port_u16().unwrap_or(port);
+        if !self.network.allows(&host, port) {
+            let why = format!("{host}:{port} is not among the hosts that can be reached from here");
+            return Err((StatusCode::FORBIDDEN, why));
+        }
+        let found = lookup_host((host.as_str(), port)).await.map_err(unreachable)?;
+        // A name that somebody else gives out must not lead to what only this machine may reach.
+        let found: Vec<_> = found.filter(|found| names_itself(&host) || !is_own(found.ip())).collect();
+        if found.is_empty() {
+            return Err((StatusCode::FORBIDDEN, format!("{host} leads to this machine itself")));
+        }
+        Ok(found)
+    }
+}
+
+type Refused = (StatusCode, String);
+type Answer = Result<Response<Body>, Refused>;
+
+impl Upstream {
+    fn new(service: Service) -> io::Result<Self> {
+        let wrong = |error: &dyn std::fmt::Display| {
+            io::Error::other(format!("{} is not an address: {error}", service.variable))
+        };
+        let url = Url::parse(&service.url).map_err(|error| wrong(&error))?;
+        let client = client().build().map_err(io::Error::other)?;
+        let stand_in = |(variable, secret)| {
+            // Shaped as a key is, for programs that look at that.
+            let word = format!("sk-ant-stand-in-{}", uuid::Uuid::new_v4().simple());
+            StandIn { variable, word, secret }
+        };
+        Ok(Self {
+            variable: service.variable,
+            origin: url.origin().ascii_serialization(),
+            path: url.path().trim_end_matches('/').to_owned(),
+            stand_ins: service.credentials.into_iter().map(stand_in).collect(),
+            client,
+        })
+    }
+
+    async fn forward(&self, mut request: Request<Incoming>) -> Answer {
+        let asked = request.uri().path_and_query().map_or("/", |asked| asked.as_str());
+        let below = asked.strip_prefix(&*self.path);
+        if !below.is_some_and(|below| below.is_empty() || below.starts_with(['/', '?'])) {
+            return Err((StatusCode::NOT_FOUND, "there is nothing at this path".to_owned()));
+        }
+        let uri = format!("{}{asked}", self.origin).parse();
+        *request.uri_mut() = uri.map_err(|error| (StatusCode::BAD_REQUEST, format!("{error}")))?;
+        for value in request.headers_mut().values_mut() {
+            self.replace_stand_ins(value);
+        }
+        pass_on(&self.client, request).await
+    }
+
+    fn replace_stand_ins(&self, value: &mut HeaderValue) {
+        let Ok(text) = value.to_str() else { return };
+        let Some(found) = self.stand_ins.iter().find(|one| text.contains(&one.word)) else { return };
+        let whole = text.replace(&found.word, found.secret.expose_secret());
+        if let Ok(mut whole) = HeaderValue::from_str(&whole) {
+            whole.set_sensitive(true);
+            *value = whole;
+        }
+    }
+}
+
+fn client() -> reqwest::ClientBuilder {
+    // Somebody else may have been first; then theirs is used.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    // A key goes where it is meant to go and nowhere else.
+    Client::builder().redirect(redirect::Policy::none())
+}
+
+/// Sends a request to where its address says, and gives what comes back as it comes.
+async fn pass_on(client: &Client, mut request: Request<Incoming>) -> Answer {
+    without_the_connections(request.headers_mut());
+    let request = reqwest::Request::try_from(request.map(Body::wrap)).map_err(unreachable)?;
+    let mut response: Response<Body> = client.execute(request).await.map_err(unreachable)?.into();
+    without_the_connections(response.headers_mut());
+    Ok(response)
+}
+
+fn without_the_connections(headers: &mut HeaderMap) {
+    for name in OF_THE_CONNECTION {
+        headers.remove(name);
+    }
+    headers.remove("keep-alive");
+    headers.remove("proxy-connection");
+}
+
+fn unreachable(error: impl std::error::Error) -> Refused {
+    let mut why = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        why = format!("{why}: {error}");
+        cause = error.source();
+    }
+    (StatusCode::BAD_GATEWAY, why)
+}
+
+/// Whether a host is named by its address, or as this machine: then it is meant.
+fn names_itself(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok()
+}
+
+/// Whether an address is one that only this machine reaches, or that means something else on every machine.
+fn is_own(address: IpAddr) -> bool {
+    let (is_link_local, address) = match address.to_canonical() {
+        IpAddr::V4(v4) => (v4.is_link_local(), IpAddr::V4(v4)),
+        IpAddr::V6(v6) => (v6.is_unicast_link_local(), IpAddr::V6(v6)),
+    };
+    address.is_loopback() || address.is_unspecified() || is_link_local
+}
+
+/// The socket that the keeper hands over; `None` if it ends without.
+async fn door(handed_over: &UnixStream) -> io::Result<Option<TcpListener>> {
+    loop {
+        handed_over.readable().await?;
+        match handed_over.try_io(Interest::READABLE, || receive(handed_over)) {
+            Ok(None) => return Ok(None),
+            Ok(Some(listener)) => {
+                listener.set_nonblocking(true)?;
+                return TcpListener::from_std(listener).map(Some);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn receive(handed_over: &UnixStream) -> io::Result<Option<std::net::TcpListener>> {
+    let mut byte = [0];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    recvmsg(handed_over, &mut [IoSliceMut::new(&mut byte)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
+    let mut sockets = beside.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    Ok(sockets.next().map(Into::into))
+}

@@ -1,0 +1,231 @@
+//! A sandbox for each session: its worktree (`worktrees`), and around it walls that bubblewrap puts up. Inside there are the
+//! programs of the machine, to be read, and the worktree and a home of its own, to be written; nothing else of the person's, none
+//! of their credentials, and no network but what the settings allow, through the host's proxy (`proxy`).
+//!
+//! Every path is the same inside and outside, so an agent and its host mean the same file by the same name. What the agent wrote
+//! is not to be trusted: the repository is fixed to be the project's (`Directory::of_repository`), and no link leads out.
+
+mod repository;
+mod walls;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_durable as durable;
+
+use super::network::Network;
+use super::process::{self, Door, Kept, Kind, Launch};
+use super::proxy::Proxy;
+use super::worktrees::Worktrees;
+use super::{Worker, WorkerError, Workplace, file_error, leads_inside};
+use walls::Walls;
+
+/// The program that puts up the walls.
+const PROGRAM: &str = "bwrap";
+
+/// What keeps bubblewrap from working, where it is installed.
+const NOT_ALLOWED: &str =
+    "Let ordinary users make namespaces: sysctl kernel.unprivileged_userns_clone=1 on older Debian,
+an AppArmor profile for bwrap on newer Ubuntu.";
+
+/// How to get it.
+const INSTALL: &str = "Install bubblewrap, on Debian and Ubuntu with: apt-get install bubblewrap";
+
+/// Sandboxes on the worktrees in one folder.
+#[derive(Clone, Debug)]
+pub struct Sandboxes {
+    worktrees: Worktrees,
+    folder: PathBuf,
+    network: Network,
+    /// The person's home, of which only tools are shown.
+    person: Option<PathBuf>,
+}
+
+impl Sandboxes {
+    /// Those on worktrees in this folder, for a person with this home.
+    pub fn new(folder: impl Into<PathBuf>, person: Option<PathBuf>) -> Self {
+        let folder = folder.into();
+        Self { worktrees: Worktrees::new(&folder), folder, network: Network::default(), person }
+    }
+
+    /// The same with such a network.
+    #[must_use]
+    pub fn with_network(self, network: Network) -> Self {
+        Self { network, ..self }
+    }
+
+    /// The version of bubblewrap, if a sandbox can be made with it on this machine.
+    pub fn check() -> Result<String, NoSandbox> {
+        let said = |args: &[&str]| Command::new(PROGRAM).args(args).stdin(Stdio::null()).output();
+        let version = match said(&["--version"]) {
+            Ok(output) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(NoSandbox {
+                    why: "there is no bubblewrap (bwrap) on the PATH".into(),
+                    advice: INSTALL,
+                });
+            }
+            Err(error) => {
+                return Err(NoSandbox { why: format!("cannot run bwrap: {error}"), advice: INSTALL });
+            }
+        };
+        let tried = [walls::APART, &["--unshare-net", "--ro-bind", "/", "/", "--", "true"]].concat();
+        match said(&tried) {
+            Ok(output) if output.status.success() => Ok(version),
+            Ok(output) => {
+                let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                Err(NoSandbox { why: format!("{version} does not work here: {why}"), advice: NOT_ALLOWED })
+            }
+            Err(error) => Err(NoSandbox { why: format!("cannot run bwrap: {error}"), advice: INSTALL }),
+        }
+    }
+
+    fn around(
+        &self,
+        session: &SessionId,
+        created: &Created,
+        worktree: Arc<dyn Workplace>,
+    ) -> Result<Arc<dyn Workplace>, WorkerError> {
+        let (root, home) = (self.folder.join(session.as_str()), self.home(session));
+        let walls = Walls::around(&root, Path::new(&created.project), &home, self.person.as_deref())?;
+        Ok(Arc::new(Sandbox { worktree, root, home, walls, network: self.network.clone() }))
+    }
+
+    /// Beside the worktree, whose name has no dot in it.
+    fn home(&self, session: &SessionId) -> PathBuf {
+        self.folder.join(format!("{session}.home"))
+    }
+}
+
+/// Why there can be no sandbox on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoSandbox {
+    /// What is missing.
+    pub why: String,
+    /// What helps.
+    pub advice: &'static str,
+}
+
+impl Worker for Sandboxes {
+    fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
+        let found = self.worktrees.find_fixed(session, created)?;
+        let worktree = match found {
+            Some(found) => found,
+            None => {
+                // Before anything is made that could not be used.
+                Self::check()
+                    .map_err(|none| WorkerError::NoSandbox { why: none.why, advice: none.advice })?;
+                self.worktrees.open(session, created)?;
+                self.worktrees.find_fixed(session, created)?.ok_or_else(|| WorkerError::WorkplaceGone {
+                    directory: self.folder.join(session.as_str()),
+                })?
+            }
+        };
+        let home = self.home(session);
+        durable::private_folder(&home).map_err(file_error("make", &home))?;
+        self.around(session, created, worktree)
+    }
+
+    fn find(
+        &self,
+        session: &SessionId,
+        created: &Created,
+    ) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
+        let found = self.worktrees.find_fixed(session, created)?;
+        found.map(|worktree| self.around(session, created, worktree)).transpose()
+    }
+
+    fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
+        let home = self.home(session);
+        durable::remove_folder(&home).map_err(file_error("remove", &home))?;
+        self.worktrees.clear(session, created)
+    }
+}
+
+/// The sandbox of one session.
+struct Sandbox {
+    worktree: Arc<dyn Workplace>,
+    /// The top of the worktree.
+    root: PathBuf,
+    home: PathBuf,
+    walls: Walls,
+    network: Network,
+}
+
+impl Workplace for Sandbox {
+    fn directory(&self) -> &Path {
+        self.worktree.directory()
+    }
+
+    fn home(&self) -> Option<&Path> {
+        Some(&self.home)
+    }
+
+    /// The keeper is inside, as the first process of the sandbox, which does not outlive it.
+    fn spawn(&self, mut launch: Launch<'_>) -> io::Result<Kept> {
+        let directory = self.directory();
+        let mut command = tokio::process::Command::new(PROGRAM);
+        // Else whoever interrupts the host at its terminal interrupts this.
+        command.process_group(0);
+        command.args(self.walls.arguments(&launch)?).arg("--chdir").arg(directory);
+        if self.network != Network::Open {
+            command.arg("--unshare-net");
+        }
+        // The keeper of a command begins a session of its own itself.
+        if launch.kind == Kind::Agent {
+            command.arg("--new-session");
+        }
+        command.arg("--as-pid-1").arg("--").arg(launch.keeper);
+        self.walls.change_environment(&mut launch.env, &self.network);
+        let Some(proxy) = Proxy::new(&self.network, launch.service.take())? else {
+            return process::start(command, directory, launch, None);
+        };
+        let env = proxy.environment();
+        launch.env.retain(|(name, _)| !env.iter().any(|(known, _)| name == known));
+        let (handed_over, door) = UnixStream::pair()?;
+        let variables = env.iter().map(|(name, _)| *name).collect();
+        launch.env.extend(env.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let opened = Door { variables, handed_over: OwnedFd::from(door) };
+        let kept = process::start(command, directory, launch, Some(opened))?;
+        Ok(kept.with_proxy(proxy.serve(handed_over)?))
+    }
+
+    /// An agent could have put a link there, to something that it cannot read and its host can.
+    fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
+        leads_inside(&self.root, &self.directory().join(path))?;
+        self.worktree.read(path)
+    }
+
+    fn replace(&self, path: &str, content: &[u8]) -> io::Result<()> {
+        self.worktree.replace(path, content)
+    }
+
+    fn list(&self) -> Result<Vec<String>, WorkerError> {
+        self.worktree.list()
+    }
+
+    fn snapshot(&self) -> Result<Option<String>, WorkerError> {
+        self.worktree.snapshot()
+    }
+
+    fn changes(&self, since: &str) -> Result<Changes, WorkerError> {
+        self.worktree.changes(since)
+    }
+
+    fn patch(&self, since: Option<&str>) -> Result<String, WorkerError> {
+        self.worktree.patch(since)
+    }
+
+    fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
+        self.worktree.merge(with_conflicts)
+    }
+
+    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
+        self.worktree.apply(merged)
+    }
+}

@@ -1,0 +1,235 @@
+//! What is inside of a sandbox, and what is not, as bubblewrap is told.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rapport_durable as durable;
+
+use super::repository;
+use crate::workers::git::line;
+use crate::workers::network::Network;
+use crate::workers::process::Launch;
+use crate::workers::{WorkerError, file_error};
+
+/// What a sandbox has of its own. Its owner is the same, without any rights beyond that, even where that is root.
+pub(super) const APART: &[&str] = &[
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--cap-drop",
+    "ALL",
+];
+
+/// What every program needs, of the machine.
+const SYSTEM: [&str; 10] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/snap"];
+
+/// What programs look up there. The rest of `/etc` holds secrets where a sandbox belongs to root.
+const ETC: [&str; 37] = [
+    "alternatives",
+    "bash.bashrc",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "debian_version",
+    "fonts",
+    "gitconfig",
+    "group",
+    "host.conf",
+    "hosts",
+    "inputrc",
+    "java-11-openjdk",
+    "java-17-openjdk",
+    "java-21-openjdk",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "locale.conf",
+    "localtime",
+    "lsb-release",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "perl",
+    "pki",
+    "profile",
+    "protocols",
+    "python3",
+    "resolv.conf",
+    "services",
+    "shells",
+    "ssl",
+    "timezone",
+    "xdg",
+];
+
+/// Tools that people install in their homes. None of these folders is for secrets.
+const TOOLS: [&str; 16] = [
+    ".bun/bin",
+    ".cargo/bin",
+    ".deno/bin",
+    ".fnm",
+    ".local/bin",
+    ".local/lib",
+    ".local/share/claude",
+    ".local/share/fnm",
+    ".local/share/mise",
+    ".local/share/uv",
+    ".npm-global",
+    ".nvm",
+    ".pyenv",
+    ".rustup",
+    ".sdkman",
+    ".volta",
+];
+
+/// Variables that name files of certificates.
+const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
+/// Variables about what is not inside.
+const OUTSIDE: [&str; 2] = ["SSH_AUTH_SOCK", "TMPDIR"];
+
+/// Where the settings of the repository are, as they are shown, in the home.
+const SETTINGS: &str = ".repository-config";
+
+/// The walls around one worktree.
+#[derive(Debug)]
+pub(super) struct Walls {
+    root: PathBuf,
+    home: PathBuf,
+    /// The repository first, then what its objects are borrowed from.
+    repository: Vec<PathBuf>,
+    project: PathBuf,
+    person: Option<PathBuf>,
+}
+
+impl Walls {
+    /// Those around the worktree `root` of this project, with a home for the agent.
+    pub(super) fn around(
+        root: &Path,
+        project: &Path,
+        home: &Path,
+        person: Option<&Path>,
+    ) -> Result<Self, WorkerError> {
+        let common = project.join(line(project, &["rev-parse", "--git-common-dir"])?);
+        let common = common.canonicalize().map_err(file_error("find", &common))?;
+        // A list of folders, one per line. There may be none.
+        let borrowed = std::fs::read(common.join("objects/info/alternates")).unwrap_or_default();
+        let borrowed = borrowed.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let objects = common.join("objects");
+        let borrowed = borrowed.map(|path| objects.join(OsStr::from_bytes(path)));
+        Ok(Self {
+            root: root.to_owned(),
+            home: home.to_owned(),
+            project: project.to_owned(),
+            repository: [common].into_iter().chain(borrowed).collect(),
+            person: person.map(Path::to_owned),
+        })
+    }
+
+    /// What bubblewrap is told before anything about the program.
+    pub(super) fn arguments(&self, launch: &Launch<'_>) -> io::Result<Vec<OsString>> {
+        let mut told = Told::default();
+        told.words(APART);
+        told.words(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]);
+        SYSTEM.iter().for_each(|path| told.show(path));
+        ETC.iter().for_each(|name| told.show(Path::new("/etc").join(name)));
+        let tools = self.person.iter().flat_map(|person| TOOLS.map(|tool| person.join(tool)));
+        tools.for_each(|tool| told.show(tool));
+        // A folder of programs that holds the person's home would show all of it.
+        let holds_home = |path: &PathBuf| self.person.as_ref().is_some_and(|person| person.starts_with(path));
+        read_by(launch).into_iter().filter(|path| !holds_home(path)).for_each(|path| told.show(path));
+        self.repository.iter().for_each(|path| told.show(path));
+        let settings = self.home.join(SETTINGS);
+        durable::replace(&settings, &repository::settings(&self.project).map_err(io::Error::other)?)?;
+        told.0.extend(["--ro-bind".into(), settings.into(), self.repository[0].join("config").into()]);
+        told.give(&self.root);
+        told.give(&self.home);
+        // Which repository the worktree belongs to is not the agent's to say.
+        told.show(self.root.join(".git"));
+        told.words(&["--remount-ro", "/"]);
+        Ok(told.0)
+    }
+
+    /// The variables of a program inside, in place of those it would have.
+    pub(super) fn change_environment(&self, env: &mut Vec<(OsString, OsString)>, network: &Network) {
+        let is_proxy =
+            |name: &OsStr| name.to_str().is_some_and(|name| name.to_lowercase().ends_with("_proxy"));
+        env.retain(|(name, _)| {
+            let is_unreachable = *network != Network::Open && is_proxy(name);
+            !OUTSIDE.iter().any(|outside| name == outside) && name != "HOME" && !is_unreachable
+        });
+        env.push(("HOME".into(), self.home.clone().into()));
+        // The repository can only be read.
+        env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
+        let rustup =
+            self.person.as_ref().map(|person| person.join(".rustup")).filter(|rustup| rustup.is_dir());
+        env.extend(rustup.map(|rustup| ("RUSTUP_HOME".into(), rustup.into())));
+    }
+}
+
+/// Every file outside that a program needs: itself, what its arguments name, and what its variables say about certificates.
+fn read_by(launch: &Launch<'_>) -> BTreeSet<PathBuf> {
+    let variable =
+        |name: &str| launch.env.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value);
+    let path = variable("PATH").map(OsString::as_os_str).unwrap_or_default();
+    let folders: Vec<_> = std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect();
+    let program = Path::new(launch.program);
+    let program = match program.is_absolute() {
+        true => Some(program.to_owned()),
+        false => folders.iter().map(|folder| folder.join(program)).find(|path| path.is_file()),
+    };
+    let arguments = launch.args.iter().map(|arg| Path::new(value(arg))).filter(|path| path.is_absolute());
+    let certificates = CERTIFICATES.iter().filter_map(|name| variable(name)).map(Path::new);
+    let named = arguments.chain(certificates).filter(|path| path.is_file()).map(Path::to_owned);
+    let files = program.into_iter().chain([launch.keeper.to_owned()]).chain(named);
+    let whole = files.flat_map(|path| [path.canonicalize().unwrap_or_else(|_| path.clone()), path]);
+    // A script brings along what it is installed with.
+    let whole = whole.map(|path| package(&path).unwrap_or(path));
+    whole.chain(folders).collect()
+}
+
+/// The value of a flag that is joined to it, or the whole word.
+fn value(arg: &OsStr) -> &OsStr {
+    let joined =
+        arg.as_bytes().starts_with(b"--").then(|| arg.as_bytes().iter().position(|byte| *byte == b'='));
+    joined.flatten().map_or(arg, |at| OsStr::from_bytes(&arg.as_bytes()[at + 1..]))
+}
+
+/// The folder of packages that a file lies in.
+fn package(path: &Path) -> Option<PathBuf> {
+    let folders: Vec<_> = path.ancestors().collect();
+    folders.into_iter().rev().find(|folder| folder.ends_with("node_modules")).map(Path::to_owned)
+}
+
+/// What bubblewrap is told, word by word. Later words count.
+#[derive(Default)]
+struct Told(Vec<OsString>);
+
+impl Told {
+    fn words(&mut self, words: &[&str]) {
+        self.0.extend(words.iter().map(OsString::from));
+    }
+
+    /// To be read, at the same path. What is not there is not shown, nor what its owner may not see.
+    fn show(&mut self, path: impl AsRef<Path>) {
+        if path.as_ref().exists() {
+            self.bind("--ro-bind-try", path.as_ref());
+        }
+    }
+
+    /// To be read and written, at the same path.
+    fn give(&mut self, path: &Path) {
+        self.bind("--bind", path);
+    }
+
+    fn bind(&mut self, how: &str, path: &Path) {
+        self.0.extend([how.into(), path.into(), path.into()]);
+    }
+}

@@ -1,0 +1,172 @@
+//! Work in a sandbox, from the command line: for root and for ordinary users, with and without bubblewrap, and killed.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::path::Path;
+use std::time::Duration;
+
+use nix::unistd::{Uid, User};
+use rapport_core::Event;
+use serde_json::Value;
+
+use crate::support::needs;
+use crate::support::patience::wait_at_most;
+use crate::support::project::Project;
+use crate::support::scenarios::ONE_QUESTION;
+
+/// The agent tells what it has, and tries what it may not.
+const LOOK: &str = r##"
+version: 1
+name: look
+invocations:
+  - result: "# Look\n\n1. Look around."
+  - steps:
+      - bash: { command: "(id -u; env | grep -c 'sk-secret'; cat ../../../README.md ~/../../../config.yaml; ls /proc | grep -c '^[0-9]') > seen.txt 2>&1; true" }
+      - write: { path: made.txt, content: "made\n" }
+    result: "Looked."
+"##;
+
+#[test]
+fn root_gets_a_sandbox() {
+    if needs::sandbox() {
+        looks_around(&Project::with_scenario(LOOK), Uid::current());
+    }
+}
+
+/// Nothing that an ordinary user does here needs a right that only root has.
+#[test]
+fn an_ordinary_user_gets_a_sandbox() {
+    if !needs::sandbox() {
+        return;
+    }
+    if !Uid::current().is_root() {
+        return looks_around(&Project::with_scenario(LOOK), Uid::current());
+    }
+    let nobody = User::from_name("nobody").unwrap().expect("the user nobody");
+    let project = Project::with_scenario(LOOK);
+    // Where the program is built may be for root alone.
+    let program = project.path("rapport");
+    fs::copy(env!("CARGO_BIN_EXE_rapport"), &program).unwrap();
+    let as_nobody = project.path("as-nobody");
+    let script = "#!/bin/sh\nexec runuser -u nobody -- env HOME=\"$HOME\"";
+    fs::write(&as_nobody, format!("{script} {} \"$@\"\n", program.display())).unwrap();
+    fs::set_permissions(&as_nobody, fs::Permissions::from_mode(0o755)).unwrap();
+    give(&project.path(""), &nobody);
+    looks_around(&project.run_by(&as_nobody), nobody.uid);
+}
+
+/// Makes everything below a folder theirs.
+fn give(folder: &Path, user: &User) {
+    chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => give(&entry.path(), user),
+            false => chown(entry.path(), Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap(),
+        }
+    }
+}
+
+#[track_caller]
+fn looks_around(project: &Project, user: Uid) {
+    let mut run = project.command();
+    run.args(["run", "--json", "--worker", "sandbox", "look"]).env("ANTHROPIC_API_KEY", "sk-secret");
+    let run = run.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "look", "confirm"]).check(0, "Answered.");
+    let ran = crate::support::project::Ran(run.wait_with_output().unwrap());
+    assert_eq!(ran.code(), 0, "{}{}", ran.out(), ran.err());
+    assert!(!project.root().join("made.txt").exists());
+    project.rapport(&["apply", "look"]).check(0, "Applied to");
+    assert_eq!(project.file("made.txt"), "made\n");
+    let seen = project.file("seen.txt");
+    let lines: Vec<_> = seen.lines().collect();
+    assert_eq!(lines[..2], [user.to_string().as_str(), "0"], "{seen}");
+    assert!(lines[2].contains("No such file") && lines[3].contains("No such file"), "{seen}");
+    assert!(lines[4].parse::<u32>().unwrap() < 10, "{seen}");
+}
+
+/// kill -9 of the host with a question open: what is inside ends, and the question is answered and taken all the same.
+#[test]
+fn nothing_inside_outlives_a_host_that_is_killed() {
+    if !needs::sandbox() {
+        return;
+    }
+    let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_WORKER", "sandbox");
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let inside = |words: &str| words.contains(" rehearse ") && !words.starts_with("bwrap");
+    assert!(project.processes().iter().any(|(_, words)| inside(words)), "{:?}", project.processes());
+    running.kill();
+    wait_at_most(Duration::from_secs(3), "the end of everything inside", || {
+        project.processes().is_empty().then_some(())
+    });
+    project.rapport(&["answer", "paint", "--question", "q1", "Red"]).check(0, "Answered.");
+    let mut resumed = project.start(&["--resume", project.session().as_str()], &[]);
+    resumed.until(|fact| matches!(fact, Event::PlanProposed { .. }));
+    project.rapport(&["answer", "paint", "--question", "confirm", "confirm"]).check(0, "Answered.");
+    assert_eq!(resumed.finish(), 0);
+    project.rapport(&["apply", "paint"]).check(0, "Applied to");
+    assert_eq!(project.file("paint.txt"), "Red\n");
+}
+
+/// kill -9 of whatever is between the host and the agent: the agent is gone, and the session goes on.
+#[test]
+fn nothing_inside_outlives_its_walls() {
+    if !needs::sandbox() {
+        return;
+    }
+    for killed in ["bwrap ", " keep -"] {
+        let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_WORKER", "sandbox");
+        let mut running = project.start(&["paint"], &[]);
+        running.until_asked();
+        let all = project.processes();
+        let is_bwrap = |words: &str| words.starts_with("bwrap ");
+        let (pid, _) = all
+            .iter()
+            .find(|(_, words)| words.contains(killed) && (is_bwrap(words) == (killed == "bwrap ")))
+            .unwrap_or_else(|| panic!("no {killed} among {all:?}"));
+        nix::sys::signal::kill(*pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+        running.until(|fact| matches!(fact, Event::CutOff { .. } | Event::Failed { .. }));
+        wait_at_most(Duration::from_secs(3), "the end of everything inside", || {
+            let inside = |(_, words): &(_, String)| words.contains(" rehearse ");
+            (!project.processes().iter().any(inside)).then_some(())
+        });
+        running.kill();
+    }
+}
+
+/// Without bubblewrap it is said so, and how to get it, before anything is made.
+#[test]
+fn a_machine_without_bubblewrap_is_told_how_to_get_it() {
+    let project = Project::with_scenario(LOOK);
+    let programs = project.path("programs");
+    fs::create_dir(&programs).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    for name in ["git", "sh"] {
+        let mut found = std::env::split_paths(&path).map(|folder| folder.join(name));
+        symlink(found.find(|path| path.is_file()).unwrap(), programs.join(name)).unwrap();
+    }
+    let project = project.set("PATH", programs.to_str().unwrap());
+    let ran = project.rapport(&["run", "--worker", "sandbox", "look"]);
+    ran.check(3, "there is no bubblewrap")
+        .check(3, "apt-get install bubblewrap")
+        .check(3, "--worker worktree");
+    assert!(!project.root().join(".rapport").exists());
+    let checks: Value = project.json(&["doctor", "--json"]);
+    let sandbox = checks.as_array().unwrap().iter().find(|check| check["name"] == "sandbox").unwrap();
+    assert_eq!(sandbox["state"], "missing");
+    assert!(sandbox["advice"].as_str().unwrap().contains("apt-get install bubblewrap"), "{sandbox}");
+}
+
+/// A branch would work without the walls, so there is none.
+#[test]
+fn a_session_in_a_sandbox_has_no_branches() {
+    if !needs::sandbox() {
+        return;
+    }
+    let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_WORKER", "sandbox");
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    project.rapport(&["branch", "paint", "--at", "q1"]).check(3, "would work without its walls");
+    running.kill();
+}
