@@ -37,6 +37,7 @@ mod screen;
 mod serve;
 mod sessions;
 mod status;
+mod stop;
 mod tree;
 mod trust;
 mod trust_session;
@@ -146,6 +147,7 @@ enum Command {
     Answer(answer::Args),
     Say(say::Args),
     Revise(revise::Args),
+    Stop(stop::Args),
     Revoke(revoke::Args),
     Branch(branch::Args),
     Log(log::Args),
@@ -216,6 +218,7 @@ impl Cli {
             Command::Answer(args) => answer::execute(common, args),
             Command::Say(args) => say::execute(common, args),
             Command::Revise(args) => revise::execute(common, args),
+            Command::Stop(args) => stop::execute(common, args),
             Command::Revoke(args) => revoke::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
