@@ -22,51 +22,50 @@ const STORY: [(&str, &str); 3] = [("enter answer", "2"), ("Q2 of 3", "12"), ("[x
 /// The sixteen colours of a terminal, as far as Rapport uses them.
 const INK: [(u8, &str); 4] = [(1, "#f7768e"), (2, "#9ece6a"), (3, "#e0af68"), (6, "#7dcfff")];
 
-fn main() {
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome<()> {
     let mut args = std::env::args().skip(1);
-    let (Some(program), Some(to)) = (args.next(), args.next()) else { panic!("picture PROGRAM FILE") };
-    let screen = played(&program);
-    std::fs::write(Path::new(&to), svg(&screen)).expect("the picture can be written");
+    let (Some(program), Some(to)) = (args.next(), args.next()) else {
+        return Err("usage: picture PROGRAM FILE".into());
+    };
+    Ok(std::fs::write(Path::new(&to), svg(&played(&program)?))?)
 }
 
 /// The screen after the story.
-fn played(program: &str) -> vt100::Parser {
-    let folder = tempfile::tempdir().expect("a directory");
+fn played(program: &str) -> Outcome<vt100::Parser> {
+    let folder = tempfile::tempdir()?;
     let project = folder.path().join("hello");
-    std::fs::create_dir(&project).expect("a project");
+    std::fs::create_dir(&project)?;
     let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
-    let pair = native_pty_system().openpty(size).expect("a terminal");
+    let pair = native_pty_system().openpty(size)?;
     let mut command = CommandBuilder::new(program);
     command.args(["run", "--agent", "rehearsal", "add a greeting"]);
     command.cwd(&project);
     command.env("HOME", folder.path());
     command.env("TERM", "xterm-256color");
-    let mut child = pair.slave.spawn_command(command).expect("rapport starts");
+    let mut child = pair.slave.spawn_command(command)?;
     let (send, output) = mpsc::channel();
-    let mut from = pair.master.try_clone_reader().expect("a reader");
+    let mut from = pair.master.try_clone_reader()?;
     std::thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(length @ 1..) = from.read(&mut buffer) {
             let _ = send.send(buffer[..length].to_vec());
         }
     });
-    let mut keys = pair.master.take_writer().expect("a writer");
-    let mut screen = vt100::Parser::new(
-        ROWS.try_into().expect("a terminal has rows"),
-        COLUMNS.try_into().expect("a terminal has columns"),
-        0,
-    );
+    let mut keys = pair.master.take_writer()?;
+    let mut screen = vt100::Parser::new(ROWS.try_into()?, COLUMNS.try_into()?, 0);
     for (shown, typed) in STORY {
         while !screen.screen().contents().contains(shown) {
-            let bytes = output.recv_timeout(PATIENCE).expect("the story goes on");
+            let bytes = output.recv_timeout(PATIENCE)?;
             // Where it was played is nobody's business.
             let text = String::from_utf8_lossy(&bytes).replace(&folder.path().display().to_string(), "~");
             screen.process(text.as_bytes());
         }
-        keys.write_all(typed.as_bytes()).expect("rapport reads");
+        keys.write_all(typed.as_bytes())?;
     }
-    child.kill().expect("rapport runs");
-    screen
+    child.kill()?;
+    Ok(screen)
 }
 
 fn svg(screen: &vt100::Parser) -> String {
