@@ -8,6 +8,7 @@ use super::effects::{Around, unblocked};
 use crate::actions::undo::UndoError;
 use crate::actions::{Place, undo};
 use crate::config;
+use crate::turns::check::CheckedPlan;
 use crate::turns::{Meta, PLAN, REPORT, TurnError, Workshop, check, checksum, memos};
 
 /// Runs the effect for a want about turns.
@@ -87,18 +88,18 @@ impl TurnEffect {
         if there.as_ref() != Some(&plan) && differs.is_none() {
             self.attach(&path, plan.clone()).await?;
         }
-        let problems = match &differs {
-            Some(_) => Vec::new(),
-            None => self.problems(plan).await?,
+        let CheckedPlan { problems, remarks } = match &differs {
+            Some(_) => CheckedPlan::default(),
+            None => self.checked(plan).await?,
         };
-        Ok(World::PlanChecked { folder, revision, problems, differs })
+        Ok(World::PlanChecked { folder, revision, problems, remarks, differs })
     }
 
-    async fn problems(&self, plan: String) -> Result<Vec<String>, String> {
+    async fn checked(&self, plan: String) -> Result<CheckedPlan, String> {
         let project = self.around.created.project.clone();
         let workshop = self.workshop.clone();
         unblocked(move || {
-            check::problems(Path::new(&project), workshop.plan_name(), &plan)
+            check::checked(Path::new(&project), workshop.plan_name(), &plan)
                 .map_err(|error| error.to_string())
         })
         .await
