@@ -41,6 +41,7 @@ impl Shared {
             AgentDid::Babble { line } => vec![Event::Unreadable { turn, line: line.clone() }],
             AgentDid::Note { line } => vec![Event::Noted { turn, line: line.clone() }],
             AgentDid::Ask { call, ask, parkable } => self.ask(flow, current, (call, ask, *parkable)),
+            AgentDid::MissHost { host } => self.miss_host(turn, host),
             AgentDid::Withdraw { call } => self.withdraw(current, call),
             AgentDid::Take { call } => self.take(current, call),
             AgentDid::StayHot { call, beside } => stay_hot(current, call, *beside),
@@ -219,6 +220,7 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         | AgentDid::Say { .. }
         | AgentDid::Use { .. }
         | AgentDid::Delay { .. }
+        | AgentDid::MissHost { .. }
         | AgentDid::Babble { .. }
         | AgentDid::Finish { .. }
         | AgentDid::Note { .. } => Err(stray()),

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use super::asked::AskedRounds;
 use super::handover::Handover;
+use super::hosts::Hosts;
 use super::round::{Given, Item, Round};
 use crate::event::{Beside, Created, Ending, Event, TurnKind, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     /// It failed before the agent it was begun with ever connected: nothing binds it to that agent.
     pub(crate) agent_never_came: bool,
     pub(crate) handover: Handover,
+    pub(crate) hosts: Hosts,
 }
 
 /// Whether a session goes on. How far it has come is its flow's phase, which a failure leaves as it is.
@@ -140,6 +142,7 @@ impl Shared {
             usage: Usage::default(),
             agent_never_came: false,
             handover: Handover::default(),
+            hosts: Hosts::default(),
         }
     }
 
