@@ -23,6 +23,8 @@ pub use markdown::{Fenced, fenced};
 pub(crate) use markdown::{changes_as_lines, fact};
 pub(crate) use parse::{Subject, change_on_line};
 
+use crate::check::Remark;
+
 /// A plan of actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ActionPlan {
@@ -71,6 +73,8 @@ pub struct Action {
     pub description: Option<String>,
     /// The line of its heading in the plan, from 1.
     pub line: usize,
+    /// What checking it against the project found worth knowing.
+    pub remark: Option<String>,
 }
 
 /// Something that an action can read.
@@ -94,6 +98,18 @@ pub struct Replacement {
 }
 
 impl ActionPlan {
+    /// The plan with what was remarked about its actions.
+    pub fn remarked(mut self, remarks: &[Remark]) -> Self {
+        for remark in remarks {
+            if let Some(action) = self.actions.get_mut(remark.action) {
+                let text = action.remark.get_or_insert_default();
+                *text =
+                    if text.is_empty() { remark.text.clone() } else { format!("{text}; {}", remark.text) };
+            }
+        }
+        self
+    }
+
     /// A plan that could not be parsed: nothing but its title.
     pub fn unread(text: &str) -> Self {
         let title = first_heading(text).unwrap_or("A plan that cannot be read").to_owned();

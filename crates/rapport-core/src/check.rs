@@ -4,6 +4,7 @@
 //! A command may create any file, so after a command a missing file is not an error.
 
 mod closest;
+mod elision;
 mod paths;
 
 use std::collections::BTreeMap;
@@ -11,8 +12,11 @@ use std::fmt;
 
 use crate::action_plan::{ActionPlan, Replacement};
 use crate::edit::{Mismatch, apply_edit, contains};
+pub(crate) use closest::squeezed;
 use closest::{Budget, Closest, closest};
+use elision::{elided, is_prose};
 pub use paths::{PathFault, project_path, steers_agents};
+use serde::{Deserialize, Serialize};
 
 /// What a plan is checked against. Paths are plain ones from the project's root, without `.` and `..`.
 pub trait Project {
@@ -85,10 +89,34 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that keeps a plan from being carried out, in the plan's order; empty where it can be.
-pub fn validate(plan: &ActionPlan, project: &dyn Project) -> Vec<Problem> {
-    let mut check =
-        Check { project, made: BTreeMap::new(), has_run: false, problems: Vec::new(), budget: Budget::new() };
+/// Something about an action that whoever approves it should know, and that only the project tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remark {
+    /// Which action it is about, from 0.
+    pub action: usize,
+    /// What to know, as a fragment.
+    pub text: String,
+}
+
+/// What checking a plan found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Everything that keeps the plan from being carried out, in its order; empty where it can be.
+    pub problems: Vec<Problem>,
+    /// What to know about single actions.
+    pub remarks: Vec<Remark>,
+}
+
+/// Checks a plan against a project.
+pub fn validate(plan: &ActionPlan, project: &dyn Project) -> Findings {
+    let mut check = Check {
+        project,
+        made: BTreeMap::new(),
+        has_run: false,
+        problems: Vec::new(),
+        remarks: Vec::new(),
+        budget: Budget::new(),
+    };
     for change in plan.context.iter().flatten() {
         let url = change.what.starts_with("https://") || change.what.starts_with("http://");
         if !url && let Err(fault) = project_path(&change.what) {
@@ -98,7 +126,7 @@ pub fn validate(plan: &ActionPlan, project: &dyn Project) -> Vec<Problem> {
     for (index, action) in plan.actions.iter().enumerate() {
         action.kind.check(&mut Checked { check: &mut check, index, line: action.line });
     }
-    check.problems
+    Findings { problems: check.problems, remarks: check.remarks }
 }
 
 struct Check<'p> {
@@ -108,6 +136,7 @@ struct Check<'p> {
     /// Whether a command was run, which may have made anything.
     has_run: bool,
     problems: Vec<Problem>,
+    remarks: Vec<Remark>,
     budget: Budget,
 }
 
@@ -141,6 +170,26 @@ pub(crate) struct Checked<'c, 'p> {
 impl Checked<'_, '_> {
     pub(crate) fn wrong(&mut self, what: impl Into<String>, hint: impl Into<String>) {
         self.check.add(Some(self.index), self.line, what, hint);
+    }
+
+    fn remark(&mut self, text: String) {
+        self.check.remarks.push(Remark { action: self.index, text });
+    }
+
+    /// Code that is left out would be gone. `line` is the line of the plan that the text begins after.
+    fn check_elided(&mut self, path: &str, line: usize, after: &str, before: &str) {
+        if is_prose(path) {
+            return;
+        }
+        if let Some((_, said)) = elided(after, before) {
+            let what = format!("{path} would get the line {said:?} in place of code");
+            self.check.add(
+                Some(self.index),
+                line,
+                what,
+                "Write out what it stands for, or EDIT only the lines that change.",
+            );
+        }
     }
 
     pub(crate) fn message(&mut self, name: &str, message: &str) {
@@ -194,6 +243,17 @@ impl Checked<'_, '_> {
             Kind::Directory => self.wrong(format!("{path} is a directory"), "Choose another path."),
             Kind::Missing | Kind::File => {}
         }
+        let before = match self.check.kind(&plain) {
+            Kind::File if overwrite => Some(self.check.read(&plain)),
+            Kind::File | Kind::Directory | Kind::Missing => None,
+        };
+        match &before {
+            Some(Contents::Text(text)) => self.remark(format!("replaces {}", lines(text))),
+            Some(_) => self.remark("replaces a file that is not text".into()),
+            None => {}
+        }
+        let before = if let Some(Contents::Text(text)) = before { text } else { String::new() };
+        self.check_elided(path, self.line, content, &before);
         self.check.made.insert(plain, content.to_owned());
     }
 
@@ -244,7 +304,11 @@ impl Checked<'_, '_> {
             }
             match apply_edit(&text, edit) {
                 Ok(edited) => {
-                    text = edited;
+                    if let Some(line) = edited.differs_at {
+                        self.remark(format!("white space of FIND differs from line {line}, which is taken"));
+                    }
+                    self.check_elided(path, edit.line, &edit.replace, &text);
+                    text = edited.text;
                     place = format!("{path}{BY_THEN}");
                 }
                 Err(why) => self.mismatch((path, &place), &text, edit, &why),
@@ -307,6 +371,15 @@ impl Checked<'_, '_> {
             }
         }
         self.check.has_run = true;
+    }
+}
+
+/// How much a file has: `12 lines that are there`.
+fn lines(text: &str) -> String {
+    match text.lines().count() {
+        0 => "an empty file".into(),
+        1 => "the 1 line that is there".into(),
+        count => format!("the {count} lines that are there"),
     }
 }
 

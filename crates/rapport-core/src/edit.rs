@@ -1,9 +1,13 @@
 //! Applies replacements to a text. Each FIND is plain text, never a pattern, and must occur exactly once.
 //!
 //! The file's line endings win: in a file with CRLF, both halves of an edit are read as if they had CRLF. All other bytes stay
-//! as they are, including a byte order mark and a missing final newline.
+//! as they are, including a byte order mark and a missing final newline. A FIND that differs from its only place in white space
+//! alone is taken (`spacing`), and whoever reviews the plan is told so.
+
+mod spacing;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use thiserror::Error;
 
@@ -46,26 +50,39 @@ pub fn apply_edits(text: &str, edits: &[Replacement]) -> Result<String, EditErro
     let mut edited = text.to_owned();
     for (index, edit) in edits.iter().enumerate() {
         let made = apply_edit(&edited, edit);
-        edited = made.map_err(|why| EditError { index, line: edit.line, why })?;
+        edited = made.map_err(|why| EditError { index, line: edit.line, why })?.text;
     }
     Ok(edited)
 }
 
-pub(crate) fn apply_edit(text: &str, edit: &Replacement) -> Result<String, Mismatch> {
+/// A text after an edit.
+pub(crate) struct Edited {
+    pub(crate) text: String,
+    /// The line of the place, from 1, where its white space differs from FIND.
+    pub(crate) differs_at: Option<usize>,
+}
+
+pub(crate) fn apply_edit(text: &str, edit: &Replacement) -> Result<Edited, Mismatch> {
     if edit.find.is_empty() {
         return Err(Mismatch::Empty);
     }
     let (find, replace) = in_the_files_words(text, edit);
+    let with = |range: Range<usize>, replace: &str, differs_at| {
+        let (before, after) = (text.get(..range.start), text.get(range.end..));
+        let text = [before.unwrap_or_default(), replace, after.unwrap_or_default()].concat();
+        Ok(Edited { text, differs_at })
+    };
     let mut places = places(text, &find);
-    let Some(at) = places.next() else { return Err(Mismatch::Missing) };
+    let Some(at) = places.next() else {
+        let fitted = spacing::fit(text, &edit.find, &edit.replace).ok_or(Mismatch::Missing)?;
+        return with(fitted.range, &fitted.replace, Some(fitted.line));
+    };
     let others: Vec<_> = places.take(MAX_PLACES - 1).collect();
     if !others.is_empty() {
         let line = |at: usize| text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
         return Err(Mismatch::Several { lines: [at].into_iter().chain(others).map(line).collect() });
     }
-    let (before, after) =
-        (text.get(..at).unwrap_or_default(), text.get(at + find.len()..).unwrap_or_default());
-    Ok([before, &replace, after].concat())
+    with(at..at + find.len(), &replace, None)
 }
 
 /// Whether something that would be put into a text is there already.

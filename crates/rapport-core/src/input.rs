@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aim::Asking;
 use crate::answer::By;
+use crate::check::Remark;
 use crate::elicitation::Field;
 use crate::event::{Beside, Changes, FileChange, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
@@ -92,7 +93,7 @@ pub enum Act {
     UndoWork,
     /// Try again what failed, or resume an agent that was cut off while it waited.
     Restart,
-    /// Say something to the agent of a conversation.
+    /// Say something to the agent: in the middle of its turn, or as its next one.
     Say {
         /// The words.
         text: String,
@@ -100,6 +101,8 @@ pub enum Act {
         #[serde(default)]
         id: Option<String>,
     },
+    /// Stop the agent's turn, and keep the conversation.
+    Stop,
     /// Have a plan of actions made, from what is in this directory of the session.
     Draft {
         /// The turn's directory, from the session's.
@@ -237,6 +240,11 @@ pub enum AgentDid {
     Take {
         /// The tool call.
         call: CallId,
+    },
+    /// It has read what was said to it in the middle of its turn.
+    Read {
+        /// Which message of the turn, from 1.
+        message: u32,
     },
     /// It cannot be parked yet, because the call does not wait alone.
     StayHot {
@@ -396,6 +404,8 @@ pub enum World {
         revision: u32,
         /// Why it cannot be carried out, one line each.
         problems: Vec<String>,
+        /// What to know about single actions.
+        remarks: Vec<Remark>,
         /// The content of its file, where it differs from the plan.
         differs: Option<String>,
     },

@@ -51,6 +51,16 @@ impl Presenter {
         Some(presenter)
     }
 
+    /// A session from its log, which begins with its first entry.
+    pub fn replay(entries: &[Entry]) -> Option<Self> {
+        let (first, rest) = entries.split_first()?;
+        let mut presenter = Self::open(first)?;
+        for entry in rest {
+            presenter.apply(entry);
+        }
+        Some(presenter)
+    }
+
     /// Takes the next entry in.
     pub fn apply(&mut self, entry: &Entry) -> Followed {
         if entry.seq <= self.session.seq() {

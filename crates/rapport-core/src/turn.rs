@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::action_plan::{ActionPlan, PlanError};
 use crate::answer::By;
+use crate::check::Remark;
 use crate::id::QuestionId;
 use crate::report::Overall;
 
@@ -194,6 +196,27 @@ pub struct TurnPlan {
     pub revision: u32,
     /// Whether this version was checked, and nothing was found that keeps it from being carried out.
     pub is_checked: bool,
+    /// What checking it found worth knowing.
+    pub remarks: Vec<Remark>,
+    /// The project's directory, which paths in it may begin with.
+    pub project: String,
+}
+
+impl TurnPlan {
+    /// A plan that was not checked yet.
+    pub(crate) fn unchecked(text: String, revision: u32, project: &str) -> Self {
+        Self { text, revision, is_checked: false, remarks: Vec::new(), project: project.to_owned() }
+    }
+
+    /// Its actions, with what is known about them.
+    pub fn read(&self) -> Result<ActionPlan, Vec<PlanError>> {
+        ActionPlan::parse_in(&self.text, &self.project).map(|plan| plan.remarked(&self.remarks))
+    }
+
+    /// The same for showing it: of one that cannot be read, the title.
+    pub fn shown(&self) -> ActionPlan {
+        self.read().unwrap_or_else(|_| ActionPlan::unread(&self.text))
+    }
 }
 
 /// One run of what was approved of a plan.

@@ -13,7 +13,7 @@ use crate::id::{QuestionId, RoundId, SessionId};
 use crate::permission::Rule;
 use crate::question::{Choice, Purpose, Question};
 use crate::session::{Item, Life, Process, Round, Session, Shared, State, Turn, WorkUndo};
-use crate::turn::{FileTurn, TurnStage, UndoneFiles};
+use crate::turn::{FileTurn, TurnPlan, TurnStage, UndoneFiles};
 
 /// A session as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,8 +93,7 @@ impl View {
             Aim::Files => {
                 matches!(self.phase, PhaseView::Resting | PhaseView::Reviewing | PhaseView::Working)
             }
-            Aim::Chat => self.phase == PhaseView::Resting,
-            Aim::Work | Aim::Progress(_) => false,
+            Aim::Work | Aim::Progress(_) | Aim::Chat => self.phase == PhaseView::Resting,
         };
         rests && self.questions.is_empty()
     }
@@ -413,6 +412,7 @@ impl Session {
             Life::Cancelled => Status::Cancelled,
             Life::Failed { .. } => Status::Failed,
             Life::Going if self.shared.open_rounds().next().is_some() => Status::NeedsInput,
+            Life::Going if self.shared.is_stopped() => Status::Idle,
             Life::Going => {
                 let by_agent = if self.was_connected() { Status::Running } else { Status::Started };
                 self.flow.rules().status(&self.shared).unwrap_or(by_agent)
@@ -489,8 +489,7 @@ fn open_in(round: &Round) -> impl Iterator<Item = OpenQuestion> + '_ {
 }
 
 fn review(turn: &FileTurn) -> ReviewView {
-    let text = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
-    let plan = ActionPlan::parse(text).unwrap_or_else(|_| ActionPlan::unread(text));
+    let plan = turn.plan.as_ref().map_or_else(|| ActionPlan::unread(""), TurnPlan::shown);
     let batch = turn.batch().filter(|_| turn.stage == TurnStage::Paused);
     ReviewView {
         turn: turn.folder.clone(),

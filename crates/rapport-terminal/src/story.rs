@@ -3,7 +3,7 @@
 //! A story folds the same facts into the same state as the engine does, so that what it shows is never older or newer than the
 //! fact it is shown with.
 
-use rapport_core::{Aim, Asker, Asking, Purpose, Question, Status, TurnKind, View};
+use rapport_core::{Aim, Asker, Asking, PhaseView, Purpose, Question, Status, TurnKind, View};
 use rapport_core::{
     Answer, By, Ending, Entry, Event, Focus, OpenQuestion, Presenter, QuestionId, RoundId, SessionId,
     TurnCard,
@@ -107,7 +107,7 @@ impl Story {
                 self.clarifying += usize::from(clarifies);
                 self.rounds.push((*round, questions.iter().map(|question| question.id.clone()).collect()));
             }
-            Event::Restarted { .. } => self.ended = false,
+            Event::Restarted { .. } | Event::TurnStarted { .. } => self.ended = false,
             _ => {}
         }
     }
@@ -129,7 +129,7 @@ impl Story {
     fn tell_present(&mut self, fact: &Event, entry: &Entry) -> Vec<Line> {
         match fact {
             Event::Created(created) => header(&created.task, &self.id, &created.project),
-            Event::TurnStarted { turn, kind, .. } => self.turn_started(turn.0, *kind),
+            Event::TurnStarted { turn, kind, mends, .. } => self.turn_started(turn.0, *kind, *mends),
             Event::Asked { asker: Asker::Agent { .. }, questions, .. } => self.asked(questions),
             Event::Declined { asked, .. } if !asked.is_empty() => self.declined(asked),
             Event::Connected { model: Some(model), .. } if self.is_new(model) => {
@@ -147,6 +147,9 @@ impl Story {
             Event::Heard { text, by, .. } if *by != self.me => {
                 vec![passing(&format!("{}: {text}", words::somebody(by)))]
             }
+            Event::Heard { text, .. } if !self.is_conversation() => vec![passing(&format!("You: {text}"))],
+            Event::Stopped { by, .. } if *by == self.me => vec![passing("Stopped")],
+            Event::Stopped { by, .. } => vec![passing(&format!("Stopped ({})", words::somebody(by)))],
             Event::Unchecked { reason } => {
                 vec![Line::warning(&format!("Whether more has to be asked is not known: {reason}"))]
             }
@@ -198,7 +201,7 @@ impl Story {
             Event::Reopened { question, by } if *by != self.me => self.reopened(question, by),
             Event::Kept { question, by } => self.kept(question, by),
             Event::Closed { round, how } => self.closed(*round, how),
-            Event::CutOff { reason, .. } if !is_failing(entry) => {
+            Event::CutOff { reason, .. } if !is_failing(entry) && !self.is_stopped() => {
                 vec![Line::warning(&format!("The agent's process is gone: {reason}"))]
             }
             Event::Restarted { by } if *by == self.me => vec![passing("Trying again")],
@@ -213,6 +216,7 @@ impl Story {
             | Event::AskedAgain { .. }
             | Event::Declined { .. }
             | Event::Taken { .. }
+            | Event::Read { .. }
             | Event::Cooled { .. }
             | Event::StayedHot { .. }
             | Event::Parked { .. }
@@ -309,14 +313,16 @@ impl Story {
         of_round.filter(|question| question.purpose != Purpose::Confirm).map(line).collect()
     }
 
-    fn turn_started(&self, number: u32, kind: TurnKind) -> Vec<Line> {
+    fn turn_started(&self, number: u32, kind: TurnKind, mends: bool) -> Vec<Line> {
         match (number, kind) {
             (1, TurnKind::Plan) => Vec::new(),
-            (_, TurnKind::Plan) if self.makes_file() => {
+            (_, TurnKind::Plan) if self.makes_file() && mends => {
                 vec![passing("That is no valid progress file; the agent is told what is wrong")]
             }
+            (_, TurnKind::Plan) if self.makes_file() => vec![passing("The agent makes the file again")],
             (_, TurnKind::Plan) => vec![passing("The agent makes the plan anew")],
             (_, TurnKind::Chat | TurnKind::Draft) => Vec::new(),
+            (_, TurnKind::Work) if self.has_worked() => vec![passing("The agent goes on")],
             (_, TurnKind::Work) => {
                 vec![Line::empty(), Line::new(Tone::Strong, "Starting the work"), Line::empty()]
             }
@@ -369,6 +375,22 @@ impl Story {
 
     fn is_of_files(&self) -> bool {
         self.view.as_ref().is_some_and(|view| view.aim == Aim::Files)
+    }
+
+    fn is_conversation(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.aim == Aim::Chat)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.status == Status::Idle)
+    }
+
+    fn has_worked(&self) -> bool {
+        let phase = self.view.as_ref().map(|view| view.phase);
+        matches!(
+            phase,
+            Some(PhaseView::Working | PhaseView::Reporting | PhaseView::Resting | PhaseView::Ended)
+        )
     }
 
     fn makes_file(&self) -> bool {

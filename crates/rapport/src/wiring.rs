@@ -25,6 +25,7 @@ use crate::environment;
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
+use crate::projects::grants::Grants;
 use crate::projects::trust::{Brought, Standing, Trust};
 use crate::seals::Seals;
 use crate::stores::blocking::BlockingStore;
@@ -165,6 +166,7 @@ impl Place {
     /// The same for those that are kept there.
     pub fn sessions_in(&self, shelf: &Shelf) -> ProjectSessions {
         ProjectSessions::new(self.store_in(shelf), None, Arc::new(self.workers()), Clock::system())
+            .granting(Grants::of(&self.home, &self.project))
     }
 
     /// Where this project's logs are, for commands that wait for what they read.
@@ -298,7 +300,8 @@ impl Host {
         });
         let socket = socket.serve(engine.gateway());
         let sessions =
-            ProjectSessions::new(store, Some(engine.gateway()), Arc::new(place.workers()), Clock::system());
+            ProjectSessions::new(store, Some(engine.gateway()), Arc::new(place.workers()), Clock::system())
+                .granting(Grants::of(&place.home, &place.project));
         Ok(Self { sessions, engine, socket })
     }
 

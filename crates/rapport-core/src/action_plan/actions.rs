@@ -3,9 +3,9 @@
 use super::fence::{Block, Place, is_stray};
 use super::inline::{self, Marker};
 use super::kinds::{ROWS, Row, Shape};
-use super::lines::{Kind, indent, is_lost_action};
+use super::lines::{Kind, indent, is_bold_action, is_lost_action};
 use super::parse::{Reader, Until};
-use super::values::Parameter;
+use super::values::{self, Parameter};
 use super::{Action, Replacement};
 
 /// What was found below the heading of an action.
@@ -19,18 +19,46 @@ pub(super) struct Body<'t> {
 }
 
 /// Reads the action whose heading is at a line.
-pub(super) fn action(reader: &mut Reader<'_>, at: usize, row: &'static Row) -> Option<Action> {
+pub(super) fn action(reader: &mut Reader<'_>, at: usize, row: &'static Row, rest: &str) -> Option<Action> {
     let before = reader.errors.len();
     let mut body = Body { row, at, parameters: Vec::new(), blocks: Vec::new(), is_broken: false };
     match row.shape {
         Shape::Message => read_head(reader, &mut body),
         Shape::Bare | Shape::Fence | Shape::Fences | Shape::Pairs => read(reader, &mut body),
     }
+    let words = heading_path(reader, &mut body, rest);
     let kind = if body.is_broken { None } else { (row.read)(reader, &mut body) };
     let description =
-        body.take("Description").map(|parameter| parameter.value).filter(|text| !text.is_empty());
-    (reader.errors.len() == before).then_some(Action { kind: kind?, description, line: at + 1 })
+        body.take("Description").map(|parameter| parameter.value).or(words).filter(|text| !text.is_empty());
+    (reader.errors.len() == before).then_some(Action { kind: kind?, description, line: at + 1, remark: None })
 }
+
+/// Takes what the heading has after the name: the path, where none is named below; otherwise words about it, which are given back.
+/// A heading that names another path than the list below it means nobody knows what.
+fn heading_path(reader: &mut Reader<'_>, body: &mut Body<'_>, rest: &str) -> Option<String> {
+    let rest = rest.trim().trim_start_matches([':', '-', '–', '—', '|', '→', '*']).trim_start();
+    let rest = rest.trim_end_matches('*').trim();
+    let rest = if inline::code(rest).is_none() { rest.trim_end_matches('`') } else { rest };
+    let key =
+        body.row.parameters.iter().find_map(|names| names.first().filter(|key| PATH_KEYS.contains(key)));
+    let Some(key) = key.filter(|_| inline::looks_like_path(rest)) else {
+        return Some(rest.to_owned()).filter(|rest| !rest.is_empty());
+    };
+    let named =
+        body.parameters.iter().find(|parameter| parameter.key == *key).map(|named| named.value.clone());
+    match named {
+        Some(named) if !values::is_same(&named, rest, reader.root) => {
+            let what = format!("the heading names {rest} and {key} names {named}");
+            reader.wrong(body.at, what, "Name one file, in the list below the heading.");
+        }
+        Some(_) => {}
+        None => body.add(reader, body.at, key, rest),
+    }
+    None
+}
+
+/// The parameters that a heading may have the value of.
+const PATH_KEYS: [&str; 2] = ["File Path", "Resource"];
 
 /// Whether a line outside of any action is a parameter of some.
 pub(super) fn is_parameter(line: &str) -> bool {
@@ -56,7 +84,7 @@ impl Body<'_> {
         if self.parameters.iter().any(|parameter| parameter.key == key) {
             reader.wrong(
                 at,
-                format!("{} has {key} twice", self.row.name),
+                format!("{} has {key} twice", self.row.name()),
                 "Say it once, or make an action of each.",
             );
         }
@@ -76,6 +104,7 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
         match reader.lines.kind(at) {
             Kind::Heading { level: 1..=3, .. } => break,
             Kind::Heading { level, text } if is_lost_action(level, text) => break,
+            Kind::Text if is_bold_action(line) => break,
             Kind::Blank | Kind::Rule => {}
             Kind::Fence(fence) => {
                 let has_blocks = !body.blocks.is_empty() || body.row.shape == Shape::Bare;
@@ -181,7 +210,7 @@ fn unknown_parameter(reader: &mut Reader<'_>, row: &Row, at: usize, written: &st
     let names: Vec<_> = row.parameters.iter().filter_map(|names| names.first().copied()).collect();
     reader.wrong(
         at,
-        format!("{} has no parameter {written:?}", row.name),
+        format!("{} has no parameter {written:?}", row.name()),
         format!("Its parameters are {}.", names.join(", ")),
     );
 }
@@ -212,7 +241,7 @@ pub(super) fn message(reader: &mut Reader<'_>, body: &Body<'_>) -> Option<String
     let start = reader.at;
     let message = reader.free(Until::Action);
     if message.is_empty() && reader.lines.solid(start) >= reader.at {
-        reader.wrong(body.at, format!("{} has no message", body.row.name), "Write it below the heading.");
+        reader.wrong(body.at, format!("{} has no message", body.row.name()), "Write it below the heading.");
         return None;
     }
     Some(message)
@@ -241,6 +270,10 @@ pub(super) fn edits(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Vec<Replace
             (Some(Marker::Replace), None) => {
                 reader.wrong(block.open, "a REPLACE has no FIND before it", HINT)
             }
+            (None, earlier) if is_patch(&block) => {
+                reader.wrong(block.open, "the fence has a patch, and EDIT takes FIND and REPLACE", HINT);
+                found = earlier;
+            }
             (None, earlier) => {
                 reader.wrong(block.open, "a fence is neither FIND nor REPLACE", HINT);
                 found = earlier;
@@ -255,11 +288,24 @@ pub(super) fn edits(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Vec<Replace
     edits
 }
 
+/// What to do about a patch.
+pub(super) const NO_PATCH: &str =
+    "Write all of the file, or change it with EDIT: pairs of `#### FIND:` and `#### REPLACE:`.";
+
+/// Whether a fence has a patch: a diff, or blocks to search and replace.
+pub(super) fn is_patch(block: &Block<'_>) -> bool {
+    const STARTS: [&str; 4] = ["diff --git ", "--- a/", "@@ -", "*** Begin Patch"];
+    let info = block.info.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+    let said = matches!(info.as_str(), "diff" | "patch" | "udiff");
+    said || STARTS.iter().any(|start| block.content.trim_start().starts_with(start))
+        || block.content.lines().any(|line| line.starts_with("<<<<<<< SEARCH"))
+}
+
 pub(super) fn required(reader: &mut Reader<'_>, body: &mut Body<'_>, key: &str) -> Option<Parameter> {
     let found = body.take(key).filter(|parameter| !parameter.value.is_empty());
     if found.is_none() {
         let hint = format!("Add a line `- **{key}:** ...` below the heading.");
-        reader.wrong(body.at, format!("{} has no {key}", body.row.name), hint);
+        reader.wrong(body.at, format!("{} has no {key}", body.row.name()), hint);
     }
     found
 }
@@ -269,7 +315,7 @@ pub(super) fn only_block<'t>(reader: &mut Reader<'_>, body: &mut Body<'t>, what:
     let Some(first) = blocks.next() else {
         reader.wrong(
             body.at,
-            format!("{} has no fence with {what}", body.row.name),
+            format!("{} has no fence with {what}", body.row.name()),
             "Put it into one fence.",
         );
         return None;
@@ -277,7 +323,7 @@ pub(super) fn only_block<'t>(reader: &mut Reader<'_>, body: &mut Body<'t>, what:
     if let Some(second) = blocks.next() {
         reader.wrong(
             second.open,
-            format!("{} has more than one fence", body.row.name),
+            format!("{} has more than one fence", body.row.name()),
             "Make one action of each; if the first fence has fences inside, make it longer than those.",
         );
         return None;
@@ -287,6 +333,6 @@ pub(super) fn only_block<'t>(reader: &mut Reader<'_>, body: &mut Body<'t>, what:
 
 pub(super) fn no_block(reader: &mut Reader<'_>, body: &Body<'_>) {
     if let Some((_, block)) = body.blocks.first() {
-        reader.wrong(block.open, format!("{} takes no fence", body.row.name), "Leave it out.");
+        reader.wrong(block.open, format!("{} takes no fence", body.row.name()), "Leave it out.");
     }
 }

@@ -62,7 +62,7 @@ fn nasty(size: usize) -> Vec<(&'static str, String)> {
 #[test]
 fn file_9_nothing_is_looked_at_again_and_again() {
     for (name, text) in nasty(300_000) {
-        let mut reader = Reader::new(Lines::new(&text));
+        let mut reader = Reader::new(Lines::new(&text), "");
         drop(reader.plan());
         let looked = reader.lines.looked();
         assert!(looked < OFTEN * text.len(), "{name}: {looked} bytes were looked at of {}", text.len());

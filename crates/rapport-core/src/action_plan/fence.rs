@@ -6,7 +6,7 @@
 
 use super::error::PlanError;
 use super::inline::marker;
-use super::lines::{Fence, Kind, Lines, is_lost_action};
+use super::lines::{Fence, Kind, Lines, is_bold_action, is_lost_action};
 
 /// A fenced block.
 pub(super) struct Block<'t> {
@@ -204,6 +204,7 @@ fn goes_on(lines: &Lines<'_>, close: usize, place: Place) -> bool {
         (Kind::Fence(fence), _) if is_stray(lines, next, fence) => true,
         (Kind::Fence(_), Place::Among) => true,
         (Kind::Heading { level, text }, _) if is_lost_action(level, text) => true,
+        (Kind::Text, _) if is_bold_action(lines.line(next)) => true,
         (Kind::Heading { .. } | Kind::Text, Place::Marked) => marker(lines.line(next)).is_some(),
         _ => false,
     }

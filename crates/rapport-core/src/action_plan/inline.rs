@@ -41,7 +41,7 @@ pub(super) fn pair(line: &str) -> Option<(&str, &str)> {
             let (key, value) = bold.split_once("**")?;
             let value =
                 if key.trim_end().ends_with(':') { value } else { value.trim_start().strip_prefix(':')? };
-            (key.trim().trim_end_matches(':'), value)
+            (key.trim().trim_end_matches(':').trim_matches('`'), value)
         }
         None => {
             let (key, value) = text.split_once(':')?;
@@ -65,12 +65,83 @@ pub(super) fn bullet(line: &str) -> Option<&str> {
     item.starts_with(char::is_whitespace).then(|| item.trim_start())
 }
 
-/// `1. Name` and `Action 2: Name` without the number.
+/// Words before a number that counts, in the languages that plans are written in.
+const COUNTING: [&str; 18] = [
+    "step",
+    "action",
+    "task",
+    "phase",
+    "part",
+    "no",
+    "nr",
+    "of",
+    "schritt",
+    "aktion",
+    "aufgabe",
+    "étape",
+    "etape",
+    "paso",
+    "passo",
+    "шаг",
+    "步骤",
+    "ステップ",
+];
+/// Words that are neither a number nor a name.
+const PASSING: [&str; 3] = ["optional", "第", "步"];
+
+/// A heading without marks, emoji and numbers before its first word: `1. Name`, `**2.1** Name`, `Step 3 of 5: Name`, `b) Name`,
+/// `[4] Name`.
 pub(super) fn unnumbered(text: &str) -> &str {
-    let rest = text.strip_prefix("Action ").unwrap_or(text);
-    let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    let cut = after.strip_prefix(['.', ')', ':']).filter(|_| after.len() < rest.len());
-    cut.map_or(text, str::trim_start)
+    let mut rest = text.trim();
+    loop {
+        let plain = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let next = counter(plain).or_else(|| counting_word(plain)).unwrap_or(plain);
+        if next.len() == rest.len() {
+            return if rest.is_empty() { text.trim() } else { rest };
+        }
+        rest = next;
+    }
+}
+
+/// What comes after a number, a single letter or a Roman numeral that counts.
+fn counter(text: &str) -> Option<&str> {
+    let digits = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if digits.len() < text.len() {
+        return (!digits.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(digits);
+    }
+    let token = text.find(|c: char| !c.is_ascii_alphabetic()).and_then(|end| text.get(..end))?;
+    let counts = token.len() == 1 || (token.len() < 5 && token.bytes().all(|byte| b"IVX".contains(&byte)));
+    let rest = text.get(token.len()..)?;
+    (counts && rest.starts_with(['.', ')', ':', ']'])).then_some(rest)
+}
+
+fn counting_word(text: &str) -> Option<&str> {
+    let after = |word: &str| {
+        let (first, rest) = text.split_at_checked(word.len())?;
+        let ends = !word.is_ascii() || !rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        (ends && !rest.is_empty() && first.to_lowercase() == word).then_some(rest)
+    };
+    let counts = |rest: &&str| {
+        rest.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with(|c: char| c.is_ascii_digit())
+    };
+    let counted = COUNTING.iter().find_map(|word| after(word).filter(counts));
+    counted.or_else(|| PASSING.iter().find_map(|word| after(word)))
+}
+
+/// Whether a text is one path and nothing else, by its looks: a link, code, or a word with a slash or an ending.
+pub(super) fn looks_like_path(text: &str) -> bool {
+    let text = text.trim().trim_end_matches('*');
+    if let Some((_, _, rest)) = link(text) {
+        return rest.trim().is_empty();
+    }
+    if let Some((code, rest)) = code(text) {
+        return rest.trim().is_empty() && looks_like_path(&code);
+    }
+    let word = text.trim_end_matches('`');
+    let has_ending = word
+        .rsplit_once('.')
+        .is_some_and(|(_, ending)| !ending.is_empty() && ending.chars().all(|c| c.is_ascii_alphanumeric()));
+    !word.contains(char::is_whitespace) && (word.contains('/') || has_ending)
 }
 
 /// The content of a code span that a text begins with, and what comes after it.

@@ -8,7 +8,7 @@ use std::fmt;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::actions::{Body, edits, message, no_block, only_block, required};
+use super::actions::{Body, NO_PATCH, edits, is_patch, message, no_block, only_block, required};
 use super::inline::{self, as_code, as_path, one_line};
 use super::markdown::{
     duration as written, fenced, fenced_lines, free, language, parameter, replacement,
@@ -117,14 +117,21 @@ impl<'a> Effect<'a> {
 
 /// How a kind of action is written in a plan, and read from it.
 pub(super) struct Row {
-    /// Its name in a heading.
-    pub(super) name: &'static str,
+    /// Its name in a heading, first as it is written, then what else it is called.
+    pub(super) names: &'static [&'static str],
     /// Its parameters, each first as it is written, then what else it is called.
     pub(super) parameters: &'static [&'static [&'static str]],
     /// What comes below its parameters.
     pub(super) shape: Shape,
     /// Makes the action of what was found below its heading.
     pub(super) read: fn(&mut Reader<'_>, &mut Body<'_>) -> Option<ActionKind>,
+}
+
+impl Row {
+    /// Its name, as it is written.
+    pub(super) fn name(&self) -> &'static str {
+        self.names.first().copied().unwrap_or_default()
+    }
 }
 
 /// What an action has below its parameters.
@@ -146,14 +153,22 @@ pub(super) enum Shape {
 pub(super) static ROWS: [&Row; 7] = [&CREATE, &READ, &EDIT, &EXECUTE, &RESEARCH, &CHAT_WITH_USER, &INVOKE];
 
 static CREATE: Row = Row {
-    name: "CREATE",
-    parameters: &[&["File Path", "Path"], &["Description"], &["Overwrite"], &["Final Newline"]],
+    names: &["CREATE"],
+    parameters: &[
+        &["File Path", "Path", "File", "File Name", "Filename", "Filepath", "Target File", "Target"],
+        &["Description", "Purpose", "Reason", "Why", "Summary"],
+        &["Overwrite"],
+        &["Final Newline"],
+    ],
     shape: Shape::Fence,
     read: create,
 };
 static READ: Row = Row {
-    name: "READ",
-    parameters: &[&["Resource", "File Path", "Path", "URL"], &["Description"]],
+    names: &["READ"],
+    parameters: &[
+        &["Resource", "File Path", "Path", "File", "File Name", "Filename", "Filepath", "URL", "Link"],
+        &["Description", "Purpose", "Reason", "Why", "Summary"],
+    ],
     shape: Shape::Bare,
     read: |reader, body| {
         no_block(reader, body);
@@ -162,8 +177,11 @@ static READ: Row = Row {
     },
 };
 static EDIT: Row = Row {
-    name: "EDIT",
-    parameters: &[&["File Path", "Path"], &["Description"]],
+    names: &["EDIT"],
+    parameters: &[
+        &["File Path", "Path", "File", "File Name", "Filename", "Filepath", "Target File", "Target"],
+        &["Description", "Purpose", "Reason", "Why", "Summary"],
+    ],
     shape: Shape::Pairs,
     read: |reader, body| {
         let value = required(reader, body, "File Path");
@@ -173,40 +191,49 @@ static EDIT: Row = Row {
     },
 };
 static EXECUTE: Row = Row {
-    name: "EXECUTE",
+    names: &["EXECUTE"],
     parameters: &[
-        &["Description"],
-        &["Expected Outcome"],
-        &["cwd", "Working Directory"],
-        &["env", "Environment"],
+        &["Description", "Purpose", "Reason", "Why", "Summary"],
+        &["Expected Outcome", "Expected", "Expected Result"],
+        &["cwd", "Working Directory", "Workdir", "Directory"],
+        &["env", "Environment", "Environment Variables"],
         &["Allow Failure"],
         &["Timeout"],
+        &["Command"],
     ],
     shape: Shape::Fence,
     read: execute,
 };
-static RESEARCH: Row =
-    Row { name: "RESEARCH", parameters: &[&["Description"]], shape: Shape::Fences, read: research };
+static RESEARCH: Row = Row {
+    names: &["RESEARCH"],
+    parameters: &[&["Description", "Purpose", "Reason", "Why", "Summary"]],
+    shape: Shape::Fences,
+    read: research,
+};
 static CHAT_WITH_USER: Row = Row {
-    name: "CHAT_WITH_USER",
-    parameters: &[&["Description"]],
+    names: &["CHAT_WITH_USER"],
+    parameters: &[&["Description", "Purpose", "Reason", "Why", "Summary"]],
     shape: Shape::Message,
     read: |reader, body| message(reader, body).map(|message| ActionKind::ChatWithUser { message }),
 };
-static INVOKE: Row =
-    Row { name: "INVOKE", parameters: &[&["Agent"], &["Description"]], shape: Shape::Message, read: invoke };
+static INVOKE: Row = Row {
+    names: &["INVOKE"],
+    parameters: &[&["Agent"], &["Description", "Purpose", "Reason", "Why", "Summary"]],
+    shape: Shape::Message,
+    read: invoke,
+};
 
 impl ActionKind {
     /// The action's name, as it is in a plan.
     pub fn name(&self) -> &'static str {
         match self {
-            ActionKind::Create { .. } => CREATE.name,
-            ActionKind::Read { .. } => READ.name,
-            ActionKind::Edit { .. } => EDIT.name,
-            ActionKind::Execute { .. } => EXECUTE.name,
-            ActionKind::Research { .. } => RESEARCH.name,
-            ActionKind::ChatWithUser { .. } => CHAT_WITH_USER.name,
-            ActionKind::Invoke { .. } => INVOKE.name,
+            ActionKind::Create { .. } => CREATE.name(),
+            ActionKind::Read { .. } => READ.name(),
+            ActionKind::Edit { .. } => EDIT.name(),
+            ActionKind::Execute { .. } => EXECUTE.name(),
+            ActionKind::Research { .. } => RESEARCH.name(),
+            ActionKind::ChatWithUser { .. } => CHAT_WITH_USER.name(),
+            ActionKind::Invoke { .. } => INVOKE.name(),
         }
     }
 
@@ -435,7 +462,9 @@ impl ActionKind {
     pub(crate) fn shows(&self) -> Option<Resource> {
         match self {
             ActionKind::Read { resource } => Some(resource.clone()),
-            ActionKind::Edit { path, .. } => Some(Resource::File(path.clone())),
+            ActionKind::Edit { path, .. } | ActionKind::Create { path, overwrite: true, .. } => {
+                Some(Resource::File(path.clone()))
+            }
             ActionKind::Create { .. }
             | ActionKind::Execute { .. }
             | ActionKind::Research { .. }
@@ -448,8 +477,12 @@ impl ActionKind {
     pub(crate) fn preview(&self, before: &[&ActionKind], read: Option<Result<String, String>>) -> Preview {
         let name = self.name();
         match self {
-            ActionKind::Create { path, content, .. } => {
-                Preview::file(format!("{name} {path}"), path, content.clone())
+            ActionKind::Create { path, content, overwrite } => {
+                let there = as_will_be(&Resource::File(path.clone()), before, read);
+                match there.ok().filter(|_| *overwrite) {
+                    Some(old) => Preview::change(format!("{name} {path}"), path, old, content.clone()),
+                    None => Preview::file(format!("{name} {path}"), path, content.clone()),
+                }
             }
             ActionKind::Read { resource: resource @ (Resource::File(path) | Resource::Url(path)) } => {
                 let title = format!("{name} {path}");
@@ -480,8 +513,11 @@ impl ActionKind {
 /// How much actions of one kind come to, such as `2 files (3 edits)`.
 pub(crate) fn amount(kinds: &[&ActionKind]) -> String {
     let mut files = BTreeSet::new();
-    let (mut pages, mut queries) = (0, 0);
+    let (mut pages, mut queries, mut replaced) = (0, 0, BTreeSet::new());
     for kind in kinds {
+        if let ActionKind::Create { path, overwrite: true, .. } = kind {
+            replaced.insert(path.as_str());
+        }
         match kind {
             ActionKind::Create { path, .. }
             | ActionKind::Edit { path, .. }
@@ -495,6 +531,9 @@ pub(crate) fn amount(kinds: &[&ActionKind]) -> String {
         None => String::new(),
         Some(ActionKind::Edit { .. }) if kinds.len() > files.len() => {
             format!("{} ({})", count(files.len(), "file"), count(kinds.len(), "edit"))
+        }
+        Some(ActionKind::Create { .. }) if !replaced.is_empty() => {
+            format!("{} ({} overwritten)", count(files.len(), "file"), replaced.len())
         }
         Some(ActionKind::Create { .. } | ActionKind::Edit { .. }) => count(files.len(), "file"),
         Some(ActionKind::Read { .. }) => match (files.len(), pages) {
@@ -568,6 +607,12 @@ fn create(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
     let overwrite = body.take("Overwrite").and_then(|value| flag(reader, &value)).unwrap_or(false);
     let ends = body.take("Final Newline").and_then(|value| flag(reader, &value)).unwrap_or(true);
     let block = only_block(reader, body, "the file's content")?;
+    if is_patch(&block)
+        && !path.as_ref().is_some_and(|path| [".diff", ".patch"].iter().any(|end| path.ends_with(end)))
+    {
+        reader.wrong(block.open, "the fence has a patch, and CREATE takes a file's content", NO_PATCH);
+        return None;
+    }
     let content = if ends { block.content } else { block.text().to_owned() };
     Some(ActionKind::Create { path: path?, content, overwrite })
 }
@@ -582,8 +627,22 @@ fn execute(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
     let env = body.take("env").map_or_else(BTreeMap::new, |parameter| variables(reader, &parameter));
     let allow_failure = body.take("Allow Failure").and_then(|value| flag(reader, &value)).unwrap_or(false);
     let timeout = body.take("Timeout").and_then(|parameter| duration(reader, &parameter));
-    let command = only_block(reader, body, "the command")?.text().to_owned();
+    let command = command(reader, body)?;
     Some(ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout })
+}
+
+/// The command, in its fence or on the line that names it.
+fn command(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<String> {
+    let Some(parameter) = body.take("Command").filter(|parameter| !parameter.value.is_empty()) else {
+        return Some(only_block(reader, body, "the command")?.text().to_owned());
+    };
+    let code = inline::code(&parameter.value).map(|(command, rest)| (command, rest.to_owned()));
+    if !body.blocks.is_empty() || code.as_ref().is_some_and(|(_, rest)| !rest.trim().is_empty()) {
+        let what = "EXECUTE has more than one command";
+        reader.wrong(parameter.at, what, "Put one command into one fence, and nothing beside it.");
+        return None;
+    }
+    Some(code.map_or(parameter.value, |(command, _)| command))
 }
 
 fn research(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {

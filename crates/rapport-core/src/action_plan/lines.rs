@@ -173,6 +173,18 @@ impl<'t> Lines<'t> {
         at >= self.len() || self.boundaries.binary_search(&at).is_ok()
     }
 
+    /// Whether there is neither an action nor a section in it.
+    pub(super) fn has_no_boundary(&self) -> bool {
+        self.boundaries.is_empty()
+    }
+
+    /// The text before the last bare fence, if nothing of the plan comes after that.
+    pub(super) fn before_last_fence(&self) -> Option<&'t str> {
+        let is_bare = |at: &usize| matches!(self.kind(*at), Kind::Fence(fence) if fence.info.is_empty());
+        let last = self.fences.iter().rev().map(|(at, _)| *at).find(is_bare)?;
+        (self.boundary_after(last) >= self.len()).then(|| self.slice(0, last))
+    }
+
     /// The next line from here on that is neither blank nor a rule.
     pub(super) fn solid(&self, from: usize) -> usize {
         (from..self.len())
@@ -181,44 +193,83 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// The action that a third-level heading names, if it is one: `CREATE`, `` `CREATE` ``, `1. **CREATE**: a.rs`.
-pub(super) fn action_of(heading: &str) -> Option<&'static Row> {
-    let plain = inline::unnumbered(heading.trim()).trim_start_matches(['`', '*']);
-    let named = plain.replace(' ', "_").to_ascii_uppercase();
-    let whole = named.trim_end_matches(['`', '*', ':', '_']);
-    if let Some(row) = ROWS.into_iter().find(|row| row.name == whole) {
-        return Some(row);
-    }
-    ROWS.into_iter().find(|row| {
-        let rest = plain.strip_prefix(row.name);
-        rest.is_some_and(|rest| rest.starts_with(['`', '*', ':', '(']) || rest.starts_with(" - "))
+/// The action that a heading names, and what comes after its name: `CREATE`, `` `CREATE` ``, `1. **CREATE**: a.rs`,
+/// `Step 3: CREATE (optional)`, `CREATE src/a.rs`.
+pub(super) fn action_of(heading: &str) -> Option<(&'static Row, &str)> {
+    let plain = inline::unnumbered(heading);
+    ROWS.into_iter().find_map(|row| {
+        let mut names = row.names.iter().flat_map(|name| spellings(name));
+        names.find_map(|name| after_name(plain, &name)).map(|rest| (row, rest))
     })
 }
 
-/// Whether a third-level heading is meant as an action, known or not: one word in backticks.
+/// A name of several words, as Markdown has it escaped and as words.
+fn spellings(name: &str) -> Vec<Cow<'_, str>> {
+    if name.contains('_') {
+        return ["_", "\\_", " ", "-"].map(|between| Cow::Owned(name.replace('_', between))).into();
+    }
+    vec![Cow::Borrowed(name)]
+}
+
+/// What comes after a name, where that cannot make it another word: nothing, a mark, or a path. In small letters the name stands
+/// alone: it is an ordinary word of a heading otherwise.
+fn after_name<'h>(plain: &'h str, name: &str) -> Option<&'h str> {
+    let (named, rest) = plain.split_at_checked(name.len())?;
+    let rest = rest.trim_start_matches(['`', '*']);
+    let words = rest.trim_start();
+    if words.trim_matches(|c: char| !c.is_alphanumeric()).is_empty() {
+        return named.eq_ignore_ascii_case(name).then_some("");
+    }
+    if named != name {
+        return (named.eq_ignore_ascii_case(name) && words.starts_with('(')).then_some(rest);
+    }
+    let is_marked = rest.starts_with([':', '(', '['])
+        || (words.len() < rest.len()
+            && words.starts_with(['(', '[', '`', '*', ':', '-', '–', '—', '|', '→']))
+        || (rest.len() < plain.len() - name.len() && !rest.starts_with(char::is_alphanumeric));
+    let is_path = words.len() < rest.len() && inline::looks_like_path(words);
+    (is_marked || is_path).then_some(rest)
+}
+
+/// Whether a third-level heading is meant as an action, known or not: one word in backticks, or the name of an action and
+/// other words.
 pub(super) fn looks_like_action(heading: &str) -> bool {
-    let plain = inline::unnumbered(heading.trim());
-    let word = plain.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+    let plain = inline::unnumbered(heading);
+    let word = heading.trim().split('`').nth(1).filter(|_| heading.trim().ends_with('`'));
+    let begins = |row: &&Row| {
+        let rest = row.names.iter().find_map(|name| plain.strip_prefix(name));
+        rest.is_some_and(|rest| rest.starts_with(char::is_whitespace))
+    };
     action_of(heading).is_some()
+        || ROWS.iter().any(begins)
         || word.is_some_and(|word| {
             !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
         })
 }
 
-/// Whether a heading of another level names an action in capitals, and so is likely to be one.
+/// Whether a heading of another level, or a line in bold, names an action in capitals, and so is likely to be one.
 pub(super) fn is_lost_action(level: usize, heading: &str) -> bool {
-    let plain = inline::unnumbered(heading.trim()).trim_start_matches(['`', '*']);
-    level != 3 && action_of(heading).is_some_and(|row| plain.starts_with(row.name))
+    let plain = inline::unnumbered(heading);
+    let in_capitals = |row: &Row| row.names.iter().any(|name| plain.starts_with(name));
+    level != 3 && action_of(heading).is_some_and(|(row, _)| in_capitals(row))
+}
+
+/// Whether a line is in bold and names an action in capitals.
+pub(super) fn is_bold_action(line: &str) -> bool {
+    let bold = line.trim().trim_end_matches(':').strip_prefix("**").and_then(|line| line.strip_suffix("**"));
+    bold.is_some_and(|bold| !bold.contains("**") && is_lost_action(0, bold))
 }
 
 /// The section that a second-level heading names.
 pub(super) fn section_of(heading: &str) -> Option<Section> {
-    let plain = inline::unnumbered(heading.trim()).trim_matches(['`', '*', ':', ' ']);
+    let plain = inline::unnumbered(heading).trim_matches(|c: char| !c.is_alphanumeric());
     [
         ("rationale", Section::Rationale),
+        ("reasoning", Section::Rationale),
         ("active context", Section::ActiveContext),
         ("memos", Section::Memos),
         ("action plan", Section::ActionPlan),
+        ("actions", Section::ActionPlan),
     ]
     .into_iter()
     .find_map(|(name, section)| plain.eq_ignore_ascii_case(name).then_some(section))

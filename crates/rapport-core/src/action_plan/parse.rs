@@ -3,9 +3,10 @@
 use super::error::{MAX_ERRORS, PlanError};
 use super::fence::{Block, Place, block, is_stray, is_stray_in_text, runs_over, unclosed};
 use super::inline;
-use super::kinds::ROWS;
+use super::kinds::{ROWS, Row};
 use super::lines::{
-    Fence, Kind, Lines, Section, action_of, is_lost_action, looks_like_action, normal, section_of,
+    Fence, Kind, Lines, Section, action_of, is_bold_action, is_lost_action, looks_like_action, normal,
+    section_of,
 };
 use super::values::{more_than_a_path, written_path};
 use super::{ActionPlan, Change, Sign, actions};
@@ -16,16 +17,37 @@ impl ActionPlan {
     /// Text before the title is passed over, and so is one fence around the whole plan. Line ends become plain ones if
     /// the whole plan has CRLF, and stay as they are otherwise.
     pub fn parse(text: &str) -> Result<ActionPlan, Vec<PlanError>> {
-        let text = normal(text);
-        let mut reader = Reader::new(Lines::new(&text));
+        Self::parse_in(text, "")
+    }
+
+    /// Reads a plan for the project in this directory: absolute paths inside it become paths from its root.
+    pub fn parse_in(text: &str, root: &str) -> Result<ActionPlan, Vec<PlanError>> {
+        let (text, root) = (normal(text), root.trim_end_matches('/'));
+        let mut reader = Reader::new(Lines::new(&text), root);
         let plan = reader.plan();
-        let mut errors = reader.errors;
-        if errors.is_empty() {
+        if reader.errors.is_empty() {
             return Ok(plan);
+        }
+        let mut errors = reader.errors;
+        if reader.is_wrapped
+            && let Some(inner) = reader.lines.before_last_fence()
+        {
+            // The fence around the plan is as long as those inside, so which of them it ends at shows only without its end.
+            let mut reader = Reader { is_cut: true, ..Reader::new(Lines::new(inner), root) };
+            let plan = reader.plan();
+            if reader.errors.is_empty() {
+                return Ok(plan);
+            }
         }
         errors.sort_by_key(|error| error.line);
         errors.truncate(MAX_ERRORS);
         Err(errors)
+    }
+
+    /// Whether a text is a reply in words, and no plan at all: it has neither a section nor an action.
+    pub fn is_words(text: &str) -> bool {
+        let text = normal(text);
+        !text.trim().is_empty() && Lines::new(&text).has_no_boundary()
     }
 }
 
@@ -36,6 +58,10 @@ pub(super) struct Reader<'t> {
     pub(super) errors: Vec<PlanError>,
     /// Whether one fence is around the whole plan.
     pub(super) is_wrapped: bool,
+    /// Whether the end of that fence is cut off.
+    is_cut: bool,
+    /// The project's directory, where it is known.
+    pub(super) root: &'t str,
 }
 
 /// What ends a piece of free text.
@@ -48,8 +74,8 @@ pub(super) enum Until {
 }
 
 impl<'t> Reader<'t> {
-    pub(super) fn new(lines: Lines<'t>) -> Reader<'t> {
-        Reader { lines, at: 0, errors: Vec::new(), is_wrapped: false }
+    pub(super) fn new(lines: Lines<'t>, root: &'t str) -> Reader<'t> {
+        Reader { lines, at: 0, errors: Vec::new(), is_wrapped: false, is_cut: false, root }
     }
 
     pub(super) fn wrong(&mut self, at: usize, what: impl Into<String>, hint: impl Into<String>) {
@@ -59,6 +85,15 @@ impl<'t> Reader<'t> {
     }
 
     pub(super) fn plan(&mut self) -> ActionPlan {
+        let first = self.lines.solid(0);
+        if first < self.lines.len() && self.lines.has_no_boundary() {
+            self.wrong(
+                first,
+                "this is a reply in words and no plan: it has neither sections nor actions",
+                "Answer it, or ask for a plan with the sections Rationale and Action Plan.",
+            );
+            return ActionPlan::default();
+        }
         let mut plan = ActionPlan { title: self.title(), metadata: self.metadata(), ..ActionPlan::default() };
         let mut seen = Vec::new();
         while self.at < self.lines.len() && self.errors.len() < MAX_ERRORS {
@@ -195,17 +230,23 @@ impl<'t> Reader<'t> {
                 Kind::Heading { level: 3, text } => {
                     self.at += 1;
                     match action_of(text) {
-                        Some(row) => plan.actions.extend(actions::action(self, at, row)),
+                        Some((row, rest)) => plan.actions.extend(actions::action(self, at, row, rest)),
                         None => self.unknown_action(at, text),
                     }
                 }
                 Kind::Heading { level, text } if is_lost_action(level, text) => {
                     self.at += 1;
                     self.lost_action(at, text);
+                    self.free(Until::Action);
                 }
                 Kind::Fence(fence) if self.ends_all(at, fence) => self.at = self.lines.len(),
                 Kind::Fence(fence) if !is_stray(&self.lines, at, fence) => {
                     self.loose(at, "this fence");
+                    self.free(Until::Action);
+                }
+                Kind::Text if is_bold_action(self.lines.line(at)) => {
+                    self.at += 1;
+                    self.lost_action(at, self.lines.line(at));
                     self.free(Until::Action);
                 }
                 Kind::Text if actions::is_parameter(self.lines.line(at)) => {
@@ -223,12 +264,12 @@ impl<'t> Reader<'t> {
     fn unknown_action(&mut self, at: usize, text: &str) {
         let words =
             |name: &&str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == *name);
-        let names = ROWS.map(|row| row.name);
+        let names = ROWS.map(Row::name);
         let hint = match names.into_iter().find(words) {
             Some(name) => format!("Write the name and nothing else: ### `{name}`."),
             None => format!("The actions are {}.", names.join(", ")),
         };
-        self.wrong(at, format!("{} is no action", inline::unnumbered(text.trim())), hint);
+        self.wrong(at, format!("{} is no action", text.trim()), hint);
         self.free(Until::Action);
     }
 
@@ -244,16 +285,19 @@ impl<'t> Reader<'t> {
     fn lost_action(&mut self, at: usize, text: &str) {
         self.wrong(
             at,
-            format!("{} is an action, but its heading is not of the third level", text.trim()),
-            "Write it with three #: ### `CREATE`.",
+            format!("{} is an action, but not a heading of the third level", text.trim()),
+            format!(
+                "Write it with three #: ### `{}`.",
+                action_of(text).map_or("CREATE", |(row, _)| row.name())
+            ),
         );
-        self.free(Until::Action);
     }
 
     /// Whether a bare line closes the fence around the whole plan, and so the plan.
     pub(super) fn ends_all(&self, at: usize, fence: Fence<'_>) -> bool {
         let lines = &self.lines;
         self.is_wrapped
+            && !self.is_cut
             && fence.info.is_empty()
             && !lines.may_close(at, fence)
             && lines.boundary_after(at) >= lines.len()
@@ -299,6 +343,9 @@ impl<'t> Reader<'t> {
                     }
                     blocks.push(block);
                 }
+                Kind::Text if until == Until::Action && is_bold_action(self.lines.line(at)) => {
+                    self.lost_action(at, self.lines.line(at));
+                }
                 Kind::Blank | Kind::Rule => continue,
                 Kind::Heading { .. } | Kind::Text => {}
             }
@@ -325,10 +372,12 @@ impl<'t> Reader<'t> {
                 Kind::Heading { level, text } if ends(level, text, Until::Action) => break,
                 Kind::Fence(_) => is_fenced = !is_fenced,
                 Kind::Blank | Kind::Rule => {}
-                Kind::Heading { .. } | Kind::Text => match change(self.lines.line(at), at, subject) {
-                    Ok(change) => changes.extend(change),
-                    Err(error) => self.wrong(error.line - 1, error.what, error.hint),
-                },
+                Kind::Heading { .. } | Kind::Text => {
+                    match change(self.lines.line(at), at, subject, self.root) {
+                        Ok(change) => changes.extend(change),
+                        Err(error) => self.wrong(error.line - 1, error.what, error.hint),
+                    }
+                }
             }
             self.at += 1;
         }
@@ -354,7 +403,7 @@ fn is_plain(info: &str) -> bool {
 
 /// What a line of a report or a plan adds or removes, if it does; `at` is its index.
 pub(crate) fn change_on_line(line: &str, at: usize, subject: Subject) -> Option<Change> {
-    change(line, at, subject).ok().flatten()
+    change(line, at, subject, "").ok().flatten()
 }
 
 /// What changes are about.
@@ -364,7 +413,7 @@ pub(crate) enum Subject {
     Facts,
 }
 
-fn change(line: &str, at: usize, subject: Subject) -> Result<Option<Change>, PlanError> {
+fn change(line: &str, at: usize, subject: Subject, root: &str) -> Result<Option<Change>, PlanError> {
     const HINT: &str = "Write `[+] what # why` or `[-] what # why`, one on a line.";
     let item = inline::bullet(line).unwrap_or(line).trim();
     let nothing = item.trim_matches(['(', ')', '.', '_', '*']).to_ascii_lowercase();
@@ -377,7 +426,7 @@ fn change(line: &str, at: usize, subject: Subject) -> Result<Option<Change>, Pla
         .ok_or_else(|| PlanError::new(at, format!("{item:?} neither adds nor removes"), HINT))?;
     let rest = rest.trim_start();
     let named = match subject {
-        Subject::Paths => path(rest).map_err(|(what, hint)| PlanError::new(at, what, hint))?,
+        Subject::Paths => path(rest, root).map_err(|(what, hint)| PlanError::new(at, what, hint))?,
         Subject::Facts => fact(rest),
     };
     let (what, comment) = named;
@@ -389,12 +438,13 @@ fn change(line: &str, at: usize, subject: Subject) -> Result<Option<Change>, Pla
 }
 
 /// A path with nothing but a comment after it.
-fn path(rest: &str) -> Result<(String, &str), (String, String)> {
+fn path<'r>(rest: &'r str, root: &str) -> Result<(String, &'r str), (String, String)> {
     if !rest.starts_with(['[', '`']) {
         let (path, comment) = split_comment(rest);
-        return Ok((path.trim().to_owned(), comment));
+        let (path, _) = written_path(path.trim(), root)?;
+        return Ok((path, comment));
     }
-    let (path, after) = written_path(rest)?;
+    let (path, after) = written_path(rest, root)?;
     let (before, comment) = split_comment(after);
     if before.trim().is_empty() {
         return Ok((path.trim().to_owned(), comment));

@@ -21,8 +21,8 @@ pub(super) struct Parameter {
 pub(super) fn path(reader: &mut Reader<'_>, parameter: &Parameter) -> Option<String> {
     let value = parameter.value.as_str();
     let within = |mark: &str| value.strip_prefix(mark).and_then(|value| value.strip_suffix(mark));
-    let value = within("**").or_else(|| within("\"")).unwrap_or(value);
-    match written_path(value) {
+    let value = within("**").or_else(|| within("\"")).or_else(|| within("'")).unwrap_or(value);
+    match written_path(value, reader.root) {
         Err((what, hint)) => reader.wrong(parameter.at, what, hint),
         Ok((_, rest)) if !rest.trim().is_empty() => {
             let (what, hint) = more_than_a_path(value);
@@ -42,11 +42,12 @@ pub(super) fn path(reader: &mut Reader<'_>, parameter: &Parameter) -> Option<Str
 
 /// The path or the address that a text begins with, if that is a link or code, and what comes after it; all of the text
 /// otherwise. A link has to lead to what it says, unless it leads to a page.
-pub(super) fn written_path(text: &str) -> Result<(String, &str), (String, String)> {
+pub(super) fn written_path<'t>(text: &'t str, root: &str) -> Result<(String, &'t str), (String, String)> {
     if let Some((label, target, rest)) = inline::link(text) {
         if is_url(&target) {
             return Ok((target, rest));
         }
+        let (label, target) = (local(&label, root).to_owned(), local(&target, root).to_owned());
         if same_path(&target, &label) || same_path(&inline::decoded(&target), &label) {
             return Ok((label, rest));
         }
@@ -57,12 +58,42 @@ pub(super) fn written_path(text: &str) -> Result<(String, &str), (String, String
     match inline::code(text) {
         // A link in code, as descriptions of the format have it, is that link; with two backticks it is a name.
         Some((code, rest)) if !text.starts_with("``") && inline::link(&code).is_some() => {
-            written_path(&code).map(|(path, _)| (path, rest))
+            written_path(&code, root).map(|(path, _)| (path, rest))
         }
-        Some(code) => Ok(code),
-        None if text.contains("](") => Err(more_than_a_path(text)),
-        None => Ok((text.to_owned(), "")),
+        Some((code, rest)) => Ok((local(&code, root).to_owned(), rest)),
+        None if text.contains("](") || has_words(text) => Err(more_than_a_path(text)),
+        None => Ok((local(text, root).to_owned(), "")),
     }
+}
+
+/// A path inside the project, from its root.
+fn local<'p>(path: &'p str, root: &str) -> &'p str {
+    let inside = path.strip_prefix("file://").unwrap_or(path).strip_prefix(root).filter(|_| !root.is_empty());
+    match inside {
+        Some("" | "/") => ".",
+        Some(inside) => inside.strip_prefix('/').unwrap_or(path),
+        None => path,
+    }
+}
+
+/// Whether a plain path has something beside it that nobody would have in the name of a file, such as a remark, a second path or
+/// a line number. As a link or as code it may.
+fn has_words(text: &str) -> bool {
+    const BETWEEN: [&str; 9] = [" (", ", ", "; ", " - ", " – ", " — ", " # ", " -> ", " → "];
+    let numbered = text.rsplit_once(':').is_some_and(|(path, number)| {
+        !path.is_empty() && number.starts_with(|c: char| c.is_ascii_digit()) && !is_url(text)
+    });
+    let dots = text.trim_end_matches('.');
+    let pointed = text.ends_with([',', ';', ':'])
+        || (dots.len() < text.len() && !dots.ends_with(['.', '/']) && !dots.is_empty());
+    let patterned = !is_url(text) && text.contains(['*', '<', '>', '|']);
+    BETWEEN.iter().any(|between| text.contains(between)) || numbered || pointed || patterned
+}
+
+/// Whether two ways to write a path name the same file.
+pub(super) fn is_same(one: &str, other: &str, root: &str) -> bool {
+    let path = |text| written_path(text, root).map(|(path, _)| path);
+    matches!((path(one), path(other)), (Ok(one), Ok(other)) if same_path(&one, &other))
 }
 
 /// What is said where something was written beside a path, which would make it another one.

@@ -190,7 +190,7 @@ fn spacing(there: &[&str], wanted: &[&str]) -> Option<String> {
 }
 
 /// A line whose white space is one space wherever there is any; what nobody sees is white space too.
-fn squeezed(line: &str) -> String {
+pub(crate) fn squeezed(line: &str) -> String {
     let plain: String = line.chars().filter(|c| !is_unseen(*c)).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -7,11 +7,15 @@ use crate::check::steers_agents;
 /// The remark about a file that tells agents what to run.
 const STEERS: &str = "changes what agents run here";
 
-/// The files that the actions change and that tell agents what to run, with that.
+/// What to know before all is approved: files that tell agents what to run, and what checking the plan found.
 pub fn warnings(actions: &[Action]) -> Vec<String> {
     let paths = actions.iter().filter_map(|action| action.kind.effect().changed());
     let paths = paths.filter(|path| steers_agents(path));
-    paths.map(|path| format!("{path} {STEERS}: hooks, servers, permissions")).collect()
+    let steering = paths.map(|path| format!("{path} {STEERS}: hooks, servers, permissions"));
+    let remarked = actions.iter().filter_map(|action| {
+        action.remark.as_ref().map(|remark| format!("{}: {remark}", action.kind.in_brief()))
+    });
+    steering.chain(remarked).collect()
 }
 
 /// One item of a plan.
@@ -75,9 +79,12 @@ fn acted(action: &Action, of: usize) -> Item {
         effect if effect.changed().is_some_and(steers_agents) => Some(STEERS),
         // The only action of its kind needs no remark that tells it from others.
         Effect::Hands if of == 1 => None,
+        // The project told it more precisely.
+        _ if action.remark.is_some() => None,
         _ => remark,
     };
-    let remark = remark.map(str::to_owned);
+    let remarks: Vec<&str> = remark.into_iter().chain(action.remark.as_deref()).collect();
+    let remark = Some(remarks.join("; ")).filter(|remark| !remark.is_empty());
     Item { label: padded(action.kind.name()), what, about: action.description.clone(), remark }
 }
 

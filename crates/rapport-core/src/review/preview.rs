@@ -148,16 +148,17 @@ pub(crate) fn of_edit(
         Ok(new) => Ok((old, new)),
         Err(why) => Err(why.to_string()),
     });
-    let (text, shown) = match changed {
-        Ok((old, new)) => (unified(path, &old, &new), Shown::Change { old, new }),
+    let title = format!("EDIT {path}");
+    match changed {
+        Ok((old, new)) => Preview::change(title, path, old, new),
         Err(why) => {
             let why = format!("What changes cannot be computed: {why}. This is what the plan says.");
             let pairs = edits.iter().map(|edit| unified(path, &edit.find, &edit.replace));
             let text = format!("{why}\n\n{}", pairs.collect::<String>());
-            (text, Shown::Edits { why, edits: edits.to_vec() })
+            let shown = Shown::Edits { why, edits: edits.to_vec() };
+            Preview { title, file_name: file_name(path, "diff"), text, shown }
         }
-    };
-    Preview { title: format!("EDIT {path}"), file_name: file_name(path, "diff"), text, shown }
+    }
 }
 
 /// A path as the next turn will be shown it.
@@ -215,6 +216,12 @@ fn ending(path: &str) -> &str {
 impl Preview {
     pub(crate) fn text(title: String, name: &str, ending: &str, text: String) -> Self {
         Self { title, file_name: file_name(name, ending), text, shown: Shown::Text }
+    }
+
+    /// How a file changes.
+    pub(crate) fn change(title: String, path: &str, old: String, new: String) -> Self {
+        let text = unified(path, &old, &new);
+        Self { title, file_name: file_name(path, "diff"), text, shown: Shown::Change { old, new } }
     }
 
     /// A file's content.

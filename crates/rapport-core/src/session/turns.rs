@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use super::agent::{decline, refuse_questions};
 use super::flow::{AskedCall, FlowRules, stray, unknown_act};
 use super::shared::Shared;
-use crate::action_plan::{ActionPlan, Change};
+use crate::action_plan::Change;
 use crate::aim::Asking;
 use crate::answer::By;
 use crate::event::{Created, Event, TurnKind};
@@ -280,8 +280,14 @@ impl FlowRules for TurnsFlow {
     fn decide_world(&self, shared: &Shared, world: &World) -> Result<Vec<Event>, Refusal> {
         Ok(match world {
             World::Filed { turn, path } => self.filed(shared, *turn, path),
-            World::PlanChecked { folder, revision, problems, differs } => {
-                self.plan_checked(shared, (folder, *revision), problems, differs.as_ref())
+            World::PlanChecked { folder, revision, problems, remarks, differs } => {
+                let fact = Event::PlanChecked {
+                    folder: folder.clone(),
+                    revision: *revision,
+                    problems: problems.clone(),
+                    remarks: remarks.clone(),
+                };
+                self.plan_checked(shared, (folder, *revision), fact, differs.as_ref())
             }
             World::BatchInvalid { batch, problems } => self.batch_invalid(shared, batch, problems),
             World::BatchDiffers { batch, text } => self.batch_differs(shared, batch, text),
@@ -362,7 +368,7 @@ fn memos(turn: &FileTurn) -> Vec<Change> {
     let Some(batch) = turn.batch().filter(|batch| batch.is_ended && batch.stands()) else {
         return Vec::new();
     };
-    let plan = turn.plan.as_ref().and_then(|plan| ActionPlan::parse(&plan.text).ok());
+    let plan = turn.plan.as_ref().and_then(|plan| plan.read().ok());
     let all = plan.map(|plan| plan.memos).unwrap_or_default();
     let taken = all.into_iter().zip(&batch.chosen.memos).filter(|(_, left)| left.is_none());
     taken.map(|(memo, _)| memo).collect()

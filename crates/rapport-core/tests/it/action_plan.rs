@@ -2,6 +2,7 @@
 //! (FILE-9, FILE-15, FILE-23, FILE-40).
 
 mod broken;
+mod documents;
 mod fuzz;
 mod round_trip;
 mod tolerant;

@@ -14,15 +14,15 @@ use crate::action_plan::{parse, plan};
 
 /// A project in memory, and what was read of it.
 #[derive(Default)]
-struct Made {
-    files: BTreeMap<String, Contents>,
+pub(crate) struct Made {
+    pub(crate) files: BTreeMap<String, Contents>,
     /// Links, and where they lead; out of the project where that is nothing.
     links: BTreeMap<String, Option<String>>,
     read: RefCell<Vec<String>>,
 }
 
 impl Made {
-    fn of(files: &[(&str, &str)]) -> Made {
+    pub(crate) fn of(files: &[(&str, &str)]) -> Made {
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), Contents::Text((*text).to_owned())));
         Made { files: files.collect(), ..Made::default() }
     }
@@ -74,7 +74,7 @@ fn project() -> Made {
 }
 
 fn problems(actions: &str, project: &dyn Project) -> Vec<Problem> {
-    validate(&parse(&plan(actions)), project)
+    validate(&parse(&plan(actions)), project).problems
 }
 
 /// The line of the first action.
@@ -94,6 +94,28 @@ fn create(path: &str, overwrite: &str) -> String {
 
 fn read(path: &str) -> String {
     format!("### READ\n- **Resource:** `{path}`\n")
+}
+
+// FILE-28, FILE-35: what a CREATE would replace is said before all is approved, and its preview shows what is lost.
+#[test]
+fn file_35_what_is_overwritten_is_shown() {
+    use rapport_core::review::{Checks, Group, Shown, counts, items, needed, preview, warnings};
+    let parsed =
+        parse(&plan(&format!("{}{}", create("docs/x.md", "- **Overwrite:** true"), create("new", ""))));
+    let found = validate(&parsed, &project());
+    let parsed = parsed.remarked(&found.remarks);
+    assert_eq!(counts(&parsed.actions), ["CREATE: 2 files (1 overwritten)"]);
+    assert_eq!(warnings(&parsed.actions), ["CREATE docs/x.md: replaces the 1 line that is there"]);
+    assert_eq!(
+        items(&parsed, Group::Actions)[0].remark.as_deref(),
+        Some("replaces the 1 line that is there")
+    );
+    let checks = Checks::all(&parsed);
+    let resource = needed(&parsed, &checks, Group::Actions, Some(0)).expect("it is read");
+    assert_eq!(resource, rapport_core::Resource::File("docs/x.md".into()));
+    let shown = preview(&parsed, &checks, Group::Actions, Some(0), Some(Ok("old\n".into()))).shown;
+    assert_eq!(shown, Shown::Change { old: "old\n".into(), new: "x\n".into() });
+    assert_eq!(needed(&parsed, &checks, Group::Actions, Some(1)), None);
 }
 
 #[test]
@@ -185,7 +207,7 @@ fn file_15_no_context_leads_out() {
         "## Action",
         "## Active Context\n\n[+] ../secret\n[+] https://a.b/../c\n[-] none.md\n\n## Action",
     );
-    let found = validate(&parse(&text), &project());
+    let found = validate(&parse(&text), &project()).problems;
     let is: Vec<_> =
         found.iter().map(|problem| (problem.action, problem.line, problem.what.as_str())).collect();
     assert_eq!(is, [(None, 9, "../secret is outside the project")]);
@@ -217,7 +239,7 @@ fn file_9_the_documented_example_can_be_carried_out() {
     let parsed = parse(example);
     assert_eq!(parsed.actions.len(), 5);
     let project = Made::of(&[("src/lib.rs", "pub fn greet() -> String {\n    \"Hello!\".to_owned()\n}\n")]);
-    assert_eq!(validate(&parsed, &project), []);
+    assert_eq!(validate(&parsed, &project).problems, []);
     assert_eq!(ActionPlan::parse(&parsed.to_string()).unwrap().to_string(), parsed.to_string());
     for action in ["CREATE", "READ", "EDIT", "EXECUTE", "RESEARCH", "CHAT_WITH_USER", "INVOKE"] {
         assert!(prompt.contains(&format!("| `{action}` |")), "{action} is described");

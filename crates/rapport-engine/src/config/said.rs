@@ -9,7 +9,7 @@ use super::{FILE, places};
 use rapport_durable as durable;
 
 /// Settings whose values are no secrets. All others are masked, also those that are yet to come.
-const HARMLESS: [&str; 20] = [
+const HARMLESS: [&str; 22] = [
     "agent.hot",
     "agent.silence",
     "agent.permission_mode",
@@ -21,6 +21,8 @@ const HARMLESS: [&str; 20] = [
     "planner.timeout",
     "telegram.remind",
     "telegram.faster",
+    "telegram.quiet",
+    "telegram.budget",
     "worker",
     "worker.kind",
     "worker.network",

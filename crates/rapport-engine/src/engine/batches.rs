@@ -131,7 +131,7 @@ impl Job {
             None => {}
         }
         if !is_begun {
-            let problems = check::problems(project, workshop.plan_name(), text)?;
+            let problems = check::checked(project, workshop.plan_name(), text)?.problems;
             if !problems.is_empty() {
                 return Ok(Err(World::BatchInvalid { batch: batch.clone(), problems }));
             }
@@ -140,7 +140,7 @@ impl Job {
                 memos::read(&config::memos(project))?;
             }
         }
-        let Ok(plan) = ActionPlan::parse(text) else {
+        let Ok(plan) = ActionPlan::parse_in(text, &project.to_string_lossy()) else {
             return Ok(Err(self.paused("the plan cannot be read".into(), None)));
         };
         let turn = created.map(|created| created.to_string());

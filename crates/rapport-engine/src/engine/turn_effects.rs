@@ -8,6 +8,7 @@ use super::effects::{Around, unblocked};
 use crate::actions::undo::UndoError;
 use crate::actions::{Place, undo};
 use crate::config;
+use crate::turns::check::CheckedPlan;
 use crate::turns::{Meta, PLAN, REPORT, TurnError, Workshop, check, checksum, memos};
 
 /// Runs the effect for a want about turns.
@@ -87,27 +88,26 @@ impl TurnEffect {
         if there.as_ref() != Some(&plan) && differs.is_none() {
             self.attach(&path, plan.clone()).await?;
         }
-        let problems = match &differs {
-            Some(_) => Vec::new(),
-            None => self.problems(plan).await?,
+        let CheckedPlan { problems, remarks } = match &differs {
+            Some(_) => CheckedPlan::default(),
+            None => self.checked(plan).await?,
         };
-        Ok(World::PlanChecked { folder, revision, problems, differs })
+        Ok(World::PlanChecked { folder, revision, problems, remarks, differs })
     }
 
-    async fn problems(&self, plan: String) -> Result<Vec<String>, String> {
+    async fn checked(&self, plan: String) -> Result<CheckedPlan, String> {
         let project = self.around.created.project.clone();
         let workshop = self.workshop.clone();
         unblocked(move || {
-            check::problems(Path::new(&project), workshop.plan_name(), &plan)
+            check::checked(Path::new(&project), workshop.plan_name(), &plan)
                 .map_err(|error| error.to_string())
         })
         .await
     }
 
-    /// Writes the report, remembers what was approved of that, and seals the turn. All of it can be done twice. The report comes
-    /// first, because only this is refused where another process has taken the session over.
+    /// Remembers what was approved of that, which can be done twice, even by another process at the same time; writes the report,
+    /// which tells of it; and seals the turn.
     async fn report(&self, folder: String, report: String, changes: Vec<Change>) -> Result<World, String> {
-        self.attach(&format!("{folder}/{REPORT}"), report).await?;
         if !changes.is_empty() {
             let memos = config::memos(Path::new(&self.around.created.project));
             unblocked(move || {
@@ -116,6 +116,7 @@ impl TurnEffect {
             })
             .await?;
         }
+        self.attach(&format!("{folder}/{REPORT}"), report).await?;
         let directory = self.directory(&folder);
         let files = unblocked(move || checksum::sums(&directory).map_err(|error| error.to_string())).await?;
         Ok(World::ReportFiled { folder, files })

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rapport_core::check::validate;
+use rapport_core::check::{Findings, Remark, validate};
 use rapport_core::{ActionPlan, fenced};
 
 use super::{PLAN, TurnError, io_error};
@@ -13,24 +13,32 @@ pub const MOST: usize = 50;
 /// More of a line is not quoted.
 const LONGEST: usize = 100;
 
-/// What is wrong with a plan, one problem after another, each with the name that the plan has and the line it is about. Nothing
-/// where it can be carried out.
-pub fn problems(project: &Path, name: &str, text: &str) -> Result<Vec<String>, TurnError> {
-    let plan = match ActionPlan::parse(text) {
+/// What is known about a plan once it was checked.
+#[derive(Clone, Debug, Default)]
+pub struct CheckedPlan {
+    /// What is wrong with it, one problem after another, each with the name that the plan has and the line it is about. Empty
+    /// where it can be carried out.
+    pub problems: Vec<String>,
+    /// What to know about single actions.
+    pub remarks: Vec<Remark>,
+}
+
+/// Checks a plan against the project as it is now.
+pub fn checked(project: &Path, name: &str, text: &str) -> Result<CheckedPlan, TurnError> {
+    let plan = match ActionPlan::parse_in(text, &project.to_string_lossy()) {
         Ok(plan) => plan,
         Err(errors) => {
-            return Ok(errors.iter().map(|error| quoting(text, error.line, named(name, error))).collect());
+            let problems = errors.iter().map(|error| quoting(text, error.line, named(name, error)));
+            return Ok(CheckedPlan { problems: problems.collect(), remarks: Vec::new() });
         }
     };
     let on_disk = OnDisk::new(project).map_err(io_error("look at the project", project))?;
-    let told = validate(&plan, &on_disk)
-        .iter()
-        .map(|problem| match problem.detail {
-            Some(_) => named(name, problem),
-            None => quoting(text, problem.line, named(name, problem)),
-        })
-        .collect();
-    Ok(told)
+    let Findings { problems, remarks } = validate(&plan, &on_disk);
+    let told = problems.iter().map(|problem| match problem.detail {
+        Some(_) => named(name, problem),
+        None => quoting(text, problem.line, named(name, problem)),
+    });
+    Ok(CheckedPlan { problems: told.collect(), remarks })
 }
 
 /// What is wrong, and below it the line of the plan that it is about, so that nobody has to count.

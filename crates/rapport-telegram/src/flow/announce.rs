@@ -270,6 +270,7 @@ pub(super) fn outgoing(room: Room, reply: Reply) -> Vec<Outgoing> {
                 caption,
                 entities,
                 thread,
+                silent: false,
             })]
         }
     }

@@ -63,6 +63,9 @@ impl ChatState {
         if let (Button::UseHeard | Button::DropHeard, Some(tag)) = (press.button, &press.tag) {
             return self.on_heard_tap(tap, press.button, tag);
         }
+        if let (Button::Revoke, Some(tag)) = (press.button, &press.tag) {
+            return self.revoke(tap, tag.clone());
+        }
         let Some(key) = self.pressed(tap.room, &press) else {
             if press.tag.as_ref().is_some_and(|tag| self.notes.is_open(tag)) {
                 return self.only_answer(tap, ELSEWHERE);
@@ -85,6 +88,10 @@ impl ChatState {
         if !self.is_in_front(&key) {
             let answer = card::answer(&shown.presenter, &key.question);
             return self.too_late(tap, &about(answer.as_deref()));
+        }
+        if press.button == Button::Snooze {
+            self.snooze(&key);
+            return self.only_answer(tap, "💤 I remind you in an hour.");
         }
         match TurnCard::read(&key.question) {
             Some(_) if press.button == Button::Jump => self.carry(tap, &key, TapOutcome::Again),
@@ -145,6 +152,9 @@ impl ChatState {
             | Button::Report
             | Button::Accept
             | Button::Restore
+            | Button::Snooze
+            | Button::Revoke
+            | Button::Stop
             | Button::UseHeard
             | Button::DropHeard => shown.presenter.focus().first().map(|focus| CardKey::of(id, focus)),
         }
@@ -239,6 +249,9 @@ impl ChatState {
             | Button::Report
             | Button::Accept
             | Button::Restore
+            | Button::Snooze
+            | Button::Revoke
+            | Button::Stop
             | Button::UseHeard
             | Button::DropHeard => nothing(NOT_ASKED),
         }

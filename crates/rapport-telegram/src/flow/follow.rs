@@ -32,12 +32,13 @@ impl ChatState {
             Ok(entries) => entries,
             Err(error) => return self.on_unfollowed(&id, error),
         };
-        let Some(session) = Session::replay(&entries) else { return };
+        let Some(presenter) = Presenter::replay(&entries) else { return };
+        let session = presenter.session();
         if let Some(seed) = &session.created().grown_from {
             self.dedup.grown.insert((seed.session.clone(), seed.turn));
         }
         self.dedup.requests.extend(session.created().request.clone());
-        if goes_on_here(&session, &entries) {
+        if goes_on_here(session, &entries) {
             self.found.resuming.push(id.clone());
         }
         if let (Some(first), Some((room, owner))) = (entries.first(), self.place(session.created())) {
@@ -46,14 +47,32 @@ impl ChatState {
                 Newest { began: first.at, id: id.clone(), owner, task: session.created().task.clone() },
             );
         }
+        if let Some(place) = self.place(session.created()).filter(|_| session.is_over()) {
+            self.note_ended(&id, session, place);
+        }
         // Of most sessions there is nothing to show any more.
         if session.is_over() && self.notes.of(&id).is_none() {
             return;
         }
         match session.created().aim {
             Aim::Chat => self.found.conversations.push((id, entries)),
-            _ => self.on_entries(&id, &entries),
+            _ => self.on_replayed(&id, presenter, &entries),
         }
+    }
+
+    /// Shows a session whose log is read to its end.
+    fn on_replayed(&mut self, id: &SessionId, presenter: Presenter, entries: &[Entry]) {
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
+        if !self.is_shown(id, presenter.session(), entries) {
+            return;
+        }
+        if self.notes.of(id).is_some_and(|noted| noted.told < last.seq) {
+            // What is to be announced is told as the session was then.
+            return self.on_entries(id, entries);
+        }
+        self.show_from(id, first, presenter);
+        entries.iter().for_each(|entry| self.remember(id, entry));
+        self.refresh(id);
     }
 
     fn note_newest(&mut self, room: Room, newest: Newest) {
@@ -122,12 +141,15 @@ impl ChatState {
     /// Whether anything is to be shown of a session that is not known here. What happened in one before it was first shown
     /// is not announced afterwards; its open questions are shown.
     fn is_news(&mut self, id: &SessionId, entries: &[Entry]) -> bool {
-        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return false };
         // Its log is read from the beginning first.
-        if first.seq > 1 {
+        if entries.first().is_some_and(|first| first.seq > 1) {
             return true;
         }
-        let Some(session) = Session::replay(entries) else { return false };
+        Session::replay(entries).is_some_and(|session| self.is_shown(id, &session, entries))
+    }
+
+    /// The same of a session whose log is read from its beginning.
+    fn is_shown(&mut self, id: &SessionId, session: &Session, entries: &[Entry]) -> bool {
         // There may be nobody yet to show it to.
         if self.place(session.created()).is_none() {
             return false;
@@ -138,7 +160,7 @@ impl ChatState {
         if session.is_over() {
             return false;
         }
-        self.notes.told(id, if entries.len() == 1 { 0 } else { last.seq });
+        self.notes.told(id, if entries.len() == 1 { 0 } else { session.seq() });
         true
     }
 
@@ -165,11 +187,18 @@ impl ChatState {
     }
 
     fn begin(&mut self, id: &SessionId, entry: &Entry) -> Followed {
-        let Some(presenter) = Presenter::open(entry) else { return Followed::Old };
+        match Presenter::open(entry) {
+            Some(presenter) => self.show_from(id, entry, presenter),
+            None => Followed::Old,
+        }
+    }
+
+    /// Shows a session from now on, which began with this entry.
+    fn show_from(&mut self, id: &SessionId, first: &Entry, presenter: Presenter) -> Followed {
         let Some(place) = self.place(presenter.session().created()) else { return Followed::Old };
-        let (began, task) = (entry.at, presenter.session().created().task.clone());
+        let (began, task) = (first.at, presenter.session().created().task.clone());
         self.note_newest(place.0, Newest { began, id: id.clone(), owner: place.1, task });
-        self.sessions.insert(id.clone(), ShownSession::new(presenter, place, entry.at));
+        self.sessions.insert(id.clone(), ShownSession::new(presenter, place, began));
         Followed::Next
     }
 
@@ -198,6 +227,10 @@ impl ChatState {
                     }
                 }
                 Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => shown.said = prompt.clone(),
+                Event::Said { text, .. } => shown.busy.iter_mut().for_each(|busy| busy.said(text)),
+                Event::Used { tool, what, .. } => {
+                    shown.busy.iter_mut().for_each(|busy| busy.used(tool, what));
+                }
                 Event::Failed { .. } => {
                     let session = shown.presenter.session();
                     shown.failed_at = entry.seq;
@@ -220,6 +253,7 @@ impl ChatState {
                 CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: shown.failed_at };
             self.cards.know_tag(shown.room.chat, &key);
         }
+        self.note_if_over(id);
         self.show_cards(id);
         self.write_file(id);
         self.look_busy(id);

@@ -1,5 +1,6 @@
 //! Shows that an agent works: "typing" while it does, and one message with what it is doing, edited in place.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::bot_api::ChatAction;
@@ -17,6 +18,8 @@ use crate::room::Room;
 pub(super) const EVERY: Duration = Duration::from_secs(5);
 /// How often the message is edited in a group, where little may be sent.
 const EVERY_IN_GROUP: SignedDuration = SignedDuration::from_secs(20);
+/// How many tools are shown.
+const MOST_STEPS: usize = 5;
 
 /// What a working agent is doing, and where that is shown.
 #[derive(Debug)]
@@ -24,6 +27,10 @@ pub(super) struct Busy {
     since: Timestamp,
     doing: Option<String>,
     cost_micros: u64,
+    /// The last tools it used,
+    steps: VecDeque<String>,
+    /// and the last thing it said.
+    words: String,
     /// The message that says so.
     message: Option<i32>,
     /// Whether that message is on its way.
@@ -33,13 +40,35 @@ pub(super) struct Busy {
 
 impl Busy {
     fn new(message: Option<i32>, now: Timestamp) -> Self {
-        Self { since: now, doing: None, cost_micros: 0, message, sending: false, edited: now }
+        Self {
+            since: now,
+            doing: None,
+            cost_micros: 0,
+            steps: VecDeque::new(),
+            words: String::new(),
+            message,
+            sending: false,
+            edited: now,
+        }
     }
 
     /// What its agent is doing just now.
     pub(super) fn note(&mut self, progress: Progress) {
         self.doing = progress.doing.or(self.doing.take());
         self.cost_micros = progress.usage.cost_micros;
+    }
+
+    /// It said something.
+    pub(super) fn said(&mut self, text: &str) {
+        text.clone_into(&mut self.words);
+    }
+
+    /// It used a tool.
+    pub(super) fn used(&mut self, tool: &str, what: &str) {
+        self.steps.push_back(format!("{tool} {what}"));
+        if self.steps.len() > MOST_STEPS {
+            self.steps.pop_front();
+        }
     }
 
     /// The message cannot be reached any more.
@@ -133,6 +162,7 @@ impl ChatState {
 fn show(shown: &mut ShownSession, now: Timestamp) -> Option<Show> {
     let busy = shown.busy.as_mut().filter(|busy| !shown.presenter.is_thinking() && !busy.sending)?;
     let text = card::working(busy.doing.as_deref(), now.duration_since(busy.since), busy.cost_micros);
+    let text = text.text(&card::steps(busy.steps.make_contiguous(), &busy.words));
     let Some(message) = busy.message else {
         busy.sending = true;
         return Some(Show::New(Box::new(Message { silent: true, ..Card::plain(text).message(shown.room) })));

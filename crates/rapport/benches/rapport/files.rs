@@ -75,7 +75,7 @@ fn checking(project: &Path) -> Outcome {
     }
     let took = best_of(5, || {
         let plan = ActionPlan::parse(&text).map_err(|errors| format!("{:?}", errors.first()))?;
-        let problems = validate(&plan, &OnDisk::new(project)?);
+        let problems = validate(&plan, &OnDisk::new(project)?).problems;
         match problems.first() {
             Some(problem) => Err(format!("{}: {}", problem.line, problem.what).into()),
             None => Ok(()),

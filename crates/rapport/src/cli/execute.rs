@@ -19,6 +19,7 @@ use crate::error::{Code, Failure, Outcome};
 use crate::stores::Holder;
 use crate::stores::blocking::BlockingStore;
 use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
+use crate::turns::check::CheckedPlan;
 use crate::turns::report::{self, Carried};
 use crate::turns::{Folder, PLAN, REPORT, check, memos, replace, text};
 use crate::wiring::{Place, Shelf};
@@ -133,8 +134,9 @@ struct Job<'a> {
 impl Job<'_> {
     fn run(&self, approval: Approval) -> Outcome {
         let now = Clock::system().now();
-        let problems = check::problems(&self.place.project, &self.name, self.source)?;
-        let parsed = ActionPlan::parse(self.source);
+        let CheckedPlan { problems, remarks } = check::checked(&self.place.project, &self.name, self.source)?;
+        let parsed = ActionPlan::parse_in(self.source, &self.place.project.to_string_lossy());
+        let parsed = parsed.map(|plan| plan.remarked(&remarks));
         let (Ok(plan), []) = (&parsed, problems.as_slice()) else {
             let plan = parsed.unwrap_or_else(|_| ActionPlan::unread(self.source));
             let mut report = Report::nothing_done(

@@ -37,6 +37,7 @@ mod screen;
 mod serve;
 mod sessions;
 mod status;
+mod stop;
 mod tree;
 mod trust;
 mod trust_session;
@@ -146,6 +147,7 @@ enum Command {
     Answer(answer::Args),
     Say(say::Args),
     Revise(revise::Args),
+    Stop(stop::Args),
     Revoke(revoke::Args),
     Allow(allow::Args),
     Branch(branch::Args),
@@ -211,6 +213,7 @@ impl Cli {
             Command::Answer(args) => answer::execute(common, args),
             Command::Say(args) => say::execute(common, args),
             Command::Revise(args) => revise::execute(common, args),
+            Command::Stop(args) => stop::execute(common, args),
             Command::Revoke(args) => revoke::execute(common, args),
             Command::Allow(args) => allow::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::action_plan::ActionPlan;
 use crate::answer::{By, MAX_TEXT};
 use crate::event::Event;
 use crate::input::Act;
@@ -83,7 +82,7 @@ impl TurnsFlow {
         let Some(plan) = plan else {
             return Err(refused(WHAT, "the plan is another by now; look at it again".into()));
         };
-        let Ok(parsed) = ActionPlan::parse(&plan.text) else {
+        let Ok(parsed) = plan.read() else {
             return Err(refused(WHAT, "the plan cannot be read; look at it again".into()));
         };
         let fits = (chosen.context.len(), chosen.memos.len(), chosen.actions.len())

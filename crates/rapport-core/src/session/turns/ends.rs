@@ -82,7 +82,7 @@ impl TurnsFlow {
         &self,
         shared: &Shared,
         (folder, revision): (&str, u32),
-        problems: &[String],
+        fact: Event,
         differs: Option<&String>,
     ) -> Vec<Event> {
         let is_checking = matches!(&self.phase, TurnsPhase::Checking { folder: due, .. } if due == folder);
@@ -90,10 +90,9 @@ impl TurnsFlow {
         if !is_checking || !shared.is_going() || plan.is_none_or(|plan| plan.revision != revision) {
             return Vec::new();
         }
-        let folder = folder.to_owned();
         match differs {
-            Some(text) => vec![Event::PlanDiffers { folder, text: text.clone() }],
-            None => vec![Event::PlanChecked { folder, revision, problems: problems.to_vec() }],
+            Some(text) => vec![Event::PlanDiffers { folder: folder.to_owned(), text: text.clone() }],
+            None => vec![fact],
         }
     }
 
@@ -101,7 +100,8 @@ impl TurnsFlow {
     pub(super) fn batch_invalid(&self, shared: &Shared, batch: &str, problems: &[String]) -> Vec<Event> {
         let Some((turn, _)) = self.running_batch(shared, batch) else { return Vec::new() };
         let revision = turn.plan.as_ref().map_or(0, |plan| plan.revision);
-        vec![Event::PlanChecked { folder: turn.folder.clone(), revision, problems: problems.to_vec() }]
+        let (folder, problems) = (turn.folder.clone(), problems.to_vec());
+        vec![Event::PlanChecked { folder, revision, problems, remarks: Vec::new() }]
     }
 
     pub(super) fn batch_differs(&self, shared: &Shared, batch: &str, text: &str) -> Vec<Event> {

@@ -41,8 +41,11 @@ impl TurnsFlow {
             Event::TurnFound(found) => self.turn_found(shared, found),
             Event::TurnGone { folder } => self.turn_gone(shared, folder),
             Event::ReviewStarted { folder, .. } => self.check(folder, false),
-            Event::PlanChecked { folder, problems, .. } => {
-                self.plan_was_checked(shared, folder, problems, at)
+            Event::PlanChecked { folder, problems, remarks, .. } => {
+                self.with_file_turn(folder, |turn| {
+                    turn.plan.iter_mut().for_each(|plan| plan.remarks.clone_from(remarks));
+                });
+                self.plan_was_checked(shared, folder, problems, at);
             }
             Event::PlanDiffers { folder, text } => {
                 self.not_begun(shared, folder);
@@ -51,7 +54,7 @@ impl TurnsFlow {
             Event::PlanAccepted { folder, .. } => {
                 self.with_file_turn(folder, |turn| {
                     if let (Some(text), Some(plan)) = (turn.differs.take(), &mut turn.plan) {
-                        *plan = TurnPlan { text, revision: plan.revision + 1, is_checked: false };
+                        *plan = TurnPlan::unchecked(text, plan.revision + 1, &plan.project);
                     }
                 });
                 self.check(folder, false);
@@ -197,8 +200,9 @@ impl TurnsFlow {
             self.phase = TurnsPhase::Resting;
             return;
         };
+        let project = shared.created.project.as_str();
         self.with_file_turn(&folder, |turn| {
-            turn.plan = Some(TurnPlan { text, revision: 1, is_checked: false });
+            turn.plan = Some(TurnPlan::unchecked(text, 1, project));
             turn.differs = None;
             turn.problems = Vec::new();
             turn.stage = TurnStage::Planned;
@@ -248,8 +252,7 @@ impl TurnsFlow {
             _ => "the plan is not valid",
         };
         self.with_file_turn(folder, |turn| {
-            let text = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
-            let plan = ActionPlan::parse(text).unwrap_or_else(|_| ActionPlan::unread(text));
+            let plan = turn.plan.as_ref().map_or_else(|| ActionPlan::unread(""), TurnPlan::shown);
             let mut report = Report::nothing_done(&plan, PLAN_FILE, status, reason, at);
             tell(&mut report);
             turn.stage = TurnStage::Ended;
@@ -291,13 +294,13 @@ impl TurnsFlow {
         if self.file_turn(&found.folder).is_none() {
             self.turns.push(FileTurn::new(&found.folder));
         }
-        let asked = asked_by_header(shared);
+        let (asked, project) = (asked_by_header(shared), shared.created.project.as_str());
         self.with_file_turn(&found.folder, |turn| {
             turn.origin = Some(found.origin.clone());
             if let TurnStage::Unplanned { .. } = turn.stage {
                 turn.stage = TurnStage::Unplanned { is_ready: found.is_ready };
                 if let Some(text) = &found.plan {
-                    turn.plan = Some(TurnPlan { text: text.clone(), revision: 1, is_checked: false });
+                    turn.plan = Some(TurnPlan::unchecked(text.clone(), 1, project));
                     turn.stage = TurnStage::Planned;
                 }
             }

@@ -46,11 +46,7 @@ fn file_9_a_plan_has_its_sections() {
     }
     check(
         "I cannot do that.\n",
-        &[
-            (1, "the plan has no title"),
-            (1, "the section Rationale is missing"),
-            (1, "the section Action Plan is missing"),
-        ],
+        &[(1, "this is a reply in words and no plan: it has neither sections nor actions")],
     );
     check("# A\n\n## Action Plan\n### READ\n- Resource: b\n", &[(5, "the section Rationale is missing")]);
     check("# A\n\n## Rationale\nb\n", &[(4, "the section Action Plan is missing")]);
@@ -94,7 +90,7 @@ fn file_40_only_known_actions_and_parameters() {
         &[(2, "Timeout is \"-3s\", which is no length of time")],
     );
     let unknown = ActionPlan::parse(&plan("### `DELETE`\n")).unwrap_err();
-    for (heading, hint) in [("READ README.md", "READ"), ("Step 4: `EDIT`", "EDIT")] {
+    for (heading, hint) in [("READ the docs", "READ"), ("Now `EDIT` it", "EDIT")] {
         let errors = ActionPlan::parse(&plan(&format!("### {heading}\n"))).unwrap_err();
         assert_eq!(errors[0].hint, format!("Write the name and nothing else: ### `{hint}`."));
     }
@@ -109,16 +105,25 @@ fn file_40_only_known_actions_and_parameters() {
 #[test]
 fn file_9_nothing_is_dropped_in_silence() {
     let ls = "```\nls\n```\n";
-    check_actions(&format!("**EXECUTE**\n\n{ls}\n{READ}"), &[(3, "this fence belongs to no action")]);
+    check_actions(
+        &format!("**EXECUTE**\n\n{ls}\n{READ}"),
+        &[(1, "**EXECUTE** is an action, but not a heading of the third level")],
+    );
     check_actions(
         &format!("**READ**\n- **Resource:** b\n\n{READ}"),
-        &[(2, "this parameter belongs to no action")],
+        &[(1, "**READ** is an action, but not a heading of the third level")],
+    );
+    check_actions(&format!("So:\n\n{ls}\n{READ}"), &[(3, "this fence belongs to no action")]);
+    check_actions(&format!("- **Resource:** b\n\n{READ}"), &[(1, "this parameter belongs to no action")]);
+    check_actions(
+        &format!("### CHAT_WITH_USER\n\nHi\n\n**2. EXECUTE**\n\n{ls}"),
+        &[(5, "**2. EXECUTE** is an action, but not a heading of the third level")],
     );
     for level in ["##", "####", "######"] {
         let what = if level == "##" {
             "\"`EXECUTE`\" is no section of a plan"
         } else {
-            "`EXECUTE` is an action, but its heading is not of the third level"
+            "`EXECUTE` is an action, but not a heading of the third level"
         };
         for before in
             [READ, "### RESEARCH\n```\nq\n```\n", "### CHAT_WITH_USER\n\nHi\n", "### EXECUTE\n```\na\n```\n"]

@@ -111,8 +111,12 @@ fn kind() -> impl Strategy<Value = ActionKind> {
 }
 
 pub(super) fn plans() -> impl Strategy<Value = ActionPlan> {
-    let action =
-        (kind(), option::of(line())).prop_map(|(kind, description)| Action { kind, description, line: 0 });
+    let action = (kind(), option::of(line())).prop_map(|(kind, description)| Action {
+        kind,
+        description,
+        line: 0,
+        remark: None,
+    });
     (
         line(),
         vec(("[A-Za-z]{1,9}( [A-Z]{1,3})?", line()), 0..4),

@@ -128,6 +128,7 @@ fn whole() -> ActionPlan {
         kind,
         description: description.map(Into::into),
         line,
+        remark: None,
     };
     ActionPlan {
         title: "Bootstrap a component".into(),

@@ -53,6 +53,80 @@ fn file_35_edits_change_what_they_name_and_nothing_else() {
     assert_eq!(apply(&"a".repeat(100_000), &[("a", "x")]), Err(many));
 }
 
+// FILE-23: a FIND that differs from its only place in white space alone is taken, and REPLACE gets the file's white space.
+#[test]
+fn file_23_white_space_alone_does_not_refuse_an_edit() {
+    for (text, find, replace, expected) in [
+        // Constant indentation, more and less.
+        (
+            "a {\n    b();\n    c();\n}\n",
+            "b();\nc();",
+            "b();\n  d();\nc();",
+            "a {\n    b();\n      d();\n    c();\n}\n",
+        ),
+        ("a\n b\n", "    a\n     b", "    a\n     c", "a\n c\n"),
+        // Tabs for spaces and spaces for tabs.
+        (
+            "\tif a {\n\t\tb\n\t}\n",
+            "    if a {\n        b\n    }",
+            "    if c {\n        d\n    }",
+            "\tif c {\n\t\td\n\t}\n",
+        ),
+        ("  if a {\n    b\n  }\n", "\tif a {\n\t\tb\n\t}", "\tif a {\n\t\tc\n\t}", "  if a {\n    c\n  }\n"),
+        // Ends of lines, blank lines around FIND, characters that nobody sees: lines that stay are as the file has them.
+        ("a  \nb\n", "a\nb", "a\nc", "a  \nc\n"),
+        ("x\nlet a = 1;", "let a = 1;\n", "let a = 2;\n", "x\nlet a = 2;"),
+        ("one\ntwo\n", "\none\n\n", "\n1\n\n", "1\ntwo\n"),
+        (
+            "let a\u{a0}= 1;\nlet b = 1;\n",
+            "let a = 1;\nlet b = 1;",
+            "let a = 1;\nlet c = 1;",
+            "let a\u{a0}= 1;\nlet c = 1;\n",
+        ),
+        ("let a\t= 1;\n", "let a = 1;", "let a = 2;", "let a = 2;\n"),
+        // Line ends are the file's.
+        (
+            "a {\r\n  b\r\n}\r\n",
+            "b",
+            "c\nd",
+            "a {\r\n  c\nd\r\n}\r\n".replace("c\nd", "c\r\nd").leak() as &str,
+        ),
+        ("a {\r\n  b;\r\n  c;\r\n}\r\n", "b;\nc;", "d;\ne;", "a {\r\n  d;\r\n  e;\r\n}\r\n"),
+        // Nothing in its place.
+        ("  a\n  b\nc\n", "a\nb", "", "\nc\n"),
+    ] {
+        assert_eq!(apply(text, &[(find, replace)]).as_deref(), Ok(expected), "{text:?}");
+    }
+    for (text, find, replace) in [
+        // Two places, and one of which the rest is another.
+        ("  a\n  b\n    a\n    b\n", "a\nb", "c"),
+        ("  a\n  b\n", "a\nb\nc", "d"),
+        // White space is what is to be changed.
+        ("a = 1\n", "a  = 1", "a = 1"),
+        // REPLACE has less indentation than would have to go.
+        ("a\n b\n", "    a\n     b", "c"),
+        // Indentation that differs from line to line.
+        ("  a\n b\n", "a\nb", "c"),
+    ] {
+        assert_eq!(apply(text, &[(find, replace)]), Err(Mismatch::Missing), "{text:?}");
+    }
+    let project = Made::of(&[("a.rs", FILE)]);
+    let parsed = crate::action_plan::parse(&crate::action_plan::plan(&edit(
+        "a.rs",
+        &[("fn two() {\n    go();\n}", "fn two() {}")],
+    )));
+    let found = rapport_core::check::validate(&parsed, &project);
+    assert_eq!(found.problems, []);
+    let remark = "white space of FIND differs from line 6, which is taken";
+    assert_eq!(
+        found.remarks.iter().map(|remark| (remark.action, remark.text.as_str())).collect::<Vec<_>>(),
+        [(0, remark)]
+    );
+    let items =
+        rapport_core::review::items(&parsed.remarked(&found.remarks), rapport_core::review::Group::Actions);
+    assert_eq!(items[0].remark.as_deref(), Some(remark));
+}
+
 /// A file with some indentation.
 const FILE: &str =
     "impl A {\n    fn one() {\n        go();\n    }\n\n    fn two() {\n        go();\n    }\n}\n";
@@ -76,29 +150,6 @@ fn file_23_a_find_that_is_not_there_is_shown_the_closest_place() {
         Some(
             "--- FIND\n+++ a.rs:2\n@@ -1,3 +1,3 @@\n     fn one() {\n-        run();\n+        go();\n     }",
         ),
-    );
-    check(
-        FILE,
-        &edit("a.rs", &[("fn two() {\n    go();\n}", "x")]),
-        "FIND is not in a.rs; the closest place is line 6, 100 % alike",
-        "It is indented by 4 spaces more; indent FIND and REPLACE so.",
-        Some(
-            "--- FIND\n+++ a.rs:6\n@@ -1,3 +1,3 @@\n-fn two() {\n-    go();\n-}\n+    fn two() {\n+        go();\n+    }",
-        ),
-    );
-    check(
-        "\tx = 1;\n\ty = 2;\n",
-        &edit("a.rs", &[("\t\t\tx = 1;\n\t\t\ty = 2;", "x")]),
-        "FIND is not in a.rs; the closest place is line 1, 100 % alike",
-        "It is indented by 2 tabs less; indent FIND and REPLACE so.",
-        Some("--- FIND\n+++ a.rs:1\n@@ -1,2 +1,2 @@\n-\t\t\tx = 1;\n-\t\t\ty = 2;\n+\tx = 1;\n+\ty = 2;"),
-    );
-    check(
-        "a  \nb\n",
-        &edit("a.rs", &[("a\nb", "x")]),
-        "FIND is not in a.rs; the closest place is line 1, 100 % alike",
-        "Only the spaces at the ends of lines are different; quote them as they are.",
-        Some("--- FIND\n+++ a.rs:1\n@@ -1,2 +1,2 @@\n-a\n+a  \n b"),
     );
     check(
         "let total = prices.sum();\nother\n",
@@ -128,36 +179,22 @@ fn file_23_a_find_that_is_not_there_is_shown_the_closest_place() {
              +fn load(path: &Path, size: u32) {\n+    read_to_string(path);\n }",
         ),
     );
-    // What cannot be seen in a diff is named.
-    for (text, find, hint) in [
+    // Where it is not clear how REPLACE is indented, and where white space is all that is to be changed, nothing is taken.
+    for (text, find, replace, hint) in [
         (
-            "let a\u{a0}= 1;\n",
-            "let a = 1;",
-            "Only white space is different (the file has U+00A0); quote it as it is.",
-        ),
-        (
-            "let a = 1;\n",
-            "let a = \u{200b}1;",
-            "Only white space is different (FIND has U+200B); quote it as it is.",
-        ),
-        ("let a\t= 1;\n", "let a = 1;", "Only white space is different; quote it as it is."),
-        (
-            "\tif a {\n\t\tb\n",
+            "\tif a {\n   b\n",
             "    if a {\n        b",
+            "    c",
             "Only the indentation is different (the file has tabs); quote it as it is.",
         ),
         (
-            "x\nlet a = 1;",
-            "let a = 1;\n",
-            "It is there without the blank lines at the ends of FIND; leave those out.",
-        ),
-        (
-            "let a = 1;\nx\n",
-            "let a = 1;\n\n",
-            "It is there without the blank lines at the ends of FIND; leave those out.",
+            "let a\u{a0}= 1;\n",
+            "let a = 1;",
+            "let a  = 1;",
+            "Only white space is different (the file has U+00A0); quote it as it is.",
         ),
     ] {
-        let found = problems(&edit("a.rs", &[(find, "y")]), &Made::of(&[("a.rs", text)]));
+        let found = problems(&edit("a.rs", &[(find, replace)]), &Made::of(&[("a.rs", text)]));
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].hint, hint, "{found:?}");
     }

@@ -55,6 +55,7 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
                     folder: folder.clone(),
                     revision: *revision,
                     problems: if how % 5 == 0 { vec!["it is not valid".into()] } else { Vec::new() },
+                    remarks: vec![],
                     differs: (how % 5 == 1).then(|| PLAN.replace("a.txt", "c.txt")),
                 });
             }

@@ -42,6 +42,7 @@ fn checked(problems: &[&str]) -> World {
         folder: "01".into(),
         revision: 1,
         problems: problems.iter().map(|problem| (*problem).to_owned()).collect(),
+        remarks: vec![],
         differs: None,
     }
 }
@@ -286,6 +287,7 @@ fn a_file_that_differs_counts_only_when_it_is_accepted() {
         folder: "01".into(),
         revision,
         problems: vec![],
+        remarks: vec![],
         differs: Some(other.clone()),
     };
     let mut story = planned();
@@ -303,7 +305,13 @@ fn a_file_that_differs_counts_only_when_it_is_accepted() {
         .act(Act::AcceptPlan { folder: "01".into(), text: other.clone() }, "01 accepted by ann (terminal)")
         .wants(&["01 checked at 2"])
         .world(checked(&[]), "");
-    let again = World::PlanChecked { folder: "01".into(), revision: 2, problems: vec![], differs: None };
+    let again = World::PlanChecked {
+        folder: "01".into(),
+        revision: 2,
+        problems: vec![],
+        remarks: vec![],
+        differs: None,
+    };
     story
         .world(again, "01 checked at 2")
         .act(
@@ -324,7 +332,13 @@ fn a_file_that_differs_again_is_in_front_of_the_person_anew() {
     for path in ["c.txt", "c.txt", "d.txt"] {
         let text = Some(PLAN.replace("a.txt", path));
         let folder = || "01".to_owned();
-        let differs = World::PlanChecked { folder: folder(), revision: 1, problems: vec![], differs: text };
+        let differs = World::PlanChecked {
+            folder: folder(),
+            revision: 1,
+            problems: vec![],
+            remarks: vec![],
+            differs: text,
+        };
         story.act(Act::Review { folder: folder() }, "01 looked at by ann (terminal)");
         story.world(differs, "01 differs");
         let mut log = story.play.log.iter();

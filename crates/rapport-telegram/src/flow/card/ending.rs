@@ -12,6 +12,8 @@ use crate::text::Text;
 const MOST_FILES: usize = 15;
 /// How much of a reason is shown.
 const LONGEST_REASON: usize = 1500;
+/// How much is shown of what an agent says while it works.
+const LONGEST_WORDS: usize = 600;
 
 /// What is said when a planner could not make a single question.
 pub fn no_questions(reason: &str) -> Card {
@@ -81,6 +83,22 @@ pub fn working(doing: Option<&str>, since: SignedDuration, cost_micros: u64) -> 
         .plain(&doing.map_or_else(|| "Working…".to_owned(), |what| short(what, TITLE)));
     let text = text.plain(&format!("\n{}", duration(since)));
     if cost_micros == 0 { text } else { text.plain(&format!(" · {}", cost(cost_micros))) }
+}
+
+/// What it did lately, the latest last, and what it said last.
+pub fn steps(steps: &[String], words: &str) -> Text {
+    let mut text = Text::new();
+    if !steps.is_empty() {
+        text = text.plain("\n");
+    }
+    for step in steps {
+        text = text.plain(&format!("\n🔧 {}", short(step, TITLE)));
+    }
+    if words.trim().is_empty() {
+        text
+    } else {
+        text.plain(&format!("\n\n💬 {}", cut(words.trim(), LONGEST_WORDS)))
+    }
 }
 
 /// A time in two units at most.

@@ -5,7 +5,9 @@
 
 use rapport_core::context::Payload;
 use rapport_core::report::Overall;
-use rapport_core::{Act, ActionPlan, Asking, FileTurn, Session, Status, TurnOrigin, TurnStage};
+use rapport_core::{
+    Act, ActionPlan, Asking, FileTurn, Session, Status, TurnOrigin, TurnPlan, TurnStage, fenced,
+};
 
 use super::held::Held;
 use super::told::{self, Base};
@@ -194,7 +196,7 @@ async fn conclude(held: &Held<'_>, mut turn: Turn, request: &Request) -> Outcome
     let mut replans = 0;
     loop {
         let session = held.session().await?;
-        let Some(problems) = invalid(&session, &turn) else { return tell(held, &turn) };
+        let Some(problems) = invalid(&session, &turn) else { return tell(held, &session, &turn) };
         turn = replan(held, &turn, &problems, request, replans).await?;
         replans += 1;
     }
@@ -214,12 +216,47 @@ async fn replan(
     request: &Request,
     replans: u32,
 ) -> Result<Turn, Failure> {
-    consent(held, turn, problems, request.consent, replans).await?;
     let plan = text(&turn.file(PLAN))?.unwrap_or_default();
-    let message = check::message(&plan, problems, &original_message(held, turn)?);
+    let original = original_message(held, turn)?;
+    let message = if ActionPlan::is_words(&plan) && request.consent == Consent::Ask {
+        answered(&plan, &answer(held, turn, &plan).await?, &original)
+    } else {
+        consent(held, turn, problems, request.consent, replans).await?;
+        check::message(&plan, problems, &original)
+    };
     let next = held.folder.make_next(Some(turn), Clock::system().now())?;
     begin(held, &next, &Request { message, ..request.clone() }, Reason::Replan).await?;
     Ok(next)
+}
+
+/// Shows what the agent replied in words, and takes the person's answer to it.
+async fn answer(held: &Held<'_>, turn: &Turn, words: &str) -> Result<String, Failure> {
+    let id = &held.folder.id;
+    let instead = format!("Answer it, or say what to plan instead: rapport plan --session {id} -m MESSAGE");
+    let what = format!("the agent replied in words to turn {}, and made no plan", turn.name);
+    if !held.common.json {
+        say(format_args!("The agent replied in words:\n"))?;
+        safe::lines(words.trim()).iter().try_for_each(|line| say(format_args!("  {line}")))?;
+        say("")?;
+    }
+    if !asking::is_possible(held.common) {
+        return Err(Failure::new(Code::Refused, what).hint(instead));
+    }
+    let answer = asking::words(held.common, "Your answer").await?;
+    answer
+        .filter(|answer| !answer.trim().is_empty())
+        .ok_or_else(|| Failure::new(Code::Refused, what).hint(instead))
+}
+
+/// What an agent is told once somebody answered its words.
+fn answered(words: &str, answer: &str, original: &str) -> String {
+    format!(
+        "You replied in words instead of a plan:\n\n{}\nThis is the answer:\n\n{}\n\
+         Make the plan now. This is what it is for:\n\n{}",
+        fenced(words.trim(), "text"),
+        fenced(answer.trim(), "text"),
+        fenced(original.trim_end(), "text")
+    )
 }
 
 /// The same for a plan that turns out not to be valid when it is to be carried out.
@@ -278,10 +315,10 @@ fn original_message(held: &Held<'_>, turn: &Turn) -> Result<String, Failure> {
     Ok(told::message_to(turn)?.unwrap_or_default())
 }
 
-fn tell(held: &Held<'_>, turn: &Turn) -> Outcome {
+fn tell(held: &Held<'_>, session: &Session, turn: &Turn) -> Outcome {
     let path = turn.file(PLAN).display().to_string();
-    let text = text(&turn.file(PLAN))?.unwrap_or_default();
-    let plan = ActionPlan::parse(&text).unwrap_or_else(|_| ActionPlan::unread(&text));
+    let planned = session.file_turn(&turn.name.to_string()).and_then(|turn| turn.plan.as_ref());
+    let plan = planned.map_or_else(|| ActionPlan::unread(""), TurnPlan::shown);
     if held.common.json {
         let turn = turn.name.to_string();
         return say_json(&serde_json::json!({

@@ -4,7 +4,7 @@
 use rapport_core::report::Overall;
 use rapport_core::{
     Act, ActionKind, ActionPlan, ActionResult, FileBatch, FileTurn, Interrupted, LaterChanges, Resource,
-    TurnStage,
+    TurnPlan, TurnStage,
 };
 use similar::TextDiff;
 
@@ -134,7 +134,7 @@ impl Reviewing<'_> {
         let Some(planned) = &turn.plan else {
             return Err(Failure::new(Code::Refused, format!("turn {folder} has no plan that waits")));
         };
-        let plan = ActionPlan::parse(&planned.text).unwrap_or_else(|_| ActionPlan::unread(&planned.text));
+        let plan = planned.shown();
         if !held.common.json {
             // Whoever has several sessions should see which of them this is.
             say(format_args!("Session {}, turn {folder}", held.folder.id))?;
@@ -209,8 +209,8 @@ impl Reviewing<'_> {
     /// Has a batch run, shows it, and tells what became of it.
     async fn run(&self, turn: &Turn, act: Act) -> Outcome {
         let (held, folder) = (self.held, turn.name.to_string());
-        let plan = self.found(&folder).await?.plan.map(|plan| plan.text).unwrap_or_default();
-        let plan = ActionPlan::parse(&plan).unwrap_or_else(|_| ActionPlan::unread(&plan));
+        let plan = self.found(&folder).await?.plan;
+        let plan = plan.as_ref().map_or_else(|| ActionPlan::unread(""), TurnPlan::shown);
         batch::run(held, &plan, act).await?;
         self.conclude(turn).await
     }

@@ -163,7 +163,8 @@ fn details(ran: &Ran, n: usize) -> &Details {
 }
 
 fn plan(kinds: impl IntoIterator<Item = ActionKind>) -> ActionPlan {
-    let actions = kinds.into_iter().map(|kind| Action { kind, description: None, line: 1 }).collect();
+    let actions =
+        kinds.into_iter().map(|kind| Action { kind, description: None, line: 1, remark: None }).collect();
     ActionPlan { title: "A plan".into(), actions, ..ActionPlan::default() }
 }
 

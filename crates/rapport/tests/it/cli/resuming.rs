@@ -90,7 +90,7 @@ fn flags_about_turns_are_refused_where_there_are_none() {
             .check(2, "is about turns")
             .check(2, "rapport resume 2");
     }
-    project.rapport(&["resume", "-m", "now the tests"]).check(2, "takes no message");
+    project.rapport(&["resume", "-m", "now the tests"]).check(3, "takes no other message");
     assert_eq!(project.view().questions.len(), 1, "it waits as before");
 }
 

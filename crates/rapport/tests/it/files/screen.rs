@@ -35,6 +35,35 @@ fn a_person_decides_whether_a_plan_is_made_again() {
     assert_eq!(project.turn_names(), ["01", "02"]);
 }
 
+/// A reply in words is shown as what it is, and the person's answer to it is what the agent hears next.
+#[test]
+fn a_reply_in_words_is_shown_and_answered() {
+    let project = project(&["Which language do you greet in?\n\nI cannot tell from the code.", &greeting()]);
+    let mut terminal = project.terminal(&["plan", "-m", "Greet."], 100, 30);
+    terminal.wait_for("The agent replied in words:");
+    terminal.wait_for("  Which language do you greet in?");
+    terminal.wait_for("  I cannot tell from the code.");
+    terminal.wait_for("Your answer");
+    terminal.wait_for("enter send");
+    terminal.send("In English.\r");
+    terminal.wait_for("▶ Reviewing Plan: \"Add a greeting\"");
+    terminal.wait_for("left 0");
+    let told = project.turn_file("02/_context.log");
+    for words in ["Which language do you greet in?", "In English.", "Greet."] {
+        assert!(told.contains(words), "{told}");
+    }
+}
+
+/// The same where nobody can be asked: it says how to answer, and the answer is a message like any other.
+#[test]
+fn a_reply_in_words_says_how_it_is_answered() {
+    let project = project(&["Which language do you greet in?", &greeting()]);
+    let ran = project.plan_turn("Greet.");
+    ran.check(3, "Which language do you greet in?");
+    assert!(ran.err().contains("rapport plan --session") && !ran.err().contains("no title"), "{}", ran.err());
+    project.plan_turn("In English.").check(0, "Add a greeting");
+}
+
 /// new, plan, modify (uncheck one of three), preview, run, report, resume, plan again, branch, tree, undo.
 fn story(project: &Project) {
     let mut terminal = project.terminal(&["plan", "-m", "Greet."], 100, 30);

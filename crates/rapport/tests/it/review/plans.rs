@@ -117,5 +117,5 @@ pub(crate) fn execute(command: &str) -> Action {
 }
 
 pub(crate) fn action(kind: ActionKind) -> Action {
-    Action { kind, description: None, line: 1 }
+    Action { kind, description: None, line: 1, remark: None }
 }

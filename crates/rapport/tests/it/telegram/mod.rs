@@ -4,6 +4,7 @@ mod agents;
 mod cancel;
 mod cases;
 mod chat;
+mod day;
 mod faults;
 mod files;
 mod groups;
