@@ -10,6 +10,7 @@ mod branch_turn;
 mod cancel;
 mod choose;
 mod clipboard;
+mod complete;
 mod completions;
 mod demo;
 mod diff;
@@ -160,6 +161,12 @@ enum Command {
     Trust(trust::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
+    /// Print what can come next on a command line, for the scripts of `rapport completions`
+    #[command(hide = true, disable_help_flag = true)]
+    Complete {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// Play a scenario as if it were the agent's CLI (speaks Claude Code's stream-json)
     ///
     /// Takes --scenario FILE or the name of a built-in scenario, and then the agent's own flags. This is what
@@ -226,6 +233,7 @@ impl Cli {
             Command::Trust(args) => trust::execute(common, args),
             Command::Doctor(args) => doctor::execute(common, args),
             Command::Completions(args) => completions::execute(args),
+            Command::Complete { words } => complete::execute(common, &words),
             Command::Rehearse { args } => return rehearsal::run(args.into_iter()),
             Command::Keep { args } => return keeper::run(args),
         };
