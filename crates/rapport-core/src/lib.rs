@@ -76,8 +76,8 @@ mod view;
 mod want;
 
 pub use action_plan::{
-    Action, ActionKind, ActionPlan, Change, Effect, Fenced, PlanError, Replacement, Resource, Sign, fenced,
-    first_heading,
+    Action, ActionKind, ActionPlan, Change, Effect, Fenced, PlanError, Replacement, Resource, Shell, Sign,
+    fenced, first_heading,
 };
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};

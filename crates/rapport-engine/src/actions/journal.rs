@@ -23,8 +23,8 @@ use rapport_durable::{
     AppendLog, Flush, Reserve, checked_line, digest, open_own, private_folder, read_own, replace_private,
 };
 
-/// The format of the lines.
-const FORMAT: u32 = 1;
+/// The latest format of lines. A line has the oldest that can say what it says: in 2, an intent may leave no file, and has `also`.
+const FORMAT: u32 = 2;
 /// The least that is set aside, before anything is done: what undoing writes at most beside the files it restores.
 pub(super) const RESERVE: u64 = 16 * 1024;
 
@@ -78,6 +78,16 @@ pub enum Fact {
 }
 
 impl Fact {
+    /// The oldest format that can say this.
+    fn format(&self) -> u32 {
+        match self {
+            Fact::Began { intent: Some(intent), .. } if intent.all().any(|intent| intent.after.is_none()) => {
+                2
+            }
+            _ => 1,
+        }
+    }
+
     /// Whether an action began that can neither be undone nor, where it was cut off, be known to have happened.
     pub fn is_irreversible(&self) -> bool {
         match self {
@@ -103,10 +113,20 @@ pub struct Intent {
     pub file: String,
     /// As it is before; nothing where there is none.
     pub before: Option<Image>,
-    /// The digest of what it will be.
-    pub after: String,
+    /// The digest of what it will be; nothing where it will be gone.
+    pub after: Option<String>,
     /// Directories that are not there yet, from the project's root, outermost first.
     pub directories: Vec<String>,
+    /// The other file that changes at the same time: where a file is moved, the place it is moved from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also: Option<Box<Intent>>,
+}
+
+impl Intent {
+    /// Every file that changes.
+    pub fn all(&self) -> impl Iterator<Item = &Intent> {
+        std::iter::successors(Some(self), |intent| intent.also.as_deref())
+    }
 }
 
 /// A file as it was.
@@ -326,7 +346,7 @@ fn object(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
         #[serde(flatten)]
         fact: &'a Fact,
     }
-    serde_json::to_vec(&Line { v: FORMAT, seq, at: Timestamp::now(), fact })
+    serde_json::to_vec(&Line { v: fact.format(), seq, at: Timestamp::now(), fact })
 }
 
 /// The facts in these bytes, and how many bytes they take. What comes after the last newline was never acknowledged.
@@ -369,9 +389,10 @@ fn has_names(fact: &Fact) -> bool {
     let is_digest = |text: &String| text.len() == 64 && is_hex(text);
     match fact {
         Fact::Started { id, .. } => id.len() == 32 && is_hex(id),
-        Fact::Began { intent: Some(intent), .. } => {
-            intent.before.as_ref().is_none_or(|image| is_digest(&image.sha256)) && is_digest(&intent.after)
-        }
+        Fact::Began { intent: Some(intent), .. } => intent.all().all(|intent| {
+            intent.before.as_ref().is_none_or(|image| is_digest(&image.sha256))
+                && intent.after.as_ref().is_none_or(is_digest)
+        }),
         Fact::Changed { files } => files.values().flatten().all(is_digest),
         Fact::Began { intent: None, .. }
         | Fact::Ended { .. }

@@ -3,9 +3,11 @@
 
 mod chat;
 mod create;
+mod delete;
 mod edit;
 mod execute;
 mod invoke;
+mod move_file;
 pub mod read;
 mod research;
 
@@ -31,8 +33,15 @@ impl Step<'_> {
             ActionKind::Edit { path, edits } => {
                 self.change(desk, move |desk, what| edit::run(desk, n, what, &path, &edits)).await
             }
-            ActionKind::Execute { command, cwd, env, timeout, expected: _, allow_failure: _ } => {
-                let order = execute::Order { command: &command, cwd: cwd.as_deref(), env: &env, timeout };
+            ActionKind::Delete { path } => {
+                self.change(desk, move |desk, what| delete::run(desk, n, what, &path)).await
+            }
+            ActionKind::Move { from, to } => {
+                self.change(desk, move |desk, what| move_file::run(desk, n, what, &from, &to)).await
+            }
+            ActionKind::Execute { command, shell, cwd, env, timeout, expected: _, allow_failure: _ } => {
+                let order =
+                    execute::Order { command: &command, shell, cwd: cwd.as_deref(), env: &env, timeout };
                 let running = ended_early(stop, execute::run(means, &root, n, order, observer, stop));
                 let (mut desk, came) = self.begin(desk, running).await;
                 let look = move || {

@@ -160,7 +160,7 @@ impl Past {
             match fact {
                 Fact::Started { id, .. } => past.id.clone_from(id),
                 Fact::Began { n, intent: Some(intent), .. } => {
-                    past.began_file(&mut files, *n, intent, &facts[at + 1..]);
+                    intent.all().for_each(|intent| past.began_file(&mut files, *n, intent, &facts[at + 1..]));
                 }
                 Fact::Began { what, intent: None, .. } => {
                     past.remaining.extend(fact.is_irreversible().then(|| what.clone()));
@@ -194,7 +194,7 @@ impl Past {
             after_command: None,
             mixed: false,
         });
-        let after = Some(intent.after.clone());
+        let after = intent.after.clone();
         let next = later.iter().find(
             |fact| matches!(fact, Fact::Began { n: other, .. } | Fact::Ended { n: other, .. } if *other == n),
         );

@@ -40,7 +40,7 @@ fn expected_files(facts: &[Fact]) -> BTreeMap<String, Option<String>> {
                         && matches!(settled.outcome, Outcome::Done { .. }))
                 });
                 if done {
-                    files.insert(intent.file.clone(), Some(intent.after.clone()));
+                    files.extend(intent.all().map(|intent| (intent.file.clone(), intent.after.clone())));
                 }
             }
             Fact::Changed { files: changed } => files.extend(changed.clone()),

@@ -68,7 +68,7 @@ impl Step<'_> {
     /// Finds out whether a change that was begun was made. Nothing where it is still to be made.
     async fn look(&self, desk: Desk, intent: Intent) -> (Desk, Option<Outcome>) {
         let n = self.n;
-        let path = self.action.kind.effect().changed().unwrap_or(&intent.file).to_owned();
+        let path = self.action.kind.effect().changed().last().unwrap_or(&intent.file).to_owned();
         blocking(move || {
             let real = desk.root.join(&intent.file);
             let _ = rapport_durable::remove(&temporary(&desk.id, n, &real));
