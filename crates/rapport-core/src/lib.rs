@@ -94,7 +94,7 @@ pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };
 pub use permission::{Mark, Part, Pattern, Permission, Remark, Rule, ShownLine};
-pub use plan::PlanFile;
+pub use plan::{PLAN_IS_BEHIND, PlanFile};
 pub use presenter::{Focus, Followed, Presenter};
 pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
 pub use prompt::action_plan::ACTION_PLAN;

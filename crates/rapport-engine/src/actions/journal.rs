@@ -23,7 +23,8 @@ use rapport_durable::{
     AppendLog, Flush, Reserve, checked_line, digest, open_own, private_folder, read_own, replace_private,
 };
 
-/// The latest format of lines. A line has the oldest that can say what it says: in 2, an intent may leave no file, and has `also`.
+/// The latest format of lines. A line has the oldest that can say what it says: in 2, an intent may leave no file, and has `also`, and what
+/// commands did is known by snapshots.
 const FORMAT: u32 = 2;
 /// The least that is set aside, before anything is done: what undoing writes at most beside the files it restores.
 pub(super) const RESERVE: u64 = 16 * 1024;
@@ -66,6 +67,23 @@ pub enum Fact {
         /// The files, from the project's root, and the digest of what they are; nothing where they are gone.
         files: BTreeMap<String, Option<String>>,
     },
+    /// The state of the project's files before a command, as a Git tree.
+    Snapshot {
+        /// Which action the command is, from 0.
+        n: usize,
+        /// The tree's name.
+        tree: String,
+    },
+    /// What a command did to files, compared with the state before it: that is the batch's doing.
+    CommandChanged {
+        /// Which action the command is, from 0.
+        n: usize,
+        /// The files, from the project's root.
+        files: BTreeMap<String, CommandChange>,
+        /// Files that it changed as well, and that are not kept: links, and what is too large. They stay as they are.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left: Vec<String>,
+    },
     /// Nothing more is to be done.
     Finished,
     /// The batch is about to be undone.
@@ -84,6 +102,7 @@ impl Fact {
             Fact::Began { intent: Some(intent), .. } if intent.all().any(|intent| intent.after.is_none()) => {
                 2
             }
+            Fact::Snapshot { .. } | Fact::CommandChanged { .. } => 2,
             _ => 1,
         }
     }
@@ -99,11 +118,22 @@ impl Fact {
             Fact::Started { .. }
             | Fact::Ended { .. }
             | Fact::Changed { .. }
+            | Fact::Snapshot { .. }
+            | Fact::CommandChanged { .. }
             | Fact::Finished
             | Fact::UndoBegan { .. }
             | Fact::Undone => false,
         }
     }
+}
+
+/// What a command did to a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandChange {
+    /// As it was before; nothing where there was none.
+    pub before: Option<Image>,
+    /// The digest of what it was afterwards, which is its name under `before/`; nothing where it was gone.
+    pub after: Option<String>,
 }
 
 /// What an action is about to do to a file.
@@ -394,6 +424,11 @@ fn has_names(fact: &Fact) -> bool {
                 && intent.after.as_ref().is_none_or(is_digest)
         }),
         Fact::Changed { files } => files.values().flatten().all(is_digest),
+        Fact::Snapshot { tree, .. } => matches!(tree.len(), 40 | 64) && is_hex(tree),
+        Fact::CommandChanged { files, .. } => files.values().all(|change| {
+            let before = change.before.as_ref().map(|image| &image.sha256);
+            before.into_iter().chain(&change.after).all(is_digest)
+        }),
         Fact::Began { intent: None, .. }
         | Fact::Ended { .. }
         | Fact::Finished

@@ -14,9 +14,19 @@ mod research;
 use rapport_core::ActionKind;
 
 use super::batch::changes::note_changes;
+use super::batch::snapshot::note_state;
 use super::batch::step::{Came, Step, ended_early, stoppable};
 use super::files::Desk;
 use super::{ActionBatch, Observer, blocking};
+
+/// Has something noted in the journal of the batch.
+pub(super) async fn noting(mut desk: Desk, note: impl FnOnce(&mut Desk) + Send + 'static) -> Desk {
+    blocking(move || {
+        note(&mut desk);
+        desk
+    })
+    .await
+}
 
 impl Step<'_> {
     /// Does it.
@@ -43,12 +53,9 @@ impl Step<'_> {
                 let order =
                     execute::Order { command: &command, shell, cwd: cwd.as_deref(), env: &env, timeout };
                 let running = ended_early(stop, execute::run(means, &root, n, order, observer, stop));
-                let (mut desk, came) = self.begin(desk, running).await;
-                let look = move || {
-                    note_changes(&mut desk);
-                    desk
-                };
-                (blocking(look).await, came)
+                let desk = noting(desk, move |desk| note_state(desk, n)).await;
+                let (desk, came) = self.begin(desk, running).await;
+                (noting(desk, note_changes).await, came)
             }
             ActionKind::Research { queries } => match means.research_command.split_first() {
                 Some((program, args)) => {

@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use rapport_core::{Action, Interrupted};
 
+use super::changes::note_changes;
 use super::{ActionBatch, Course, Known};
 use crate::actions::files::{Desk, State, made, state, temporary};
 use crate::actions::journal::{Fact, Intent};
+use crate::actions::kinds::noting;
 use crate::actions::outcome::{Outcome, Settled};
 use crate::actions::{Hands, Observer, Stop, blocking};
 
@@ -40,7 +42,7 @@ impl Step<'_> {
         let (desk, came) = match known {
             Known::Begun(None) if self.action.kind.is_irreversible() => match self.interrupted {
                 Interrupted::Again => self.perform(desk, observer).await,
-                Interrupted::GoOn => (desk, Came::Settled(Outcome::unsure())),
+                Interrupted::GoOn => (noting(desk, note_changes).await, Came::Settled(Outcome::unsure())),
                 Interrupted::Halt => {
                     let reason =
                         format!("after {} was interrupted; it may have run", self.action.kind.in_brief());

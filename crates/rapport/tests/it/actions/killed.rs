@@ -10,6 +10,7 @@ use rapport::actions::journal::Journal;
 use rapport::actions::{Choice, Interrupted, LaterChanges, Ran, Stop, undo};
 use rapport_core::ActionPlan;
 
+use super::snapshots::{files, git};
 use super::{
     Nobody, Stage, allowed_to_fail, create, delete, edit, execute, move_file, overwrite, plan, told,
 };
@@ -129,6 +130,28 @@ async fn killed_anywhere_it_can_be_undone() {
         }
         assert_eq!(without_commands(&stage), before, "point {point}");
     }
+}
+
+/// Where Git knows the project, that takes back what commands did as well, however far they came.
+#[tokio::test]
+async fn killed_anywhere_what_commands_did_is_undone_with_git() {
+    let mut points = 0;
+    for point in 1.. {
+        let directory = tempfile::tempdir().unwrap();
+        let stage = stage(directory.path());
+        git(&stage);
+        let before = files(&stage);
+        if !is_killed(directory.path(), "run", point) {
+            break;
+        }
+        points += 1;
+        if Journal::is_in(&stage.place.journal) {
+            stage.undo();
+        }
+        let _ = std::fs::remove_dir(stage.path("new"));
+        assert_eq!(files(&stage), before, "point {point}");
+    }
+    assert!(points >= 35, "only {points} points");
 }
 
 #[tokio::test]

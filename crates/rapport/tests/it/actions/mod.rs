@@ -7,6 +7,7 @@ mod killed;
 mod moving;
 mod order;
 mod reading;
+mod snapshots;
 mod undoing;
 
 use std::collections::BTreeMap;
