@@ -263,8 +263,12 @@ pub enum Event {
         /// The result.
         files: UndoneFiles,
     },
-    /// Somebody said something to the agent, which is told with its next turn.
+    /// Somebody said something to the agent.
     Heard {
+        /// The turn it was said in the middle of, where the agent is told before that is over. Without one it is told with its
+        /// next turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<TurnId>,
         /// The message.
         text: String,
         /// Whoever did it.
@@ -272,6 +276,20 @@ pub enum Event {
         /// The id of the message in its channel, for de-duplication.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
+    },
+    /// The agent has read what was said to it in the middle of a turn.
+    Read {
+        /// The turn of the agent in which it happened.
+        turn: TurnId,
+        /// Which message of that turn, from 1.
+        message: u32,
+    },
+    /// Somebody stopped a turn. The conversation is kept, and nothing goes on before somebody says something or restarts it.
+    Stopped {
+        /// The turn of the agent.
+        turn: TurnId,
+        /// Whoever did it.
+        by: By,
     },
     /// A planner has named what the plan is about.
     Outlined {
@@ -497,7 +515,7 @@ pub enum Event {
         /// Whoever did it.
         by: By,
     },
-    /// The work is done, and this is what it changed. Always the last fact of a completed session.
+    /// The work is done, and this is what it changed. The session is complete, until somebody says what else to do.
     Reported {
         /// What changed, if that can be told.
         changes: Option<Changes>,
@@ -536,6 +554,9 @@ pub enum Event {
     WorkUndoStarted {
         /// As the work left the files, and as they were before.
         states: Merged,
+        /// The same for stretches of work before that, the latest first: somebody else changed files in between.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        earlier: Vec<Merged>,
         /// Whoever did it.
         by: By,
     },

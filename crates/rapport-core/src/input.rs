@@ -88,7 +88,7 @@ pub enum Act {
     UndoWork,
     /// Try again what failed, or resume an agent that was cut off while it waited.
     Restart,
-    /// Say something to the agent of a conversation.
+    /// Say something to the agent: in the middle of its turn, or as its next one.
     Say {
         /// The words.
         text: String,
@@ -96,6 +96,8 @@ pub enum Act {
         #[serde(default)]
         id: Option<String>,
     },
+    /// Stop the agent's turn, and keep the conversation.
+    Stop,
     /// Have a plan of actions made, from what is in this directory of the session.
     Draft {
         /// The turn's directory, from the session's.
@@ -228,6 +230,11 @@ pub enum AgentDid {
     Take {
         /// The tool call.
         call: CallId,
+    },
+    /// It has read what was said to it in the middle of its turn.
+    Read {
+        /// Which message of the turn, from 1.
+        message: u32,
     },
     /// It cannot be parked yet, because the call does not wait alone.
     StayHot {

@@ -58,6 +58,7 @@ mod branch;
 mod edit;
 mod elicitation;
 mod event;
+pub mod export;
 mod id;
 mod input;
 mod interactive;
@@ -103,7 +104,7 @@ pub use prompt::question_round::INTERACTIVE;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use question_round::{Brief, QuestionRound, signal};
 pub use refusal::Refusal;
-pub use session::{MAX_TASK, QuestionView, RoundView, Session, WorkUndo, ruled_by_project};
+pub use session::{MAX_TASK, QuestionView, RoundView, Session, Stretch, WorkUndo, ruled_by_project};
 pub use turn::{
     ActionEnd, ActionResult, Chosen, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, Interrupted,
     LaterChanges, TurnOrigin, TurnPlan, TurnStage, UndoProblem, UndoState, UndoneFiles,
@@ -113,4 +114,4 @@ pub use view::{
     AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, ReviewView, Rounds,
     Status, View, WorkplaceState, WorkplaceView,
 };
-pub use want::{ActionReply, BatchOrder, CallReply, Order, Told, Want};
+pub use want::{ActionReply, BatchOrder, CallReply, Order, Said, Told, Want};

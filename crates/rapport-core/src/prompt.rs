@@ -17,6 +17,9 @@ pub const END_OF_MESSAGE: &str = "(End of the message.)";
 /// The reply to an agent that wants to leave plan mode with its plan.
 pub(crate) const PLAN_NOTED: &str = "The plan is noted and goes to a person for confirmation. Stop here; \
     you will be told when to start.";
+/// The reply to a call that waits when somebody stops the agent. It is told when the agent goes on.
+pub(crate) const STOPPED: &str = "Nobody answered this: a person stopped you here. Do not take it as an answer; ask again if \
+    you still need to know.";
 /// The reply to a call of the question tool that has no question.
 pub(crate) const NO_QUESTION: &str =
     "There was no question in this call. Ask again with a question, or go on.";

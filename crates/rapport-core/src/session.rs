@@ -19,6 +19,7 @@ mod people;
 mod progress;
 mod read;
 mod round;
+mod said;
 mod shared;
 mod turns;
 mod wants;
@@ -38,7 +39,7 @@ use flow::Flow;
 
 pub use agent::ruled_by_project;
 pub use read::{QuestionView, RoundView};
-pub use work::WorkUndo;
+pub use work::{Stretch, WorkUndo};
 
 pub(crate) use flow::FlowRules;
 pub(crate) use round::{Given, Item, Round, State};

@@ -93,8 +93,7 @@ impl View {
             Aim::Files => {
                 matches!(self.phase, PhaseView::Resting | PhaseView::Reviewing | PhaseView::Working)
             }
-            Aim::Chat => self.phase == PhaseView::Resting,
-            Aim::Work | Aim::Progress(_) => false,
+            Aim::Work | Aim::Progress(_) | Aim::Chat => self.phase == PhaseView::Resting,
         };
         rests && self.questions.is_empty()
     }
@@ -411,6 +410,7 @@ impl Session {
             Life::Cancelled => Status::Cancelled,
             Life::Failed { .. } => Status::Failed,
             Life::Going if self.shared.open_rounds().next().is_some() => Status::NeedsInput,
+            Life::Going if self.shared.is_stopped() => Status::Idle,
             Life::Going => {
                 let by_agent = if self.was_connected() { Status::Running } else { Status::Started };
                 self.flow.rules().status(&self.shared).unwrap_or(by_agent)

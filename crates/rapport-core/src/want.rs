@@ -64,8 +64,9 @@ pub enum Want {
         /// The plan's file, which belongs there too.
         plan: Option<String>,
     },
-    /// The project's files are as they were before the work, where they are as the work left them.
-    WorkUndone(Merged),
+    /// The project's files are as they were before the work, where they are as the work left them. The stretches of the work, the
+    /// latest first.
+    WorkUndone(Vec<Merged>),
     /// The state in which a cancelled agent left the project is noted. Not before its process is gone.
     WorkLeft,
     /// The workplace is gone.
@@ -160,6 +161,19 @@ pub struct Order {
     pub linger: Option<SignedDuration>,
     /// Answers that may not have reached the conversation.
     pub replies: Vec<(CallId, CallReply)>,
+    /// What was said to it in the middle of this turn, in order. The conversation may hold it already.
+    pub said: Vec<Said>,
+}
+
+/// Something that was said to an agent in the middle of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The turn.
+    pub turn: TurnId,
+    /// Which message of that turn, from 1.
+    pub number: u32,
+    /// The words.
+    pub text: String,
 }
 
 /// What to run a batch with. A batch that was begun resumes from its journal.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use rapport_core::review::Group;
-use rapport_core::{Act, ActionEnd, By, Created, Entry, Progress, QuestionRound, SessionId, View};
+use rapport_core::{Act, ActionEnd, By, Created, Entry, Progress, QuestionRound, Rule, SessionId, View};
 
 pub use channel::{Channel, ChannelError, ChannelNotice, Served};
 pub use error::{DoorError, Holder, StoreError};
@@ -61,6 +61,12 @@ pub trait Sessions: Send + Sync {
     /// The same with files for its agent, which its task names. They are there before the session is.
     fn create_with_files<'a>(&'a self, created: Created, files: &'a [NewFile]) -> Reply<'a, SessionId>;
 
+    /// What agents may do in the project without asking, in every session. What holds in one session is in its facts.
+    fn rules(&self) -> Reply<'_, Vec<Rule>>;
+
+    /// Takes such a rule back. One that is not there is taken back already.
+    fn forget_rule<'a>(&'a self, rule: &'a Rule) -> Reply<'a, ()>;
+
     /// Runs a session in this process. One that another process runs is left to it, as [`StoreError::Busy`] says.
     fn resume<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()>;
 
@@ -105,6 +111,10 @@ pub enum Content {
     },
     /// A file kept beside the facts.
     Attachment(String),
+    /// All of it as one document: what was asked and answered, plan, result and log.
+    Export,
+    /// A file of where the session works, by its path there.
+    File(String),
 }
 
 /// Something seen while following a session.

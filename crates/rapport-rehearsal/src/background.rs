@@ -93,7 +93,7 @@ impl Player {
     /// Tells the model what has ended, as part of what it reads next.
     pub(super) fn take_notices(&mut self) -> Result<(), Stop> {
         for notice in std::mem::take(&mut self.background.notices) {
-            self.transcript.message(&notice)?;
+            self.transcript.message(&notice, None)?;
             self.emit(&Event::user(&self.session, json!(notice), json!({})))?;
         }
         Ok(())

@@ -50,9 +50,19 @@ impl Transcript {
         std::fs::write(path_of(cwd, to), copy)
     }
 
-    /// Something the user said.
-    pub(super) fn message(&mut self, text: &str) -> io::Result<()> {
-        let line = self.entry("user", json!({"role": "user", "content": text}));
+    /// Something the user said, under the name it was given, if it was.
+    pub(super) fn message(&mut self, text: &str, name: Option<&str>) -> io::Result<()> {
+        let mut line = self.entry("user", json!({"role": "user", "content": text}));
+        if let Some(name) = name {
+            line["uuid"] = json!(name);
+        }
+        self.write(line)
+    }
+
+    /// Something the user said in the middle of a turn.
+    pub(super) fn steering(&mut self, text: &str, name: Option<&str>) -> io::Result<()> {
+        let mut line = self.entry("attachment", Value::Null);
+        line["attachment"] = json!({"type": "queued_command", "prompt": text, "source_uuid": name});
         self.write(line)
     }
 

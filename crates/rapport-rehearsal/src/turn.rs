@@ -59,7 +59,7 @@ impl Player {
         let goes_on =
             self.loaded.counter == Counter::Conversation && self.transcript.history.playing.is_some();
         self.begin_turn(place);
-        self.transcript.message(&message.text)?;
+        self.transcript.message(&message.text, message.uuid.as_deref())?;
         if !goes_on {
             self.start_entry(place)?;
         }
@@ -80,7 +80,7 @@ impl Player {
     /// As a model does that is told to go on when it was done: its host may have missed the end.
     pub(super) fn say_result_again(&mut self, ended: Place, message: &Message) -> Result<(), Stop> {
         self.begin_turn(ended);
-        self.transcript.message(&message.text)?;
+        self.transcript.message(&message.text, message.uuid.as_deref())?;
         self.emit(&Event::init(&self.session))?;
         self.replay(message)?;
         self.play_from(ended)
@@ -142,7 +142,7 @@ impl Player {
         self.pump_ready()?;
         self.take_notices()?;
         while let Some(message) = self.host.messages.pop_front() {
-            self.transcript.message(&message.text)?;
+            self.transcript.steering(&message.text, message.uuid.as_deref())?;
             self.replay(&message)?;
             self.turn.unclaimed += 1;
         }
@@ -253,7 +253,7 @@ impl Player {
     }
 
     fn note_interrupt(&mut self, text: &str) -> Result<(), Stop> {
-        self.transcript.message(text)?;
+        self.transcript.message(text, None)?;
         self.turn.user_events += 1;
         self.emit(&Event::user(&self.session, json!([text_block(text)]), json!({})))
     }

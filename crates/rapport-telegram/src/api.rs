@@ -103,6 +103,8 @@ pub struct Document {
     pub entities: Vec<MessageEntity>,
     /// In which topic.
     pub thread: Option<i32>,
+    /// Without a sound.
+    pub silent: bool,
 }
 
 impl Api {
@@ -185,6 +187,9 @@ impl Api {
         let mut form = Form::new().text("chat_id", chat.to_string()).part("document", file);
         if let Some(thread) = document.thread {
             form = form.text("message_thread_id", thread.to_string());
+        }
+        if document.silent {
+            form = form.text("disable_notification", "true");
         }
         if !document.caption.is_empty() {
             form = form.text("caption", document.caption.clone());

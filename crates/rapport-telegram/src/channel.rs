@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use jiff::SignedDuration;
+use jiff::tz::TimeZone;
 use rapport_door::{Channel, ChannelError, ChannelNotice, Served};
+use secrecy::SecretString;
 use tokio::sync::mpsc;
 
 use crate::access::Access;
 use crate::api::{Api, Me};
 use crate::api_error::ApiError;
 use crate::backoff::Backoff;
+use crate::flow::quiet::QuietHours;
 use crate::flow::{self, RunError, Template};
 use crate::lease::{Lease, LeaseError};
 use crate::notice::{Notice, Notices};
@@ -48,6 +51,14 @@ pub struct TelegramConfig {
     pub limits: Limits,
     /// Who listens to voice messages, if anybody does.
     pub transcriber: Option<Transcriber>,
+    /// When chats are quiet where nobody says otherwise there,
+    pub quiet: Option<QuietHours>,
+    /// and the time zone that this is meant in.
+    pub zone: TimeZone,
+    /// What may be spent in a day, in millionths of a dollar, if that is said.
+    pub budget: Option<u64>,
+    /// What must not be in anything that is sent as a file.
+    pub secrets: Vec<SecretString>,
     /// What time it is.
     pub now: Now,
 }
@@ -107,6 +118,10 @@ impl Telegram {
             webhook: config.webhook,
             limits: config.limits,
             transcriber: config.transcriber,
+            quiet: config.quiet,
+            zone: config.zone,
+            budget: config.budget,
+            secrets: config.secrets,
             now: config.now,
             notices,
         };

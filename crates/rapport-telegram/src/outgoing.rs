@@ -63,6 +63,21 @@ impl Kind {
 }
 
 impl Outgoing {
+    /// The same without a sound.
+    #[must_use]
+    pub fn silently(self) -> Self {
+        match self {
+            Self::Message(message) => Self::Message(Message { silent: true, ..message }),
+            Self::Aside(message) => Self::Aside(Message { silent: true, ..message }),
+            Self::Document(document) => Self::Document(Document { silent: true, ..document }),
+            change @ (Self::Edit(_)
+            | Self::Progress(_)
+            | Self::Buttons { .. }
+            | Self::Action { .. }
+            | Self::Delete { .. }) => change,
+        }
+    }
+
     /// Whether it is new or a change.
     pub fn kind(&self) -> Kind {
         match self {

@@ -3,7 +3,7 @@
 //! A story folds the same facts into the same state as the engine does, so that what it shows is never older or newer than the
 //! fact it is shown with.
 
-use rapport_core::{Aim, Asker, Asking, Purpose, Question, Status, TurnKind, View};
+use rapport_core::{Aim, Asker, Asking, PhaseView, Purpose, Question, Status, TurnKind, View};
 use rapport_core::{
     Answer, By, Ending, Entry, Event, Focus, OpenQuestion, Presenter, QuestionId, RoundId, SessionId,
     TurnCard,
@@ -17,6 +17,16 @@ use super::words;
 const SAID_ROWS: usize = 4;
 /// The longest that a question is named in passing.
 const TITLE: usize = 60;
+
+/// A question of a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked<'a> {
+    pub question: &'a Question,
+    /// The answer in words, where it is given.
+    pub answer: Option<String>,
+    /// Whether it is the one that is asked just now.
+    pub is_here: bool,
+}
 
 /// A session as it unfolds before somebody.
 #[derive(Debug)]
@@ -53,6 +63,11 @@ impl Story {
         self.view.as_ref().is_some_and(|view| view.seq >= self.past)
     }
 
+    /// Whether this entry happened before anybody looked.
+    pub fn is_past(&self, entry: &Entry) -> bool {
+        entry.seq <= self.past
+    }
+
     /// How it ended, once that was told.
     pub fn ended(&self) -> Option<Status> {
         self.view.as_ref().filter(|_| self.ended).map(|view| view.status)
@@ -71,6 +86,19 @@ impl Story {
         // A plan that waits is reviewed elsewhere.
         let is_question = |focus: &&Focus| TurnCard::read(&focus.question).is_none();
         self.presenter.as_ref()?.focus().iter().find(is_question).map(|focus| &focus.question)
+    }
+
+    /// The questions of a round, in order, with the answers so far. `here` is the one that is asked.
+    pub fn round(&self, round: RoundId, here: &QuestionId) -> Vec<Asked<'_>> {
+        let rounds = self.presenter.iter().flat_map(|presenter| presenter.session().rounds());
+        let items = rounds.filter(|view| view.id == round).flat_map(|view| view.items);
+        items
+            .map(|item| Asked {
+                question: item.question,
+                answer: item.given.map(|(answer, _)| item.question.words(answer)),
+                is_here: item.question.id == *here,
+            })
+            .collect()
     }
 
     /// A question that is open now.
@@ -107,7 +135,7 @@ impl Story {
                 self.clarifying += usize::from(clarifies);
                 self.rounds.push((*round, questions.iter().map(|question| question.id.clone()).collect()));
             }
-            Event::Restarted { .. } => self.ended = false,
+            Event::Restarted { .. } | Event::TurnStarted { .. } => self.ended = false,
             _ => {}
         }
     }
@@ -129,7 +157,7 @@ impl Story {
     fn tell_present(&mut self, fact: &Event, entry: &Entry) -> Vec<Line> {
         match fact {
             Event::Created(created) => header(&created.task, &self.id, &created.project),
-            Event::TurnStarted { turn, kind, .. } => self.turn_started(turn.0, *kind),
+            Event::TurnStarted { turn, kind, mends, .. } => self.turn_started(turn.0, *kind, *mends),
             Event::Asked { asker: Asker::Agent { .. }, questions, .. } => self.asked(questions),
             Event::Declined { asked, .. } if !asked.is_empty() => self.declined(asked),
             Event::Connected { model: Some(model), .. } if self.is_new(model) => {
@@ -147,6 +175,9 @@ impl Story {
             Event::Heard { text, by, .. } if *by != self.me => {
                 vec![passing(&format!("{}: {text}", words::somebody(by)))]
             }
+            Event::Heard { text, .. } if !self.is_conversation() => vec![passing(&format!("You: {text}"))],
+            Event::Stopped { by, .. } if *by == self.me => vec![passing("Stopped")],
+            Event::Stopped { by, .. } => vec![passing(&format!("Stopped ({})", words::somebody(by)))],
             Event::Unchecked { reason } => {
                 vec![Line::warning(&format!("Whether more has to be asked is not known: {reason}"))]
             }
@@ -189,7 +220,7 @@ impl Story {
             Event::Reopened { question, by } if *by != self.me => self.reopened(question, by),
             Event::Kept { question, by } => self.kept(question, by),
             Event::Closed { round, how } => self.closed(*round, how),
-            Event::CutOff { reason, .. } if !is_failing(entry) => {
+            Event::CutOff { reason, .. } if !is_failing(entry) && !self.is_stopped() => {
                 vec![Line::warning(&format!("The agent's process is gone: {reason}"))]
             }
             Event::Restarted { by } if *by == self.me => vec![passing("Trying again")],
@@ -204,6 +235,7 @@ impl Story {
             | Event::AskedAgain { .. }
             | Event::Declined { .. }
             | Event::Taken { .. }
+            | Event::Read { .. }
             | Event::Cooled { .. }
             | Event::StayedHot { .. }
             | Event::Parked { .. }
@@ -300,14 +332,16 @@ impl Story {
         of_round.filter(|question| question.purpose != Purpose::Confirm).map(line).collect()
     }
 
-    fn turn_started(&self, number: u32, kind: TurnKind) -> Vec<Line> {
+    fn turn_started(&self, number: u32, kind: TurnKind, mends: bool) -> Vec<Line> {
         match (number, kind) {
             (1, TurnKind::Plan) => Vec::new(),
-            (_, TurnKind::Plan) if self.makes_file() => {
+            (_, TurnKind::Plan) if self.makes_file() && mends => {
                 vec![passing("That is no valid progress file; the agent is told what is wrong")]
             }
+            (_, TurnKind::Plan) if self.makes_file() => vec![passing("The agent makes the file again")],
             (_, TurnKind::Plan) => vec![passing("The agent makes the plan anew")],
             (_, TurnKind::Chat | TurnKind::Draft) => Vec::new(),
+            (_, TurnKind::Work) if self.has_worked() => vec![passing("The agent goes on")],
             (_, TurnKind::Work) => {
                 vec![Line::empty(), Line::new(Tone::Strong, "Starting the work"), Line::empty()]
             }
@@ -360,6 +394,22 @@ impl Story {
 
     fn is_of_files(&self) -> bool {
         self.view.as_ref().is_some_and(|view| view.aim == Aim::Files)
+    }
+
+    fn is_conversation(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.aim == Aim::Chat)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.status == Status::Idle)
+    }
+
+    fn has_worked(&self) -> bool {
+        let phase = self.view.as_ref().map(|view| view.phase);
+        matches!(
+            phase,
+            Some(PhaseView::Working | PhaseView::Reporting | PhaseView::Resting | PhaseView::Ended)
+        )
     }
 
     fn makes_file(&self) -> bool {

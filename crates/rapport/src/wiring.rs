@@ -25,6 +25,7 @@ use crate::environment;
 use crate::error::{Code, Failure};
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
+use crate::projects::grants::Grants;
 use crate::projects::trust::{Brought, Standing, Trust};
 use crate::seals::Seals;
 use crate::stores::blocking::BlockingStore;
@@ -97,9 +98,15 @@ impl Place {
                 "Rapport would read and write elsewhere. Replace it by a directory or a file of its own.",
             ));
         }
-        if config::plain(&home, &project, variable) {
+        let screen = config::terminal(&home, &project, variable);
+        if screen.plain.unwrap_or(false) {
             terminal::use_lines();
         }
+        terminal::notify_by(match screen.notify.unwrap_or_default() {
+            config::Notify::Off => terminal::Notice::Off,
+            config::Notify::Bell => terminal::Notice::Bell,
+            config::Notify::Desktop => terminal::Notice::Desktop,
+        });
         Ok(Self { home, project })
     }
 
@@ -165,6 +172,7 @@ impl Place {
     /// The same for those that are kept there.
     pub fn sessions_in(&self, shelf: &Shelf) -> ProjectSessions {
         ProjectSessions::new(self.store_in(shelf), None, Arc::new(self.workers()), Clock::system())
+            .granting(Grants::of(&self.home, &self.project))
     }
 
     /// Where this project's logs are, for commands that wait for what they read.
@@ -298,7 +306,8 @@ impl Host {
         });
         let socket = socket.serve(engine.gateway());
         let sessions =
-            ProjectSessions::new(store, Some(engine.gateway()), Arc::new(place.workers()), Clock::system());
+            ProjectSessions::new(store, Some(engine.gateway()), Arc::new(place.workers()), Clock::system())
+                .granting(Grants::of(&place.home, &place.project));
         Ok(Self { sessions, engine, socket })
     }
 

@@ -51,6 +51,14 @@ pub(crate) fn first(aim: &ProgressAim, request: &str, max_rounds: u32) -> String
     )
 }
 
+/// To an agent that has made the file, and is told something about it. Which reply it was is said, as below.
+pub(crate) fn again(replies: u32, words: &str) -> String {
+    format!(
+        "This was said about your reply (number {replies}):\n\n{words}\n\nReply with the whole file again: the raw file and \
+         nothing else, beginning with `# Progress:`."
+    )
+}
+
 /// To an agent whose reply is no valid file. Which try it was is said, because what an agent was told before in the same
 /// words is not told again.
 pub(crate) fn mend(tries: u32, problems: &[Problem]) -> String {

@@ -43,6 +43,7 @@ impl Shared {
             AgentDid::Ask { call, ask, parkable } => self.ask(flow, current, (call, ask, *parkable)),
             AgentDid::Withdraw { call } => self.withdraw(current, call),
             AgentDid::Take { call } => self.take(current, call),
+            AgentDid::Read { message } => read(current, *message),
             AgentDid::StayHot { call, beside } => stay_hot(current, call, *beside),
             AgentDid::Spend { usage } => vec![Event::Spent { turn, usage: *usage }],
             AgentDid::Finish { result } => self.finish(flow, current, result),
@@ -79,6 +80,10 @@ impl Shared {
         }
         if turn.has_declined(call) {
             return Vec::new();
+        }
+        // Nobody is asked by an agent that is to stop.
+        if turn.stopped.is_some() {
+            return vec![decline(turn, call, prompt::STOPPED.into(), &[])];
         }
         let questions = self.questions(turn, ask);
         if let Some(round) = self.left_open(turn.id, &questions) {
@@ -205,7 +210,12 @@ impl Shared {
     fn finish(&self, flow: &dyn FlowRules, turn: &Turn, result: &str) -> Vec<Event> {
         let mut facts = self.withdraw_open(|round| round.is_of(turn.id), "the agent finished without it");
         facts.push(Event::TurnEnded { turn: turn.id, result: result.into() });
-        facts.extend(flow.after_turn(self, turn, result));
+        let after = flow.after_turn(self, turn, result);
+        // What was said before the turn was stopped waits with it.
+        let next = after.iter().any(|fact| matches!(fact, Event::TurnStarted { .. }));
+        let stopped = turn.stopped.clone().filter(|_| next);
+        facts.extend(after);
+        facts.extend(stopped.map(|by| Event::Stopped { turn: self.next_turn(), by }));
         facts
     }
 }
@@ -225,8 +235,15 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         AgentDid::Ask { .. }
         | AgentDid::Withdraw { .. }
         | AgentDid::Take { .. }
+        | AgentDid::Read { .. }
         | AgentDid::StayHot { .. } => Err(stray()),
     }
+}
+
+fn read(turn: &Turn, message: u32) -> Vec<Event> {
+    let said = (message as usize).checked_sub(1).and_then(|place| turn.said.get(place));
+    let is_news = said.is_some_and(|said| !said.is_read);
+    is_news.then_some(Event::Read { turn: turn.id, message }).into_iter().collect()
 }
 
 fn stay_hot(turn: &Turn, call: &CallId, beside: Beside) -> Vec<Event> {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::round::{Given, Item, Round, State};
-use super::shared::{Declined, Life, Process, Shared, Turn};
+use super::shared::{Declined, Life, Message, Process, Shared, Turn};
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::question::{FOR_SESSION, Purpose, Question};
@@ -83,6 +83,12 @@ impl Shared {
                 self.life = Life::Failed { reason: reason.clone() };
             }
             Event::Restarted { .. } => self.restarted(),
+            Event::Heard { turn, text, id, .. } => self.heard(*turn, text, id.as_ref()),
+            Event::Read { turn, message } => self.read(*turn, *message),
+            Event::Stopped { turn, by } => self.with_turn(*turn, |turn| {
+                turn.stopped = Some(by.clone());
+                turn.doing = None;
+            }),
             Event::Applying { .. }
             | Event::Merged(_)
             | Event::NotApplied(_)
@@ -109,7 +115,6 @@ impl Shared {
             | Event::WorkUndoStarted { .. }
             | Event::WorkUndoRefused { .. }
             | Event::WorkUndone { .. }
-            | Event::Heard { .. }
             | Event::DraftLeft { .. }
             | Event::Filed { .. }
             | Event::Sealed { .. }
@@ -152,6 +157,25 @@ impl Shared {
             doing: None,
             kept_by: None,
             result: None,
+            said: Vec::new(),
+            stopped: None,
+        });
+    }
+
+    fn heard(&mut self, turn: Option<TurnId>, text: &str, id: Option<&String>) {
+        self.note_heard(id);
+        if let Some(turn) = turn {
+            let message = Message { text: text.to_owned(), is_read: false };
+            self.with_turn(turn, |turn| turn.said.push(message));
+        }
+    }
+
+    fn read(&mut self, turn: TurnId, message: u32) {
+        self.with_turn(turn, |turn| {
+            let place = (message as usize).checked_sub(1);
+            if let Some(said) = place.and_then(|place| turn.said.get_mut(place)) {
+                said.is_read = true;
+            }
         });
     }
 
@@ -159,7 +183,9 @@ impl Shared {
         if self.is_failed() {
             self.life = Life::Going;
         }
-        if let Some(turn) = self.turns.last_mut().filter(|turn| turn.process == Process::CutOff) {
+        let Some(turn) = self.turns.last_mut() else { return };
+        turn.stopped = None;
+        if turn.process == Process::CutOff {
             turn.refused = 0;
             turn.is_not_started = false;
             turn.process = Process::Running;

@@ -1,12 +1,11 @@
 //! The flow for a conversation: each message is a turn of the agent, and between turns the session rests.
 
-use std::collections::VecDeque;
-
 use jiff::Timestamp;
 
 use super::flow::{FlowRules, stray, unknown_act};
+use super::said::{SAYING, Saying};
 use super::shared::{Shared, Turn};
-use crate::answer::{By, MAX_TEXT};
+use crate::answer::By;
 use crate::event::{Created, Event, TurnKind};
 use crate::input::{Act, World};
 use crate::prompt;
@@ -14,17 +13,12 @@ use crate::refusal::Refusal;
 use crate::view::{PhaseView, Status};
 use crate::want::Order;
 
-/// How many ids of messages are kept for de-duplication.
-const HEARD_LATELY: usize = 100;
-
 /// The state of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChatFlow {
     is_replying: bool,
     /// Messages that the agent was not told yet, in order.
     heard: Vec<String>,
-    /// Ids of recent messages, for de-duplication.
-    heard_lately: VecDeque<String>,
 }
 
 impl ChatFlow {
@@ -33,24 +27,17 @@ impl ChatFlow {
         self.heard.len()
     }
 
-    /// Somebody says something. An agent at work is told afterwards; one that failed is tried again.
-    fn say(&self, shared: &Shared, by: &By, text: &str, id: Option<&String>) -> Result<Vec<Event>, Refusal> {
-        if id.is_some_and(|id| self.heard_lately.contains(id)) {
-            return Ok(Vec::new());
-        }
+    /// Somebody says something. An agent at work is told afterwards; one that failed or was stopped goes on with it.
+    fn say(&self, shared: &Shared, saying: &Saying<'_>) -> Result<Vec<Event>, Refusal> {
         if shared.is_over() {
-            return Err(self.not_now(shared, "saying something"));
+            return Err(self.not_now(shared, SAYING));
         }
-        if text.trim().is_empty() {
-            return Err(Refusal::EmptyTask);
+        if let Some(facts) = shared.say_to_stopped(saying) {
+            return Ok(facts);
         }
-        if text.len() > MAX_TEXT {
-            return Err(Refusal::TooLong { what: "message".into(), bytes: text.len(), limit: MAX_TEXT });
-        }
-        let restarted = shared.is_failed().then(|| Event::Restarted { by: by.clone() });
-        let heard = Event::Heard { text: text.into(), by: by.clone(), id: id.cloned() };
-        let turn = (!self.is_replying).then(|| shared.start_turn(TurnKind::Chat, text.into()));
-        Ok(restarted.into_iter().chain([heard]).chain(turn).collect())
+        let restarted = shared.is_failed().then(|| saying.restarted());
+        let turn = (!self.is_replying).then(|| shared.start_turn(TurnKind::Chat, saying.text.into()));
+        Ok(restarted.into_iter().chain([saying.heard(None)]).chain(turn).collect())
     }
 }
 
@@ -73,7 +60,10 @@ impl FlowRules for ChatFlow {
 
     fn decide_act(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
         match act {
-            Act::Say { text, id } => self.say(shared, by, text, id.as_ref()),
+            Act::Say { text, id } => {
+                let Some(saying) = shared.saying(by, text, id.as_ref())? else { return Ok(Vec::new()) };
+                self.say(shared, &saying)
+            }
             act => unknown_act(self, shared, act),
         }
     }
@@ -83,21 +73,15 @@ impl FlowRules for ChatFlow {
     }
 
     /// What was said while the agent was at work is its next turn.
-    fn after_turn(&self, shared: &Shared, _: &Turn, _: &str) -> Vec<Event> {
-        let next =
-            (!self.heard.is_empty()).then(|| shared.start_turn(TurnKind::Chat, self.heard.join("\n\n")));
+    fn after_turn(&self, shared: &Shared, turn: &Turn, _: &str) -> Vec<Event> {
+        let heard: Vec<_> = turn.unread().chain(self.heard.iter().map(String::as_str)).collect();
+        let next = (!heard.is_empty()).then(|| shared.start_turn(TurnKind::Chat, heard.join("\n\n")));
         next.into_iter().collect()
     }
 
     fn apply(&mut self, shared: &mut Shared, fact: &Event, _: Timestamp) {
         match fact {
-            Event::Heard { text, id, .. } => {
-                self.heard.push(text.clone());
-                self.heard_lately.extend(id.clone());
-                if self.heard_lately.len() > HEARD_LATELY {
-                    self.heard_lately.pop_front();
-                }
-            }
+            Event::Heard { text, turn: None, .. } => self.heard.push(text.clone()),
             Event::TurnStarted { .. } => {
                 self.is_replying = true;
                 self.heard.clear();

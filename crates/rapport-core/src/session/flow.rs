@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::chat::ChatFlow;
 use super::progress::ProgressFlow;
 use super::round::{Item, Round};
+use super::said::SAYING;
 use super::shared::{Shared, Turn};
 use super::turns::TurnsFlow;
 use super::work::WorkFlow;
@@ -181,7 +182,8 @@ pub(crate) trait FlowRules {
 
     /// Why something is not possible as the session stands.
     fn not_now(&self, shared: &Shared, what: &'static str) -> Refusal {
-        let why = shared.life.in_the_way().unwrap_or_else(|| self.phase_name());
+        let stopped = shared.is_stopped().then_some("the agent was stopped");
+        let why = shared.life.in_the_way().or(stopped).unwrap_or_else(|| self.phase_name());
         Refusal::NotNow { what: what.into(), why: why.into() }
     }
 }
@@ -226,7 +228,7 @@ pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> R
         Act::GoOn { .. } => ("going on with a batch", Some(NO_TURNS)),
         Act::Undo { .. } => ("undoing", Some(NO_TURNS)),
         Act::AcceptChanges { .. } => ("accepting changes", Some(NO_TURNS)),
-        Act::Say { .. } => ("saying something", None),
+        Act::Say { .. } => (SAYING, None),
         Act::Confirm => ("confirming", None),
         Act::Answer { .. }
         | Act::Back
@@ -236,6 +238,7 @@ pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> R
         | Act::Cancel { .. }
         | Act::Apply { .. }
         | Act::Discard
+        | Act::Stop
         | Act::Restart => ("this", None),
     };
     Err(match why {

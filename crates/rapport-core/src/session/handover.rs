@@ -58,6 +58,16 @@ impl Handover {
         self.stage == Stage::Open
     }
 
+    /// What was decided about the work, if anything was.
+    pub(super) fn decided(&self) -> Option<&'static str> {
+        match self.stage {
+            Stage::Open => None,
+            Stage::Wanted { .. } | Stage::Merged { .. } => Some("its work is being applied"),
+            Stage::Applied => Some("its work was applied, and its workplace is gone"),
+            Stage::Discarded => Some("its work was discarded"),
+        }
+    }
+
     /// The states of the project before and after the work was applied, if it was.
     pub(super) fn applied(&self) -> Option<&Merged> {
         self.applied.as_ref()

@@ -1,13 +1,16 @@
-//! Decides the acts of people that every session knows: answer, go back, edit, revoke, cancel, restart, apply, discard.
+//! Decides the acts of people that every session knows: answer, go back, edit, revoke, stop, cancel, restart, apply,
+//! discard.
 
+use super::agent::decline;
 use super::flow::FlowRules;
 use super::round::{Item, Round, State};
-use super::shared::{Process, Shared};
+use super::shared::{Process, Shared, Turn};
 use crate::answer::By;
 use crate::event::{Asker, Event};
 use crate::id::QuestionId;
 use crate::input::Act;
 use crate::permission::Rule;
+use crate::prompt;
 use crate::question::{Purpose, Reply};
 use crate::refusal::Refusal;
 
@@ -28,6 +31,7 @@ impl Shared {
             Act::Apply { with_conflicts } => self.apply_work(flow, by, *with_conflicts),
             Act::Discard => self.discard_work(flow, by),
             Act::Restart => self.restart(flow, by),
+            Act::Stop => self.stop(flow, by),
             // The message that the session began with, delivered again.
             Act::Say { id: Some(id), .. } if self.created.request.as_ref() == Some(id) => Ok(Vec::new()),
             Act::Confirm
@@ -169,9 +173,27 @@ impl Shared {
         facts
     }
 
+    /// Stops the turn that goes on. Nobody is asked anything by it any more; what was answered is told when it goes on.
+    fn stop(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
+        let Some(turn) = self.turn().filter(|_| self.is_going()) else {
+            return Err(flow.not_now(self, "stopping"));
+        };
+        if turn.stopped.is_some() {
+            return Ok(Vec::new());
+        }
+        let open = self.open_rounds_of(turn.id);
+        let declined =
+            open.filter_map(|round| Some(decline(turn, round.call()?, prompt::STOPPED.into(), &[])));
+        let mut facts = self.withdraw_open(|round| round.is_of(turn.id), "the agent was stopped");
+        facts.extend(declined);
+        facts.push(Event::Stopped { turn: turn.id, by: by.clone() });
+        Ok(facts)
+    }
+
     fn restart(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
-        let cut_off = self.turn().is_some_and(|turn| turn.process == Process::CutOff);
-        if !self.is_failed() && !cut_off || !self.handover.is_open() {
+        let can = |turn: &Turn| turn.process == Process::CutOff || turn.stopped.is_some();
+        let can_restart = !self.is_over() && self.turn().is_some_and(can);
+        if !self.is_failed() && !can_restart || !self.handover.is_open() {
             return Err(flow.not_now(self, "restarting"));
         }
         let restarted = Event::Restarted { by: by.clone() };

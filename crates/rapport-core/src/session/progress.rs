@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::agent::{decline, refuse_questions};
 use super::flow::{AskedCall, FlowRules, stray, unknown_act};
+use super::said::{SAYING, Saying};
 use super::shared::{Life, Shared, Turn};
 use crate::aim::{Asking, Existing, ProgressAim};
 use crate::answer::By;
@@ -65,6 +66,21 @@ impl ProgressFlow {
         Some(Event::Reported { changes: Some(Changes { files: vec![file], ..Changes::default() }) })
     }
 
+    /// Somebody says something: in the middle of a turn, or about the file, which is made again.
+    fn say(&self, shared: &Shared, saying: &Saying<'_>) -> Result<Vec<Event>, Refusal> {
+        if shared.life == Life::Cancelled {
+            return Err(self.not_now(shared, SAYING));
+        }
+        shared.refuse_beside_a_question()?;
+        shared.refuse_handed_over()?;
+        if let Some(turn) = shared.turn() {
+            return Ok(shared.say_to_turn(turn, saying));
+        }
+        let restarted = shared.is_failed().then(|| saying.restarted());
+        let turn = again(shared, saying.text);
+        Ok(restarted.into_iter().chain([saying.heard(None), turn]).collect())
+    }
+
     fn take_file(&self, file: &ProgressFile) -> Vec<Event> {
         let is_known = self.plan.as_ref().is_some_and(|plan| plan.text == file.to_string().trim());
         if is_known { Vec::new() } else { vec![propose(file)] }
@@ -99,8 +115,14 @@ impl FlowRules for ProgressFlow {
         }
     }
 
-    fn decide_act(&self, shared: &Shared, _: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
-        unknown_act(self, shared, act)
+    fn decide_act(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
+        match act {
+            Act::Say { text, id } => {
+                let Some(saying) = shared.saying(by, text, id.as_ref())? else { return Ok(Vec::new()) };
+                self.say(shared, &saying)
+            }
+            act => unknown_act(self, shared, act),
+        }
     }
 
     fn decide_world(&self, shared: &Shared, world: &World) -> Result<Vec<Event>, Refusal> {
@@ -126,7 +148,11 @@ impl FlowRules for ProgressFlow {
     }
 
     /// The file is there, or the agent is asked once more, or it has failed.
-    fn after_turn(&self, shared: &Shared, _: &Turn, result: &str) -> Vec<Event> {
+    fn after_turn(&self, shared: &Shared, turn: &Turn, result: &str) -> Vec<Event> {
+        let unread: Vec<_> = turn.unread().collect();
+        if !unread.is_empty() {
+            return vec![again(shared, &unread.join("\n\n"))];
+        }
         let problems = match file_in(result, &self.said) {
             Ok(file) => return self.take_file(&file),
             // The file it left plan mode with was valid.
@@ -205,6 +231,11 @@ impl FlowRules for ProgressFlow {
         let file = ProgressFile::parse(&self.plan.as_ref()?.text).ok()?;
         Some(file.summary())
     }
+}
+
+/// Another turn, in which the file is made again with what was said about it.
+fn again(shared: &Shared, words: &str) -> Event {
+    shared.start_turn(TurnKind::Plan, prompt::progress::again(shared.turns.len() as u32, words))
 }
 
 /// Another turn. One that `mends` is the last; one that a person asked for may be mended in its turn.

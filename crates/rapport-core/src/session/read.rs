@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::flow::Flow;
-use super::{Life, Session, State, WorkUndo};
+use super::{Life, Session, State, Stretch, WorkUndo};
 use crate::answer::{Answer, By};
 use crate::event::{AgentCommand, Asker, Created, Ending};
 use crate::id::RoundId;
@@ -98,6 +98,11 @@ impl Session {
         self.shared.is_failed()
     }
 
+    /// Whether somebody stopped the agent. Then nothing goes on before somebody says what to do, or restarts it.
+    pub fn is_stopped(&self) -> bool {
+        self.shared.is_stopped()
+    }
+
     /// Why it failed, if it did.
     pub fn failure(&self) -> Option<&str> {
         match &self.shared.life {
@@ -108,7 +113,11 @@ impl Session {
 
     /// What it is at.
     pub fn phase(&self) -> PhaseView {
-        if self.is_over() { PhaseView::Ended } else { self.flow.rules().phase(&self.shared) }
+        match () {
+            () if self.is_over() => PhaseView::Ended,
+            () if self.is_stopped() => PhaseView::Resting,
+            () => self.flow.rules().phase(&self.shared),
+        }
     }
 
     /// The agent that the session is bound to. One that never came up binds nobody: the settings may have been mended.
@@ -123,7 +132,7 @@ impl Session {
 
     /// Whether a turn of the agent is going on.
     pub fn has_turn(&self) -> bool {
-        self.shared.is_going() && self.shared.turn().is_some()
+        self.shared.is_going() && self.shared.turn().is_some_and(|turn| turn.stopped.is_none())
     }
 
     /// What the agent did last, in the turn that goes on.
@@ -136,15 +145,11 @@ impl Session {
         self.shared.turns.iter().any(|turn| turn.baseline.is_some())
     }
 
-    /// The state of the project's files when the work began, by a name that the worker finds again. The diff shows what changed
-    /// since, and undoing goes back there: never further, because what came before may be a person's own work.
-    pub fn baseline(&self) -> Option<&str> {
-        self.shared.baseline()
-    }
-
-    /// The state in which a session that is over left the project's files, where it is known. What came later is not its work.
-    pub fn result_state(&self) -> Option<&str> {
-        self.flow.work().filter(|_| self.is_over() && !self.is_left_unnoted())?.last_state()
+    /// The stretches of the work, in order: the state of the project's files before it, and the state it left. The diff shows
+    /// what changed in between, and undoing goes back there: never further, because what came before may be a person's own work.
+    /// The last one has no end while it is under way.
+    pub fn stretches(&self) -> Vec<Stretch> {
+        self.flow.work().map(|flow| flow.stretches()).unwrap_or_default()
     }
 
     /// Whether the state in which a cancelled agent left the files is still to be noted. Until then nothing can be undone.
@@ -152,10 +157,10 @@ impl Session {
         self.flow.work().is_some_and(|flow| flow.is_left_unnoted())
     }
 
-    /// The states between which the work would be undone: as it left the files, and as they were before. `None` where
-    /// there is nothing to undo, or nobody can tell.
-    pub fn undoable_work(&self) -> Option<Merged> {
-        self.flow.work()?.undoable(&self.shared)
+    /// The states between which the work would be undone, the latest stretch first: as it left the files, and as they were
+    /// before. Empty where there is nothing to undo, or nobody can tell.
+    pub fn undoable_work(&self) -> Vec<Merged> {
+        self.flow.work().map(|flow| flow.undoable(&self.shared)).unwrap_or_default()
     }
 
     /// How far undoing the work has come.
@@ -187,9 +192,10 @@ impl Session {
 
     /// How many messages wait until the agent is told.
     pub fn queued(&self) -> usize {
+        let in_turn = self.shared.turn().map_or(0, |turn| turn.unread().count());
         match &self.flow {
-            Flow::Chat(flow) => flow.queued(),
-            Flow::Work(_) | Flow::Progress(_) | Flow::Turns(_) => 0,
+            Flow::Chat(flow) => flow.queued() + in_turn,
+            Flow::Work(_) | Flow::Progress(_) | Flow::Turns(_) => in_turn,
         }
     }
 

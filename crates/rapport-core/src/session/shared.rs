@@ -1,15 +1,19 @@
 //! The part that all sessions share, whatever their flow: how the session began, its rounds of questions, the turns and the
 //! process of its agent, what is allowed in it, its workplace. What only one flow does is in that flow (`flow.rs`).
 
+use std::collections::VecDeque;
+
 use jiff::Timestamp;
 
 use super::asked::AskedRounds;
 use super::handover::Handover;
 use super::round::{Given, Item, Round};
+use crate::answer::By;
 use crate::event::{Beside, Created, Ending, Event, TurnKind, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::permission::Rule;
 use crate::question::{Purpose, Question};
+use crate::want::Said;
 
 /// The state that every session has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +37,12 @@ pub(crate) struct Shared {
     /// It failed before the agent it was begun with ever connected: nothing binds it to that agent.
     pub(crate) agent_never_came: bool,
     pub(crate) handover: Handover,
+    /// Ids of recent messages, for de-duplication.
+    heard_lately: VecDeque<String>,
 }
+
+/// How many ids of messages are kept for de-duplication.
+const HEARD_LATELY: usize = 100;
 
 /// Whether a session goes on. How far it has come is its flow's phase, which a failure leaves as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,9 +93,32 @@ pub(crate) struct Turn {
     /// What keeps a process that was to be parked.
     pub(crate) kept_by: Option<Beside>,
     pub(crate) result: Option<String>,
+    /// What was said to it in the middle, in order.
+    pub(crate) said: Vec<Message>,
+    /// Who stopped it, until somebody restarts it.
+    pub(crate) stopped: Option<By>,
+}
+
+/// Something that was said in the middle of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) text: String,
+    /// Whether the agent has read it.
+    pub(crate) is_read: bool,
 }
 
 impl Turn {
+    /// What was said and the agent has not read.
+    pub(super) fn unread(&self) -> impl Iterator<Item = &str> {
+        self.said.iter().filter(|message| !message.is_read).map(|message| message.text.as_str())
+    }
+
+    /// What was said to it, by number.
+    pub(super) fn said(&self) -> impl Iterator<Item = Said> {
+        let numbered = (1..).zip(&self.said);
+        numbered.map(|(number, message)| Said { turn: self.id, number, text: message.text.clone() })
+    }
+
     pub(super) fn has_declined(&self, call: &CallId) -> bool {
         self.declined.iter().any(|declined| declined.call == *call)
     }
@@ -140,6 +172,7 @@ impl Shared {
             usage: Usage::default(),
             agent_never_came: false,
             handover: Handover::default(),
+            heard_lately: VecDeque::new(),
         }
     }
 
@@ -156,15 +189,14 @@ impl Shared {
         matches!(self.life, Life::Failed { .. })
     }
 
+    /// Whether somebody stopped the agent, so that nothing goes on before somebody says what to do.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_going() && self.turn().is_some_and(|turn| turn.stopped.is_some())
+    }
+
     /// The turn that is not over.
     pub(crate) fn turn(&self) -> Option<&Turn> {
         self.turns.last().filter(|turn| turn.process != Process::Over)
-    }
-
-    /// The state of the project's files when the work began: the latest that was noted before a turn. What a person changed while
-    /// the agent planned is part of it.
-    pub(crate) fn baseline(&self) -> Option<&str> {
-        self.turns.iter().rev().find_map(|turn| turn.baseline.as_ref()?.as_deref())
     }
 
     /// The state of the project's files before the agent could change anything: the earliest that was noted, because somebody may
@@ -215,6 +247,18 @@ impl Shared {
     /// The fact that the agent's next turn is to run.
     pub(super) fn start_turn(&self, kind: TurnKind, prompt: String) -> Event {
         Event::TurnStarted { turn: self.next_turn(), kind, prompt, mends: false }
+    }
+
+    /// Whether a message came before: its channel may deliver it twice.
+    pub(super) fn has_heard(&self, id: Option<&String>) -> bool {
+        id.is_some_and(|id| self.heard_lately.contains(id))
+    }
+
+    pub(super) fn note_heard(&mut self, id: Option<&String>) {
+        self.heard_lately.extend(id.cloned());
+        if self.heard_lately.len() > HEARD_LATELY {
+            self.heard_lately.pop_front();
+        }
     }
 
     /// Questions with what was answered, oldest first.

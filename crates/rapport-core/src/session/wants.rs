@@ -46,6 +46,7 @@ impl Shared {
             folder: None,
             linger: None,
             replies: self.doubtful_answers(turn).chain(replies.iter().cloned()).collect(),
+            said: turn.said().collect(),
         };
         flow.complete(self, &mut order);
         wants.push(Want::AgentRunning(order));
@@ -79,6 +80,9 @@ impl Shared {
 
     /// A process that is gone is wanted again once everything it asked is answered: waiting costs nothing.
     fn should_run(&self, turn: &Turn) -> bool {
+        if turn.stopped.is_some() {
+            return false;
+        }
         match turn.process {
             Process::Running | Process::Cooling(_) => true,
             Process::Parked(_) | Process::CutOff => {

@@ -1,9 +1,11 @@
 //! The flow for a task: clarify, plan, confirm, work, report.
 //!
-//! Either the agent asks and makes the plan, or a planner asks before any agent runs (`planner.rs`). Once the work is over it can
-//! be undone (`undo.rs`).
+//! Either the agent asks and makes the plan, or a planner asks before any agent runs (`planner.rs`). Once the work is over
+//! somebody can say what else to do, and the agent goes on in the same conversation: another stretch of work (`stretch.rs`). All of
+//! them can be undone (`undo.rs`).
 
 mod planner;
+mod stretch;
 mod undo;
 
 use jiff::Timestamp;
@@ -11,6 +13,7 @@ use jiff::Timestamp;
 use super::agent::decline;
 use super::flow::{AskedCall, FlowRules, stray, unknown_act};
 use super::round::{Item, Round};
+use super::said::{SAYING, Saying};
 use super::shared::{Life, Shared, Turn};
 use crate::answer::{Answer, By};
 use crate::event::{Asker, Changes, Clarifier, Created, Event, TurnKind};
@@ -23,6 +26,9 @@ use crate::view::PhaseView;
 use crate::want::Want;
 use crate::{prompt, slug};
 
+use stretch::Stretches;
+
+pub use stretch::Stretch;
 pub use undo::WorkUndo;
 
 /// The state of a session that works on a task.
@@ -35,8 +41,8 @@ pub(crate) struct WorkFlow {
     outline: Option<Outline>,
     /// Whether a plan was proposed in the last turn.
     is_proposed: bool,
-    /// The state of the files as it was last noted since the work began.
-    last_state: Option<String>,
+    /// Between which states of the files it was worked.
+    stretches: Stretches,
     /// Whether the state in which a cancelled agent left the files is still to be noted.
     is_left_unnoted: bool,
     changes: Option<Changes>,
@@ -71,7 +77,7 @@ impl WorkFlow {
             plan: None,
             outline: None,
             is_proposed: false,
-            last_state: None,
+            stretches: Stretches::default(),
             is_left_unnoted: false,
             changes: None,
             undo: WorkUndo::Not,
@@ -112,6 +118,39 @@ impl WorkFlow {
             Some(wish) => shared.start_turn(TurnKind::Plan, replan_prompt(shared, wish)),
             None => shared.start_turn(TurnKind::Work, self.work_prompt(shared)),
         }])
+    }
+
+    /// Somebody says something: in the middle of a turn, or once the work is done, as the next one.
+    fn say(&self, shared: &Shared, saying: &Saying<'_>) -> Result<Vec<Event>, Refusal> {
+        if shared.life == Life::Cancelled {
+            return Err(self.not_now(shared, SAYING));
+        }
+        shared.refuse_beside_a_question()?;
+        shared.refuse_handed_over()?;
+        if let WorkUndo::UnderWay(_) = self.undo {
+            return Err(Refusal::NotNow { what: SAYING.into(), why: "its work is being undone".into() });
+        }
+        if let Some(turn) = shared.turn() {
+            return Ok(shared.say_to_turn(turn, saying));
+        }
+        if self.phase != WorkPhase::Reporting {
+            return Err(self.not_now(shared, SAYING));
+        }
+        let restarted = shared.is_failed().then(|| saying.restarted());
+        let turn = shared.start_turn(TurnKind::Work, saying.text.into());
+        Ok(restarted.into_iter().chain([saying.heard(None), turn]).collect())
+    }
+
+    /// The turn in which the agent is told what it did not read in the one that is over.
+    fn after_unread(&self, shared: &Shared, turn: &Turn) -> Option<Event> {
+        let unread: Vec<_> = turn.unread().collect();
+        let words = Some(unread.join("\n\n")).filter(|words| !words.is_empty())?;
+        Some(match self.phase {
+            WorkPhase::Clarifying | WorkPhase::Confirming => {
+                shared.start_turn(TurnKind::Plan, prompt::replan(&words, shared.turns.len()))
+            }
+            WorkPhase::Working | WorkPhase::Reporting => shared.start_turn(TurnKind::Work, words),
+        })
     }
 
     fn work_prompt(&self, shared: &Shared) -> String {
@@ -169,6 +208,10 @@ impl FlowRules for WorkFlow {
         match act {
             Act::Confirm => self.confirm(shared, by),
             Act::UndoWork => self.undo_work(shared, by),
+            Act::Say { text, id } => {
+                let Some(saying) = shared.saying(by, text, id.as_ref())? else { return Ok(Vec::new()) };
+                self.say(shared, &saying)
+            }
             act => unknown_act(self, shared, act),
         }
     }
@@ -178,7 +221,7 @@ impl FlowRules for WorkFlow {
             World::Snapshot { .. } => Ok(self.snapshot(shared, world)),
             World::PlanSaved { revision, path } => Ok(plan::saved(self, shared, *revision, path)),
             World::Report { changes } if self.phase == WorkPhase::Reporting && shared.is_going() => {
-                Ok(vec![Event::Reported { changes: changes.clone() }])
+                Ok(vec![Event::Reported { changes: self.all_changes(changes.clone()) }])
             }
             World::QuestionRound { round, outcome } => self.take_round(shared, *round, outcome),
             World::WorkLeft { state } => Ok(self.work_left(state.as_ref())),
@@ -214,12 +257,14 @@ impl FlowRules for WorkFlow {
         Some(vec![decline(turn, call, reason, questions)])
     }
 
-    fn after_turn(&self, shared: &Shared, _: &Turn, result: &str) -> Vec<Event> {
+    fn after_turn(&self, shared: &Shared, turn: &Turn, result: &str) -> Vec<Event> {
+        let unread = self.after_unread(shared, turn);
         if self.phase != WorkPhase::Clarifying {
-            return Vec::new();
+            return unread.into_iter().collect();
         }
         let proposed = (!self.is_proposed).then(|| self.propose(shared, result));
-        proposed.into_iter().chain([ask_for_confirmation(shared)]).collect()
+        let next = unread.unwrap_or_else(|| ask_for_confirmation(shared));
+        proposed.into_iter().chain([next]).collect()
     }
 
     /// An agent that waits alone for an answer has done nothing since the state at that question was noted. Work that was done
@@ -227,7 +272,7 @@ impl FlowRules for WorkFlow {
     fn is_unnoted(&self, shared: &Shared) -> bool {
         let is_noted = |turn: &Turn| shared.only_waiting(turn).is_some_and(|round| round.snapshotted);
         let is_known = shared.turn().is_some_and(|turn| is_noted(turn) && turn.kept_by.is_none());
-        shared.baseline().is_some() && !shared.created.works_apart() && !is_known
+        self.stretches.is_noted() && !shared.created.works_apart() && !is_known
     }
 
     fn is_confirming(&self, shared: &Shared) -> bool {
@@ -240,8 +285,14 @@ impl FlowRules for WorkFlow {
             plan.follow(shared, fact, is_revisable);
         }
         match fact {
+            Event::Baselined { turn, baseline } => {
+                let works =
+                    shared.turns.iter().any(|known| known.id == *turn && known.kind == TurnKind::Work);
+                self.stretches.begin(baseline.clone(), works);
+            }
             Event::TurnStarted { kind, .. } => {
                 self.is_proposed = false;
+                self.forget_undone();
                 self.phase = if *kind == TurnKind::Work { WorkPhase::Working } else { WorkPhase::Clarifying };
             }
             Event::TurnEnded { .. } => {
@@ -257,19 +308,21 @@ impl FlowRules for WorkFlow {
                     self.phase = WorkPhase::Confirming;
                 }
             }
-            Event::Snapshotted { state, .. } => self.last_state = state.clone().or(self.last_state.take()),
+            Event::Snapshotted { state, .. } => self.stretches.note(state.as_ref()),
             Event::Reported { changes } => {
-                let result = changes.as_ref().and_then(|changes| changes.result.clone());
-                self.last_state = result.or(self.last_state.take());
+                self.stretches.end(changes.as_ref().and_then(|changes| changes.result.as_ref()));
                 self.changes = changes.clone();
                 shared.life = Life::Completed;
             }
-            Event::Cancelled { is_unnoted, .. } => self.is_left_unnoted = *is_unnoted,
+            Event::Cancelled { is_unnoted: true, .. } => self.is_left_unnoted = true,
+            Event::Cancelled { .. } => self.stretches.end(None),
             Event::WorkLeft { state } => {
                 self.is_left_unnoted = false;
-                self.last_state = state.clone().or(self.last_state.take());
+                self.stretches.end(state.as_ref());
             }
-            Event::WorkUndoStarted { states, .. } => self.undo = WorkUndo::UnderWay(states.clone()),
+            Event::WorkUndoStarted { states, earlier, .. } => {
+                self.undo = WorkUndo::UnderWay([vec![states.clone()], earlier.clone()].concat());
+            }
             Event::WorkUndoRefused { problem } => self.undo = WorkUndo::Refused(problem.clone()),
             Event::WorkUndone { files } => self.undo = WorkUndo::Done(files.clone()),
             _ => {}
@@ -285,10 +338,9 @@ impl FlowRules for WorkFlow {
         let plan = self.plan.as_ref().filter(|plan| plan.saved < plan.revision);
         let saved = plan.map(|plan| Want::PlanSaved(plan::file(shared, plan, self.is_begun())));
         let done = shared.turns.last().filter(|_| self.phase == WorkPhase::Reporting);
-        let report = done.map(|turn| {
-            // The report also has what somebody allowed while the agent planned.
-            let baseline = shared.first_baseline().map(str::to_owned);
-            Want::Report { turn: turn.id, baseline }
+        let report = done.map(|turn| Want::Report {
+            turn: turn.id,
+            baseline: self.stretches.reported_since().map(str::to_owned),
         });
         saved.into_iter().chain(report).chain(self.round_wanted(shared)).collect()
     }
@@ -301,7 +353,7 @@ impl FlowRules for WorkFlow {
         if !wants.is_empty() {
             return false;
         }
-        if turn.baseline.is_none() {
+        if !self.stretches.is_under_way() {
             wants.push(Want::Baseline(turn.id));
             return false;
         }

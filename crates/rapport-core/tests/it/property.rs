@@ -72,11 +72,15 @@ fn the_stories_get_everywhere() {
         ("expired", 30),
         ("withdrawn", 100),
         ("declined", 150),
-        ("back", 50),
+        ("back", 45),
         ("edited", 5),
         ("kept", 10),
         ("another plan", 40),
         ("permission", 100),
+        ("said in the middle", 30),
+        ("said at the end", 3),
+        ("read", 3),
+        ("stopped", 10),
         ("a crash", 300),
     ];
     let missed: Vec<_> = expected

@@ -9,6 +9,8 @@ mod log;
 mod planner;
 mod progress;
 mod rounds;
+mod saying;
+mod stopping;
 pub(crate) mod turns;
 mod undoing;
 mod waiting;

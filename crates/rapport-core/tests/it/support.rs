@@ -329,7 +329,10 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::UndoStarted { batch, later, by } => format!("{batch} to be undone {later:?} by {by}"),
         Event::UndoRefused { batch, problem } => format!("{batch} not undone: {}", problem.reason),
         Event::Undone { batch, .. } => format!("{batch} undone"),
+        Event::Heard { turn: Some(turn), text, by, .. } => format!("heard {text} from {by} in turn {turn}"),
         Event::Heard { text, by, .. } => format!("heard {text} from {by}"),
+        Event::Read { message, .. } => format!("message {message} read"),
+        Event::Stopped { turn, by } => format!("turn {turn} stopped by {by}"),
         Event::Outlined { goal, description } => format!("outlined: {goal}/{description}"),
         Event::Unchecked { reason } => format!("unchecked: {reason}"),
         Event::Baselined { turn, baseline } => {
@@ -430,7 +433,10 @@ fn want_in_words(want: &Want) -> String {
         Want::Merged { with_conflicts: true } => "merged with conflicts".into(),
         Want::Applied { merged, .. } => format!("applied from {} to {}", merged.from, merged.to),
         Want::WorkLeft => "the state that was left noted".into(),
-        Want::WorkUndone(states) => format!("the work undone from {} to {}", states.from, states.to),
+        Want::WorkUndone(stretches) => {
+            let states = stretches.iter().map(|states| format!("from {} to {}", states.from, states.to));
+            format!("the work undone {}", states.collect::<Vec<_>>().join(", then "))
+        }
         Want::Cleared => "cleared".into(),
         Want::Report { turn, baseline } => {
             format!("report of turn {turn} since {}", baseline.as_deref().unwrap_or("nothing"))

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
-use rapport_core::{AgentDid, CallId, CallReply, ConversationId, Order, Progress, Usage};
+use rapport_core::{AgentDid, CallId, CallReply, ConversationId, Order, Progress, Said, Usage};
 use thiserror::Error;
 use tokio::sync::mpsc;
 
@@ -315,12 +315,9 @@ pub enum Command {
         /// What to do when something else is in flight.
         patience: Patience,
     },
-    /// Say something to it while it works: it reads that at its next step, or in another turn if this was its last.
-    /// An agent that does not listen while it works never hears it.
-    Say {
-        /// What.
-        text: String,
-    },
+    /// Say something to it while it works: it reads that at its next step, or in another turn if this was its last, and says so
+    /// ([`AgentDid::Read`]). An agent that does not listen while it works never hears it.
+    Say(Said),
     /// Take on another turn, after the one before was finished; ignored by an agent that is leaving.
     Next {
         /// What it is about.

@@ -33,6 +33,10 @@ pub struct TelegramLayer {
     pub project: Option<PathBuf>,
     /// So many times as fast as Telegram's limits: for a server of one's own that has other ones.
     pub faster: Option<NonZeroU32>,
+    /// When nobody is to hear anything: hours of the day such as `22:00-07:00`.
+    pub quiet: Option<String>,
+    /// What agents may cost in a day, in dollars, for `/status` to compare.
+    pub budget: Option<Dollars>,
     /// The command that turns a voice message into words: it gets the path of a file, and prints the words.
     pub transcriber: Option<String>,
     /// Has updates delivered instead of fetching them.
@@ -66,6 +70,10 @@ pub struct TelegramSettings {
     pub project: Option<PathBuf>,
     /// So many times as fast as Telegram's limits does it send.
     pub faster: NonZeroU32,
+    /// When nobody is to hear anything, as it is written.
+    pub quiet: Option<String>,
+    /// What agents may cost in a day.
+    pub budget: Option<Dollars>,
     /// The command that turns a voice message into words, word by word; empty where there is none.
     pub transcriber: Vec<String>,
     /// Has updates delivered instead of fetching them.
@@ -99,6 +107,8 @@ impl TelegramLayer {
             project: said("RAPPORT_TELEGRAM_PROJECT").or_else(|| said("PROJECT_DIR")).map(PathBuf::from),
             faster: parsed(said, "RAPPORT_TELEGRAM_FASTER", times)?,
             transcriber: said("RAPPORT_TELEGRAM_TRANSCRIBER"),
+            quiet: said("RAPPORT_TELEGRAM_QUIET"),
+            budget: parsed(said, "RAPPORT_TELEGRAM_BUDGET", dollars)?,
             webhook: WebhookLayer {
                 url: said("RAPPORT_TELEGRAM_WEBHOOK_URL"),
                 listen: parsed(said, "RAPPORT_TELEGRAM_WEBHOOK_LISTEN", address)?,
@@ -117,6 +127,8 @@ impl TelegramLayer {
             project: upper.project.or(self.project),
             faster: upper.faster.or(self.faster),
             transcriber: upper.transcriber.or(self.transcriber),
+            quiet: upper.quiet.or(self.quiet),
+            budget: upper.budget.or(self.budget),
             webhook: WebhookLayer {
                 url: upper.webhook.url.or(self.webhook.url),
                 listen: upper.webhook.listen.or(self.webhook.listen),
@@ -135,6 +147,8 @@ impl TelegramLayer {
             project: self.project,
             faster: self.faster.unwrap_or(NonZeroU32::MIN),
             transcriber: self.transcriber.map(|line| words(&line)).unwrap_or_default(),
+            quiet: self.quiet,
+            budget: self.budget,
             webhook: self.webhook.settings()?,
         })
     }
@@ -151,6 +165,35 @@ impl WebhookLayer {
             }),
         }
     }
+}
+
+/// An amount of money, in millionths of a dollar. It is written in dollars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Dollars(pub u64);
+
+impl TryFrom<f64> for Dollars {
+    type Error = String;
+
+    fn try_from(dollars: f64) -> Result<Self, Self::Error> {
+        dollars_of(&dollars.to_string())
+            .ok_or_else(|| format!("{dollars} is not an amount such as 5 or 2.50"))
+    }
+}
+
+fn dollars(words: &str) -> Result<Dollars, String> {
+    dollars_of(words).ok_or_else(|| format!("{words:?} is not an amount in dollars such as 5 or 2.50"))
+}
+
+/// Digit by digit, because what is counted is not to be rounded.
+fn dollars_of(words: &str) -> Option<Dollars> {
+    let (whole, part) = words.trim().split_once('.').unwrap_or((words.trim(), "0"));
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(part) || part.len() > 6 {
+        return None;
+    }
+    let millionths: u64 = format!("{part:0<6}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(millionths).map(Dollars)
 }
 
 fn ids(words: &str) -> Result<Vec<u64>, String> {

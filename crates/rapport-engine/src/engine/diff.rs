@@ -1,7 +1,7 @@
 //! What a session changed, as a diff to read: from the workplace that it has for itself, or, where it works in the project,
-//! from the state before its work to the state after it, or from what its batches of actions kept.
+//! from the state before each stretch of its work to the state after it, or from what its batches of actions kept.
 
-use rapport_core::{Session, SessionId};
+use rapport_core::{Session, SessionId, Stretch};
 
 use super::batch_diff;
 use crate::workers::local::Directory;
@@ -23,9 +23,10 @@ fn apart(worker: &dyn Worker, id: &SessionId, session: &Session) -> Result<Strin
 
 fn in_project(session: &Session) -> Result<String, WorkerError> {
     let project = Directory::at(session.project());
-    match (session.baseline(), session.result_state()) {
+    let patch = |stretch: &Stretch| match (&stretch.from, &stretch.to) {
         (None, _) => Ok(String::new()),
         (Some(from), Some(to)) => project.diff(from, to),
         (Some(from), None) => project.patch(Some(from)),
-    }
+    };
+    session.stretches().iter().map(patch).collect()
 }

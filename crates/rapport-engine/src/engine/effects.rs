@@ -15,7 +15,7 @@ use crate::projects::grants::{Grant, Grants};
 use crate::stores::{Attacher, Store};
 use crate::turns::Workshop;
 use crate::workers::local::Directory;
-use crate::workers::{Worker, WorkerError, Workplace, take_back};
+use crate::workers::{Worker, WorkerError, Workplace, take_all_back};
 
 /// Something to be done once, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -144,7 +144,7 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
             Ok(World::Cleared { left: cleared.err().map(|error| error.to_string()) })
         }
         Want::WorkUndone(states) => {
-            let undone = take_back(&Directory::of_project(&around.created), states);
+            let undone = take_all_back(&Directory::of_project(&around.created), states);
             let problem = |error: WorkerError| UndoProblem {
                 reason: error.to_string(),
                 changed: Vec::new(),

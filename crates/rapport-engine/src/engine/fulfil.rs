@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rapport_core::{BatchOrder, CallId, CallReply, Input, Order, SessionId, TurnId, Want, World};
+use rapport_core::{BatchOrder, CallId, CallReply, Input, Order, Said, SessionId, TurnId, Want, World};
 use tracing::{debug, info, info_span};
 
 use super::batches::{self, BatchPlace};
@@ -180,13 +180,17 @@ impl EventLoop {
     fn agent(&mut self, id: &SessionId, order: Option<Order>) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         match (&mut hosted.run, order) {
-            (Some(run), Some(order)) if run.turn == order.turn => {}
+            (Some(run), Some(order)) if run.turn == order.turn => {
+                order.said.into_iter().for_each(|said| run.say(said));
+            }
             // What stayed from the turn before takes this one on.
             (Some(run), Some(order)) if run.resting && !run.ending && order.linger.is_some() => {
                 run.turn = order.turn;
                 run.resting = false;
                 run.replied.clear();
+                run.said = 0;
                 run.tell(Command::Next { prompt: order.prompt });
+                order.said.into_iter().for_each(|said| run.say(said));
             }
             (Some(run), None) if run.resting && !hosted.session.is_over() => {}
             (Some(run), _) => run.end(),
@@ -203,6 +207,8 @@ impl EventLoop {
                 self.last_run += 1;
                 let run = RunId(self.last_run);
                 let (turn, replies) = (order.turn, order.replies.clone());
+                // What is in its order it says itself.
+                let said = order.said.last().map_or(0, |last| last.number);
                 let drafted = order.folder.as_deref().and_then(|folder| hosted.session.file_turn(folder));
                 let digest = drafted.and_then(|turn| turn.shown.clone());
                 let place = Place {
@@ -223,7 +229,7 @@ impl EventLoop {
                 });
                 let replied = HashSet::new();
                 let mut run =
-                    AgentRun { id: run, turn, controls, replied, resting: false, ending: false, span };
+                    AgentRun { id: run, turn, controls, replied, said, resting: false, ending: false, span };
                 for (call, reply) in replies {
                     run.reply(call, reply);
                 }
@@ -245,6 +251,14 @@ impl AgentRun {
     fn reply(&mut self, call: CallId, reply: CallReply) {
         if self.replied.insert(call.clone()) {
             self.tell(Command::Reply { call, reply });
+        }
+    }
+
+    /// Says something to it, once.
+    fn say(&mut self, said: Said) {
+        if said.number > self.said {
+            self.said = said.number;
+            self.tell(Command::Say(said));
         }
     }
 

@@ -61,6 +61,8 @@ pub(super) struct AgentRun {
     pub(super) controls: Controls,
     /// Calls whose reply it was given.
     pub(super) replied: HashSet<CallId>,
+    /// Which message of its turn it was told last.
+    pub(super) said: u32,
     /// Its turn is over, and it stays for the next.
     pub(super) resting: bool,
     /// It was told to end.

@@ -3,14 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
-use rapport_core::prompt;
 use rapport_core::review::{self, Checks, Group};
-use rapport_core::{Act, By, Created, Entry, Input, QuestionRound, Session, SessionId, View, World};
+use rapport_core::{Act, By, Created, Entry, Input, QuestionRound, Rule, Session, SessionId, View, World};
+use rapport_core::{export, prompt};
 use rapport_door::{Content, DoorError, NewFile, Pieces, Reached, Reply, Seen, Sessions, Update};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -19,7 +20,9 @@ use super::claims::AGENTS_ANSWER_NOTHING;
 use super::diff;
 use super::gateway::{Follower, Gateway, GatewayError};
 use super::reach::{Reach, Sent, Sockets};
+use crate::actions::project;
 use crate::clock::Clock;
+use crate::projects::grants::Grants;
 use crate::stores::{Changes, Holder, Store, StoreError};
 use crate::workers::Worker;
 use crate::workers::keeper::descent;
@@ -40,12 +43,20 @@ pub struct ProjectSessions {
     reach: Arc<dyn Reach>,
     /// Where sessions are worked on, to read what they changed.
     worker: Arc<dyn Worker>,
+    /// What is allowed in the project for good.
+    grants: Option<Grants>,
 }
 
 impl ProjectSessions {
     /// The sessions of this store, some of which may run in the engine behind this gateway.
     pub fn new(store: Arc<dyn Store>, here: Option<Gateway>, worker: Arc<dyn Worker>, clock: Clock) -> Self {
-        Self { store, clock, here, reach: Arc::new(Sockets), worker }
+        Self { store, clock, here, reach: Arc::new(Sockets), worker, grants: None }
+    }
+
+    /// The same, with what is allowed in the project for good.
+    #[must_use]
+    pub fn granting(self, grants: Grants) -> Self {
+        Self { grants: Some(grants), ..self }
     }
 
     /// The same, where another way leads to those who hold sessions.
@@ -105,6 +116,33 @@ impl ProjectSessions {
         let (id, worker) = (id.clone(), self.worker.clone());
         let done = spawn_blocking(move || diff::diff(&*worker, &id, &session).map_err(DoorError::Failed));
         done.await.map_err(|error| broken(io::Error::other(error)))?
+    }
+
+    /// All of a session as one document.
+    async fn export(&self, id: &SessionId) -> Result<String, DoorError> {
+        let entries = self.store.read(id, 0).await?;
+        let session = self.store.replay(id, &entries)?;
+        let mut reports = Vec::new();
+        for turn in session.file_turns() {
+            let report = self.store.attached(id, &format!("{}/report.md", turn.folder)).await?;
+            let report = report.map(|report| String::from_utf8_lossy(&report).into_owned());
+            reports.extend(report.map(|report| (turn.folder.clone(), report)));
+        }
+        let log = entries.iter().map(line).collect::<Result<Vec<_>, _>>()?.concat();
+        Ok(export::document(id, &session, &reports, &String::from_utf8_lossy(&log)))
+    }
+
+    /// A file of where a session works.
+    async fn file(&self, id: &SessionId, path: String) -> Result<Vec<u8>, DoorError> {
+        let session = self.replayed(id).await?;
+        let (id, worker) = (id.clone(), self.worker.clone());
+        let read = spawn_blocking(move || {
+            let found = worker.find(&id, session.created()).map_err(|error| error.to_string())?;
+            let project = Path::new(session.project());
+            file_in(found.as_ref().map_or(project, |workplace| workplace.directory()), &path)
+        });
+        let read = read.await.map_err(|error| broken(io::Error::other(error)))?;
+        read.map_err(DoorError::Failed)
     }
 
     async fn holder_of(&self, id: &SessionId) -> Result<Option<Holder>, DoorError> {
@@ -303,6 +341,8 @@ impl Sessions for ProjectSessions {
                     let file = self.store.attached(id, &name).await?;
                     Ok(stream::iter(file.map(Ok)).boxed())
                 }
+                Content::Export => Ok(stream::iter([Ok(self.export(id).await?.into_bytes())]).boxed()),
+                Content::File(path) => Ok(stream::iter([Ok(self.file(id, path).await?)]).boxed()),
             }
         }
         .boxed()
@@ -339,6 +379,27 @@ impl Sessions for ProjectSessions {
 
     fn create_with_files<'a>(&'a self, created: Created, files: &'a [NewFile]) -> Reply<'a, SessionId> {
         self.begin_with_files(created, files).boxed()
+    }
+
+    fn rules(&self) -> Reply<'_, Vec<Rule>> {
+        async move {
+            let Some(grants) = self.grants.clone() else { return Ok(Vec::new()) };
+            let listed = spawn_blocking(move || grants.list()).await;
+            let listed = listed.map_err(io::Error::other).and_then(|listed| listed).map_err(broken)?;
+            Ok(listed.into_iter().map(|grant| grant.rule).collect())
+        }
+        .boxed()
+    }
+
+    fn forget_rule<'a>(&'a self, rule: &'a Rule) -> Reply<'a, ()> {
+        async move {
+            let Some(grants) = self.grants.clone() else { return Ok(()) };
+            let rule = rule.clone();
+            let removed = spawn_blocking(move || grants.remove(&rule)).await;
+            removed.map_err(io::Error::other).and_then(|removed| removed).map_err(broken)?;
+            Ok(())
+        }
+        .boxed()
     }
 
     fn resume<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()> {
@@ -465,6 +526,19 @@ impl WatchedStore {
             }
         }
     }
+}
+
+/// The content of a file in a directory, wherever links lead. What git and Rapport keep there is not for others. May block.
+fn file_in(root: &Path, path: &str) -> Result<Vec<u8>, String> {
+    let root = root.canonicalize().map_err(|error| format!("cannot read {}: {error}", root.display()))?;
+    let place = project::resolve(&root, path).map_err(|error| error.to_string())?;
+    let first = place.real.strip_prefix(&root).ok().and_then(|inside| inside.components().next());
+    if first.is_some_and(|first| [".git", ".rapport", ".teddy"].iter().any(|kept| first.as_os_str() == *kept))
+    {
+        return Err(format!("{path} is git's or Rapport's own"));
+    }
+    let content = project::content(path, &place).map_err(|error| error.to_string())?;
+    content.ok_or_else(|| format!("there is no file {path}"))
 }
 
 /// The name of a file for an agent, in the directory of its session.

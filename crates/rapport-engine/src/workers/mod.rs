@@ -24,7 +24,7 @@ use thiserror::Error;
 
 use process::{Kept, Launch};
 
-pub use take_over::take_back;
+pub use take_over::{take_all_back, take_back};
 
 /// What Rapport itself writes, plans included, is not the agent's work. Other sessions in the same directory write there
 /// all the time.

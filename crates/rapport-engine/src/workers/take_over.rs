@@ -173,6 +173,30 @@ pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, Wo
     Ok(undone)
 }
 
+/// Takes back stretches of work, one after the other. A file that one of them brings back is not one that stays because another
+/// finds it changed: that may be this very undoing, or a person's change that it was brought back to.
+pub fn take_all_back(project: &Directory, stretches: &[Merged]) -> Result<UndoneFiles, WorkerError> {
+    let mut all = UndoneFiles::default();
+    for states in stretches {
+        let done = [&all.restored[..], &all.removed[..]].concat();
+        let undone = take_back(project, states).map_err(|error| half_done(error, done))?;
+        let is_removed = |name: &String| undone.removed.contains(name);
+        all.restored.retain(|name| !is_removed(name));
+        all.removed.retain(|name| !undone.restored.contains(name));
+        all.restored.extend(undone.restored);
+        all.removed.extend(undone.removed);
+        all.kept.extend(undone.kept);
+        all.remaining.extend(undone.remaining);
+    }
+    for names in [&mut all.restored, &mut all.removed, &mut all.kept, &mut all.remaining] {
+        names.sort();
+        names.dedup();
+    }
+    let is_back = |name: &String| all.restored.contains(name) || all.removed.contains(name);
+    all.kept.retain(|name| !is_back(name));
+    Ok(all)
+}
+
 /// An error that also names what an earlier try has done.
 fn half_done(error: WorkerError, done_before: Vec<String>) -> WorkerError {
     match error {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::bot_api::InlineKeyboardMarkup;
-use rapport_core::{QuestionId, SessionId};
+use rapport_core::{QuestionId, Rule, SessionId};
 
 /// The prefix of our callback data.
 const PREFIX: &str = "iq:";
@@ -68,6 +68,12 @@ pub enum Button {
     Accept,
     /// `iq:rs`: bring the plan back.
     Restore,
+    /// `iq:zz`: remind me later.
+    Snooze,
+    /// `iq:rv`: allow it no longer.
+    Revoke,
+    /// `iq:st`: stop the agent's turn.
+    Stop,
     /// `iq:hu`: what was understood of a voice message is meant.
     UseHeard,
     /// `iq:hd`: it is not.
@@ -103,6 +109,11 @@ impl Tag {
     /// The tag of what was understood of a voice message, by the update that brought it.
     pub fn heard(update: &str) -> Self {
         Self::made_of(&format!("heard\0{update}"))
+    }
+
+    /// The tag of a rule, where it holds: in a session, or in the project.
+    pub fn rule(rule: &Rule, session: Option<&SessionId>) -> Self {
+        Self::made_of(&format!("rule\0{}\0{rule:?}", session.map_or("", SessionId::as_str)))
     }
 
     fn made_of(words: &str) -> Self {
@@ -156,6 +167,9 @@ impl Button {
             Button::Report => "rp".into(),
             Button::Accept => "ok".into(),
             Button::Restore => "rs".into(),
+            Button::Snooze => "zz".into(),
+            Button::Revoke => "rv".into(),
+            Button::Stop => "st".into(),
             Button::UseHeard => "hu".into(),
             Button::DropHeard => "hd".into(),
         };
@@ -199,6 +213,9 @@ pub fn read(data: &str) -> Option<Press> {
         "rp" => Button::Report,
         "ok" => Button::Accept,
         "rs" => Button::Restore,
+        "zz" => Button::Snooze,
+        "rv" => Button::Revoke,
+        "st" => Button::Stop,
         "hu" => Button::UseHeard,
         "hd" => Button::DropHeard,
         _ => return None,
@@ -257,6 +274,9 @@ mod tests {
             Button::Report,
             Button::Accept,
             Button::Restore,
+            Button::Snooze,
+            Button::Revoke,
+            Button::Stop,
             Button::UseHeard,
             Button::DropHeard,
         ];

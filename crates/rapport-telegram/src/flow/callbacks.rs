@@ -10,7 +10,7 @@ use super::announce::outgoing;
 use super::button::{self, Button, Pick, Press};
 use super::card::{self, Card, thread};
 use super::cards::CardKey;
-use super::chat_state::{ChatState, FAILED};
+use super::chat_state::{ChatState, FAILED, STOP};
 use super::effect::{AfterSend, Effect, SessionOp, Thanks, Ticket};
 use crate::outgoing::{Message, Outgoing};
 use crate::text::Text;
@@ -19,6 +19,7 @@ const EXPIRED: &str = "Session expired. Use /plan to start again.";
 const ELSEWHERE: &str = "This task is not in the project I serve now.";
 const NOT_ASKED: &str = "This is not asked any more.";
 const NOT_YOURS: &str = "Only whoever asked for this task can do that.";
+const STOPPING: &str = "⏹ Stopping…";
 const NOT_OURS: &str = "This button belongs to something else; I cannot do anything with it.";
 
 /// A tap on a button.
@@ -63,6 +64,9 @@ impl ChatState {
         if let (Button::UseHeard | Button::DropHeard, Some(tag)) = (press.button, &press.tag) {
             return self.on_heard_tap(tap, press.button, tag);
         }
+        if let (Button::Revoke, Some(tag)) = (press.button, &press.tag) {
+            return self.revoke(tap, tag.clone());
+        }
         let Some(key) = self.pressed(tap.room, &press) else {
             if press.tag.as_ref().is_some_and(|tag| self.notes.is_open(tag)) {
                 return self.only_answer(tap, ELSEWHERE);
@@ -73,6 +77,9 @@ impl ChatState {
         let Some(shown) = self.sessions.get(&key.session) else { return self.too_late(tap, EXPIRED) };
         if !self.may(tap.by, shown) {
             return self.only_answer(tap, NOT_YOURS);
+        }
+        if key.question.as_str() == STOP {
+            return self.carry(tap, &key, TapOutcome::Acts(STOPPING.to_owned(), vec![Act::Stop]));
         }
         if key.question.as_str() == FAILED {
             let act = match press.button {
@@ -85,6 +92,10 @@ impl ChatState {
         if !self.is_in_front(&key) {
             let answer = card::answer(&shown.presenter, &key.question);
             return self.too_late(tap, &about(answer.as_deref()));
+        }
+        if press.button == Button::Snooze {
+            self.snooze(&key);
+            return self.only_answer(tap, "💤 I remind you in an hour.");
         }
         match TurnCard::read(&key.question) {
             Some(_) if press.button == Button::Jump => self.carry(tap, &key, TapOutcome::Again),
@@ -145,6 +156,9 @@ impl ChatState {
             | Button::Report
             | Button::Accept
             | Button::Restore
+            | Button::Snooze
+            | Button::Revoke
+            | Button::Stop
             | Button::UseHeard
             | Button::DropHeard => shown.presenter.focus().first().map(|focus| CardKey::of(id, focus)),
         }
@@ -239,6 +253,9 @@ impl ChatState {
             | Button::Report
             | Button::Accept
             | Button::Restore
+            | Button::Snooze
+            | Button::Revoke
+            | Button::Stop
             | Button::UseHeard
             | Button::DropHeard => nothing(NOT_ASKED),
         }

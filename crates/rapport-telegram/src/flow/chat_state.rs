@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{By, Presenter, Question, QuestionId, SessionId, TurnId};
 
@@ -14,6 +15,8 @@ use super::follow::Found;
 use super::messages::Early;
 use super::notes::Notes;
 use super::progress::Busy;
+use super::quiet::QuietHours;
+use super::recent::EndedWork;
 use crate::CHANNEL;
 use crate::access::Access;
 use crate::api_error::ApiError;
@@ -24,6 +27,8 @@ use crate::text::Text;
 
 /// Stands for the question whether to try again.
 pub(super) const FAILED: &str = "failed";
+/// Stands for the question whether to stop the agent.
+pub(super) const STOP: &str = "stop";
 /// How many answered taps are remembered.
 const MOST_TAPS: usize = 10_000;
 
@@ -38,6 +43,12 @@ pub(super) struct Settings {
     pub(super) folder: PathBuf,
     /// Whether somebody listens to voice messages.
     pub(super) can_hear: bool,
+    /// When chats are quiet where nobody said otherwise,
+    pub(super) quiet: Option<QuietHours>,
+    /// and where the person is that this is meant for.
+    pub(super) zone: TimeZone,
+    /// What may be spent in a day, in millionths of a dollar, if that is said.
+    pub(super) budget: Option<u64>,
 }
 
 /// A session that is shown in a room.
@@ -163,6 +174,8 @@ pub(super) struct ChatState {
     pub(super) dedup: Dedup,
     /// Messages written while the card they may be for was on its way.
     pub(super) early: Vec<Early>,
+    /// Sessions that ended lately, the oldest first.
+    pub(super) ended: BTreeMap<(Timestamp, SessionId), EndedWork>,
     /// What is found at the start, until all of it is.
     pub(super) found: Found,
     /// When what Telegram did not take was last sent again.
@@ -186,6 +199,7 @@ impl ChatState {
             cards: CardIndex::default(),
             dedup: Dedup::default(),
             early: Vec::new(),
+            ended: BTreeMap::new(),
             found: Found::default(),
             retried: Timestamp::UNIX_EPOCH,
             is_stopping: false,
@@ -213,6 +227,7 @@ impl ChatState {
             Input::Sent(then, results) => self.on_sent(then, results),
             Input::Operated(then, outcome) => self.on_operated(then, outcome),
             Input::Content(then, read) => self.on_content(then, read),
+            Input::Rules(then, rules) => self.on_rules(then, rules),
             Input::Fetched(then, fetched) => self.on_fetched(*then, fetched),
             Input::Heard(then, heard) => self.on_heard(&then, heard),
             Input::UserAdded(new, outcome) => self.on_user_added(new, outcome),
@@ -258,12 +273,23 @@ impl ChatState {
 
     /// Whether somebody may answer and steer a session.
     pub(super) fn may(&self, user: u64, shown: &ShownSession) -> bool {
-        shown.owner == user || self.notes.is_guest(shown.room, shown.owner, user)
+        self.may_in(user, shown.room, shown.owner)
+    }
+
+    /// Whether somebody may do that in somebody's sessions in a room.
+    pub(super) fn may_in(&self, user: u64, room: Room, owner: u64) -> bool {
+        owner == user || self.notes.is_guest(room, owner, user)
     }
 
     /// Wants something done, after what was noted before.
     pub(super) fn want(&mut self, effect: Effect) {
         self.write_notes();
+        let effect = match effect {
+            Effect::Send { chat, messages, then } => {
+                Effect::Send { chat, messages: self.hushed(chat, messages), then }
+            }
+            effect => effect,
+        };
         self.effects.push(effect);
     }
 

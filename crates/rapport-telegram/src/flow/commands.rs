@@ -1,11 +1,11 @@
 //! The commands. They work at any time, also while a question waits for words.
 
 use crate::room::Room;
-use rapport_core::{Act, Aim, Focus, Session, TurnCard, TurnCardKind};
+use rapport_core::{Act, Aim, Focus, Session, SessionId, TurnCard, TurnCardKind};
 use rapport_door::Content;
 
 use super::button::Button;
-use super::card::{self, Card, Waiting};
+use super::card::{self, Card, Lately, Waiting};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, Newest, ShownSession};
 use super::effect::{AfterContent, ContentForm, Effect, NewSession, SessionOp};
@@ -14,12 +14,17 @@ use super::messages::Visit;
 use super::notes::Guest;
 
 /// All commands, as `/help` and the bot's menu list them.
-pub const COMMANDS: [(&str, &str); 10] = [
+pub const COMMANDS: [(&str, &str); 15] = [
     ("plan", "plan a task: /plan <task description>"),
-    ("status", "what waits for you, the oldest first"),
+    ("status", "what waits for you, what ended lately, what it cost"),
+    ("stop", "stop the agent in this chat, and keep what it knows"),
     ("cancel", "end the newest planning or work in this chat"),
     ("diff", "what the newest session in this chat changed"),
     ("log", "its log, as a file"),
+    ("export", "all of it in one file: answers, plan, result, log"),
+    ("file", "a file of the project: /file <path>"),
+    ("always", "what agents may do without asking, and an end to it"),
+    ("quiet", "no sounds: /quiet 22:00-07:00, /quiet 2h, /quiet off"),
     ("new", "begin a new conversation"),
     ("allow", "let somebody answer for you here (in reply to them)"),
     ("deny", "no longer let them (in reply to them)"),
@@ -34,8 +39,12 @@ impl ChatState {
         match name {
             "plan" => return self.plan(visit, rest),
             "cancel" => return self.cancel(visit),
+            "stop" => return self.stop(visit),
             "new" => return self.new_chat(visit),
-            "diff" | "log" => return self.newest_content(&visit, name),
+            "diff" | "log" | "export" => return self.newest_content(&visit, name),
+            "file" => return self.project_file(&visit, rest),
+            "always" => return self.always(visit),
+            "quiet" => self.set_quiet(&visit, rest),
             "start" | "help" => self.greet(visit.room, GREETING),
             "status" => self.status(&visit),
             "allow" => self.guest(&visit, about, rest, Guest::May),
@@ -88,6 +97,23 @@ impl ChatState {
         self.carry_out(&visit, vec![op]);
     }
 
+    /// Stops the newest agent at work in this room. Its conversation is kept.
+    fn stop(&mut self, visit: Visit) {
+        let here = self.sessions.iter().filter(|(_, shown)| shown.room == visit.room && shown.at_home);
+        let working = here.filter(|(_, shown)| shown.presenter.session().has_turn());
+        let mut working: Vec<_> = working.map(|(id, shown)| (shown.began, id.clone())).collect();
+        working.sort_unstable();
+        if working.is_empty() {
+            return self.only_say(&visit, "No agent is at work here.");
+        }
+        let may =
+            |id: &SessionId| self.sessions.get(id).is_some_and(|shown| self.may(visit.sender.id, shown));
+        let Some((_, id)) = working.into_iter().rev().find(|(_, id)| may(id)) else {
+            return self.only_say(&visit, "Only whoever asked for this can stop it.");
+        };
+        self.carry_out(&visit, vec![SessionOp::Act(id, Act::Stop)]);
+    }
+
     fn new_chat(&mut self, visit: Visit) {
         let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
         let Some((id, shown)) = chat.and_then(|id| self.sessions.get(&id).map(|shown| (id, shown))) else {
@@ -101,24 +127,46 @@ impl ChatState {
 
     /// Shows something of the newest session of this room, whether or not it is over.
     fn newest_content(&mut self, visit: &Visit, name: &str) {
-        let newest = self.rooms.get(&visit.room).and_then(|state| state.newest.clone());
-        let Some(Newest { id, owner, task, .. }) = newest else {
-            return self.only_say(visit, "There is no session in this chat yet.");
-        };
         let (room, ticket) = (visit.room, visit.ticket);
-        if owner != visit.sender.id && !self.notes.is_guest(room, owner, visit.sender.id) {
-            return self.only_say(visit, "Only whoever asked for this task can see that.");
-        }
+        let Some(Newest { id, task, .. }) = self.newest(visit) else { return };
         let task = card::short(&task, 200);
         let (content, form) = match name {
             "diff" => {
                 let title = format!("What was changed: {task}");
                 (Content::Diff, ContentForm::Block { title, file: "changes.diff" })
             }
-            _ => (Content::Log, ContentForm::File { caption: task, file: "log.jsonl" }),
+            "export" => {
+                let file = format!("{id}.md");
+                (Content::Export, ContentForm::File { caption: task, file })
+            }
+            _ => (Content::Log, ContentForm::File { caption: task, file: "log.jsonl".into() }),
         };
         let then = AfterContent { room, ticket, form };
         self.want(Effect::ReadContent { session: id, content, then });
+    }
+
+    /// The newest session of a room, if the sender may see what belongs to it. If not, they are told.
+    fn newest(&mut self, visit: &Visit) -> Option<Newest> {
+        let newest = self.rooms.get(&visit.room).and_then(|state| state.newest.clone());
+        let words = match newest {
+            None => "There is no session in this chat yet.",
+            Some(newest) if self.may_in(visit.sender.id, visit.room, newest.owner) => return Some(newest),
+            Some(_) => "Only whoever asked for this task can see that.",
+        };
+        self.only_say(visit, words);
+        None
+    }
+
+    /// Sends a file from where the newest session of this room works.
+    fn project_file(&mut self, visit: &Visit, path: &str) {
+        if path.is_empty() {
+            return self.only_say(visit, "Usage: /file <path from the project's root>");
+        }
+        let Some(Newest { id, .. }) = self.newest(visit) else { return };
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let form = ContentForm::File { caption: card::short(path, 200), file: card::short(name, 100) };
+        let then = AfterContent { room: visit.room, ticket: visit.ticket, form };
+        self.want(Effect::ReadContent { session: id, content: Content::File(path.to_owned()), then });
     }
 
     /// Lists what waits for the sender, the oldest first, with buttons that show it again.
@@ -147,7 +195,10 @@ impl ChatState {
             // The button is pressed here, wherever the card is.
             self.cards.know_tag(room.chat, &key);
         }
-        self.send_card(room, &card::waiting(&waiting, &working));
+        let ended = self.ended_lately(visit.sender.id, |place| room.chat > 0 || place == room);
+        let spent = (room.chat > 0).then(|| self.spent(visit.sender.id));
+        let lately = Lately { ended: &ended, now: self.now, spent, budget: self.settings.budget };
+        self.send_card(room, &card::waiting(&waiting, &working, &lately));
     }
 
     fn guest(&mut self, visit: &Visit, about: Option<Sender>, rest: &str, may: Guest) {

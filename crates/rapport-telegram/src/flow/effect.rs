@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 
-use rapport_core::{Act, Aim, By, Entry, QuestionRound, Seed, SessionId};
+use rapport_core::{Act, Aim, By, Entry, QuestionRound, Rule, Seed, SessionId};
 use rapport_door::{Content, DoorError, NewFile, Seen};
 
+use super::button::Tag;
 use super::cards::CardKey;
 use super::incoming::{FileRef, Incoming, What};
 use super::messages::Visit;
@@ -45,7 +46,9 @@ pub(super) enum Input {
     /// Operations on sessions are durable, or one was not taken and the rest left out.
     Operated(AfterOps, Result<(), DoorError>),
     /// Something that belongs to a session was read.
-    Content(AfterContent, Result<String, DoorError>),
+    Content(AfterContent, Result<Vec<u8>, DoorError>),
+    /// The rules of the project, or why they cannot be read.
+    Rules(AfterRules, Result<Vec<Rule>, DoorError>),
     /// The files of a message are here, or could not be fetched, and why.
     Fetched(Box<AfterFetch>, Result<Vec<NewFile>, String>),
     /// What somebody said in a voice message, or why nobody could listen to it.
@@ -75,6 +78,10 @@ pub(super) enum Effect {
     ReadAll,
     /// Read something that belongs to a session. [`Input::Content`] follows.
     ReadContent { session: SessionId, content: Content, then: AfterContent },
+    /// Read the rules of the project. [`Input::Rules`] follows.
+    ReadRules(AfterRules),
+    /// Take a rule of the project back. [`Input::Operated`] follows.
+    Forget { rule: Rule, then: AfterOps },
     /// Fetch the files of a message. [`Input::Fetched`] follows.
     Fetch { files: Vec<FileRef>, then: Box<AfterFetch> },
     /// Listen to a voice message. [`Input::Heard`] follows.
@@ -139,7 +146,7 @@ pub(super) enum ContentForm {
     /// As it is, below a title; as a file of this name where it is long.
     Block { title: String, file: &'static str },
     /// As a file, with this said about it.
-    File { caption: String, file: &'static str },
+    File { caption: String, file: String },
 }
 
 /// What files are fetched for: what somebody did with the message that they came with.
@@ -149,6 +156,15 @@ pub(super) struct AfterFetch {
     pub(super) what: What,
     /// Whether it is to be listened to.
     pub(super) is_voice: bool,
+}
+
+/// What the rules of the project are read for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum AfterRules {
+    /// Somebody wants to see what is allowed.
+    List(Box<Visit>),
+    /// Somebody no longer allows the rule with this tag.
+    Revoke { room: Room, by: u64, message: Option<i32>, thanks: Thanks, ticket: Ticket, tag: Tag },
 }
 
 /// The voice message that is listened to.

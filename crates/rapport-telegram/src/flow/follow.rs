@@ -47,6 +47,9 @@ impl ChatState {
                 Newest { began: first.at, id: id.clone(), owner, task: session.created().task.clone() },
             );
         }
+        if let Some(place) = self.place(session.created()).filter(|_| session.is_over()) {
+            self.note_ended(&id, session, place);
+        }
         // Of most sessions there is nothing to show any more.
         if session.is_over() && self.notes.of(&id).is_none() {
             return;
@@ -224,6 +227,11 @@ impl ChatState {
                     }
                 }
                 Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => shown.said = prompt.clone(),
+                Event::Said { text, .. } => shown.busy.iter_mut().for_each(|busy| busy.said(text)),
+                Event::Used { tool, what, .. } => {
+                    shown.busy.iter_mut().for_each(|busy| busy.used(tool, what));
+                }
+                Event::Stopped { .. } => shown.failed_at = entry.seq,
                 Event::Failed { .. } => {
                     let session = shown.presenter.session();
                     shown.failed_at = entry.seq;
@@ -241,11 +249,13 @@ impl ChatState {
 
     /// Shows a session as it stands: its cards, its file, what it does.
     pub(super) fn refresh(&mut self, id: &SessionId) {
-        if let Some(shown) = self.sessions.get(id).filter(|shown| shown.presenter.session().is_failed()) {
+        let rests = |session: &Session| session.is_failed() || session.is_stopped();
+        if let Some(shown) = self.sessions.get(id).filter(|shown| rests(shown.presenter.session())) {
             let key =
                 CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: shown.failed_at };
             self.cards.know_tag(shown.room.chat, &key);
         }
+        self.note_if_over(id);
         self.show_cards(id);
         self.write_file(id);
         self.look_busy(id);

@@ -7,7 +7,9 @@ pub mod button;
 pub mod card;
 pub mod file;
 pub mod incoming;
+pub mod quiet;
 
+mod always;
 mod announce;
 mod callbacks;
 mod cards;
@@ -21,6 +23,7 @@ mod moved;
 mod notes;
 mod outbound;
 mod progress;
+mod recent;
 mod remind;
 mod start;
 mod turns;
@@ -41,8 +44,10 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use jiff::SignedDuration;
+use jiff::tz::TimeZone;
 use rapport_core::{Aim, Created};
 use rapport_door::{DoorError, Seen, Sessions};
+use secrecy::SecretString;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, interval, sleep_until};
@@ -50,6 +55,7 @@ use tokio::time::{Instant, interval, sleep_until};
 use self::chat_state::ChatState;
 use self::effect::Input;
 use self::outbound::{Outbound, Tickets};
+use self::quiet::QuietHours;
 use super::access::Access;
 use super::api::{Api, Me};
 use super::api_error::ApiError;
@@ -101,6 +107,14 @@ pub struct Parts {
     pub limits: Limits,
     /// Who listens to voice messages, if anybody does.
     pub transcriber: Option<Transcriber>,
+    /// When chats are quiet where nobody says otherwise there,
+    pub quiet: Option<QuietHours>,
+    /// and the time zone that this is meant in.
+    pub zone: TimeZone,
+    /// What may be spent in a day, in millionths of a dollar, if that is said.
+    pub budget: Option<u64>,
+    /// What must not be in anything that is sent as a file.
+    pub secrets: Vec<SecretString>,
     /// What time it is.
     pub now: Now,
     /// Whom to tell about the way to Telegram.

@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::room::Room;
+use jiff::Timestamp;
 use rapport_core::{QuestionId, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::button::Tag;
+use super::quiet::Quiet;
 
 /// How many cards of sessions that are over are remembered, to say what became of them.
 const MOST_OLD: usize = 2000;
@@ -28,6 +30,10 @@ enum Line {
     Prompted { session: SessionId, question: QuestionId, since: u64, message: i32 },
     /// A question is in front of nobody any more, and its messages say so.
     Closed { session: SessionId, question: QuestionId, since: u64 },
+    /// Somebody is reminded of it again, then.
+    Snoozed { session: SessionId, question: QuestionId, since: u64, until: Timestamp },
+    /// When a chat is quiet.
+    Quiet { chat: i64, quiet: Quiet },
     /// Somebody was reminded of it.
     Reminded { session: SessionId, question: QuestionId, since: u64 },
     /// A message says what the agent does.
@@ -87,12 +93,22 @@ pub(super) struct CardNote {
     pub(super) closed: bool,
     /// Whether somebody was reminded.
     pub(super) reminded: bool,
+    /// When they want to be reminded again.
+    pub(super) snoozed: Option<Timestamp>,
 }
 
 impl CardNote {
     /// A card that is on its way.
     pub(super) fn new(question: QuestionId, since: u64) -> Self {
-        Self { question, since, shown: Vec::new(), prompts: Vec::new(), closed: false, reminded: false }
+        Self {
+            question,
+            since,
+            shown: Vec::new(),
+            prompts: Vec::new(),
+            closed: false,
+            reminded: false,
+            snoozed: None,
+        }
     }
 
     /// Whether somebody sees it, or need not any more.
@@ -120,7 +136,11 @@ impl CardNote {
         let closed = closed.map(|(session, question, since)| Line::Closed { session, question, since });
         let reminded = self.reminded.then(name);
         let reminded = reminded.map(|(session, question, since)| Line::Reminded { session, question, since });
-        shown.chain(prompted).chain(closed).chain(reminded).collect()
+        let snoozed = self.snoozed.map(|until| {
+            let (session, question, since) = name();
+            Line::Snoozed { session, question, since, until }
+        });
+        shown.chain(prompted).chain(closed).chain(reminded).chain(snoozed).collect()
     }
 }
 
@@ -131,6 +151,7 @@ pub(super) struct Notes {
     guests: BTreeSet<(Room, u64, u64)>,
     /// The oldest first.
     heard: VecDeque<(String, HeardWords)>,
+    quiet: BTreeMap<i64, Quiet>,
     old: VecDeque<(i64, String)>,
     answers: HashMap<(i64, String), Option<String>>,
     moved: BTreeMap<i64, i64>,
@@ -196,6 +217,27 @@ impl Notes {
     /// Somebody was reminded.
     pub(super) fn reminded(&mut self, session: &SessionId, question: &QuestionId, since: u64) {
         self.note(Line::Reminded { session: session.clone(), question: question.clone(), since });
+    }
+
+    /// Somebody wants to be reminded then.
+    pub(super) fn snoozed(
+        &mut self,
+        session: &SessionId,
+        question: &QuestionId,
+        since: u64,
+        until: Timestamp,
+    ) {
+        self.note(Line::Snoozed { session: session.clone(), question: question.clone(), since, until });
+    }
+
+    /// When a chat is quiet, if anybody said.
+    pub(super) fn quiet(&self, chat: i64) -> Option<Quiet> {
+        self.quiet.get(&chat).copied()
+    }
+
+    /// Somebody said when a chat is quiet.
+    pub(super) fn set_quiet(&mut self, chat: i64, quiet: Quiet) {
+        self.note(Line::Quiet { chat, quiet });
     }
 
     /// This message says what the agent does.
@@ -280,8 +322,14 @@ impl Notes {
             }
             Line::Closed { session, question, since } => self.card(session, question, since).closed = true,
             Line::Reminded { session, question, since } => {
-                self.card(session, question, since).reminded = true
+                let card = self.card(session, question, since);
+                (card.reminded, card.snoozed) = (true, None);
             }
+            Line::Snoozed { session, question, since, until } => {
+                let card = self.card(session, question, since);
+                (card.reminded, card.snoozed) = (false, Some(until));
+            }
+            Line::Quiet { chat, quiet } => drop(self.quiet.insert(chat, quiet)),
             Line::Progress { session, message } => self.session(session).progress = message,
             Line::Over { session } => drop(self.sessions.remove(&session)),
             Line::Old { chat, tag, answer } => self.remember(chat, tag, answer),
@@ -365,6 +413,7 @@ impl Notes {
         let heard =
             |(tag, words): &(String, HeardWords)| Line::Heard { tag: tag.clone(), words: words.clone() };
         lines.extend(self.heard.iter().map(heard));
+        lines.extend(self.quiet.iter().map(|(chat, quiet)| Line::Quiet { chat: *chat, quiet: *quiet }));
         lines.extend(self.guests.iter().map(|(room, owner, guest)| Line::Guest {
             room: *room,
             owner: *owner,

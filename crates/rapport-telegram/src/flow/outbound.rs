@@ -11,6 +11,7 @@ use crate::bot_api::AnswerCallbackQueryParams;
 use futures_util::StreamExt as _;
 use rapport_core::{Act, By, Created, QuestionRound, Reply, SessionId, prompt};
 use rapport_door::{Content, DoorError, NewFile, Sessions, StoreError};
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 
@@ -45,6 +46,8 @@ pub(super) struct Outbound {
     pub(super) users: Users,
     /// Who listens to voice messages.
     pub(super) transcriber: Option<Transcriber>,
+    /// What must not be in anything that is sent.
+    pub(super) secrets: Arc<[SecretString]>,
     pub(super) writer: Writer,
     /// The file of notes.
     pub(super) notes: PathBuf,
@@ -73,7 +76,18 @@ impl Outbound {
             Effect::ReadAll => self.read_all(),
             Effect::ReadContent { session, content, then } => {
                 let work = read_content(self.sessions.clone(), session, content);
-                self.work(work, move |read| Some(Input::Content(then, read)));
+                let secrets = self.secrets.clone();
+                let kept = move |bytes: Vec<u8>| without(&secrets, bytes);
+                self.work(work, move |read| Some(Input::Content(then, read.map(kept))));
+            }
+            Effect::ReadRules(then) => {
+                let sessions = self.sessions.clone();
+                self.work(async move { sessions.rules().await }, |rules| Some(Input::Rules(then, rules)));
+            }
+            Effect::Forget { rule, then } => {
+                let sessions = self.sessions.clone();
+                let work = async move { sessions.forget_rule(&rule).await };
+                self.work(work, move |outcome| Some(Input::Operated(then, outcome)));
             }
             Effect::Hear { voice, then } => self.hear(voice, then),
             Effect::Fetch { files, then } => self.fetch(files, then),
@@ -278,13 +292,28 @@ async fn read_content(
     sessions: Arc<dyn Sessions>,
     id: SessionId,
     content: Content,
-) -> Result<String, DoorError> {
+) -> Result<Vec<u8>, DoorError> {
     let mut pieces = sessions.read(&id, content).await?;
     let mut bytes = Vec::new();
     while let Some(piece) = pieces.next().await {
         bytes.extend(piece?);
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(bytes)
+}
+
+/// The same without secrets, where it is text.
+fn without(secrets: &[SecretString], bytes: Vec<u8>) -> Vec<u8> {
+    let mut text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return error.into_bytes(),
+    };
+    // A word that short is no secret, and would be everywhere.
+    for secret in secrets.iter().map(SecretString::expose_secret).filter(|secret| secret.len() >= 8) {
+        if text.contains(secret) {
+            text = text.replace(secret, "***");
+        }
+    }
+    text.into_bytes()
 }
 
 /// Who waits for which update to be safe. Clones share it.

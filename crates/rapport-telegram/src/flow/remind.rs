@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use rapport_core::{TurnCard, TurnCardKind};
 
+use super::button::Button;
 use super::card::Card;
 use super::cards::CardKey;
 use super::chat_state::ChatState;
@@ -21,7 +22,8 @@ impl ChatState {
         // Its round may have been asked long before: it came to the front when the one before it was answered.
         let mut focus = shown.presenter.focus().iter();
         let Some(focus) = focus.find(|focus| CardKey::of(&key.session, focus) == *key) else { return };
-        if let Ok(due) = focus.at.checked_add(self.settings.remind) {
+        let snoozed = self.card_note(key).and_then(|card| card.snoozed);
+        if let Some(due) = snoozed.or_else(|| focus.at.checked_add(self.settings.remind).ok()) {
             self.cards.reminders.insert((due, key.clone()));
         }
     }
@@ -44,7 +46,12 @@ impl ChatState {
         if !self.is_in_front(key) {
             return;
         }
-        let Some((room, card)) = self.card(key) else { return };
+        let Some((room, mut card)) = self.card(key) else { return };
+        if let Some(until) = self.quiet_until(room.chat) {
+            self.cards.reminders.insert((until, key.clone()));
+            return;
+        }
+        card.rows.push(vec![("💤 In an hour".to_owned(), Button::Snooze.data(&key.tag()))]);
         self.notes.reminded(&key.session, &key.question, key.since);
         let text =
             Text::new().plain("⏰ ").bold("Still waiting for your answer").plain("\n\n").text(&card.text);

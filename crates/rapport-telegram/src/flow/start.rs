@@ -28,6 +28,9 @@ pub(super) fn assemble(
         remind: parts.remind,
         folder: parts.folder,
         can_hear: parts.transcriber.is_some(),
+        quiet: parts.quiet,
+        zone: parts.zone,
+        budget: parts.budget,
     };
     let outbound = Outbound {
         sessions: parts.sessions,
@@ -36,6 +39,7 @@ pub(super) fn assemble(
         template: parts.template,
         users: parts.users,
         transcriber: parts.transcriber,
+        secrets: parts.secrets.into(),
         writer: Writer::start(parts.notices.clone()),
         notes: path,
         notices: parts.notices,

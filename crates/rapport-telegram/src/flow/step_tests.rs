@@ -46,6 +46,9 @@ impl Stage {
             remind: SignedDuration::from_hours(1),
             folder: "/plans".into(),
             can_hear: false,
+            quiet: None,
+            zone: jiff::tz::TimeZone::UTC,
+            budget: None,
         };
         Self { state: ChatState::new(settings, access, notes), now: START, seq: 0, updates: 0 }
     }
@@ -401,8 +404,15 @@ fn words_answer_the_question_that_waits() {
     let gone = stage.comes(ANNA, HOME, tap(None));
     assert_eq!(gone.last().unwrap(), "finish 3");
     assert!(!gone.iter().any(|one| one.starts_with("act")), "{gone:?}");
-    // Several messages' worth of words does not come with a tap.
-    let long = stage.writes(&"x".repeat(5000), 12);
+    // Of several messages a tap would bring the first, however short they are together.
+    let (sender, what) = (
+        Sender { id: ANNA, name: "Anna".into() },
+        What::Words { text: "x".into(), message: 12, reply_to: None },
+    );
+    let (id, files) = ("joined".into(), Vec::new());
+    let joined =
+        Incoming { id, room: HOME, private: true, sender, message: 12, what, files, is_joined: true };
+    let long = stage.put(Input::Update(Box::new(joined), Ticket(9)));
     assert!(long[0].contains("Please send this in reply to the one that it answers"), "{long:?}");
 }
 
@@ -727,7 +737,7 @@ fn block(title: &str) -> ContentForm {
 }
 
 fn file() -> ContentForm {
-    ContentForm::File { caption: "hello".into(), file: "log.jsonl" }
+    ContentForm::File { caption: "hello".into(), file: "log.jsonl".into() }
 }
 
 /// What the newest session changed and its log can be had in its chat, when it is over too, by who may see it.
@@ -773,7 +783,7 @@ fn content_is_sent_where_it_was_asked_for() {
     ];
     for (form, read, said) in cases {
         let then = AfterContent { room: GROUP, ticket: Ticket(4), form };
-        let wanted = Stage::new().put(Input::Content(then, read));
+        let wanted = Stage::new().put(Input::Content(then, read.map(String::into_bytes)));
         assert_eq!(wanted, [format!("{said} in -7"), "finish 4".into()]);
     }
 }
@@ -784,7 +794,7 @@ fn a_preview_is_shown_as_it_is() {
     let title = "CREATE: [see](https://evil.example) **a**\u{202e}.txt".to_owned();
     let then = AfterContent { room: HOME, ticket: Ticket(4), form: block(&title) };
     let content = Ok("```\n[in](https://evil.example)\u{202e}".to_owned());
-    let wanted = Stage::new().state.step(Input::Content(then, content), START);
+    let wanted = Stage::new().state.step(Input::Content(then, content.map(String::into_bytes)), START);
     let Some(Effect::Send { messages, .. }) = wanted.first() else { panic!("{wanted:?}") };
     let [Outgoing::Message(message)] = &messages[..] else { panic!("{messages:?}") };
     let title = "CREATE: [see](https://evil.example) **a**<U+202E>.txt";
@@ -854,4 +864,23 @@ fn sessions_that_cannot_be_followed_are_told() {
 
 fn unfollowed_input(error: DoorError) -> Option<Input> {
     super::outbound::unfollowed(id(), error)
+}
+
+/// Nobody is reminded in quiet hours, and everybody is when they are over, also of what was put off.
+#[test]
+fn reminders_wait_for_the_end_of_quiet_hours() {
+    let mut stage = Stage::new();
+    stage.state.settings.quiet = super::quiet::QuietHours::parse("00:30-02:00");
+    let key = stage.asked();
+    let due = |stage: &Stage| stage.state.deadline().unwrap().duration_since(START).as_mins();
+    assert_eq!(due(&stage), 60);
+    stage.now = START + SignedDuration::from_mins(60);
+    assert_eq!(stage.put(Input::DeadlinePassed), Vec::<String>::new());
+    assert_eq!(due(&stage), 120, "held until the end");
+    stage.now = START + SignedDuration::from_mins(120);
+    let reminded = stage.put(Input::DeadlinePassed);
+    assert!(reminded.iter().any(|effect| effect.starts_with("send")), "{reminded:?}");
+    let snoozed = stage.taps(ANNA, Button::Snooze, &key);
+    assert_eq!(snoozed[..1], ["note snoozed"]);
+    assert_eq!(due(&stage), 180);
 }

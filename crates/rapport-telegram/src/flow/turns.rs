@@ -18,6 +18,8 @@ use super::cards::CardKey;
 use super::chat_state::ChatState;
 use super::effect::{AfterContent, ContentForm, Effect, SessionOp};
 use crate::CHANNEL;
+use crate::api::Document;
+use crate::outgoing::Outgoing;
 use crate::split::{self, Reply};
 use crate::text::Text;
 
@@ -137,8 +139,18 @@ impl ChatState {
     }
 
     /// Sends what was read: as messages, or as a file if it is long.
-    pub(super) fn on_content(&mut self, then: AfterContent, read: Result<String, DoorError>) {
+    pub(super) fn on_content(&mut self, then: AfterContent, read: Result<Vec<u8>, DoorError>) {
         let AfterContent { room, ticket, form } = then;
+        let (read, form) = match (read, form) {
+            (Ok(bytes), ContentForm::File { caption, file }) if !bytes.is_empty() => {
+                let (caption, entities) = Text::new().plain(&visible::line(&caption)).finish();
+                let thread = card::thread(room);
+                let file = Document { name: file, bytes, caption, entities, thread, silent: false };
+                self.send(room, Outgoing::Document(file));
+                return self.finish(ticket);
+            }
+            (read, form) => (read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()), form),
+        };
         let messages = match (read, form) {
             (Ok(text), _) if text.trim().is_empty() => {
                 outgoing(room, Reply::Messages(vec![Text::new().plain("There is nothing in it.")]))
@@ -149,7 +161,7 @@ impl ChatState {
             }
             (Ok(content), ContentForm::File { caption, file }) => {
                 let caption = Text::new().plain(&visible::line(&caption));
-                outgoing(room, Reply::File { name: file.into(), content, caption })
+                outgoing(room, Reply::File { name: file, content, caption })
             }
             (Err(error), _) => {
                 let words = format!("It cannot be shown now: {}", visible::line(&error.to_string()));

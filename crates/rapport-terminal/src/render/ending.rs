@@ -16,10 +16,21 @@ pub(crate) fn lines(view: &View, rounds: usize) -> Option<Vec<Line>> {
     }
 }
 
-/// What is told where nothing more comes before somebody says something: in a conversation the agent's last words.
+/// What is told where nothing more comes before somebody says something: in a conversation the agent's last words, in a task what
+/// can be done with an agent that was stopped.
 pub(crate) fn at_rest(view: &View) -> Vec<Line> {
-    let words = view.result.as_deref().filter(|_| view.aim == Aim::Chat);
-    words.map(|words| prose::lines(words, Tone::Text)).unwrap_or_default()
+    match view.aim {
+        Aim::Files => Vec::new(),
+        Aim::Chat => view.result.as_deref().map(|words| prose::lines(words, Tone::Text)).unwrap_or_default(),
+        Aim::Work | Aim::Progress(_) => vec![
+            Line::empty(),
+            Line::new(
+                Tone::Text,
+                "The agent was stopped, and the conversation is kept. Say what to do next with:",
+            ),
+            Line::command(&format!("rapport say {} WORDS", view.id)),
+        ],
+    }
 }
 
 fn completed(view: &View, rounds: usize) -> Vec<Line> {

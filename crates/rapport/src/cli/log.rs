@@ -163,6 +163,8 @@ fn words(fact: &Event) -> String {
             )
         }
         Event::Heard { text, by, .. } => format!("{by} says: {text}"),
+        Event::Read { .. } => "the agent has read what was said".into(),
+        Event::Stopped { by, .. } => format!("{by} stops the agent"),
         Event::Outlined { goal, description } => format!("the plan is to be called {goal}/{description}"),
         Event::Unchecked { reason } => format!("whether more has to be asked is not known: {reason}"),
         Event::Baselined { .. } => "the state of the files before the work is noted".into(),

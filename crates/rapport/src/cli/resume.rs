@@ -10,9 +10,9 @@ use super::files::held::{self, Held};
 use super::files::reviewing::{Approval, Reviewing};
 use super::files::seals::Changed;
 use super::files::{self, asking};
-use super::output::say;
+use super::output;
 use super::run::{self, Start};
-use super::{Common, ask, message, trust, undo_work};
+use super::{Common, ask, message, say, trust, undo_work};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
@@ -28,7 +28,7 @@ use crate::wiring::Place;
   rapport resume                        where only one session can go on
   rapport resume add-a-greeting         a run, or a session of files
   rapport resume -y                     run all of the plan without asking
-  rapport resume -m \"now the tests\"     plan the next turn
+  rapport resume -m \"now the tests\"     the next turn, or what to do next
   rapport resume add-auth --turn 02-branch-01")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -123,45 +123,42 @@ fn run_on(common: &Common, place: &Place, settings: &Settings, known: &Known, ho
         // It runs in another process, and waits for an answer from anywhere.
         return ask::execute(common, place, id.clone());
     }
-    let said = said(common, known, how)?;
-    let was_over = matches!(view.status, Status::Completed | Status::Cancelled);
+    let said = said(common, place, known, how)?;
+    let was_over = said.is_none() && matches!(view.status, Status::Completed | Status::Cancelled);
+    if let Some(text) = said.clone().filter(|_| known.is_held()) {
+        return say::said(common, place, known, text);
+    }
+    let said = said.map(|text| Act::Say { text, id: None });
     let outcome = run::host(common, place, settings, Start::Resume { id: id.clone(), said });
     if !was_over || common.json {
         return outcome;
     }
     let left = what_is_left(place, id)?;
     match outcome {
-        Ok(()) => left.into_iter().try_for_each(say),
+        Ok(()) => left.into_iter().try_for_each(output::say),
         Err(failure) if failure.code == Code::Cancelled => Err(left.into_iter().fold(failure, Failure::hint)),
         Err(failure) => Err(failure),
     }
 }
 
-/// What is said to the agent of a conversation that rests. Others take no message.
-fn said(common: &Common, known: &Known, how: &How) -> Result<Option<Act>, Failure> {
+/// What is said to the agent. One that rests in a conversation is asked about; one that was stopped goes on without a word.
+fn said(common: &Common, place: &Place, known: &Known, how: &How) -> Result<Option<String>, Failure> {
     let Known { id, view, .. } = known;
-    if view.aim != Aim::Chat {
-        return match how.message {
-            None => Ok(None),
-            Some(_) if known.session.is_over() => {
-                Err(Failure::new(Code::Refused, format!("{id} is over, and takes no message"))
-                    .hint("Begin another session: rapport run \"what you want done\""))
-            }
-            Some(_) => Err(Failure::new(Code::Usage, format!("{id} takes no message: it works on its task"))
-                .hint(format!("Answer what it asks with: rapport answer {id} VALUE"))
-                .hint("Or begin another session: rapport run \"what you want done\"")),
-        };
+    let rests = view.aim == Aim::Chat && view.status == Status::Idle;
+    if how.message.is_some() {
+        say::refuse_if_asked(known)?;
+        say::refuse_message(place, known)?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let text = match &how.message {
         Some(words) => runtime.block_on(message::given(common, words))?,
-        None if view.status != Status::Idle => return Ok(None),
+        None if !rests => return Ok(None),
         None if asking::is_possible(common) => runtime.block_on(asking::message(common, id))?,
         None => return Err(nobody_to_ask(id)),
     };
     // A line may still be asked for that nobody waits for any more.
     runtime.shutdown_background();
-    Ok(Some(Act::Say { text, id: None }))
+    Ok(Some(text))
 }
 
 /// What can be done with a session in which nothing is left to do.
@@ -178,12 +175,15 @@ fn what_is_left(place: &Place, id: &SessionId) -> Result<Vec<String>, Failure> {
     if let Some(question) = branches(&entries) {
         left.push(format!("  rapport branch {id} --at {question}"));
     }
+    if say::refuse_message(place, &known).is_ok() {
+        left.push(format!("  rapport say {id} \"what to do next\""));
+    }
     left.push("  rapport run \"what you want done\"".into());
     Ok(left)
 }
 
 /// The last question that the session can branch at.
-fn branches(entries: &[Entry]) -> Option<String> {
+pub(super) fn branches(entries: &[Entry]) -> Option<String> {
     let facts = entries.iter().rev().flat_map(|entry| entry.facts.iter().rev());
     let asked = facts.filter_map(|fact| match fact {
         Event::Asked { questions, .. } => questions.first(),

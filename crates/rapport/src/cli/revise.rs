@@ -1,4 +1,4 @@
-//! `rapport revise`: feedback on a plan, in the same conversation.
+//! `rapport revise`: feedback on a plan or on what was done, in the same conversation.
 
 use std::ffi::OsString;
 
@@ -16,11 +16,11 @@ use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
 use crate::wiring::Place;
 
-/// Give feedback on the plan of a session; the agent plans again
+/// Give feedback on the plan or the work of a session; the agent does it again
 ///
 /// A plan that waits for confirmation is made again with your words. A plan of actions that waits for review is skipped, and
-/// the next turn is planned with your words. After a turn is done they are what the next turn is about. The work of a
-/// `rapport run` that is under way, or done, takes no feedback.
+/// the next turn is planned with your words. After a turn is done they are what the next turn is about. Work that is under way,
+/// or done, goes on with them in the same conversation, as with `rapport say`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport revise add-auth \"rather with sessions than with tokens\"

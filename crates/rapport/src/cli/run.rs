@@ -138,7 +138,7 @@ pub(super) enum Start {
     },
 }
 
-/// Takes a session up. One that failed is told to try again.
+/// Takes a session up. One that failed is told to try again, one that was stopped to go on.
 async fn take_up(
     sessions: &Arc<dyn Sessions>,
     id: SessionId,
@@ -147,18 +147,21 @@ async fn take_up(
     sessions.resume(&id).await?;
     if let Some(said) = said {
         sessions.act(&id, &socket::person_here(), &said).await?;
-    } else if is_failed(sessions, &id).await? {
+    } else if is_to_restart(sessions, &id).await? {
         let restarted = sessions.act(&id, &socket::person_here(), &Act::Restart).await;
         // Somebody may have answered meanwhile, and it goes on already.
-        if restarted.is_err() && is_failed(sessions, &id).await? {
+        if restarted.is_err() && is_to_restart(sessions, &id).await? {
             restarted?;
         }
     }
     Ok(id)
 }
 
-async fn is_failed(sessions: &Arc<dyn Sessions>, id: &SessionId) -> Result<bool, Failure> {
-    Ok(sessions.view(id).await?.status == Status::Failed)
+/// Whether it failed, or its agent was stopped in the middle of a task.
+async fn is_to_restart(sessions: &Arc<dyn Sessions>, id: &SessionId) -> Result<bool, Failure> {
+    let view = sessions.view(id).await?;
+    let is_stopped = view.status == Status::Idle && matches!(view.aim, Aim::Work | Aim::Progress(_));
+    Ok(view.status == Status::Failed || is_stopped)
 }
 
 fn task(args: &Args) -> Result<String, Failure> {

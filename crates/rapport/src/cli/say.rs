@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use rapport_core::{Act, Aim};
+use rapport_core::{Act, Aim, Purpose, Status, WorkplaceState};
 use serde_json::json;
 
 use super::choose::{self, Known};
@@ -11,14 +11,16 @@ use super::{Common, resume, sessions, text, typed};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 
-/// Say something to the agent of a session: the next message of a conversation, or what the next turn is about
+/// Say something to the agent of a session: in the middle of its work, or as what to do next
 ///
-/// In a conversation, an agent that is at work is told once its turn is over. Where no process runs the session, it goes on
-/// here, as with `rapport resume -m`. A task of `rapport run` takes words with its answers and its plan only: see
-/// `rapport answer` and `rapport revise`.
+/// An agent that works or plans reads it at its next step; in a conversation, once its turn is over. One that was stopped or has
+/// failed goes on with it. After the work is done the agent goes on in the same conversation and the same place. Where no process
+/// runs the session, it goes on here, as with `rapport resume -m`. A question that waits is not answered by it: see
+/// `rapport answer`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  rapport say greet \"now the tests\"
+  rapport say greet \"mind the tests\"      while it works
+  rapport say greet \"now in German too\"   when it is done
   rapport say greet - < message.md")]
 pub(super) struct Args {
     /// The session: its name, or a part of it that no other has
@@ -51,18 +53,60 @@ pub(super) fn refuse_if_asked(known: &Known) -> Outcome {
     let Known { id, view, .. } = known;
     let Some(question) = view.questions.first() else { return Ok(()) };
     let what = format!("{id} waits for an answer to {}, and takes no other message until then", question.id);
-    Err(Failure::new(Code::Refused, what)
-        .hint(format!("Answer it with: rapport answer {id} --question {} VALUE", question.id)))
+    let failure = Failure::new(Code::Refused, what)
+        .hint(format!("Answer it with: rapport answer {id} --question {} VALUE", question.id));
+    Err(match question.purpose {
+        Purpose::Confirm => {
+            failure.hint(format!("Or have the plan made again: rapport revise {id} FEEDBACK"))
+        }
+        _ => failure,
+    })
 }
 
 /// Says it in the process that runs the session; where none does, goes on with the session here.
 pub(super) fn say_to(common: &Common, place: &Place, known: &Known, words: &str) -> Outcome {
-    if !known.is_held() || known.view.aim != Aim::Chat {
+    if !known.is_held() || known.has_turns() {
         return resume::with_message(common, place, known, words);
     }
-    sessions::act(place, &known.id, &Act::Say { text: words.to_owned(), id: None })?;
+    said(common, place, known, words.to_owned())
+}
+
+/// Says it in the process that runs the session.
+pub(super) fn said(common: &Common, place: &Place, known: &Known, text: String) -> Outcome {
+    refuse_message(place, known)?;
+    sessions::act(place, &known.id, &Act::Say { text: text.clone(), id: None })?;
     if common.json {
-        return say_json(&json!({ "session": known.id, "said": words }));
+        return say_json(&json!({ "session": known.id, "said": text }));
     }
-    say("Said. The agent is told once its turn is over.")
+    say(match (&known.view.aim, known.view.status) {
+        (Aim::Chat, Status::Started | Status::Running) => "Said. The agent is told once its turn is over.",
+        (_, Status::Started | Status::Running) => "Said. The agent reads it at its next step.",
+        _ => "Said. The agent goes on with it.",
+    })
+}
+
+/// Refuses where nothing more can be said, and says what can be done instead.
+pub(super) fn refuse_message(place: &Place, known: &Known) -> Outcome {
+    let Known { id, view, .. } = known;
+    const ANOTHER: &str = "Begin another session: rapport run \"what you want done\"";
+    if view.status == Status::Cancelled {
+        let failure = Failure::new(Code::Refused, format!("{id} was cancelled, and takes no message"));
+        let question = resume::branches(&place.store().read(id, 0)?);
+        let branch = question
+            .map(|question| format!("Try another way from there: rapport branch {id} --at {question}"));
+        return Err(branch.into_iter().fold(failure, Failure::hint).hint(ANOTHER));
+    }
+    let handed_over = view.workplace.as_ref().and_then(|workplace| match workplace.state {
+        WorkplaceState::Applying => Some("is being applied"),
+        WorkplaceState::Applied => Some("was applied"),
+        WorkplaceState::Discarded => Some("was discarded"),
+        WorkplaceState::Open | WorkplaceState::Waiting => None,
+    });
+    match handed_over {
+        Some(how) => {
+            let what = format!("the work of {id} {how}, and its workplace is no longer there to go on in");
+            Err(Failure::new(Code::Refused, what).hint(ANOTHER))
+        }
+        None => Ok(()),
+    }
 }

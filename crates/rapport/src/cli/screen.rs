@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rapport_core::{By, OpenQuestion, Reply, SessionId, Status, View};
+use rapport_core::{Aim, By, OpenQuestion, Reply, SessionId, Status, View};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -113,6 +113,12 @@ pub(super) fn ended(view: &View) -> Outcome {
             let failure = Failure::new(Code::Agent, reason)
                 .hint(format!("Everything up to here is kept. Try again with: rapport resume {}", view.id));
             Err(advice(view).fold(failure, Failure::hint))
+        }
+        Status::Idle if matches!(view.aim, Aim::Work | Aim::Progress(_)) => {
+            let what = format!("the agent of {} was stopped; the conversation is kept", view.id);
+            Err(Failure::new(Code::Interrupted, what)
+                .hint(format!("Say what to do next: rapport say {} WORDS", view.id))
+                .hint(format!("Or let it go on: rapport resume {}", view.id)))
         }
         Status::Cancelled => Err(Failure::new(Code::Cancelled, format!("{} was cancelled", view.id))),
         Status::Completed | Status::Idle | Status::Started | Status::Running | Status::NeedsInput => Ok(()),

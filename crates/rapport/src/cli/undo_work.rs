@@ -15,7 +15,7 @@ use crate::workers::local::Directory;
 pub(super) fn is_due(known: &Known) -> bool {
     let session = &known.session;
     session.is_over()
-        && (session.undoable_work().is_some() || session.is_left_unnoted())
+        && (!session.undoable_work().is_empty() || session.is_left_unnoted())
         && !matches!(session.work_undo(), WorkUndo::Done(_))
 }
 
@@ -29,8 +29,9 @@ pub(super) fn execute(common: &Common, place: &Place, id: &SessionId, yes: bool)
     handover::settle(place, id)?;
     let known = choose::known(place, id)?;
     let is_new = matches!(known.session.work_undo(), WorkUndo::Not | WorkUndo::Refused(_));
-    if let Some(states) = known.session.undoable_work().filter(|_| is_new && !yes) {
-        ask(common, id, &Directory::of_project(known.session.created()), &states)?;
+    let stretches = known.session.undoable_work();
+    if is_new && !yes && !stretches.is_empty() {
+        ask(common, id, &Directory::of_project(known.session.created()), &stretches)?;
     }
     match handover::see_through(place, id, &Act::UndoWork, outcome)? {
         Ok(files) => undo::tell(common, ("session", id.as_str()), &files),
@@ -48,18 +49,20 @@ fn outcome(session: &Session) -> Option<Result<UndoneFiles, UndoProblem>> {
 }
 
 /// Shows what the work changed, and asks whether to take it back.
-fn ask(common: &Common, id: &SessionId, project: &Directory, states: &Merged) -> Outcome {
+fn ask(common: &Common, id: &SessionId, project: &Directory, stretches: &[Merged]) -> Outcome {
     if !asking::is_possible(common) {
         return Err(Failure::new(Code::Refused, "nobody can be asked here whether to undo it")
             .hint(format!("See what it changed: rapport diff {id}"))
             .hint(format!("If it is to be undone, say so: rapport undo {id} --yes")));
     }
-    let changed = project
-        .files_between(&states.to, &states.from)
-        .map_err(|error| Failure::new(Code::Trouble, error.to_string()).hint("Nothing was undone."))?;
     say(format_args!("{id} changed:"))?;
-    for file in &changed {
-        say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
+    for states in stretches.iter().rev() {
+        let changed = project
+            .files_between(&states.to, &states.from)
+            .map_err(|error| Failure::new(Code::Trouble, error.to_string()).hint("Nothing was undone."))?;
+        for file in &changed {
+            say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
+        }
     }
     match asking::decision("Take that back? Files that somebody changed since stay as they are.")? {
         Some(true) => Ok(()),

@@ -1,10 +1,10 @@
-//! Undoes what the work of a session did to the project's files, from the states that were noted: before the work began, and
-//! after it.
+//! Undoes what the work of a session did to the project's files, from the states that were noted: before each stretch of it, and
+//! after.
 //!
 //! Two facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is done. What happens in between is
 //! idempotent: a path is only touched while it is as the work left it.
 
-use super::WorkFlow;
+use super::{Stretch, Stretches, WorkFlow};
 use crate::answer::By;
 use crate::event::Event;
 use crate::input::Merged;
@@ -19,8 +19,8 @@ pub enum WorkUndo {
     /// Nobody asked for it.
     #[default]
     Not,
-    /// The files are being brought from the first of these states to the second.
-    UnderWay(Merged),
+    /// The files are being brought from the first of these states to the second, for each stretch of the work, the latest first.
+    UnderWay(Vec<Merged>),
     /// It was not possible, for this reason. Nothing was changed, unless it says that a part was.
     Refused(UndoProblem),
     /// It is done, for these files.
@@ -37,24 +37,22 @@ impl WorkFlow {
         self.is_left_unnoted
     }
 
-    /// The state of the files as it was last noted since the work began.
-    pub(crate) fn last_state(&self) -> Option<&str> {
-        self.last_state.as_deref()
-    }
-
     pub(super) fn work_left(&self, state: Option<&String>) -> Vec<Event> {
         self.is_left_unnoted.then(|| Event::WorkLeft { state: state.cloned() }).into_iter().collect()
     }
 
-    /// The states between which the work would be undone: as it left the files, and as they were before.
-    pub(crate) fn undoable(&self, shared: &Shared) -> Option<Merged> {
-        let states = if shared.created.works_apart() {
-            shared.handover.applied().map(|merged| (merged.to.clone(), merged.from.clone()))
+    /// The states between which the work would be undone, the latest stretch first: as it left the files, and as they were
+    /// before.
+    pub(crate) fn undoable(&self, shared: &Shared) -> Vec<Merged> {
+        let states: Vec<_> = if shared.created.works_apart() {
+            let applied = shared.handover.applied().into_iter();
+            applied.map(|merged| (merged.to.clone(), merged.from.clone())).collect()
         } else {
-            self.last_state.clone().zip(shared.baseline().map(str::to_owned))
+            let known = |stretch: &Stretch| Some((stretch.to.clone()?, stretch.from.clone()?));
+            self.stretches.all().rev().filter_map(known).collect()
         };
-        let (from, to) = states.filter(|(from, to)| from != to)?;
-        Some(Merged { from, to, conflicts: Vec::new() })
+        let changed = states.into_iter().filter(|(from, to)| from != to);
+        changed.map(|(from, to)| Merged { from, to, conflicts: Vec::new() }).collect()
     }
 
     /// Somebody wants the work undone. If it is already, it stays as it came out.
@@ -72,10 +70,11 @@ impl WorkFlow {
         if self.is_left_unnoted {
             return Err(not("the state in which its agent left the files is still to be noted"));
         }
-        let Some(states) = self.undoable(shared) else {
+        let mut states = self.undoable(shared).into_iter();
+        let Some(last) = states.next() else {
             return Err(not("no state of the files is known that its work changed"));
         };
-        Ok(vec![Event::WorkUndoStarted { states, by: by.clone() }])
+        Ok(vec![Event::WorkUndoStarted { states: last, earlier: states.collect(), by: by.clone() }])
     }
 
     pub(super) fn work_undone(&self, outcome: &Result<UndoneFiles, UndoProblem>) -> Vec<Event> {
@@ -84,6 +83,15 @@ impl WorkFlow {
             Ok(files) => Event::WorkUndone { files: files.clone() },
             Err(problem) => Event::WorkUndoRefused { problem: problem.clone() },
         }]
+    }
+
+    /// What is done next begins anew, where everything before was undone.
+    pub(super) fn forget_undone(&mut self) {
+        if let WorkUndo::Done(_) = self.undo {
+            self.stretches = Stretches::default();
+            self.changes = None;
+        }
+        self.undo = WorkUndo::Not;
     }
 
     pub(super) fn undo_wanted(&self) -> Option<Want> {

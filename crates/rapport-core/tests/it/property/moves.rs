@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use rapport_core::{
     Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, Draft, Input, Leave, Merged, Permission,
-    PhaseView, QuestionId, Reply, RoundId, Terms, TurnId, UndoneFiles, Usage, Want, World,
+    PhaseView, QuestionId, Reply, RoundId, Status, Terms, TurnId, UndoneFiles, Usage, Want, World,
 };
 
 use super::watch::Watch;
@@ -49,6 +49,9 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
         return Move::Put(person(by(how), Act::Restart));
     }
     let view = play.view();
+    if view.status == Status::Completed || view.status == Status::Idle {
+        return Move::Put(person(by(how), Act::Say { text: "and now the rest".into(), id: None }));
+    }
     // Second thoughts, where they are possible.
     let thought = match view.questions.iter().find(|open| open.previous.is_some()) {
         Some(open) if how % 8 == 1 => Some(Act::Keep { question: open.id.clone() }),
@@ -109,6 +112,9 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
                 let conversation = order.conversation.clone();
                 agent(order.turn, AgentDid::Connect { conversation, model: Some("opus".into()) })
             }
+            Want::AgentRunning(order) if !order.said.is_empty() && how % 8 == 6 => {
+                agent(order.turn, AgentDid::Read { message: order.said[0].number })
+            }
             Want::AgentRunning(order) if how % 8 < 3 => {
                 agent(order.turn, AgentDid::Leave(Leave::Finished { result: "# Login\n\n1. Do it".into() }))
             }
@@ -142,12 +148,12 @@ fn acts(play: &Play, watch: &Watch, whom: u8, how: u8) -> Act {
     let open = || pick(view.questions.iter().map(|open| open.id.clone()).collect()).unwrap_or_else(never);
     let answered = || pick(view.answers.iter().map(|done| done.id.clone()).collect()).unwrap_or_else(any);
     let reopened = || view.questions.iter().find(|open| open.previous.is_some()).map(|open| open.id.clone());
-    match how % 24 {
+    match how % 28 {
         0..=3 => Act::Answer { question: Some(open()), reply: reply(whom) },
         4 | 5 => Act::Answer { question: Some(any()), reply: reply(whom) },
         6 => Act::Answer { question: Some(never()), reply: reply(whom) },
         7 => Act::Answer { question: None, reply: reply(whom) },
-        8..=10 => Act::Back,
+        8..=10 | 26 => Act::Back,
         11..=14 => Act::Reopen { question: answered() },
         15 => Act::Reopen { question: any() },
         16 => Act::Keep { question: any() },
@@ -157,6 +163,11 @@ fn acts(play: &Play, watch: &Watch, whom: u8, how: u8) -> Act {
             question: view.questions.last().map(|open| open.id.clone()),
             reply: Reply::Text("smaller steps, please".into()),
         },
+        24 | 25 => Act::Say {
+            text: ["mind the tests", "and the docs", " "][usize::from(whom % 8).min(2)].into(),
+            id: None,
+        },
+        27 => Act::Stop,
         22 if whom > 128 => Act::Cancel { reason: Some("enough".into()) },
         _ => Act::Restart,
     }

@@ -28,7 +28,11 @@ pub(super) struct Watch {
     files: BTreeMap<u32, (String, String)>,
     saved: u32,
     over: bool,
+    cancelled: bool,
     failed: bool,
+    /// What was said in this turn, and whether it was read.
+    said: Vec<(String, bool)>,
+    stopped: bool,
     reached: BTreeSet<&'static str>,
 }
 
@@ -83,7 +87,10 @@ impl Watch {
             files: BTreeMap::new(),
             saved: 0,
             over: false,
+            cancelled: false,
             failed: false,
+            said: Vec::new(),
+            stopped: false,
             reached: BTreeSet::new(),
         };
         for fact in &play.log[0].facts {
@@ -128,10 +135,12 @@ impl Watch {
             return self.refusal_is_honest(input, outcome.as_ref().unwrap_err());
         };
         let is_last = |fact: &Event| matches!(fact, Event::WorkLeft { .. });
+        let is_said = matches!(input, Input::Person { act: Act::Say { .. }, .. }) && !self.cancelled;
         hold!(
-            !self.over || facts.iter().all(|fact| self.left_unnoted && is_last(fact)),
+            !self.over || is_said || facts.iter().all(|fact| self.left_unnoted && is_last(fact)),
             "something happened after the end: {facts:?}"
         );
+        self.words_are_kept(facts)?;
         if !facts.is_empty() {
             let entry = play.log.last().unwrap();
             let json = serde_json::to_string(entry).unwrap();
@@ -143,6 +152,23 @@ impl Watch {
             self.note(fact, true);
         }
         self.note_calls(input);
+        Ok(())
+    }
+
+    /// What the agent has not read when its turn ends, it is told in the next.
+    fn words_are_kept(&self, facts: &[Event]) -> Result<(), String> {
+        let ends = facts.iter().any(|fact| matches!(fact, Event::TurnEnded { .. }));
+        let next = facts.iter().find_map(|fact| match fact {
+            Event::TurnStarted { prompt, .. } => Some(prompt.as_str()),
+            _ => None,
+        });
+        let unread = self.said.iter().filter(|(_, is_read)| !is_read);
+        for (text, _) in unread.filter(|_| ends) {
+            hold!(
+                next.is_some_and(|prompt| prompt.contains(text)),
+                "{text:?} was said and is lost: {facts:?}"
+            );
+        }
         Ok(())
     }
 
@@ -191,8 +217,25 @@ impl Watch {
                 hold!(round.closed.is_none(), "{question} was kept after its end");
                 hold!(!self.given.contains_key(question), "{question} was kept but not reopened");
             }
+            Event::Heard { by, .. } => {
+                hold!(person == Some(by), "{fact:?} came from {input:?}");
+                hold!(self.open().next().is_none(), "words were taken beside an open question");
+            }
+            Event::Read { message, .. } => {
+                let said = self.said.get(*message as usize - 1);
+                hold!(
+                    said.is_some_and(|(_, is_read)| !is_read),
+                    "message {message} was read twice, or never said"
+                );
+            }
+            Event::Stopped { by, .. } => {
+                hold!(person.is_none_or(|person| person == by), "{fact:?} came from {input:?}");
+            }
             Event::Cancelled { by, .. } | Event::Restarted { by } => {
                 hold!(person == Some(by), "{fact:?} came from {input:?}");
+            }
+            Event::Asked { asker: Asker::Agent { .. }, .. } if self.stopped => {
+                return Err("somebody is asked by an agent that was stopped".into());
             }
             Event::Asked { round, questions, .. } => {
                 hold!(self.rounds.iter().all(|seen| seen.id != *round), "round {round} was asked twice");
@@ -222,7 +265,8 @@ impl Watch {
                 );
             }
             Event::TurnStarted { kind: TurnKind::Work, .. } => {
-                hold!(person.is_some(), "work was started by {input:?}");
+                let is_unread = self.kind == TurnKind::Work && self.said.iter().any(|(_, is_read)| !is_read);
+                hold!(person.is_some() || is_unread, "work was started by {input:?}");
             }
             _ => {}
         }
@@ -235,9 +279,12 @@ impl Watch {
         }
         match fact {
             Event::TurnStarted { turn, kind, .. } => {
+                // What is done between two reports is one stretch of work.
+                self.baselined &= self.kind == TurnKind::Work && *kind == TurnKind::Work;
                 (self.turn, self.kind) = (turn.0, *kind);
                 self.agent = Agent::There;
-                self.baselined = false;
+                (self.over, self.stopped) = (false, false);
+                self.said.clear();
                 self.declined.clear();
                 self.process_gone();
                 if self.failed {
@@ -307,11 +354,14 @@ impl Watch {
                 }
                 self.gone(Agent::CutOff);
             }
+            Event::Heard { turn, text, .. } => self.said.extend(turn.map(|_| (text.clone(), false))),
+            Event::Read { message, .. } => self.said[*message as usize - 1].1 = true,
+            Event::Stopped { .. } => self.stopped = true,
             Event::PlanSaved { revision, .. } => self.saved = *revision,
             Event::TurnEnded { .. } => self.gone(Agent::Over),
             Event::Failed { .. } => self.failed = true,
             Event::Restarted { .. } => {
-                self.failed = false;
+                (self.failed, self.stopped) = (false, false);
                 if self.agent == Agent::CutOff {
                     self.agent = Agent::There;
                 }
@@ -319,6 +369,8 @@ impl Watch {
             Event::WorkLeft { .. } => self.left_unnoted = false,
             Event::Reported { .. } | Event::Cancelled { .. } => {
                 self.left_unnoted = matches!(fact, Event::Cancelled { is_unnoted: true, .. });
+                self.cancelled = matches!(fact, Event::Cancelled { .. });
+                self.baselined = false;
                 self.over = true;
                 self.gone(Agent::Over);
             }
@@ -343,7 +395,6 @@ impl Watch {
             | Event::UndoStarted { .. }
             | Event::UndoRefused { .. }
             | Event::Undone { .. }
-            | Event::Heard { .. }
             | Event::Outlined { .. }
             | Event::Unchecked { .. } => {}
             Event::Applying { .. }
@@ -414,6 +465,10 @@ impl Watch {
             Event::CutOff { .. } if open_calls => "cut off with an open question",
             Event::Failed { .. } => "failed",
             Event::Restarted { .. } => "restarted",
+            Event::Heard { turn: Some(_), .. } => "said in the middle",
+            Event::Heard { .. } => "said at the end",
+            Event::Read { .. } => "read",
+            Event::Stopped { .. } => "stopped",
             Event::Reported { .. } => "completed",
             Event::Cancelled { .. } => "cancelled",
             _ => return,
@@ -471,7 +526,11 @@ impl Watch {
             hold!(wants == left, "something is wanted though nothing goes on: {wants:?}");
             return Ok(());
         }
-        hold!(!wants.is_empty() || !view.questions.is_empty(), "nothing is wanted and nothing is asked");
+        let rests = self.stopped && view.status == Status::Idle;
+        hold!(
+            rests || !wants.is_empty() || !view.questions.is_empty(),
+            "nothing is wanted and nothing is asked"
+        );
         self.wants_are_true(&wants)
     }
 
@@ -586,6 +645,9 @@ impl Watch {
 
     fn order_is_true(&self, wants: &[Want], order: &Order) -> Result<(), String> {
         hold!(order.turn.0 == self.turn && order.kind == self.kind, "another turn is to run");
+        hold!(!self.stopped, "an agent is to run that was stopped");
+        let said = order.said.iter().map(|said| &said.text);
+        hold!(said.eq(self.said.iter().map(|(text, _)| text)), "other words are told than were said");
         let open = self.rounds.iter().any(|seen| seen.turn == Some(self.turn) && self.is_open(seen));
         let gone = matches!(self.agent, Agent::Parked | Agent::CutOff);
         hold!(!(gone && open), "an agent is to run that waits for an answer");

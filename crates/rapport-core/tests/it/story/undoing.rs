@@ -38,7 +38,7 @@ fn undone() -> World {
 #[test]
 fn it_is_wanted_once_and_done_once() {
     let mut story = done();
-    let states = story.play.session.undoable_work().unwrap();
+    let states = story.play.session.undoable_work().remove(0);
     let wanted = format!("the work undone from {} to {}", states.from, states.to);
     assert_eq!(states.from, "r1");
     story
@@ -96,13 +96,13 @@ fn undoing_goes_back_to_where_the_work_began() {
         .saved()
         .baseline()
         .connects();
-    assert_eq!(story.play.session.baseline(), Some("b1"));
+    assert_eq!(story.play.session.stretches()[0].from.as_deref(), Some("b1"));
     let changes = Changes { result: Some("r1".into()), ..Changes::default() };
     story
         .finishes("Done.", "turn 2 ended")
         .wants(&["report of turn 2 since b0"])
         .world(World::Report { changes: Some(changes) }, "reported");
-    let states = story.play.session.undoable_work().unwrap();
+    let states = story.play.session.undoable_work().remove(0);
     assert_eq!((states.from.as_str(), states.to.as_str()), ("r1", "b1"));
 }
 
@@ -119,7 +119,7 @@ fn what_a_cancelled_agent_left_is_noted_and_undone() {
         .world(left("l0"), "")
         .act(Act::Cancel { reason: None }, "cancelled by ann (terminal)")
         .wants(&["the state that was left noted"]);
-    assert_eq!(story.play.session.result_state(), None);
+    assert_eq!(story.play.session.stretches()[0].to, None);
     story
         .act(Act::UndoWork, refused)
         .crash("")
@@ -127,7 +127,7 @@ fn what_a_cancelled_agent_left_is_noted_and_undone() {
         .world(left("l1"), "left at l1")
         .world(left("l2"), "")
         .wants(&[]);
-    assert_eq!(story.play.session.result_state(), Some("l1"));
+    assert_eq!(story.play.session.stretches()[0].to.as_deref(), Some("l1"));
     story
         .act(Act::UndoWork, "the work to be undone by ann (terminal)")
         .wants(&["the work undone from l1 to b1"]);

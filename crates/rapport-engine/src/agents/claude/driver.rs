@@ -32,7 +32,6 @@ use super::wire;
 use crate::agents::{Command, Happened, Patience, Place, Report, RunId};
 use crate::workers::Workplace;
 use ending::Ending;
-use rapport_core::prompt::GO_ON;
 use talk::{Stay, Talk};
 
 pub use opening::answers_message;
@@ -149,15 +148,12 @@ async fn begin(
     let start = opening::start(order, &transcript, channel);
     let mode = opening::work_mode(&config.work_mode, order, &transcript);
     let config = &ClaudeConfig { work_mode: mode.to_owned(), ..config.clone() };
-    let (opening, message) = (start.opening, start.message.as_deref());
+    let (opening, system) = (start.opening, order.system.as_deref());
+    let (printed, told) = opening::printed_message(&start);
     let args = match channel {
-        Channel::Live => {
-            config.arguments(opening, &order.conversation, order.kind, order.system.as_deref(), &from_project)
-        }
+        Channel::Live => config.arguments(opening, &order.conversation, order.kind, system, &from_project),
         Channel::Print => {
-            let message = message.unwrap_or(GO_ON);
-            let said = Some(message).filter(|message| can_be_argument(message));
-            let system = order.system.as_deref();
+            let said = Some(printed.as_str()).filter(|message| can_be_argument(message));
             config.print_arguments(opening, &order.conversation, order.kind, system, &from_project, said)
         }
     };
@@ -165,16 +161,18 @@ async fn begin(
     let config = for_drafts.as_ref().unwrap_or(config);
     let (mut process, lines) = Process::spawn(config, &args, &*place.workplace, place.mark.clone())
         .map_err(|error| not_started(error.to_string()))?;
-    let talk = match channel {
-        Channel::Live => Talk::live(message, start.told, order.replies.iter().cloned(), stays(order)),
+    let read = opening::read(order, &start);
+    let mut talk = match channel {
+        Channel::Live => Talk::live(start, order.replies.iter().cloned(), stays(order)),
         Channel::Print => {
-            if let Some(message) = message.filter(|message| !can_be_argument(message)) {
-                process.tell(message.to_owned());
+            if !can_be_argument(&printed) {
+                process.tell(printed);
             }
             process.close_input();
-            Talk::printed(start.told)
+            Talk::printed(start.told, told)
         }
     };
+    read.into_iter().for_each(|message| talk.has_read(message));
     Ok((process, lines, talk))
 }
 
@@ -367,7 +365,9 @@ impl<'a> Driver<'a> {
                     self.end_at(&call);
                 }
             }
-            Some(Command::Say { text }) => self.talk.say(&text),
+            // Who is leaving hears no more: it is told in the next turn.
+            Some(Command::Say(_)) if self.ending.has_begun() => {}
+            Some(Command::Say(said)) => self.talk.say(said),
             Some(Command::Next { prompt }) => {
                 self.talk.next(&prompt);
                 self.heard_at = Instant::now();
@@ -382,12 +382,12 @@ impl<'a> Driver<'a> {
     }
 
     /// Ends it politely. But an agent that waits for an answer is ended at once: told to stop it would take that for
-    /// an answer, and so would it take a closed input.
+    /// an answer, and so would it take a closed input. One that has something left to read would begin another turn with it.
     fn stop(&mut self) {
         if !self.ending.begin(Leave::Stopped, self.config.grace) {
             return;
         }
-        if self.talk.anyone_waits() {
+        if self.talk.anyone_waits() || self.talk.has_unread() {
             self.kill();
             return;
         }

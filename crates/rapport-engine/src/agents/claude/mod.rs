@@ -18,6 +18,7 @@ mod command;
 mod credentials;
 mod driver;
 mod process;
+mod said;
 mod settings;
 mod spending;
 

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rapport_core::{CallId, ConversationId};
 
-use super::wire;
+use super::{said, wire};
 use crate::workers;
 use rapport_durable as durable;
 
@@ -29,6 +29,8 @@ pub struct Transcript {
     calls: HashMap<String, usize>,
     results: HashMap<String, ToolResult>,
     told: Vec<(usize, String)>,
+    /// What was said in the middle of a turn, by name, and the line that holds it.
+    said: HashMap<String, String>,
     deferred: Vec<(usize, String)>,
     branches: Branches,
     /// The line of the last message of the conversation itself.
@@ -66,7 +68,8 @@ impl Branches {
             return;
         }
         self.parents.insert(line.uuid.to_string(), line.parent_uuid.to_string());
-        if matches!(line.kind(), wire::Kind::Assistant | wire::Kind::User) && !line.is_sidechain.0 {
+        let is_message = matches!(line.kind(), wire::Kind::Assistant | wire::Kind::User);
+        if (is_message || line.read_in_turn().is_some()) && !line.is_sidechain.0 {
             self.last = Some(line.uuid.to_string());
         }
     }
@@ -147,6 +150,11 @@ impl Transcript {
         self.results.get(call.as_str()).filter(|result| self.branches.is_live(&result.uuid))
     }
 
+    /// Whether the agent was told what has this name, where the conversation goes on from.
+    pub(super) fn has_said(&self, name: &str) -> bool {
+        self.said.get(name).is_some_and(|line| self.branches.is_live(line))
+    }
+
     /// How often the agent was told just this, alone or in one message with other things.
     pub fn times_told(&self, text: &str) -> usize {
         self.told.iter().filter(|(_, told)| told == text).count()
@@ -197,6 +205,10 @@ impl Transcript {
             self.deferred.push((self.lines, text.to_owned()));
         }
         self.branches.note(&line);
+        if let Some(name) = line.read_in_turn() {
+            self.said.insert(name.to_owned(), line.uuid.to_string());
+            self.last_message = Some(self.lines);
+        }
         let Some(message) = line.message.as_ref() else {
             return;
         };
@@ -227,6 +239,11 @@ impl Transcript {
         for block in message.blocks().filter(|block| block.is_tool_result()) {
             let result = ToolResult { uuid: uuid.to_owned(), is_error: block.is_error.0 };
             self.results.insert(block.tool_use_id.to_string(), result);
+        }
+        // What was said in the middle of a turn is known by its name: the same words may be the prompt of another turn.
+        if said::is_name(uuid) {
+            self.said.insert(uuid.to_owned(), uuid.to_owned());
+            return;
         }
         // What was told in two pieces was told as a whole. Nothing is told twice in one message.
         let whole: String = message.texts().take(2).collect();

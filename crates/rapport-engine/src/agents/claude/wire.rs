@@ -216,6 +216,12 @@ impl Line<'_> {
         [&self.kind, &self.subtype, attachment].iter().any(|word| word.contains("deferred"))
     }
 
+    /// In a transcript, the name of a message that the model read in the middle of a turn.
+    pub fn read_in_turn(&self) -> Option<&str> {
+        let note = self.attachment.as_ref().filter(|note| &*note.kind == "queued_command")?;
+        Some(&*note.source_uuid).filter(|name| !name.is_empty())
+    }
+
     /// Whether the model's API limits anything: every reply to an account may say how much of its limit is left.
     pub fn is_limited(&self) -> bool {
         self.rate_limit_info.as_ref().is_none_or(|limit| &*limit.status != "allowed")

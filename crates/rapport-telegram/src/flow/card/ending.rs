@@ -12,6 +12,8 @@ use crate::text::Text;
 const MOST_FILES: usize = 15;
 /// How much of a reason is shown.
 const LONGEST_REASON: usize = 1500;
+/// How much is shown of what an agent says while it works.
+const LONGEST_WORDS: usize = 600;
 
 /// What is said when a planner could not make a single question.
 pub fn no_questions(reason: &str) -> Card {
@@ -32,6 +34,15 @@ pub fn failed(id: &SessionId, seq: u64, presenter: &Presenter, reason: &str) -> 
     let text = Text::new().plain("❌ ").bold("Cannot go on").plain("\n").italic(&task);
     let text = text.plain(&format!("\n{DIVIDER}\n{}", cut(reason, LONGEST_REASON)));
     Card { rows: again(id, seq), ..Card::plain(text) }
+}
+
+/// What is said when somebody stopped the agent.
+pub fn stopped(id: &SessionId, seq: u64, presenter: &Presenter) -> Card {
+    let task = short(&presenter.session().created().task, TITLE);
+    let text = Text::new().plain("⏹ ").bold("Stopped").plain("\n").italic(&task);
+    let text = text.plain("\n\nNothing is lost. Write what to do now, and the agent goes on with that.");
+    let tag = Tag::of(id, &QuestionId::new(FAILED), seq);
+    Card { rows: vec![vec![named("▶️ Go on", Button::Again, &tag)]], ..Card::plain(text) }
 }
 
 fn again(id: &SessionId, seq: u64) -> Vec<Vec<(String, String)>> {
@@ -81,6 +92,22 @@ pub fn working(doing: Option<&str>, since: SignedDuration, cost_micros: u64) -> 
         .plain(&doing.map_or_else(|| "Working…".to_owned(), |what| short(what, TITLE)));
     let text = text.plain(&format!("\n{}", duration(since)));
     if cost_micros == 0 { text } else { text.plain(&format!(" · {}", cost(cost_micros))) }
+}
+
+/// What it did lately, the latest last, and what it said last.
+pub fn steps(steps: &[String], words: &str) -> Text {
+    let mut text = Text::new();
+    if !steps.is_empty() {
+        text = text.plain("\n");
+    }
+    for step in steps {
+        text = text.plain(&format!("\n🔧 {}", short(step, TITLE)));
+    }
+    if words.trim().is_empty() {
+        text
+    } else {
+        text.plain(&format!("\n\n💬 {}", cut(words.trim(), LONGEST_WORDS)))
+    }
 }
 
 /// A time in two units at most.

@@ -1,12 +1,16 @@
 //! Lists: what can be said to the bot, and what waits for an answer.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use rapport_core::Status;
 
-use super::{Card, DIVIDER, TITLE, short};
+use super::{Card, DIVIDER, TITLE, cost, short};
+use crate::flow::recent::EndedWork;
 use crate::text::Text;
 
 /// How many questions are listed.
 const MOST: usize = 20;
+/// How much is listed of what ended.
+const MOST_ENDED: usize = 8;
 /// How much of a question fits on a button.
 const ON_A_BUTTON: usize = 36;
 
@@ -23,6 +27,19 @@ pub struct Waiting {
     pub data: String,
 }
 
+/// What ended lately, and what was spent.
+#[derive(Debug)]
+pub struct Lately<'a> {
+    /// The latest first.
+    pub ended: &'a [EndedWork],
+    /// The time.
+    pub now: Timestamp,
+    /// What agents cost in the last day, in millionths of a dollar, where that is told.
+    pub spent: Option<u64>,
+    /// What they may cost in a day, if that is said.
+    pub budget: Option<u64>,
+}
+
 /// What can be said to the bot.
 pub fn help(greeting: &str, commands: &[(&str, &str)]) -> Text {
     let text = Text::new().plain(greeting).plain("\n");
@@ -31,11 +48,12 @@ pub fn help(greeting: &str, commands: &[(&str, &str)]) -> Text {
     text.plain("\n\nAnything else you write goes to the agent of this chat.")
 }
 
-/// What waits, the oldest first, with buttons that show it again; and what is being worked on.
-pub fn waiting(waiting: &[Waiting], working: &[String]) -> Card {
+/// What waits, the oldest first, with buttons that show it again; what is being worked on, and what was.
+pub fn waiting(waiting: &[Waiting], working: &[String], lately: &Lately<'_>) -> Card {
     let mut text = Text::new();
     if waiting.is_empty() && working.is_empty() {
-        return Card::plain(text.plain("Nothing waits for you, and nothing is being worked on."));
+        text = text.plain("Nothing waits for you, and nothing is being worked on.");
+        return Card::plain(text.text(&recently(lately)));
     }
     if !waiting.is_empty() {
         text = text.bold("Waiting for you").plain(&format!("\n{DIVIDER}"));
@@ -59,7 +77,38 @@ pub fn waiting(waiting: &[Waiting], working: &[String]) -> Card {
         vec![(format!("{}. {}", number + 1, short(&one.question, ON_A_BUTTON)), one.data.clone())]
     };
     let rows = waiting.iter().take(MOST).enumerate().map(button).collect();
-    Card { rows, ..Card::plain(text) }
+    Card { rows, ..Card::plain(text.text(&recently(lately))) }
+}
+
+fn recently(lately: &Lately<'_>) -> Text {
+    let mut text = Text::new();
+    if !lately.ended.is_empty() {
+        text = text.plain("\n\n").bold("Ended lately");
+    }
+    for ended in lately.ended.iter().take(MOST_ENDED) {
+        let mark = match ended.status {
+            Status::Completed => "🏁",
+            Status::Cancelled => "✖",
+            Status::Failed | Status::Started | Status::Running | Status::Idle | Status::NeedsInput => "❌",
+        };
+        let task = short(ended.task.as_deref().unwrap_or_default(), TITLE);
+        let ago = match ago(lately.now.duration_since(ended.at)).strip_prefix("for ") {
+            Some(time) => format!("{time} ago"),
+            None => "just now".to_owned(),
+        };
+        let paid =
+            if ended.cost_micros == 0 { String::new() } else { format!(", {}", cost(ended.cost_micros)) };
+        text = text.plain(&format!("\n{mark} {task} ({ago}{paid})"));
+    }
+    let spent = match (lately.spent, lately.budget) {
+        (Some(spent), Some(budget)) => {
+            let over = if spent > budget { " ⚠️ over budget" } else { "" };
+            format!("\n\nSpent in 24 hours: {} of {}{over}", cost(spent), cost(budget))
+        }
+        (Some(spent), None) if spent > 0 => format!("\n\nSpent in 24 hours: {}", cost(spent)),
+        (Some(_) | None, _) => String::new(),
+    };
+    text.plain(&spent)
 }
 
 /// Asks which of the questions that wait some words are the answer to.

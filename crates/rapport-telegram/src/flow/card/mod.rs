@@ -17,8 +17,8 @@ use crate::outgoing::{Edit, Message};
 use crate::split::Reply;
 use crate::text::Text;
 
-pub use ending::{cost, duration, ended, failed, failed_start, no_questions, working};
-pub use list::{Waiting, ago, help, waiting, which};
+pub use ending::{cost, duration, ended, failed, failed_start, no_questions, steps, stopped, working};
+pub use list::{Lately, Waiting, ago, help, waiting, which};
 pub use question::{is_listed, is_no, whole};
 pub use summary::edit_menu;
 

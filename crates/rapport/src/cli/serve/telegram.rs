@@ -11,11 +11,12 @@ use crate::channels::telegram::BotFiles;
 use crate::channels::telegram::api::Api;
 use crate::channels::telegram::api_error::ApiError;
 use crate::channels::telegram::channel::{self, Telegram, TelegramConfig};
+use crate::channels::telegram::flow::quiet::QuietHours;
 use crate::channels::telegram::flow::{Template, file};
 use crate::channels::telegram::rates::Limits;
 use crate::channels::telegram::webhook::{HEADERS_WITHIN, WebhookConfig};
 use crate::clock::Clock;
-use crate::config::{Settings, TelegramSettings};
+use crate::config::{Secret, Settings, TelegramSettings};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::{Holder, Store};
 use crate::wiring::{Place, Shelf};
@@ -47,6 +48,10 @@ pub(super) async fn channel(place: &Place, settings: &Settings) -> Result<Telegr
         }),
         limits: Limits::faster(telegram.faster),
         transcriber: transcriber::of(&telegram.transcriber, &place.home),
+        quiet: telegram.quiet.as_deref().map(quiet_hours).transpose()?,
+        zone: jiff::tz::TimeZone::system(),
+        budget: telegram.budget.map(|budget| budget.0),
+        secrets: secrets(settings).into_iter().map(Secret::into_inner).collect(),
         now: Arc::new(|| Clock::system().now()),
     })?;
     let store = place.store_in(&Shelf::Sessions);
@@ -62,6 +67,23 @@ pub(in crate::cli) fn api(settings: &TelegramSettings) -> Result<Api, Failure> {
         return Err(Failure::new(Code::Usage, "there is no token of a Telegram bot").hint(GET_A_BOT));
     };
     Api::new(&settings.api_url, token.into_inner()).map_err(refused)
+}
+
+fn quiet_hours(words: &str) -> Result<QuietHours, Failure> {
+    QuietHours::parse(words).ok_or_else(|| {
+        Failure::new(Code::Usage, format!("telegram.quiet: {words:?} is not hours of the day"))
+            .hint("Say from when to when, in your time zone: 22:00-07:00")
+    })
+}
+
+/// What is never sent to a chat, whoever wrote it down where.
+fn secrets(settings: &Settings) -> Vec<Secret> {
+    let telegram = &settings.telegram;
+    let webhook = telegram.webhook.as_ref().and_then(|webhook| webhook.secret.clone());
+    let said = [telegram.token.clone(), webhook, settings.planner.api_key.clone()].into_iter().flatten();
+    let named = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+    let named = named.into_iter().filter_map(|name| std::env::var(name).ok()).map(Secret::new);
+    said.chain(named).collect()
 }
 
 /// Why Telegram does not accept the bot.

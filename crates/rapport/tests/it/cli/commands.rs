@@ -153,8 +153,8 @@ fn a_project_is_a_directory() {
 fn help_is_laid_out_for_people() {
     let project = Project::with_agent("rehearsal");
     let all = [
-        "demo", "run", "new", "plan", "resume", "execute", "undo", "status", "answer", "revoke", "branch",
-        "log", "diff", "apply", "discard", "serve", "cancel", "doctor",
+        "demo", "run", "new", "plan", "resume", "execute", "undo", "status", "answer", "say", "stop",
+        "revise", "revoke", "branch", "log", "diff", "apply", "discard", "serve", "cancel", "doctor",
     ];
     for command in all {
         let help = project.rapport(&[command, "--help"]).out();
@@ -181,7 +181,7 @@ fn the_log_is_told_in_words() {
 fn completions_for_the_usual_shells() {
     let project = Project::with_agent("rehearsal");
     for (shell, says) in
-        [("bash", "complete -F _rapport"), ("zsh", "#compdef rapport"), ("fish", "complete -c rapport")]
+        [("bash", "-F _rapport rapport"), ("zsh", "#compdef rapport"), ("fish", "complete -c rapport")]
     {
         project.rapport(&["completions", shell]).check(0, says);
     }

@@ -3,12 +3,12 @@
 use rapport::clock::{Clock, new_conversation};
 use rapport::engine::socket;
 use rapport::stores::Holder;
-use rapport_core::{Aim, Created, Event, Session};
+use rapport_core::{Aim, Created, Event, Session, Status, View};
 
 use crate::files::{self, create, greeting, plan, run};
 use crate::support::patience::wait_for;
-use crate::support::project::Project;
-use crate::support::scenarios::{BUSY, ONE_QUESTION};
+use crate::support::project::{Project, Running};
+use crate::support::scenarios::ONE_QUESTION;
 
 /// A project with a conversation, which begins elsewhere, such as in Telegram.
 pub(super) fn conversation(scenario: &str) -> Project {
@@ -99,24 +99,122 @@ invocations:
     running.kill();
 }
 
+/// The agent plans, works until it is told something, and has something to do afterwards.
+pub(super) const STEERED: &str = r##"
+version: 1
+name: steered
+invocations:
+  - result: "# Shed\n\n1. Build it."
+  - steps:
+      - text: "Building."
+      - wait_message: true
+      - write: { path: shed.txt, content: "wood\n" }
+    result: "Built."
+  - steps:
+      - write: { path: shed.txt, content: "red wood\n" }
+      - write: { path: brush.txt, content: "red\n" }
+    result: "Painted."
+"##;
+
+/// A run that is at work, and waits for words.
+pub(super) fn building(project: &Project) -> Running {
+    let mut running = project.start(&["build a shed"], &[]);
+    running.until_asked();
+    project.rapport(&["answer", "shed", "confirm"]).check(0, "Answered.");
+    running.until(|fact| matches!(fact, Event::Said { text, .. } if text == "Building."));
+    running
+}
+
+/// Words reach an agent in the middle of its work, with who said them; once it is done, it goes on with them in the same
+/// conversation and the same place, and all of it is one piece of work.
 #[test]
-fn a_task_at_work_takes_no_message_and_says_what_does() {
-    let project = Project::with_scenario(BUSY);
-    let mut running = project.start(&["do it"], &[]);
-    running.until(|fact| matches!(fact, Event::Said { .. }));
-    project.rapport(&["say", "do-it", "faster"]).check(2, "takes no message");
-    running.kill();
+fn a_task_takes_words_while_it_is_worked_on_and_after() {
+    let project = Project::with_scenario(STEERED).recorded();
+    let running = building(&project);
+    project.rapport(&["say", "shed", "mind", "the", "rain"]).check(0, "The agent reads it at its next step.");
+    assert_eq!(running.finish(), 0);
+    let facts = project.facts();
+    let heard = facts.iter().position(|fact| matches!(fact, Event::Heard { turn: Some(_), text, by, .. } if text == "mind the rain" && by.is_at_terminal()));
+    let read = facts.iter().position(|fact| matches!(fact, Event::Read { message: 1, .. }));
+    assert!(heard.is_some() && heard < read, "{facts:#?}");
+    let inputs = project.agent_inputs();
+    assert!(inputs[1].iter().any(|line| line.to_string().contains("mind the rain")));
+
+    project.rapport(&["say", "shed", "now paint it"]).check(0, "Painted.").check(0, "added     brush.txt");
+    assert_eq!(project.file("shed.txt"), "red wood\n");
+    let conversations = project.facts().into_iter().filter_map(|fact| match fact {
+        Event::Connected { conversation, .. } => Some(conversation),
+        _ => None,
+    });
+    let conversations: std::collections::BTreeSet<_> = conversations.collect();
+    assert_eq!(conversations.len(), 1, "it is another conversation");
+    let id = project.session();
+    project.rapport(&["diff", "shed"]).check(0, "+red wood").check(0, "brush.txt");
+    project.rapport(&["resume", "shed"]).check(0, &format!("rapport say {id} \"what to do next\""));
+    project.rapport(&["undo", "shed", "--yes"]).check(0, "");
+    assert_eq!((project.file("shed.txt"), project.file("brush.txt")), (String::new(), String::new()));
+}
+
+/// What a person changed before the agent went on is not undone with its work.
+#[test]
+fn what_a_person_changed_in_between_stays() {
+    let project = Project::with_scenario(STEERED);
+    let running = building(&project);
+    project.rapport(&["say", "shed", "go on"]).check(0, "Said.");
+    assert_eq!(running.finish(), 0);
+    std::fs::write(project.root().join("mine.txt"), "mine\n").unwrap();
+    project.rapport(&["revise", "shed", "rather red"]).check(0, "Painted.");
+    let diff = project.rapport(&["diff", "shed"]);
+    diff.check(0, "+red wood");
+    assert!(!diff.out().contains("mine.txt"), "{}", diff.out());
+    project.rapport(&["undo", "shed", "--yes"]).check(0, "");
+    let files = ["shed.txt", "brush.txt", "mine.txt"].map(|file| project.file(file));
+    assert_eq!(files, ["", "", "mine\n"]);
+}
+
+#[test]
+fn who_is_cancelled_or_asks_takes_no_words() {
     let project = Project::with_scenario(ONE_QUESTION);
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();
     project.rapport(&["revise", "paint", "red"]).check(3, "rapport answer 2");
+    project.rapport(&["resume", "paint", "-m", "red"]).check(3, "rapport answer 2");
     project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
     running.until_asked();
-    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
-    assert_eq!(running.finish(), 0);
+    project.rapport(&["say", "paint", "rather blue"]).check(3, "rapport revise 2");
+    project.rapport(&["cancel", "paint"]).check(0, "Cancelled");
+    assert_eq!(running.finish(), 8);
     for verb in ["say", "revise"] {
-        project.rapport(&[verb, "paint", "rather blue"]).check(3, "is over, and takes no message");
+        project
+            .rapport(&[verb, "paint", "rather blue"])
+            .check(3, "was cancelled, and takes no message")
+            .check(3, "--at q1");
     }
+    assert_eq!(heard(&project), [""; 0]);
+}
+
+/// The turn ends, the conversation stays, and nothing goes on before somebody says so.
+#[test]
+fn an_agent_is_stopped_and_told_what_to_do_instead() {
+    let project = Project::with_scenario(STEERED).recorded();
+    let running = building(&project);
+    let id = project.session();
+    project
+        .rapport(&["stop"])
+        .check(0, &format!("Stopped {id}."))
+        .check(0, &format!("rapport say {id} WORDS"));
+    let (code, said) = running.finish_saying();
+    assert_eq!(code, 130, "{said}");
+    assert_eq!(project.agents_alive(), []);
+    let view: View = project.json(&["status", "shed", "--json"]);
+    assert_eq!((view.status, view.questions.len()), (Status::Idle, 0));
+    project.rapport(&["stop", "shed"]).check(0, "Stopped");
+    project.rapport(&["say", "shed", "rather paint it"]).check(0, "Painted.");
+    assert_eq!(project.file("shed.txt"), "red wood\n");
+    project.rapport(&["stop", "shed"]).check(3, "the session is completed");
+    let told = project.agent_inputs().pop().unwrap();
+    assert!(told.iter().any(|line| line.to_string().contains("rather paint it")), "{told:#?}");
+    assert!(!told.iter().any(|line| line.to_string().contains("where you left off")), "{told:#?}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod parking;
 mod permission;
 mod plain;
 mod recording;
+mod saying;
 mod whole;
 
 /// Makes a test of each story for each agent: `story`, or `story [Need]`.

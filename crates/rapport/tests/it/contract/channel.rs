@@ -47,6 +47,10 @@ async fn people_in_telegram_see_and_answer() {
         remind: SignedDuration::ZERO,
         webhook: None,
         transcriber: None,
+        quiet: None,
+        zone: jiff::tz::TimeZone::UTC,
+        budget: None,
+        secrets: Vec::new(),
         limits: Limits::faster(std::num::NonZeroU32::MIN),
         now: Arc::new(|| Clock::system().now()),
     });

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::fake::{Script, World, answers, failure, order};
 use super::recorded::printed;
+use crate::support::driven::said;
 
 /// CLARIFY-4, CLARIFY-5
 #[tokio::test]
@@ -333,9 +334,13 @@ async fn a_message_that_was_not_read_yet_makes_another_turn() {
     let script = Script::new().hear("and tests").say(&other.to_string()).say(result);
     let script = script.sh(r#"printf '%s\n' "${line%\}},\"isReplay\":true}""#);
     let mut run = World::new(script.say(&result.replace("Thanks. ", "")).until_closed()).start();
-    run.send(Command::Say { text: "and tests".into() });
+    run.send(Command::Say(said(1, "and tests")));
     let (did, leave) = run.rest().await;
-    assert!(matches!(did[..], [AgentDid::Spend { .. }, AgentDid::Spend { .. }]), "{did:?}");
+    let read = AgentDid::Read { message: 1 };
+    assert!(
+        matches!(&did[..], [AgentDid::Spend { .. }, heard, AgentDid::Spend { .. }] if *heard == read),
+        "{did:?}"
+    );
     assert_eq!(leave, Leave::Finished { result: "Done planning.".into() });
     assert_eq!(run.messages(), ["add auth", "and tests"]);
 }

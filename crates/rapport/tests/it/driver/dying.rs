@@ -10,6 +10,7 @@ use rapport_core::{AgentDid, Ask, CallReply, Leave, Order, Usage};
 use super::fake::{Script, World, failure, order};
 use super::keeper::{gone, wait_for_file};
 use super::recorded::printed;
+use crate::support::driven::said;
 
 /// CLARIFY-31
 #[tokio::test]
@@ -285,7 +286,7 @@ async fn an_agent_that_does_not_read_is_heard_and_stopped() {
     let mut run = world.start_with(Order { prompt: "long ".repeat(1_000_000), ..order() });
     assert!(matches!(run.did().await, Some(AgentDid::Say { .. })));
     wait_for_file(&run.path("pid")).await;
-    run.send(Command::Say { text: "more".into() });
+    run.send(Command::Say(said(1, "more")));
     run.send(Command::Stop);
     assert_eq!(run.leave().await, Leave::Stopped);
     assert!(gone(&run.path("pid")));

@@ -140,7 +140,7 @@ fn a_steering_message_is_waited_for() {
     live.message("left");
     let (events, _) = live.finish();
     assert_eq!(outline(&events), ["says That way.", "result success \"end_turn\""], "one turn, not two");
-    assert!(std::fs::read_to_string(rehearsal.transcript("s")).unwrap().contains(r#""content":"left""#));
+    assert!(std::fs::read_to_string(rehearsal.transcript("s")).unwrap().contains(r#""prompt":"left""#));
 }
 
 /// What a tool result says, and whether it is an error.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use rapport::agents::claude::{Claude, ClaudeConfig};
 use rapport::agents::{Agent, Command, Controls, Happened, Report, RunId};
 use rapport_core::{
-    AgentDid, Ask, By, CallId, CallReply, ConversationId, Leave, Order, Progress, Told, TurnId, TurnKind,
+    AgentDid, Ask, By, CallId, CallReply, ConversationId, Leave, Order, Progress, Said, Told, TurnId,
+    TurnKind,
 };
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -114,7 +115,13 @@ pub(crate) fn order() -> Order {
         folder: None,
         linger: None,
         replies: Vec::new(),
+        said: Vec::new(),
     }
+}
+
+/// Something said in the middle of the turn of [`order`].
+pub(crate) fn said(number: u32, text: &str) -> Said {
+    Said { turn: TurnId(1), number, text: text.into() }
 }
 
 /// What somebody at the terminal answers.

@@ -267,8 +267,13 @@ async fn everything_that_goes_out_becomes_its_call() {
     assert_eq!(fake.call(), ("deleteMessage".into(), json!({ "chat_id": 5, "message_id": 9 })));
     posted();
     let (caption, entities) = Text::new().italic("all of it").finish();
-    let document =
-        Document { name: "plan \"1\".md".into(), bytes: b"# Plan".to_vec(), caption, entities, thread: None };
+    let document = Document {
+        name: "plan \"1\".md".into(),
+        bytes: b"# Plan".to_vec(),
+        caption,
+        entities,
+        ..Document::default()
+    };
     assert_eq!(api.deliver(5, &Outgoing::Document(document)).await, Ok(Sent::Posted(9)));
     let calls = fake.calls();
     let form = String::from_utf8_lossy(&calls[0].1);

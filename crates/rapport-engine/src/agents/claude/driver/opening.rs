@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use rapport_core::{CallId, CallReply, Order, TurnKind};
+use rapport_core::{CallId, CallReply, Order, Said, TurnKind};
 
 use crate::agents::claude::channel::Channel;
 use crate::agents::claude::command::{DEFAULT, Opening, PLAN};
+use crate::agents::claude::said;
 use crate::agents::claude::transcript::{ANSWERS, PlanMode, Transcript};
 use rapport_core::prompt::{GO_ON, SAY_ALL};
 
@@ -20,6 +21,10 @@ pub(super) struct Start {
     pub(super) message: Option<String>,
     /// Calls whose replies the conversation holds as soon as the agent says a word.
     pub(super) told: Vec<CallId>,
+    /// What was said in the middle of the turn and the conversation does not hold.
+    pub(super) said: Vec<Said>,
+    /// Whether a call that was put away will be asked again, before anything else can be said.
+    pub(super) takes_up: bool,
 }
 
 /// Finds out how to begin, from the order and what the conversation knows of it.
@@ -30,25 +35,57 @@ pub(super) fn start(order: &Order, transcript: &Transcript, channel: Channel) ->
     };
     let arriving = order.replies.iter().filter(|(call, reply)| arrives(call, reply));
     let calls = || arriving.map(|(call, _)| call.clone()).collect();
+    let said: Vec<_> =
+        order.said.iter().filter(|said| !is_said(transcript, channel, said)).cloned().collect();
     if !transcript.exists() {
         let message = joined([Some(order.prompt.clone()), answers_message(&order.replies)]);
-        return Start { opening: Opening::Fresh, message, told: calls() };
+        return Start { opening: Opening::Fresh, message, told: calls(), said, takes_up: false };
     }
     let opening = Opening::Resumed;
+    let asked_again = |said| Start { opening, message: None, told: Vec::new(), said, takes_up: true };
     if order.replies.iter().any(|(call, _)| transcript.is_deferred(call)) {
-        return Start { opening, message: None, told: Vec::new() };
+        return asked_again(said);
     }
     let is_told = transcript.times_told(&order.prompt) > order.told_before;
     let prompt = (!is_told).then(|| order.prompt.clone());
     let message = joined([prompt, untold_answers(order, transcript, channel)]);
-    if message.is_none() && transcript.has_deferred() {
-        return Start { opening, message: None, told: Vec::new() };
+    if message.is_none() && said.is_empty() && transcript.has_deferred() {
+        return asked_again(said);
     }
     let otherwise = match order.kind {
         TurnKind::Draft => SAY_ALL,
         TurnKind::Plan | TurnKind::Work | TurnKind::Chat => GO_ON,
     };
-    Start { opening, message: Some(message.unwrap_or_else(|| otherwise.into())), told: calls() }
+    // What somebody said since tells the agent how to go on.
+    let message = message.or_else(|| said.is_empty().then(|| otherwise.into()));
+    Start { opening, message, told: calls(), said, takes_up: false }
+}
+
+/// What is told on the command line: a message, or what was said since. What was said beside another message is told in the next
+/// turn.
+pub(super) fn printed_message(start: &Start) -> (String, Vec<u32>) {
+    match &start.message {
+        Some(message) => (message.clone(), Vec::new()),
+        None if start.said.is_empty() => (GO_ON.into(), Vec::new()),
+        None => {
+            let words: Vec<_> = start.said.iter().map(|said| said.text.as_str()).collect();
+            (words.join("\n\n"), start.said.iter().map(|said| said.number).collect())
+        }
+    }
+}
+
+/// The messages of the turn that the conversation holds, by number.
+pub(super) fn read(order: &Order, start: &Start) -> Vec<u32> {
+    let is_left = |number: u32| start.said.iter().any(|said| said.number == number);
+    order.said.iter().map(|said| said.number).filter(|number| !is_left(*number)).collect()
+}
+
+/// Whether the conversation holds what was said. On the command line nothing has a name.
+fn is_said(transcript: &Transcript, channel: Channel, said: &Said) -> bool {
+    match channel {
+        Channel::Live => transcript.has_said(&said::name(said)),
+        Channel::Print => transcript.times_told(&said.text) > 0,
+    }
 }
 
 /// The permission mode to work in: the configured one, unless the agent entered plan mode by itself and a person did not let it
@@ -148,6 +185,7 @@ mod tests {
             folder: Some("01".into()),
             linger: None,
             replies: Vec::new(),
+            said: Vec::new(),
         };
         let told = r#"{"type":"user","message":{"content":"Plan it"}}"#;
         let start = start(&order, &Transcript::read(told.as_bytes()).unwrap(), Channel::Live);
@@ -230,6 +268,7 @@ mod tests {
             folder: None,
             linger: None,
             replies,
+            said: Vec::new(),
         }
     }
 }

@@ -2,18 +2,18 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use rapport_core::{AgentDid, Ask, Beside, CallId, CallReply, ConversationId, Leave, Progress};
+use rapport_core::{AgentDid, Ask, Beside, CallId, CallReply, ConversationId, Leave, Progress, Said};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::{Calls, Channel, Waiting};
 use super::flight::Flight;
-use super::opening::answers_message;
+use super::opening::{Start, answers_message};
 use super::{permission, words};
 use crate::agents::Happened;
 use crate::agents::claude::response::{Asking, Response};
-use crate::agents::claude::spending;
 use crate::agents::claude::wire::{self, Block, Kind, Line, Message, Request};
+use crate::agents::claude::{said, spending};
 
 /// What an agent is told that asks two questions in the same words. Nobody is asked: answers go by the questions'
 /// texts, so one of the two would be lost. Today's CLI refuses such a call itself.
@@ -38,8 +38,12 @@ pub(super) struct Talk {
     told: Vec<CallId>,
     /// Plans by the call that proposes them: the request itself may come without.
     plans: HashMap<String, String>,
+    /// Messages of the turn that are told by the message on the command line.
+    printed_said: Vec<u32>,
     /// Messages said to it while it works, and not taken up yet.
-    unread: Vec<String>,
+    unread: Vec<Unread>,
+    /// What is said once the call that was put away has been asked again.
+    held: Vec<Said>,
     /// Whether it has shown nothing of the message it began with. A conversation that was cut off with something in the
     /// background has a turn about that first, in which the model says nothing.
     is_unopened: bool,
@@ -60,6 +64,15 @@ pub(super) struct Talk {
     stay: Stay,
     /// Whether its turn is over and it waits for the next.
     resting: bool,
+}
+
+/// A message that the agent has not taken up yet.
+#[derive(Debug)]
+struct Unread {
+    /// The name it has on the channel.
+    name: String,
+    /// Which message of the turn it is, where somebody said it.
+    message: Option<u32>,
 }
 
 /// A call that was parked by an earlier process and is asked again in this one. Its result counts once the transcript
@@ -92,27 +105,37 @@ pub(super) enum Stay {
 impl Talk {
     /// Begins a talk with its first lines, and with replies whose calls may be asked again.
     pub(super) fn live(
-        message: Option<&str>,
-        told: Vec<CallId>,
+        start: Start,
         replies: impl IntoIterator<Item = (CallId, CallReply)>,
         stay: Stay,
     ) -> Self {
-        let message = message.map(wire::user_message);
-        let taken_up = if message.is_none() { TakenUp::Expected } else { TakenUp::None };
-        Self {
-            taken_up,
-            is_unopened: message.is_some(),
+        let message = start.message.as_deref().map(wire::user_message);
+        let mut talk = Self {
+            taken_up: if start.takes_up { TakenUp::Expected } else { TakenUp::None },
+            is_unopened: !start.takes_up,
             lines: [wire::initialize()].into_iter().chain(message).collect(),
             calls: Calls::with_replies(replies),
-            told,
+            told: start.told,
             stay,
             ..Self::default()
-        }
+        };
+        start.said.into_iter().for_each(|said| talk.say(said));
+        talk
     }
 
-    /// A talk in which everything is said on the command line.
-    pub(super) fn printed(told: Vec<CallId>) -> Self {
-        Self { told, printed: true, ..Self::default() }
+    /// A talk in which everything is said on the command line, these messages of the turn among it.
+    pub(super) fn printed(told: Vec<CallId>, printed_said: Vec<u32>) -> Self {
+        Self { told, printed_said, printed: true, ..Self::default() }
+    }
+
+    /// The conversation holds this message of the turn.
+    pub(super) fn has_read(&mut self, message: u32) {
+        self.did(AgentDid::Read { message });
+    }
+
+    /// Whether something was said that the agent has not read.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
     }
 
     /// Whether the agent waits for somebody.
@@ -125,26 +148,31 @@ impl Talk {
         self.lines.extend(self.calls.reply(call, reply));
     }
 
-    /// Something is to be said to the agent, if it listens.
-    pub(super) fn say(&mut self, text: &str) {
+    /// Something is to be said to the agent, if it listens. A message before a call that was put away is asked again would go on
+    /// without that call.
+    pub(super) fn say(&mut self, said: Said) {
         if self.printed {
             return;
         }
-        self.say_by_name(text);
+        if matches!(self.taken_up, TakenUp::Expected) {
+            self.held.push(said);
+            return;
+        }
+        self.say_by_name(&said.text, said::name(&said), Some(said.number));
     }
 
-    fn say_by_name(&mut self, text: &str) -> String {
-        let name = uuid::Uuid::new_v4().to_string();
+    fn say_by_name(&mut self, text: &str, name: String, message: Option<u32>) {
         self.lines.push_back(wire::named_message(text, &name));
-        self.unread.push(name.clone());
-        name
+        self.unread.push(Unread { name, message });
     }
 
     /// Another turn begins.
     pub(super) fn next(&mut self, prompt: &str) {
         self.resting = false;
         // By name: a turn that the agent began by itself, when a command it had left running ended, is not this one.
-        self.say(prompt);
+        if !self.printed {
+            self.say_by_name(prompt, new_name(), None);
+        }
     }
 
     /// Whether its turn is over and it waits for the next.
@@ -297,6 +325,9 @@ impl Talk {
         for call in std::mem::take(&mut self.told) {
             self.did(AgentDid::Take { call });
         }
+        for message in std::mem::take(&mut self.printed_said) {
+            self.has_read(message);
+        }
         let by_agent_itself = line.parent_tool_use_id.is_empty();
         for text in message.texts().filter(|text| by_agent_itself && !text.trim().is_empty()) {
             self.did(AgentDid::Say { text: text.to_owned() });
@@ -323,7 +354,10 @@ impl Talk {
 
     fn user(&mut self, line: &Line<'_>) {
         if line.is_replay.0 {
-            self.unread.retain(|name| **name != *line.uuid);
+            let place = self.unread.iter().position(|unread| *unread.name == *line.uuid);
+            if let Some(message) = place.and_then(|place| self.unread.remove(place).message) {
+                self.has_read(message);
+            }
             self.is_unopened = false;
             self.is_retold(&line.uuid);
         }
@@ -378,7 +412,8 @@ impl Talk {
         let told =
             self.calls.reply_to(&call).and_then(|reply| answers_message(&[(call.clone(), reply.clone())]));
         let Some(text) = told else { return self.did(AgentDid::Take { call }) };
-        let name = self.say_by_name(&text);
+        let name = new_name();
+        self.say_by_name(&text, name.clone(), None);
         self.taken_up = TakenUp::Retold(call, name);
     }
 
@@ -450,6 +485,9 @@ impl Talk {
         let call = CallId::new(call);
         if matches!(self.taken_up, TakenUp::Expected) {
             self.taken_up = TakenUp::Asked(call.clone());
+            for said in std::mem::take(&mut self.held) {
+                self.say(said);
+            }
         }
         // What has its reply is not asked anew: the CLI only wants to hear it in another way.
         if !self.calls.was_replied(&call) {
@@ -555,6 +593,10 @@ impl Talk {
     fn did(&mut self, did: AgentDid) {
         self.reports.push_back(Happened::Did(did));
     }
+}
+
+fn new_name() -> String {
+    uuid::Uuid::new_v4().to_string()
 }
 
 fn waiting(id: &str, channel: Channel, input: Option<&RawValue>) -> Waiting {

@@ -147,6 +147,9 @@ pub struct Attachment<'a> {
     /// What it notes.
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
+    /// The name of a message that the model read in the middle of a turn.
+    #[serde(borrow)]
+    pub source_uuid: Text<'a>,
 }
 
 /// What the model's API says about its limits.

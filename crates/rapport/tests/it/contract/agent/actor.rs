@@ -235,6 +235,12 @@ impl Stage {
         .await;
     }
 
+    /// How often the conversation holds these words: as the model read it last, or as the scripted agent wrote it down.
+    pub(super) fn times_held(&self, words: &str) -> usize {
+        let last = self.model.as_ref().map(|model| model.seen().pop().unwrap()["messages"].to_string());
+        last.unwrap_or_else(|| fs::read_to_string(self.transcript()).unwrap()).matches(words).count()
+    }
+
     /// Waits until the agent has written down that it made this call.
     pub(super) async fn until_written(&self, call: &str) {
         until(&format!("{call} is in the transcript"), || {

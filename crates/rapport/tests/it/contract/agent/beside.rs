@@ -13,7 +13,7 @@ use super::actor::{Actor, Stage};
 use super::asking::{database, finished, storage};
 use super::parking::answered;
 use super::{on_every_agent, on_every_version};
-use crate::support::driven::{Driven, answers};
+use crate::support::driven::{Driven, answers, said};
 
 on_every_version! {
     a_question_before_a_write [Parking]
@@ -86,7 +86,7 @@ async fn a_question_beside_a_message_that_was_not_read(actor: Actor) {
     let stage = set(&actor, beside(Scenario::new("message")));
     let mut run = stage.start();
     let (call, ..) = run.asked().await;
-    run.send(Command::Say { text: "and make it fast".into() });
+    run.send(Command::Say(said(1, "and make it fast")));
     park(&run, &call, Patience::Wait);
     until_kept(&mut run, Beside::Message).await;
     run.reply(call.as_str(), answers(&[("Which database?", "SQLite")]));

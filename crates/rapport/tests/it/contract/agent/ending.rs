@@ -9,7 +9,7 @@ use super::actor::{Actor, until};
 use super::asking::{database, finished, spent, storage};
 use super::on_every_agent;
 use super::parking::answered;
-use crate::support::driven::{answers, failure, order};
+use crate::support::driven::{answers, failure, order, said};
 
 on_every_agent! {
     killed_with_a_question_open [Parking]
@@ -123,11 +123,12 @@ async fn told_something_at_work(actor: Actor) {
     let stage = actor.with(Scenario::new("work").uses_bash(WAIT).respond_with_text("Done."));
     let mut run = stage.start();
     while !matches!(run.did().await, Some(AgentDid::Use { .. })) {}
-    run.send(Command::Say { text: "Mind the tests.".into() });
+    run.send(Command::Say(said(1, "Mind the tests.")));
     stage.until_heard("Mind the tests.").await;
     std::fs::write(stage.path("app/go"), "").unwrap();
     let (did, leave) = run.rest().await;
-    assert_eq!(did, [AgentDid::Say { text: "Done.".into() }, spent(2)]);
+    let read = AgentDid::Read { message: 1 };
+    assert_eq!(did, [read, AgentDid::Say { text: "Done.".into() }, spent(2)]);
     assert_eq!(leave, finished("Done."));
     if let Some(model) = &stage.model {
         assert_eq!(model.seen().len(), 2);
@@ -140,13 +141,14 @@ async fn told_something_at_the_end(actor: Actor) {
     let scenario = Scenario::new("end").respond_with_text("Done.");
     let stage = actor.with(scenario.next_invocation().respond_with_text("That too."));
     let mut run = stage.start();
-    run.send(Command::Say { text: "Mind the tests.".into() });
+    run.send(Command::Say(said(1, "Mind the tests.")));
     let (did, leave) = run.rest().await;
     assert_eq!(
         did[1..],
         [
             AgentDid::Say { text: "Done.".into() },
             spent(1),
+            AgentDid::Read { message: 1 },
             AgentDid::Say { text: "That too.".into() },
             spent(1),
         ]
@@ -155,7 +157,7 @@ async fn told_something_at_the_end(actor: Actor) {
 }
 
 /// Needs nobody's leave, and ends when there is a file `go`.
-const WAIT: &str = "while [ ! -e go ]; do sleep 0.02; done";
+pub(super) const WAIT: &str = "while [ ! -e go ]; do sleep 0.02; done";
 
 fn one_question() -> ScenarioBuilder {
     Scenario::new("one question").asks(database()).respond_with_text("Done.")

@@ -129,7 +129,7 @@ async fn forked(actor: Actor) {
 }
 
 /// Starts the agent, waits for its question, puts it away.
-async fn park(stage: &Stage) -> CallId {
+pub(super) async fn park(stage: &Stage) -> CallId {
     let mut run = stage.start();
     let (call, _, parkable) = run.asked().await;
     assert!(parkable);
@@ -138,7 +138,7 @@ async fn park(stage: &Stage) -> CallId {
     call
 }
 
-fn one_question() -> ScenarioBuilder {
+pub(super) fn one_question() -> ScenarioBuilder {
     Scenario::new("one question").asks(database()).respond_with_text("Done.")
 }
 

@@ -115,7 +115,7 @@ impl Play {
                 }
                 // It does not listen, and cannot be parked.
                 Some(
-                    Command::Reply { .. } | Command::Park { .. } | Command::Say { .. } | Command::Next { .. },
+                    Command::Reply { .. } | Command::Park { .. } | Command::Say(_) | Command::Next { .. },
                 ) => {}
                 Some(Command::Stop | Command::Kill) | None => return Err(Stopped),
             }

@@ -1,0 +1,41 @@
+//! The names under which words go to an agent in the middle of its turn. The CLI tells a message back by its name when the model
+//! reads it, and notes the name in its transcript, so that nothing is told twice and nothing is lost.
+
+use rapport_core::Said;
+use rapport_durable::sha256_of;
+use uuid::{Builder, Uuid};
+
+/// How every such name begins: a name is a UUID, and nobody else's begins so.
+const MARK: [u8; 4] = *b"said";
+
+/// The name of a message. The same words in the same place have the same name, also in a copy of the conversation.
+pub(super) fn name(said: &Said) -> String {
+    let place = format!("{}/{}/", said.turn, said.number);
+    let digest = sha256_of(&[place.as_bytes(), said.text.as_bytes()]);
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    bytes[..MARK.len()].copy_from_slice(&MARK);
+    Builder::from_random_bytes(bytes).into_uuid().to_string()
+}
+
+/// Whether a message has such a name.
+pub(super) fn is_name(uuid: &str) -> bool {
+    Uuid::try_parse(uuid).is_ok_and(|uuid| uuid.as_bytes().starts_with(&MARK))
+}
+
+#[cfg(test)]
+mod tests {
+    use rapport_core::TurnId;
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_of_the_words_and_their_place() {
+        let said = |number, text: &str| Said { turn: TurnId(2), number, text: text.into() };
+        assert_eq!(name(&said(1, "a")), name(&said(1, "a")));
+        assert_ne!(name(&said(1, "a")), name(&said(2, "a")));
+        assert_ne!(name(&said(1, "a")), name(&said(1, "b")));
+        assert!(is_name(&name(&said(1, "a"))));
+        assert!(!is_name(&Uuid::nil().to_string()) && !is_name(""));
+    }
+}

@@ -1,0 +1,128 @@
+//! What agents may do without asking: listed with where it holds, and taken back with a tap.
+
+use rapport_core::{Act, Rule, SessionId, visible};
+use rapport_door::DoorError;
+
+use super::button::{Button, Tag};
+use super::callbacks::Tap;
+use super::card::{self, Card};
+use super::chat_state::{ChatState, ShownSession};
+use super::effect::{AfterOps, AfterRules, Effect, SessionOp, Thanks};
+use super::messages::Visit;
+use crate::room::Room;
+use crate::text::Text;
+
+/// How many rules are listed.
+const MOST: usize = 30;
+const NOTHING: &str = "Agents ask before everything that needs a permission: nothing is allowed for good.";
+
+/// A rule, and where it holds: in this session, or in every one of the project.
+struct HeldRule {
+    rule: Rule,
+    session: Option<(SessionId, String)>,
+}
+
+impl HeldRule {
+    fn tag(&self) -> Tag {
+        Tag::rule(&self.rule, self.session.as_ref().map(|(id, _)| id))
+    }
+
+    fn scope(&self) -> String {
+        match &self.session {
+            Some((_, task)) => format!("while this is worked on: {}", card::short(task, 60)),
+            None => "in every session of the project".to_owned(),
+        }
+    }
+}
+
+impl ChatState {
+    /// `/always`.
+    pub(super) fn always(&mut self, visit: Visit) {
+        self.want(Effect::ReadRules(AfterRules::List(Box::new(visit))));
+    }
+
+    /// A tap on a rule of that list. The rules are read again: they may be others by now.
+    pub(super) fn revoke(&mut self, tap: Tap, tag: Tag) {
+        let Tap { room, by, query, message, ticket, .. } = tap;
+        if !self.access.allows(by) {
+            self.answer_tap(query, "Only people who may use this bot can do that.");
+            return self.finish(ticket);
+        }
+        let thanks = Thanks { query, words: "From now on you are asked again.".into() };
+        self.want(Effect::ReadRules(AfterRules::Revoke { room, by, message, thanks, ticket, tag }));
+    }
+
+    pub(super) fn on_rules(&mut self, then: AfterRules, rules: Result<Vec<Rule>, DoorError>) {
+        let (rules, problem) = match rules {
+            Ok(rules) => (rules, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        match then {
+            AfterRules::List(visit) => {
+                let held = self.held(visit.room, visit.sender.id, rules);
+                self.send_card(visit.room, &list(&held, problem.as_deref()));
+                self.finish(visit.ticket);
+            }
+            AfterRules::Revoke { room, by, message, thanks, ticket, tag } => {
+                if let Some(message) = message {
+                    self.strip(room, message);
+                }
+                let Some(held) = self.held(room, by, rules).into_iter().find(|held| held.tag() == tag) else {
+                    self.answer_tap(thanks.query, "That is not allowed any more. /always lists what is.");
+                    return self.finish(ticket);
+                };
+                match held.session {
+                    Some((id, _)) => {
+                        let ops = vec![SessionOp::Act(id, Act::Revoke { rule: held.rule })];
+                        self.operate((room, by), ops, Some(thanks), ticket);
+                    }
+                    None => {
+                        let then = AfterOps::Request { room, ticket, thanks: Some(thanks) };
+                        self.want(Effect::Forget { rule: held.rule, then });
+                    }
+                }
+            }
+        }
+    }
+
+    /// What somebody may see of it. In a group only what belongs there: the rest is nobody else's business.
+    fn held(&self, room: Room, user: u64, rules: Vec<Rule>) -> Vec<HeldRule> {
+        let project = rules.into_iter().filter(|_| room.chat > 0);
+        let project = project.map(|rule| HeldRule { rule, session: None });
+        let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
+        let theirs = self.sessions.iter().filter(|(_, shown)| is_shown(shown) && self.may(user, shown));
+        let of_sessions = theirs.flat_map(|(id, shown)| {
+            let session = shown.presenter.session();
+            let held = |rule: &Rule| HeldRule {
+                rule: rule.clone(),
+                session: Some((id.clone(), session.created().task.clone())),
+            };
+            session.rules().iter().map(held).collect::<Vec<_>>()
+        });
+        project.chain(of_sessions).collect()
+    }
+}
+
+fn list(held: &[HeldRule], problem: Option<&str>) -> Card {
+    let mut text = Text::new();
+    if let Some(problem) = problem {
+        let problem = visible::line(problem);
+        text = text.plain(&format!("❌ The rules of the project cannot be read: {problem}\n\n"));
+    }
+    if held.is_empty() {
+        return Card::plain(text.plain(NOTHING));
+    }
+    text = text.bold("Allowed without asking");
+    for (number, one) in held.iter().take(MOST).enumerate() {
+        let rule = card::short(&one.rule.to_string(), 300);
+        text = text.plain(&format!("\n{}. ", number + 1)).code(&rule).plain(&format!("\n   {}", one.scope()));
+    }
+    if held.len() > MOST {
+        text = text.plain(&format!("\nand {} more; see all of them with: rapport revoke", held.len() - MOST));
+    }
+    let button = |(number, one): (usize, &HeldRule)| {
+        let label = format!("✖ {}. {}", number + 1, card::short(&one.rule.to_string(), 36));
+        vec![(label, Button::Revoke.data(&one.tag()))]
+    };
+    Card { rows: held.iter().take(MOST).enumerate().map(button).collect(), ..Card::plain(text) }
+}

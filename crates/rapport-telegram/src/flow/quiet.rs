@@ -1,0 +1,201 @@
+//! Quiet hours and snoozing. What comes then is sent without a sound, and nobody is reminded before they are over. Nothing is
+//! held back and nothing is answered.
+
+use jiff::{SignedDuration, Timestamp, Zoned};
+use serde::{Deserialize, Serialize};
+
+use super::cards::CardKey;
+use super::chat_state::ChatState;
+use super::messages::Visit;
+use crate::outgoing::Outgoing;
+
+const DAY: i64 = 24 * 60;
+/// How long a reminder is put off by its button.
+const SNOOZE: SignedDuration = SignedDuration::from_hours(1);
+/// The longest time that can be asked for at once.
+const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
+const USAGE: &str =
+    "/quiet 22:00-07:00 for every night, /quiet 2h for the next two hours, /quiet off to end it.";
+
+/// Hours of every day, in minutes from midnight. They may pass midnight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuietHours {
+    from: i64,
+    to: i64,
+}
+
+/// When a chat is quiet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Quiet {
+    /// Every day.
+    Hours(QuietHours),
+    /// Until then.
+    Until(Timestamp),
+    /// Never.
+    Off,
+}
+
+impl QuietHours {
+    /// Reads `22:00-07:00` or `22-7`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (from, to) = text.split_once('-')?;
+        let hours = Self { from: minute(from)?, to: minute(to)? };
+        (hours.from != hours.to).then_some(hours)
+    }
+
+    /// How long they last from this moment on; nothing where it is none of them.
+    fn left(self, now: &Zoned) -> Option<SignedDuration> {
+        let minute = i64::from(now.hour()) * 60 + i64::from(now.minute());
+        let since = (minute - self.from).rem_euclid(DAY);
+        let length = (self.to - self.from).rem_euclid(DAY);
+        (since < length).then(|| {
+            let left = SignedDuration::from_mins(length - since);
+            left - SignedDuration::from_secs(i64::from(now.second()))
+        })
+    }
+}
+
+impl std::fmt::Display for QuietHours {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { from, to } = self;
+        write!(f, "{:02}:{:02} to {:02}:{:02}", from / 60, from % 60, to / 60, to % 60)
+    }
+}
+
+/// A time of day in minutes.
+fn minute(text: &str) -> Option<i64> {
+    let (hours, minutes) = text.trim().split_once(':').unwrap_or((text.trim(), "0"));
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    ((0..24).contains(&hours) && (0..60).contains(&minutes)).then_some(hours * 60 + minutes)
+}
+
+/// A time such as `2h` or `30 min`.
+fn span(text: &str) -> Option<SignedDuration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (count, unit) = text.split_at(digits);
+    let count: i64 = count.parse().ok()?;
+    let span = match unit.trim() {
+        "m" | "min" | "minutes" => SignedDuration::from_mins(count.min(LONGEST.as_mins())),
+        "h" | "hour" | "hours" => SignedDuration::from_hours(count.min(LONGEST.as_hours())),
+        _ => return None,
+    };
+    (span > SignedDuration::ZERO).then_some(span)
+}
+
+impl ChatState {
+    /// Until when a chat is quiet, if it is.
+    pub(super) fn quiet_until(&self, chat: i64) -> Option<Timestamp> {
+        let hours = |hours: QuietHours| {
+            let left = hours.left(&self.now.to_zoned(self.settings.zone.clone()))?;
+            self.now.checked_add(left).ok()
+        };
+        match self.notes.quiet(chat) {
+            Some(Quiet::Off) => None,
+            Some(Quiet::Until(until)) if until > self.now => Some(until),
+            Some(Quiet::Hours(set)) => hours(set),
+            Some(Quiet::Until(_)) | None => self.settings.quiet.and_then(hours),
+        }
+    }
+
+    /// `/quiet`.
+    pub(super) fn set_quiet(&mut self, visit: &Visit, wish: &str) {
+        let chat = visit.room.chat;
+        let wish = wish.trim().to_lowercase();
+        let quiet = match (wish.as_str(), QuietHours::parse(&wish), span(&wish)) {
+            ("off", _, _) => Some(Quiet::Off),
+            (_, Some(hours), _) => Some(Quiet::Hours(hours)),
+            (_, _, Some(span)) => self.now.checked_add(span).ok().map(Quiet::Until),
+            _ => None,
+        };
+        if let Some(quiet) = quiet {
+            self.notes.set_quiet(chat, quiet);
+            self.remind_anew(chat);
+        } else if !wish.is_empty() {
+            return self.say(visit.room, &format!("I do not understand that. {USAGE}"));
+        }
+        let words = self.about_quiet(chat);
+        self.say(visit.room, &words);
+    }
+
+    fn about_quiet(&self, chat: i64) -> String {
+        let hours = match self.notes.quiet(chat) {
+            Some(Quiet::Hours(hours)) => Some(hours),
+            Some(Quiet::Off) => None,
+            Some(Quiet::Until(_)) | None => self.settings.quiet,
+        };
+        let what = "I send without a sound and remind you of nothing; questions wait";
+        match (self.quiet_until(chat), hours) {
+            (Some(until), _) => {
+                let until = until.to_zoned(self.settings.zone.clone());
+                format!("🌙 Until {}, {what}. /quiet off ends it.", until.strftime("%H:%M"))
+            }
+            (None, Some(hours)) => format!("🔔 From {hours} {what}. /quiet off ends that."),
+            (None, None) => format!("🔔 No quiet hours. {USAGE}"),
+        }
+    }
+
+    /// What is sent to a quiet chat makes no sound.
+    pub(super) fn hushed(&self, chat: i64, messages: Vec<Outgoing>) -> Vec<Outgoing> {
+        if self.quiet_until(chat).is_none() {
+            return messages;
+        }
+        messages.into_iter().map(Outgoing::silently).collect()
+    }
+
+    /// Reminds of what waits in a chat when it is due, whatever put that off.
+    fn remind_anew(&mut self, chat: i64) {
+        let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
+        let reminders = std::mem::take(&mut self.cards.reminders);
+        let (here, others): (Vec<_>, Vec<_>) = reminders.into_iter().partition(|(_, key)| is_here(key));
+        self.cards.reminders.extend(others);
+        for (_, key) in here {
+            self.remind_later(&key);
+        }
+    }
+
+    /// Reminds of a card later.
+    pub(super) fn snooze(&mut self, key: &CardKey) {
+        let Ok(until) = self.now.checked_add(SNOOZE) else { return };
+        self.notes.snoozed(&key.session, &key.question, key.since, until);
+        self.remind_later(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hours_are_read_and_may_pass_midnight() {
+        let night = QuietHours::parse("22:30-7").unwrap();
+        assert_eq!(night.to_string(), "22:30 to 07:00");
+        for (time, left) in [
+            ("22:29:59", None),
+            ("22:30:00", Some(510 * 60)),
+            ("23:00:30", Some(480 * 60 - 30)),
+            ("06:59:00", Some(60)),
+            ("07:00:00", None),
+        ] {
+            let now: Timestamp = format!("2026-01-24T{time}Z").parse().unwrap();
+            let left = left.map(SignedDuration::from_secs);
+            assert_eq!(night.left(&now.to_zoned(jiff::tz::TimeZone::UTC)), left, "{time}");
+        }
+        for wrong in ["", "22", "25-7", "22:60-7", "7-7", "off", "-"] {
+            assert_eq!(QuietHours::parse(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn spans_are_read() {
+        for (text, minutes) in
+            [("2h", Some(120)), ("30 min", Some(30)), ("45m", Some(45)), ("1 hour", Some(60))]
+        {
+            assert_eq!(span(text), minutes.map(SignedDuration::from_mins), "{text}");
+        }
+        for wrong in ["", "h", "0m", "2 weeks", "22-7", "-3h"] {
+            assert_eq!(span(wrong), None, "{wrong:?}");
+        }
+        assert_eq!(span("99999999999h"), Some(LONGEST));
+    }
+}

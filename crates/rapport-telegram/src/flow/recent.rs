@@ -1,0 +1,70 @@
+//! What ended lately and what was spent, for `/status`.
+
+use jiff::{SignedDuration, Timestamp};
+use rapport_core::{Aim, Session, SessionId, Status};
+
+use super::chat_state::{ChatState, ShownSession};
+use crate::room::Room;
+
+/// How long ago lately is.
+const LATELY: SignedDuration = SignedDuration::from_hours(24);
+
+/// A session that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedWork {
+    /// Where it was shown, and whose it was.
+    pub(super) place: (Room, u64),
+    /// What was to be done; nothing where it was a conversation.
+    pub(super) task: Option<String>,
+    pub(super) status: Status,
+    pub(super) at: Timestamp,
+    pub(super) cost_micros: u64,
+}
+
+impl ChatState {
+    /// Notes a session that is over, for a day.
+    pub(super) fn note_ended(&mut self, id: &SessionId, session: &Session, place: (Room, u64)) {
+        let view = session.view(id);
+        let is_lately = |at: Timestamp, now: Timestamp| now.duration_since(at) < LATELY;
+        if !is_lately(view.updated_at, self.now) {
+            return;
+        }
+        let now = self.now;
+        self.ended.retain(|(at, known), _| known != id && is_lately(*at, now));
+        let task = (view.aim != Aim::Chat).then_some(view.task);
+        let (status, at, cost_micros) = (view.status, view.updated_at, view.usage.cost_micros);
+        self.ended.insert((at, id.clone()), EndedWork { place, task, status, at, cost_micros });
+    }
+
+    /// The same for one that is shown.
+    pub(super) fn note_if_over(&mut self, id: &SessionId) {
+        let Some(shown) = self.sessions.get(id).filter(|shown| shown.presenter.session().is_over()) else {
+            return;
+        };
+        let (session, place) = (shown.presenter.session().clone(), (shown.room, shown.owner));
+        self.note_ended(id, &session, place);
+    }
+
+    /// What of somebody's ended lately in chats that are to be shown, the latest first.
+    pub(super) fn ended_lately(&self, user: u64, is_shown: impl Fn(Room) -> bool) -> Vec<EndedWork> {
+        let is_lately = |ended: &&EndedWork| self.now.duration_since(ended.at) < LATELY;
+        let theirs = |ended: &&EndedWork| {
+            let (room, owner) = ended.place;
+            ended.task.is_some() && is_shown(room) && self.may_in(user, room, owner)
+        };
+        self.ended.values().rev().filter(is_lately).filter(theirs).cloned().collect()
+    }
+
+    /// What agents cost in the last day, in millionths of a dollar: in all of somebody's sessions.
+    pub(super) fn spent(&self, user: u64) -> u64 {
+        let is_lately = |at: Timestamp| self.now.duration_since(at) < LATELY;
+        let ended = self.ended.values().filter(|ended| is_lately(ended.at) && ended.place.1 == user);
+        let open = self.sessions.iter().filter(|(_, shown)| shown.owner == user);
+        let cost = |(id, shown): (&SessionId, &ShownSession)| {
+            let view = shown.presenter.session().view(id);
+            let is_noted = self.ended.contains_key(&(view.updated_at, id.clone()));
+            (is_lately(view.updated_at) && !is_noted).then_some(view.usage.cost_micros)
+        };
+        ended.map(|ended| ended.cost_micros).sum::<u64>() + open.filter_map(cost).sum::<u64>()
+    }
+}

@@ -1,0 +1,41 @@
+//! `rapport stop`: the agent's turn ends, and the conversation is kept.
+
+use rapport_core::{Act, Status};
+use serde_json::json;
+
+use super::choose::{self, Known, Verb, Which};
+use super::output::{say, say_json};
+use super::{Common, sessions};
+use crate::error::Outcome;
+use crate::wiring::Place;
+
+/// Stop the agent of a session in the middle of its turn; the conversation is kept
+///
+/// What it was doing is broken off, what it changed stays. What it asked is withdrawn, and nobody is asked anything until you say
+/// what to do next (`rapport say`), let it go on (`rapport resume`) or end the session (`rapport cancel`).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport stop                          where only one agent is at work
+  rapport stop add-auth
+  rapport say add-auth \"rather with sessions than with tokens\"")]
+pub(super) struct Args {
+    #[command(flatten)]
+    which: Which,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let verb = Verb::new("rapport stop SESSION", "whose agent is at work", &is_at_work);
+    let id = choose::choose(&place, args.which.name(), &verb.rather(Known::is_held))?;
+    sessions::act(&place, &id, &Act::Stop)?;
+    if common.json {
+        return say_json(&json!({ "session": id, "status": "idle" }));
+    }
+    say(format_args!("Stopped {id}. The conversation is kept."))?;
+    say(format_args!("Say what to do next with: rapport say {id} WORDS"))?;
+    say(format_args!("Or let it go on with: rapport resume {id}"))
+}
+
+fn is_at_work(known: &Known) -> bool {
+    matches!(known.view.status, Status::Started | Status::Running | Status::NeedsInput)
+}
