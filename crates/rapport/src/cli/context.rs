@@ -17,7 +17,7 @@ use crate::turns::gathering::gather;
 use crate::turns::{Folder, SESSION_CONTEXT, TURN_CONTEXT, replace, text};
 use crate::wiring::Place;
 
-/// Say which files the agent is shown: add some, remove some, or show which they are
+/// Say which files the agent is shown: add, remove, or show them
 ///
 /// A path, a directory, a pattern (src/**/*.rs) or an address. They are for every turn of a session, unless --global or --turn says
 /// otherwise; what a later level removes is not shown, whatever an earlier one says.
@@ -25,9 +25,9 @@ use crate::wiring::Place;
 #[command(after_help = "Examples:
   rapport context add README.md src/auth
   rapport context remove src/auth/old.rs
-  rapport context show                      what the next turn is shown, and how much that is
+  rapport context show                 what is shown, and how much that is
 
-The files are .rapport/global.context, session.context and turn.context: docs/formats/context.md.")]
+docs/formats/context.md describes the files that say so.")]
 pub(super) struct Args {
     #[command(subcommand)]
     what: What,
