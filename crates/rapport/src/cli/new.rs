@@ -51,12 +51,13 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return say_json(&json!({ "session": folder.id, "path": path, "suggested": suggested }));
     }
     say(safe::line(&path))?;
-    if suggested.is_empty() {
-        return Ok(());
+    if !suggested.is_empty() {
+        // Standard output is the path alone: `cd "$(rapport new NAME)"`.
+        let named: Vec<_> = suggested.iter().map(|path| word(path)).collect();
+        let command = format!("rapport context add {} --session {}", named.join(" "), folder.id);
+        warn(format_args!("no file is shown to the agent yet; to show it some, such as these:\n  {command}"));
     }
-    let named: Vec<_> = suggested.iter().map(|path| word(path)).collect();
-    say("The agent is shown the project's tree and no file yet. To show it some, such as these:")?;
-    say(format_args!("  rapport context add {} --session {}", named.join(" "), folder.id))
+    Ok(())
 }
 
 /// Makes a session of this name, and what all sessions share where it is missing.
