@@ -11,6 +11,7 @@ use super::cards::CardKey;
 use super::chat_state::{ChatState, ShownSession};
 use super::effect::{AfterOps, Effect, NewSession, NewUser, SessionOp, Ticket};
 use super::incoming::{Incoming, Sender, What};
+use super::progress::{Busy, stop_key};
 use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
 use crate::outgoing::{Message, Outgoing};
@@ -165,7 +166,9 @@ impl ChatState {
             return self.say_to(&visit, &id, text);
         }
         // A reply may overtake the news that its card has arrived.
-        if let Some(card) = reply_to.and_then(|_| self.pending_in(room.chat)).filter(|_| !self.is_stopping) {
+        let pending =
+            reply_to.and_then(|_| self.pending_in(room.chat).or_else(|| self.showing_work_in(room.chat)));
+        if let Some(card) = pending.filter(|_| !self.is_stopping) {
             return self.early.push(Early { card, visit, text, message, reply_to });
         }
         let waiting = self.open_questions(room, visit.sender.id);
@@ -343,6 +346,13 @@ impl ChatState {
         let is_here = |shown: &ShownSession| shown.room.chat == visit.room.chat;
         let mut here = self.sessions.iter().filter(|(id, shown)| is_here(shown) && shows(id));
         here.find(|(_, shown)| self.may(visit.sender.id, shown)).map(|(id, _)| id.clone())
+    }
+
+    /// What a message that shows work is known by, while it is on its way to a chat.
+    fn showing_work_in(&self, chat: i64) -> Option<CardKey> {
+        let is_sent = |shown: &ShownSession| shown.busy.as_ref().is_some_and(Busy::is_on_its_way);
+        let mut here = self.sessions.iter().filter(|(_, shown)| shown.room.chat == chat && is_sent(shown));
+        here.next().map(|(id, _)| stop_key(id))
     }
 
     /// The session of a room that the sender may go on with, because its agent was stopped: the newest.
