@@ -209,6 +209,15 @@ impl Story {
             Event::Answered { question, by: by @ By::Rule { .. }, .. } if self.open(question).is_none() => {
                 self.allowed(question, by, entry)
             }
+            Event::HostRefused { host, .. } => {
+                let id = &self.id;
+                vec![Line::warning(&format!(
+                    "The agent cannot reach {host} from here. Let it with: rapport allow {id} {host}"
+                ))]
+            }
+            Event::HostAllowed { host, by } => {
+                vec![passing(&format!("The agent may reach {host} now ({})", words::somebody(by)))]
+            }
             Event::Revoked { rule, by } => {
                 vec![passing(&format!("{rule} is no longer allowed here ({})", words::somebody(by)))]
             }

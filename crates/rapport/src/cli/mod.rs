@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand. A subcommand's doc comment is its help.
 
 mod agent_flags;
+mod allow;
 mod answer;
 mod apply;
 mod ask;
@@ -149,6 +150,7 @@ enum Command {
     Revise(revise::Args),
     Stop(stop::Args),
     Revoke(revoke::Args),
+    Allow(allow::Args),
     Branch(branch::Args),
     Log(log::Args),
     Diff(diff::Args),
@@ -220,6 +222,7 @@ impl Cli {
             Command::Revise(args) => revise::execute(common, args),
             Command::Stop(args) => stop::execute(common, args),
             Command::Revoke(args) => revoke::execute(common, args),
+            Command::Allow(args) => allow::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
             Command::Diff(args) => diff::execute(common, args),
