@@ -80,6 +80,8 @@ fn file_38_file_39_a_branch_goes_on_as_its_own_line() {
     diff.check(0, "- Active Context: [+] a.txt").check(0, "the same in both");
     let compared: Value = project.json(&["diff", "02", "02-branch-01", "--json"]);
     assert_eq!(compared["turns"][1]["plan"][0], "CREATE b.txt");
+    assert_eq!(compared["turns"][1]["status"], "completed");
+    assert_eq!(compared["turns"][1]["detail"], "Completed 🟢");
     project.rapport(&["branch", "02-branch-01"]).check(0, "/02-branch-02\n");
     project.rapport(&["branch", "07"]).check(4, "no session with a turn 07");
     project.rapport(&["branch", "nonsense"]).check(2, "is not a turn");
