@@ -239,7 +239,9 @@ impl Workplace for Directory {
     }
 
     fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
-        match fs::read(self.path.join(path)) {
+        let path = self.path.join(path);
+        leads_inside(&self.path, &path)?;
+        match fs::read(path) {
             Ok(content) => Ok(Some(content)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),

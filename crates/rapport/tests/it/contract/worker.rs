@@ -89,6 +89,7 @@ fn files(place: &dyn Workplace) {
         "also what is not committed"
     );
     assert_eq!(place.read("nothing.txt").unwrap(), None);
+    assert!(place.read("../outside.txt").is_err(), "what is outside is not read");
     place.replace("notes/a.txt", b"a\n").unwrap();
     place.replace("notes/a.txt", b"b\n").unwrap();
     assert_eq!(place.read("notes/a.txt").unwrap().as_deref(), Some(&b"b\n"[..]));
