@@ -6,5 +6,5 @@ mod demo;
 mod logging;
 mod looks;
 mod resuming;
-mod saying;
+pub(crate) mod saying;
 mod tree;
