@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod claude_code;
+mod pages;
 mod record;
 mod shell;
 mod soak;
@@ -16,7 +17,9 @@ cargo xtask test          install what the tests need, then the tests, and the d
 cargo xtask test --quick  the same without what takes long (fewer random cases, no demo)
 cargo xtask bench         measure, as ratios within one run; with names of parts, only these
 cargo xtask soak          stories with random kills: at most --minutes N (1) and --stories N; --seed N (1) decides when
-cargo xtask record        play the recorded exchanges on the pinned Claude Code, show what it does differently";
+cargo xtask record        play the recorded exchanges on the pinned Claude Code, show what it does differently
+cargo xtask man           write the manual pages into target/man
+cargo xtask picture       play a session, write docs/picture.svg";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +31,8 @@ fn main() -> ExitCode {
         ["bench", rest @ ..] => bench::run(rest),
         ["soak", rest @ ..] => soak::run(rest),
         ["record"] => record::run(),
+        ["man"] => pages::man(),
+        ["picture"] => pages::picture(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

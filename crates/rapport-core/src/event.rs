@@ -408,6 +408,20 @@ pub enum Event {
         /// Who took it back.
         by: By,
     },
+    /// The agent tried to reach a host that its workplace keeps it from.
+    HostRefused {
+        /// The turn of the agent in which it happened.
+        turn: TurnId,
+        /// The host, with its port.
+        host: String,
+    },
+    /// Somebody lets the agent reach a host in this session.
+    HostAllowed {
+        /// The host; with its port where it is not one of the web's.
+        host: String,
+        /// Who allowed it.
+        by: By,
+    },
     /// Somebody wants to answer this question anew (back, or edit).
     Reopened {
         /// The id of the question.

@@ -68,6 +68,11 @@ pub enum Act {
         /// The rule.
         rule: Rule,
     },
+    /// Let the agent reach a host in this session, where its workplace keeps it from the network.
+    AllowHost {
+        /// The host; with its port where it is not one of the web's.
+        host: String,
+    },
     /// Start the work with the plan as it stands.
     Confirm,
     /// End the session.
@@ -220,6 +225,11 @@ pub enum AgentDid {
         ask: Ask,
         /// Whether its process could end cleanly now and be asked again later.
         parkable: bool,
+    },
+    /// It tried to reach a host that its workplace keeps it from.
+    MissHost {
+        /// The host, with its port.
+        host: String,
     },
     /// It withdrew its question.
     Withdraw {

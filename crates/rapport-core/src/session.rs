@@ -15,6 +15,7 @@ mod asked;
 mod chat;
 mod flow;
 mod handover;
+mod hosts;
 mod people;
 mod progress;
 mod read;

@@ -122,6 +122,12 @@ pub struct WorkplaceView {
     /// What else did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// The hosts that the agent tried to reach from there and could not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_hosts: Vec<String>,
+    /// The hosts that somebody lets it reach in this session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_hosts: Vec<String>,
     /// Why something of it is left after it was applied or discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,

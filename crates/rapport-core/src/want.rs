@@ -39,6 +39,8 @@ pub enum Want {
         /// The tool call.
         call: CallId,
     },
+    /// The agent can reach these hosts, where its workplace keeps it from the network.
+    HostsAllowed(Vec<String>),
     /// What somebody allowed for the whole project is kept in Rapport's home.
     Granted {
         /// The question it is the answer to.

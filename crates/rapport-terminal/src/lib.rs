@@ -10,6 +10,7 @@ pub mod compose;
 pub mod confirm;
 pub mod editor;
 pub mod keys;
+pub mod last_look;
 pub mod plain;
 pub mod region;
 pub mod review;
@@ -20,6 +21,7 @@ pub mod style;
 pub mod text;
 
 mod live;
+mod notice;
 mod render;
 mod words;
 mod work;
@@ -43,6 +45,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub use live::{screen_is_up, size};
+pub use notice::{Notice, notify_by};
 pub use render::block::Block;
 pub use style::ColourChoice;
 use style::Theme;
@@ -154,6 +157,8 @@ pub enum Effect {
         by: By,
         act: Act,
     },
+    /// Tell a person who may look elsewhere that this waits for them.
+    Notify(String),
     /// Give the terminal back to the shell until it takes this program up again.
     Suspend,
     /// Come to an end.
@@ -180,6 +185,10 @@ pub trait Front: Send {
     fn wake(&self, now: Duration) -> Option<Duration>;
     /// Adds lines to the history, and shows how things stand.
     fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()>;
+    /// Tells a person who may look elsewhere that this waits for them.
+    fn notify(&mut self, _what: &str) -> io::Result<()> {
+        Ok(())
+    }
     /// Gives the terminal back to the shell, and takes it again when this program goes on.
     fn suspend(&mut self) -> io::Result<()> {
         Ok(())
@@ -214,6 +223,8 @@ pub async fn run_with(
         let mut live = live::Live::new(screen, theme)?;
         let mut keys: Keys = Box::pin(live::keys());
         let outcome = drive(&mut live, link, &mut keys, shutdown).await;
+        // A terminal that is gone shows nothing any more.
+        let _ = live.clear();
         forget_the_rest(&mut keys).await;
         return outcome;
     }
@@ -261,7 +272,9 @@ async fn drive(
             () = stopped(&mut shutdown) => happenings.push(Happening::Stopped),
             () = any_signal(&mut signals) => happenings.push(Happening::Stopped),
         }
-        while let Some(Some(update)) = link.next().now_or_never().filter(|_| happenings.len() < AT_ONCE) {
+        while happenings.len() < AT_ONCE
+            && let Some(Some(update)) = link.next().now_or_never()
+        {
             happenings.push(Happening::Update(update));
         }
         let lost = happenings.iter().find_map(|happening| match happening {
@@ -269,11 +282,12 @@ async fn drive(
             _ => None,
         });
         let now = start.elapsed();
-        let (mut lines, mut outcome, mut suspends) = (Vec::new(), None, false);
+        let (mut lines, mut notices, mut outcome, mut suspends) = (Vec::new(), Vec::new(), None, false);
         for effect in happenings.into_iter().flat_map(|happening| front.step(happening, now)) {
             match effect {
                 Effect::Print(more) => lines.extend(more),
                 Effect::Submit { by, act } => submission = Some(Box::pin(link.submit(by, act))),
+                Effect::Notify(what) => notices.push(what),
                 Effect::Suspend => suspends = true,
                 Effect::Leave(how) => outcome = outcome.or(Some(how)),
             }
@@ -284,6 +298,10 @@ async fn drive(
             return Ok(outcome);
         }
         shown?;
+        // One is enough to look up.
+        if let Some(what) = notices.first() {
+            front.notify(what)?;
+        }
         if let Some(why) = lost {
             return Err(DoorError::Failed(why).into());
         }

@@ -14,7 +14,7 @@ use super::region::Region;
 use super::screen::Screen;
 use super::style::Theme;
 use super::text::Line;
-use super::{Block, Effect, Front, Happening, Size};
+use super::{Block, Effect, Front, Happening, Size, notice};
 
 /// The interactive screen on a real terminal.
 pub(super) struct Live {
@@ -32,8 +32,13 @@ impl Live {
 }
 
 impl Live {
+    /// Takes away what is drawn below the history: what comes next begins on a row of its own.
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        self.region.show(&[], Block::default(), self.screen.size())
+    }
+
     fn leave_for_a_while(&mut self) -> io::Result<()> {
-        self.region.show(&[], Block::default(), self.screen.size())?;
+        self.clear()?;
         restore();
         suspend()?;
         // What was typed for the shell is no answer to anything.
@@ -45,6 +50,12 @@ impl Live {
 }
 
 impl Front for Live {
+    fn notify(&mut self, what: &str) -> io::Result<()> {
+        let env = |name: &str| std::env::var(name).ok();
+        io::stdout().write_all(notice::chosen().sequence(what, env).as_bytes())?;
+        io::stdout().flush()
+    }
+
     fn suspend(&mut self) -> io::Result<()> {
         self.leave_for_a_while()
     }

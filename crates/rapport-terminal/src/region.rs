@@ -12,6 +12,9 @@ const TOGETHER: (&str, &str) = ("\x1b[?2026h", "\x1b[?2026l");
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 const CLEAR_BELOW: &str = "\x1b[J";
+const CLEAR_ROW: &str = "\x1b[2K";
+/// This row and all below it.
+const CLEAR_ROWS: &str = "\x1b[2K\x1b[B\x1b[J\x1b[A";
 
 /// The bottom of a terminal.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ impl<W: Write> Region<W> {
         }
         // Rows are cleared as a whole before they are written: what is merely overwritten still counts when a terminal
         // that gets another size finds out how many rows a line takes.
-        let mut text = format!("{}{HIDE_CURSOR}{}{CLEAR_BELOW}", TOGETHER.0, self.to_top(size));
+        let mut text = format!("{}{HIDE_CURSOR}{}{}", TOGETHER.0, self.to_top(size), self.clear(size));
         for row in history.iter().flat_map(|line| history_rows(line, size)) {
             text.push_str(&format!("{}\r\n", self.theme.paint(&row)));
         }
@@ -59,18 +62,32 @@ impl<W: Write> Region<W> {
         &mut self.out
     }
 
+    /// Clears what is drawn, from its first row. All below that is cleared from the second row on: where everything is cleared
+    /// from the first cell of the screen, tmux keeps a copy of it among what scrolled by.
+    fn clear(&self, size: Size) -> &'static str {
+        match self.drawn.rows.iter().map(|row| takes(row, size)).sum::<usize>() {
+            0 => CLEAR_BELOW,
+            1 => CLEAR_ROW,
+            _ => CLEAR_ROWS,
+        }
+    }
+
     /// From the cursor to the first row of what is drawn. Terminals wrap rows that have become too long for them.
     fn to_top(&self, size: Size) -> String {
         let columns = size.columns.max(1);
-        let takes = |row: &Line| row.width().div_ceil(columns).max(1);
         let last = self.drawn.rows.len().saturating_sub(1);
         let (at, column) = self.drawn.cursor.unwrap_or((last, self.drawn.rows.last().map_or(0, Line::width)));
-        let above: usize = self.drawn.rows.iter().take(at).map(takes).sum();
+        let above: usize = self.drawn.rows.iter().take(at).map(|row| takes(row, size)).sum();
         match above + column.saturating_sub(1) / columns {
             0 => "\r".into(),
             up => format!("\r\x1b[{up}A"),
         }
     }
+}
+
+/// How many rows a line takes that was written whole.
+fn takes(row: &Line, size: Size) -> usize {
+    row.width().div_ceil(size.columns.max(1)).max(1)
 }
 
 fn history_rows(line: &Line, size: Size) -> Vec<Line> {

@@ -11,9 +11,11 @@ use rapport_core::{
 use super::cards::{Card, Cards, News, TextAt};
 use super::editor::Editor;
 use super::keys::{Intent, plain_char};
+use super::last_look::{self, LastLook, Looked};
 use super::render::{block::Block, ending, frame, prose, summary};
 use super::story::Story;
 use super::text::{Line, Tone};
+use super::words;
 use super::work::Work;
 use super::{AutoAnswer, Effect, Happening, Outcome, Size, Terminal};
 use rapport_door::Update;
@@ -35,6 +37,8 @@ pub struct Screen {
     pub(super) words: Editor,
     /// Words that are on their way to it.
     said: Option<String>,
+    /// The last answer of a round, which is looked over before it is sent.
+    pub(super) look: Option<LastLook>,
     /// The card from which it was sent.
     sent_from: Option<QuestionId>,
     /// What was decided meanwhile on the card that came up next.
@@ -57,6 +61,8 @@ pub(super) enum Over {
     Nothing,
     Help,
     Cancel,
+    /// A last look over the answers of a round.
+    LastLook,
     /// All of what the card is about, from this row on.
     Whole {
         top: usize,
@@ -79,6 +85,7 @@ impl Screen {
             size,
             words: Editor::default(),
             said: None,
+            look: None,
             sent_from: None,
             held: None,
             me: config.by,
@@ -153,14 +160,25 @@ impl Screen {
     fn entry(&mut self, entry: &Entry, now: Duration) -> Vec<Effect> {
         let mut lines = self.story.take(entry);
         entry.facts.iter().for_each(|fact| self.work.fact(fact, now));
+        let before = self.cards.shown().map(|shown| shown.card.question().id.clone());
         lines.extend(self.settle(entry, now));
+        let notice = self.notice_of(entry, before.as_ref());
         lines.extend(self.plan_saved().into_iter().flatten());
         let mut effects = vec![Effect::Print(lines)];
+        effects.extend(notice);
         if let Some(status) = self.story.ended() {
             self.left = true;
             effects.push(Effect::Leave(Outcome::Ended(status)));
         }
         effects
+    }
+
+    /// Who looks elsewhere is told of a card that came up by itself.
+    fn notice_of(&self, entry: &Entry, before: Option<&QuestionId>) -> Option<Effect> {
+        let question = self.cards.shown()?.card.question();
+        let is_news =
+            before != Some(&question.id) && !news(entry, &self.me).by_me && !self.story.is_past(entry);
+        (is_news && self.auto.is_none()).then(|| Effect::Notify(words::title(question)))
     }
 
     /// Puts the right card on top after these facts, and says what has to be read before it.
@@ -172,7 +190,23 @@ impl Screen {
         }
         self.notice = None;
         self.over = Over::Nothing;
+        self.look_again();
         self.preface()
+    }
+
+    /// An answer was changed from the last look: that goes on with the answer it had. Where its question is settled, it is over.
+    fn look_again(&mut self) {
+        let Some((look, view)) = self.look.as_mut().zip(self.story.view()) else { return };
+        let question = view.questions.iter().find(|question| question.id == look.question);
+        let Some(question) = question else {
+            self.look = None;
+            return;
+        };
+        let is_shown = self.cards.shown().is_some_and(|shown| shown.card.question().id == question.id);
+        if is_shown && last_look::is_due(question, view) {
+            look.cursor = 0;
+            self.over = Over::LastLook;
+        }
     }
 
     /// What has to be read before the card that has just come up.
@@ -233,6 +267,7 @@ impl Screen {
                 return Vec::new();
             }
             Over::Cancel => return self.key_cancelling(key),
+            Over::LastLook => return self.key_looking(key),
             Over::Nothing => {}
         }
         let listens = self.listens();
@@ -283,6 +318,44 @@ impl Screen {
         let text = std::mem::take(&mut self.words).text();
         self.said = Some(text.clone());
         self.submit(Act::Say { text, id: None })
+    }
+
+    fn key_looking(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let Some(question) = self.cards.shown().map(|shown| shown.card.question().clone()) else {
+            return Vec::new();
+        };
+        let round: Vec<QuestionId> = self
+            .story
+            .round(question.round, &question.id)
+            .iter()
+            .map(|asked| asked.question.id.clone())
+            .collect();
+        let Some(look) = &mut self.look else { return Vec::new() };
+        let looked = look.key(key, round.len());
+        match looked {
+            Looked::Nothing => return Vec::new(),
+            Looked::Cancel => self.over = Over::Cancel,
+            Looked::Detach => return self.detach(),
+            Looked::Send => {
+                self.over = Over::Nothing;
+                let sent = self.look.take();
+                return sent.map_or_else(Vec::new, |look| {
+                    self.submit(Act::Answer { question: Some(look.question), reply: look.reply })
+                });
+            }
+            Looked::Change(place) => {
+                self.over = Over::Nothing;
+                if let Some(other) = round.get(place).filter(|id| **id != question.id) {
+                    return self.submit(Act::Reopen { question: other.clone() });
+                }
+                self.look = None;
+            }
+            Looked::Back => {
+                self.over = Over::Nothing;
+                self.look = None;
+            }
+        }
+        Vec::new()
     }
 
     /// Pages through all of what the card is about. What was in sight to its end can be allowed.
@@ -369,6 +442,10 @@ impl Screen {
             (Intent::Detach, _) => return self.detach(),
             (Intent::Refused(why), _) => self.notice = Some(why.into()),
             (Intent::Edit(question), _) => return self.submit(Act::Reopen { question }),
+            (Intent::Answer(reply), Some(question)) if self.is_last_of_round(&question) => {
+                self.look = Some(LastLook::new(question.id, reply));
+                self.over = Over::LastLook;
+            }
             (Intent::Answer(reply), Some(question)) => {
                 return self.submit(Act::Answer { question: Some(question.id), reply });
             }
@@ -377,6 +454,10 @@ impl Screen {
             (Intent::Answer(_) | Intent::Keep | Intent::Back, None) => {}
         }
         Vec::new()
+    }
+
+    fn is_last_of_round(&self, question: &OpenQuestion) -> bool {
+        self.story.view().is_some_and(|view| last_look::is_due(question, view))
     }
 
     fn back(&mut self, question: &OpenQuestion) -> Vec<Effect> {

@@ -18,6 +18,16 @@ const SAID_ROWS: usize = 4;
 /// The longest that a question is named in passing.
 const TITLE: usize = 60;
 
+/// A question of a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked<'a> {
+    pub question: &'a Question,
+    /// The answer in words, where it is given.
+    pub answer: Option<String>,
+    /// Whether it is the one that is asked just now.
+    pub is_here: bool,
+}
+
 /// A session as it unfolds before somebody.
 #[derive(Debug)]
 pub struct Story {
@@ -78,6 +88,11 @@ impl Story {
         self.view.as_ref().is_some_and(|view| view.seq >= self.past)
     }
 
+    /// Whether this entry happened before anybody looked.
+    pub fn is_past(&self, entry: &Entry) -> bool {
+        entry.seq <= self.past
+    }
+
     /// How it ended, once that was told.
     pub fn ended(&self) -> Option<Status> {
         self.view.as_ref().filter(|_| self.ended).map(|view| view.status)
@@ -96,6 +111,19 @@ impl Story {
         // A plan that waits is reviewed elsewhere.
         let is_question = |focus: &&Focus| TurnCard::read(&focus.question).is_none();
         self.presenter.as_ref()?.focus().iter().find(is_question).map(|focus| &focus.question)
+    }
+
+    /// The questions of a round, in order, with the answers so far. `here` is the one that is asked.
+    pub fn round(&self, round: RoundId, here: &QuestionId) -> Vec<Asked<'_>> {
+        let rounds = self.presenter.iter().flat_map(|presenter| presenter.session().rounds());
+        let items = rounds.filter(|view| view.id == round).flat_map(|view| view.items);
+        items
+            .map(|item| Asked {
+                question: item.question,
+                answer: item.given.map(|(answer, _)| item.question.words(answer)),
+                is_here: item.question.id == *here,
+            })
+            .collect()
     }
 
     /// A question that is open now.
@@ -205,6 +233,15 @@ impl Story {
             }
             Event::Answered { question, by: by @ By::Rule { .. }, .. } if self.open(question).is_none() => {
                 self.allowed(question, by, entry)
+            }
+            Event::HostRefused { host, .. } => {
+                let id = &self.id;
+                vec![Line::warning(&format!(
+                    "The agent cannot reach {host} from here. Let it with: rapport allow {id} {host}"
+                ))]
+            }
+            Event::HostAllowed { host, by } => {
+                vec![passing(&format!("The agent may reach {host} now ({})", words::somebody(by)))]
             }
             Event::Revoked { rule, by } => {
                 vec![passing(&format!("{rule} is no longer allowed here ({})", words::somebody(by)))]

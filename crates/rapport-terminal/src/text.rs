@@ -20,6 +20,8 @@ pub enum Tone {
     Here,
     /// Done, answered, added.
     Good,
+    /// Word for word, such as a name in a program.
+    Code,
     /// To be careful about.
     Care,
     Bad,

@@ -98,9 +98,15 @@ impl Place {
                 "Rapport would read and write elsewhere. Replace it by a directory or a file of its own.",
             ));
         }
-        if config::plain(&home, &project, variable) {
+        let screen = config::terminal(&home, &project, variable);
+        if screen.plain.unwrap_or(false) {
             terminal::use_lines();
         }
+        terminal::notify_by(match screen.notify.unwrap_or_default() {
+            config::Notify::Off => terminal::Notice::Off,
+            config::Notify::Bell => terminal::Notice::Bell,
+            config::Notify::Desktop => terminal::Notice::Desktop,
+        });
         Ok(Self { home, project })
     }
 

@@ -41,6 +41,7 @@ impl Shared {
             AgentDid::Babble { line } => vec![Event::Unreadable { turn, line: line.clone() }],
             AgentDid::Note { line } => vec![Event::Noted { turn, line: line.clone() }],
             AgentDid::Ask { call, ask, parkable } => self.ask(flow, current, (call, ask, *parkable)),
+            AgentDid::MissHost { host } => self.miss_host(turn, host),
             AgentDid::Withdraw { call } => self.withdraw(current, call),
             AgentDid::Take { call } => self.take(current, call),
             AgentDid::Read { message } => read(current, *message),
@@ -229,6 +230,7 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         | AgentDid::Say { .. }
         | AgentDid::Use { .. }
         | AgentDid::Delay { .. }
+        | AgentDid::MissHost { .. }
         | AgentDid::Babble { .. }
         | AgentDid::Finish { .. }
         | AgentDid::Note { .. } => Err(stray()),

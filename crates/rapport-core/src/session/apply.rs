@@ -51,6 +51,8 @@ impl Shared {
             }
             Event::Granted { question } => self.granted.push(question.clone()),
             Event::Revoked { rule, .. } => self.rules.retain(|known| known != rule),
+            Event::HostRefused { host, .. } => self.hosts.apply_refused(host),
+            Event::HostAllowed { host, .. } => self.hosts.apply_allowed(host),
             Event::Reopened { question, .. } => self.rounds.with_item(question, |item| {
                 if let State::Answered(given) = &item.state {
                     item.state = State::Open { previous: Some(given.clone()) };

@@ -235,6 +235,7 @@ pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> R
         | Act::Reopen { .. }
         | Act::Keep { .. }
         | Act::Revoke { .. }
+        | Act::AllowHost { .. }
         | Act::Cancel { .. }
         | Act::Apply { .. }
         | Act::Discard

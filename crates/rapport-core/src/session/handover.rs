@@ -215,6 +215,8 @@ impl Shared {
             },
             half_done: failure.as_ref().map(|why| why.half_done.clone()).unwrap_or_default(),
             failure: failure.and_then(|why| why.reason),
+            refused_hosts: self.hosts.refused.clone(),
+            allowed_hosts: self.hosts.allowed.clone(),
             left: match &self.handover.clearing {
                 Clearing::Failed(why) => Some(why.clone()),
                 Clearing::Due | Clearing::Done => None,

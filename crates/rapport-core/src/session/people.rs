@@ -27,6 +27,7 @@ impl Shared {
             Act::Reopen { question } => self.reopen(flow, question, by),
             Act::Keep { question } => self.keep(question, by),
             Act::Revoke { rule } => self.revoke(rule, by),
+            Act::AllowHost { host } => self.allow_host(host, by),
             Act::Cancel { reason } => self.cancel(flow, by, reason.clone()),
             Act::Apply { with_conflicts } => self.apply_work(flow, by, *with_conflicts),
             Act::Discard => self.discard_work(flow, by),

@@ -83,6 +83,11 @@ impl Session {
         })
     }
 
+    /// The hosts that somebody lets its agent reach.
+    pub fn allowed_hosts(&self) -> &[String] {
+        &self.shared.hosts.allowed
+    }
+
     /// What is allowed in it without asking.
     pub fn rules(&self) -> &[Rule] {
         &self.shared.rules

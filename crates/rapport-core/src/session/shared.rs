@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::asked::AskedRounds;
 use super::handover::Handover;
+use super::hosts::Hosts;
 use super::round::{Given, Item, Round};
 use crate::answer::By;
 use crate::event::{Beside, Created, Ending, Event, TurnKind, Usage};
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     /// It failed before the agent it was begun with ever connected: nothing binds it to that agent.
     pub(crate) agent_never_came: bool,
     pub(crate) handover: Handover,
+    pub(crate) hosts: Hosts,
     /// Ids of recent messages, for de-duplication.
     heard_lately: VecDeque<String>,
 }
@@ -172,6 +174,7 @@ impl Shared {
             usage: Usage::default(),
             agent_never_came: false,
             handover: Handover::default(),
+            hosts: Hosts::default(),
             heard_lately: VecDeque::new(),
         }
     }

@@ -49,6 +49,9 @@ impl Shared {
             said: turn.said().collect(),
         };
         flow.complete(self, &mut order);
+        if !self.hosts.allowed.is_empty() {
+            wants.push(Want::HostsAllowed(self.hosts.allowed.clone()));
+        }
         wants.push(Want::AgentRunning(order));
         if let Process::Cooling(call) = &turn.process
             && self.only_waiting(turn).is_some_and(|round| round.call() == Some(call))

@@ -364,6 +364,8 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
             format!("{question} answered {} by {by}", words.join(", "))
         }
         Event::Granted { question } => format!("{question} granted"),
+        Event::HostRefused { host, .. } => format!("{host} refused"),
+        Event::HostAllowed { host, by } => format!("{host} allowed by {by}"),
         Event::Revoked { rule, by } => format!("{rule} revoked by {by}"),
         Event::Reopened { question, by } => format!("{question} reopened by {by}"),
         Event::Kept { question, by } => format!("{question} kept by {by}"),
@@ -417,6 +419,7 @@ fn want_in_words(want: &Want) -> String {
             format!("turn {} running to {kind} [{}]", order.turn, replies.join(", "))
         }
         Want::Replied { call, reply, .. } => format!("{call} replied: {}", reply_in_words(reply)),
+        Want::HostsAllowed(hosts) => format!("{} reachable", hosts.join(", ")),
         Want::AgentParked { call, .. } => format!("parked at {call}"),
         Want::Granted { question, rule, by } => format!("{rule} granted by {by} in {question}"),
         Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),

@@ -51,6 +51,21 @@ pub struct Layer {
 pub struct TerminalLayer {
     /// Whether it is asked and answered line by line, without a screen, as screen readers need it.
     pub plain: Option<bool>,
+    /// How a person who looks elsewhere is told that a question waits: `off`, `bell` or `desktop`.
+    pub notify: Option<Notify>,
+}
+
+/// How a person who looks elsewhere is told that a question waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notify {
+    /// Not at all.
+    Off,
+    /// By the terminal's bell.
+    #[default]
+    Bell,
+    /// By a notification on the desktop.
+    Desktop,
 }
 
 /// About what an agent is shown.
@@ -179,6 +194,7 @@ impl Layer {
             },
             terminal: TerminalLayer {
                 plain: ["RAPPORT_TERMINAL_PLAIN", "RAPPORT_PLAIN"].into_iter().find_map(&env).map(is_yes),
+                notify: parsed(&env, "RAPPORT_TERMINAL_NOTIFY", notify)?,
             },
             trusted: None,
         })
@@ -210,9 +226,16 @@ impl Layer {
                 timeout: upper.execution.timeout.or(self.execution.timeout),
                 env: upper.execution.env.or(self.execution.env),
             },
-            terminal: TerminalLayer { plain: upper.terminal.plain.or(self.terminal.plain) },
+            terminal: self.terminal.under(upper.terminal),
             trusted: upper.trusted.or(self.trusted),
         }
+    }
+}
+
+impl TerminalLayer {
+    /// This layer, with another laid over it.
+    pub(super) fn under(self, upper: Self) -> Self {
+        Self { plain: upper.plain.or(self.plain), notify: upper.notify.or(self.notify) }
     }
 }
 
@@ -237,6 +260,15 @@ fn channel(word: &str) -> Result<Channel, String> {
         "live" => Ok(Channel::Live),
         "print" => Ok(Channel::Print),
         _ => Err(format!("{word:?} is not one of auto, live and print")),
+    }
+}
+
+fn notify(word: &str) -> Result<Notify, String> {
+    match word {
+        "off" => Ok(Notify::Off),
+        "bell" => Ok(Notify::Bell),
+        "desktop" => Ok(Notify::Desktop),
+        _ => Err(format!("{word:?} is not one of off, bell and desktop")),
     }
 }
 

@@ -20,8 +20,8 @@ use crate::projects::trust::{Brought, Standing, Trust};
 
 use layer::LARGEST;
 pub use layer::{
-    AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, QuestionsLayer, RoundsLayer, TerminalLayer,
-    duration,
+    AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, Notify, QuestionsLayer, RoundsLayer,
+    TerminalLayer, duration,
 };
 pub use places::{home, link_outward, project};
 pub use planner::{PlannerLayer, PlannerVia};
@@ -194,12 +194,11 @@ fn of_project(
     Ok((harmless, Some(trust::warning(&names, &file))))
 }
 
-/// Whether the terminal is to be used line by line. Settings that cannot be read say nothing here; whoever needs the rest
-/// of them tells so.
-pub fn plain(home: &Path, project: &Path, env: impl Fn(&str) -> Option<String>) -> bool {
+/// How the terminal is to be used. Settings that cannot be read say nothing here; whoever needs the rest of them tells so.
+pub fn terminal(home: &Path, project: &Path, env: impl Fn(&str) -> Option<String>) -> TerminalLayer {
     let files = [home.to_owned(), places::rapport_folder(project)].map(|folder| folder.join(FILE));
     let layers = files.iter().map(|file| Layer::from_file(file)).chain([Layer::from_env(env)]);
-    layers.filter_map(|layer| layer.ok()?.terminal.plain).last().unwrap_or(false)
+    layers.flatten().fold(TerminalLayer::default(), |under, layer| under.under(layer.terminal))
 }
 
 /// What the person said about this project.

@@ -62,6 +62,7 @@ impl Effect {
             Want::AgentRunning(_)
             | Want::Replied { .. }
             | Want::AgentParked { .. }
+            | Want::HostsAllowed(_)
             | Want::BatchRunning(_)
             | Want::ActionReplied { .. } => None,
         }
@@ -77,6 +78,7 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
         | Want::Report { .. }
         | Want::WorkLeft
         | Want::AgentRunning(_)
+        | Want::HostsAllowed(_)
         | Want::Merged { .. }
         | Want::Applied { .. } => true,
         Want::QuestionRound(_)
@@ -160,6 +162,7 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
         | Want::AgentRunning(_)
         | Want::Replied { .. }
         | Want::AgentParked { .. }
+        | Want::HostsAllowed(_)
         | Want::QuestionRound(_)
         | Want::BatchRunning(_)
         | Want::ActionReplied { .. } => Err("the engine took somebody else's want for its own".to_owned()),

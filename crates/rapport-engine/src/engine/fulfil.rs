@@ -46,6 +46,12 @@ impl EventLoop {
                         run.tell(Command::Park { call, patience: Patience::Wait });
                     }
                 }
+                Want::HostsAllowed(hosts) => {
+                    let hosted = self.sessions.get(id);
+                    if let Some(workplace) = hosted.and_then(|hosted| hosted.workplace.as_ref()) {
+                        workplace.allow(&hosts);
+                    }
+                }
                 Want::BatchRunning(wanted) => {
                     batch = Some(wanted.batch.clone());
                     self.batch(id, wanted);

@@ -54,6 +54,9 @@ pub trait Workplace: Send + Sync {
         None
     }
 
+    /// Lets processes there reach these hosts, and all that were allowed before, from now on. Done at once.
+    fn allow(&self, _hosts: &[String]) {}
+
     /// Starts a process there, under its keeper. The only way in which Rapport starts an agent or a command of one.
     fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept>;
 

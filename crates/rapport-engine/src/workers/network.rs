@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{PoisonError, RwLock};
 
 /// What can be reached beside the service that the agent itself needs, which always can be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,35 @@ impl Network {
             Self::Allowlist(patterns) => patterns.iter().any(|pattern| pattern.matches(host, port)),
             Self::Open => true,
         }
+    }
+}
+
+/// What processes of one workplace can reach: what the settings say, and what was allowed since.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    network: Network,
+    allowed: RwLock<Vec<HostPattern>>,
+}
+
+impl Reach {
+    pub(super) fn new(network: Network) -> Self {
+        Self { network, ..Self::default() }
+    }
+
+    /// The rule it began with.
+    pub(super) fn network(&self) -> &Network {
+        &self.network
+    }
+
+    pub(super) fn allows(&self, host: &str, port: u16) -> bool {
+        let allowed = self.allowed.read().unwrap_or_else(PoisonError::into_inner);
+        self.network.allows(host, port) || allowed.iter().any(|pattern| pattern.matches(host, port))
+    }
+
+    /// Allows these beside what is allowed. What is no host is none.
+    pub(super) fn allow(&self, hosts: &[String]) {
+        let patterns = hosts.iter().filter_map(|host| host.parse().ok()).collect();
+        *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = patterns;
     }
 }
 

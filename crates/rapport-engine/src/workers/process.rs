@@ -14,6 +14,7 @@ use command_fds::{CommandFdExt as _, FdMapping};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, sleep_until};
 use tracing::info;
 
@@ -57,6 +58,8 @@ pub struct Launch<'a> {
     pub beside: OwnedFd,
     /// The service that it talks to with a person's credentials, if it does.
     pub service: Option<Service>,
+    /// Where it is told which hosts the place keeps it from, as often as it tries.
+    pub refused: Option<UnboundedSender<String>>,
 }
 
 /// A kind of program that is kept.

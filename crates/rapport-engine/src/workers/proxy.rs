@@ -4,12 +4,13 @@
 //! the place: the agent has a stand-in for each, and only here it is replaced. All others name a host, and are let through or
 //! refused by that name.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream as StdStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -22,11 +23,12 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::io::{Interest, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream, UnixStream, lookup_host};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::warn;
 
 use super::keeper::door;
-use super::network::Network;
+use super::network::{Network, Reach};
 
 /// A service that a program talks to with a person's credentials.
 #[derive(Clone, Debug)]
@@ -46,6 +48,9 @@ const PROXIES: [&str; 6] =
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// What is always reached without one: the place itself, and its door.
 const HERE: &str = "127.0.0.1,localhost,::1";
+
+/// So many refused hosts are told. A program could try any number of them.
+const MOST_TOLD: usize = 100;
 
 /// Headers that are about one connection, and not about what is asked.
 const OF_THE_CONNECTION: [HeaderName; 7] = [
@@ -71,8 +76,11 @@ impl Drop for Proxying {
 /// The proxy of one process.
 #[derive(Debug)]
 pub(super) struct Proxy {
-    network: Network,
+    reach: Arc<Reach>,
     upstream: Option<Upstream>,
+    refused: Option<UnboundedSender<String>>,
+    /// Who was refused already, which is told once.
+    told: Mutex<BTreeSet<String>>,
 }
 
 /// The service behind the door.
@@ -96,12 +104,13 @@ struct StandIn {
 }
 
 impl Proxy {
-    /// A proxy for a place with such a network, and for this service. `None` where nothing needs one.
-    pub(super) fn new(network: &Network, service: Option<Service>) -> io::Result<Option<Self>> {
-        // Where the network is open, everything else is reached without it.
-        let network = if *network == Network::Open { Network::None } else { network.clone() };
-        let upstream = service.map(Upstream::new).transpose()?;
-        Ok((upstream.is_some() || network != Network::None).then_some(Self { network, upstream }))
+    /// A proxy for a place that reaches this much, and for this service. Whom it refuses to reach is told.
+    pub(super) fn new(
+        reach: Arc<Reach>,
+        service: Option<Service>,
+        refused: Option<UnboundedSender<String>>,
+    ) -> io::Result<Self> {
+        Ok(Self { reach, upstream: service.map(Upstream::new).transpose()?, refused, told: Mutex::default() })
     }
 
     /// The variables of a program behind the door, in place of those it would have: [`door::ADDRESS`] stands for where that is.
@@ -112,7 +121,8 @@ impl Proxy {
             env.push((upstream.variable, format!("{door}{}", upstream.path)));
             env.extend(upstream.stand_ins.iter().map(|one| (one.variable, one.word.clone())));
         }
-        if self.network != Network::None {
+        // Where the network is open, everything else is reached without it.
+        if *self.reach.network() != Network::Open {
             env.extend(PROXIES.map(|name| (name, door.clone())));
         }
         env.extend(NO_PROXY.map(|name| (name, HERE.to_owned())));
@@ -203,7 +213,13 @@ impl Proxy {
     async fn reached(&self, uri: &Uri, port: u16) -> Result<Vec<SocketAddr>, Refused> {
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let port = uri.port_u16().unwrap_or(port);
-        if !self.network.allows(&host, port) {
+        if *self.reach.network() == Network::Open {
+            return Err((StatusCode::FORBIDDEN, "the network is open: no proxy is needed".to_owned()));
+        }
+        if !self.reach.allows(&host, port) {
+            let named =
+                if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+            self.tell_refused(named);
             let why = format!("{host}:{port} is not among the hosts that can be reached from here");
             return Err((StatusCode::FORBIDDEN, why));
         }
@@ -214,6 +230,19 @@ impl Proxy {
             return Err((StatusCode::FORBIDDEN, format!("{host} leads to this machine itself")));
         }
         Ok(found)
+    }
+}
+
+impl Proxy {
+    fn tell_refused(&self, host: String) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(refused) = &self.refused
+            && told.len() < MOST_TOLD
+            && told.insert(host.clone())
+        {
+            // Whoever listened is gone with the session.
+            let _ = refused.send(host);
+        }
     }
 }
 

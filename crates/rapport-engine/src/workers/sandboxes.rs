@@ -18,7 +18,7 @@ use std::sync::Arc;
 use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable as durable;
 
-use super::network::Network;
+use super::network::{Network, Reach};
 use super::process::{self, Door, Kept, Kind, Launch};
 use super::proxy::Proxy;
 use super::worktrees::Worktrees;
@@ -93,7 +93,8 @@ impl Sandboxes {
     ) -> Result<Arc<dyn Workplace>, WorkerError> {
         let (root, home) = (self.folder.join(session.as_str()), self.home(session));
         let walls = Walls::around(&root, Path::new(&created.project), &home, self.person.as_deref())?;
-        Ok(Arc::new(Sandbox { worktree, root, home, walls, network: self.network.clone() }))
+        let reach = Arc::new(Reach::new(self.network.clone()));
+        Ok(Arc::new(Sandbox { worktree, root, home, walls, reach }))
     }
 
     /// Beside the worktree, whose name has no dot in it.
@@ -154,7 +155,7 @@ struct Sandbox {
     root: PathBuf,
     home: PathBuf,
     walls: Walls,
-    network: Network,
+    reach: Arc<Reach>,
 }
 
 impl Workplace for Sandbox {
@@ -166,6 +167,10 @@ impl Workplace for Sandbox {
         Some(&self.home)
     }
 
+    fn allow(&self, hosts: &[String]) {
+        self.reach.allow(hosts);
+    }
+
     /// The keeper is inside, as the first process of the sandbox, which does not outlive it.
     fn spawn(&self, mut launch: Launch<'_>) -> io::Result<Kept> {
         let directory = self.directory();
@@ -173,7 +178,7 @@ impl Workplace for Sandbox {
         // Else whoever interrupts the host at its terminal interrupts this.
         command.process_group(0);
         command.args(self.walls.arguments(&launch)?).arg("--chdir").arg(directory);
-        if self.network != Network::Open {
+        if *self.reach.network() != Network::Open {
             command.arg("--unshare-net");
         }
         // The keeper of a command begins a session of its own itself.
@@ -181,10 +186,8 @@ impl Workplace for Sandbox {
             command.arg("--new-session");
         }
         command.arg("--as-pid-1").arg("--").arg(launch.keeper);
-        self.walls.change_environment(&mut launch.env, &self.network);
-        let Some(proxy) = Proxy::new(&self.network, launch.service.take())? else {
-            return process::start(command, directory, launch, None);
-        };
+        self.walls.change_environment(&mut launch.env, self.reach.network());
+        let proxy = Proxy::new(self.reach.clone(), launch.service.take(), launch.refused.take())?;
         let env = proxy.environment();
         launch.env.retain(|(name, _)| !env.iter().any(|(known, _)| name == known));
         let (handed_over, door) = UnixStream::pair()?;

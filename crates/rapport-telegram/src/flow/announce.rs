@@ -50,6 +50,10 @@ impl ChatState {
                 Event::Failed { reason } => {
                     outgoing.push(Outgoing::Message(self.failed(id, entry.seq, reason).message(room)));
                 }
+                Event::Stopped { .. } => {
+                    let card = card::stopped(id, entry.seq, &shown.presenter);
+                    outgoing.push(Outgoing::Message(card.message(room)));
+                }
                 Event::Cancelled { reason: None, .. } if !is_chat => {
                     let is_only = self.tasks(room).all(|(other, _)| other == id);
                     let others = if is_only { Others::None } else { Others::Some };

@@ -10,7 +10,7 @@ use super::announce::outgoing;
 use super::button::{self, Button, Pick, Press};
 use super::card::{self, Card, thread};
 use super::cards::CardKey;
-use super::chat_state::{ChatState, FAILED};
+use super::chat_state::{ChatState, FAILED, STOP};
 use super::effect::{AfterSend, Effect, SessionOp, Thanks, Ticket};
 use crate::outgoing::{Message, Outgoing};
 use crate::text::Text;
@@ -19,6 +19,7 @@ const EXPIRED: &str = "Session expired. Use /plan to start again.";
 const ELSEWHERE: &str = "This task is not in the project I serve now.";
 const NOT_ASKED: &str = "This is not asked any more.";
 const NOT_YOURS: &str = "Only whoever asked for this task can do that.";
+const STOPPING: &str = "⏹ Stopping…";
 const NOT_OURS: &str = "This button belongs to something else; I cannot do anything with it.";
 
 /// A tap on a button.
@@ -76,6 +77,9 @@ impl ChatState {
         let Some(shown) = self.sessions.get(&key.session) else { return self.too_late(tap, EXPIRED) };
         if !self.may(tap.by, shown) {
             return self.only_answer(tap, NOT_YOURS);
+        }
+        if key.question.as_str() == STOP {
+            return self.carry(tap, &key, TapOutcome::Acts(STOPPING.to_owned(), vec![Act::Stop]));
         }
         if key.question.as_str() == FAILED {
             let act = match press.button {

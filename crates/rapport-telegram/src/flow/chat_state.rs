@@ -27,6 +27,8 @@ use crate::text::Text;
 
 /// Stands for the question whether to try again.
 pub(super) const FAILED: &str = "failed";
+/// Stands for the question whether to stop the agent.
+pub(super) const STOP: &str = "stop";
 /// How many answered taps are remembered.
 const MOST_TAPS: usize = 10_000;
 

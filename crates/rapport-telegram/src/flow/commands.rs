@@ -1,7 +1,7 @@
 //! The commands. They work at any time, also while a question waits for words.
 
 use crate::room::Room;
-use rapport_core::{Act, Aim, Focus, Session, TurnCard, TurnCardKind};
+use rapport_core::{Act, Aim, Focus, Session, SessionId, TurnCard, TurnCardKind};
 use rapport_door::Content;
 
 use super::button::Button;
@@ -14,9 +14,10 @@ use super::messages::Visit;
 use super::notes::Guest;
 
 /// All commands, as `/help` and the bot's menu list them.
-pub const COMMANDS: [(&str, &str); 14] = [
+pub const COMMANDS: [(&str, &str); 15] = [
     ("plan", "plan a task: /plan <task description>"),
     ("status", "what waits for you, what ended lately, what it cost"),
+    ("stop", "stop the agent in this chat, and keep what it knows"),
     ("cancel", "end the newest planning or work in this chat"),
     ("diff", "what the newest session in this chat changed"),
     ("log", "its log, as a file"),
@@ -38,6 +39,7 @@ impl ChatState {
         match name {
             "plan" => return self.plan(visit, rest),
             "cancel" => return self.cancel(visit),
+            "stop" => return self.stop(visit),
             "new" => return self.new_chat(visit),
             "diff" | "log" | "export" => return self.newest_content(&visit, name),
             "file" => return self.project_file(&visit, rest),
@@ -93,6 +95,23 @@ impl ChatState {
         };
         let op = SessionOp::Act(id.clone(), Act::Cancel { reason: None });
         self.carry_out(&visit, vec![op]);
+    }
+
+    /// Stops the newest agent at work in this room. Its conversation is kept.
+    fn stop(&mut self, visit: Visit) {
+        let here = self.sessions.iter().filter(|(_, shown)| shown.room == visit.room && shown.at_home);
+        let working = here.filter(|(_, shown)| shown.presenter.session().has_turn());
+        let mut working: Vec<_> = working.map(|(id, shown)| (shown.began, id.clone())).collect();
+        working.sort_unstable();
+        if working.is_empty() {
+            return self.only_say(&visit, "No agent is at work here.");
+        }
+        let may =
+            |id: &SessionId| self.sessions.get(id).is_some_and(|shown| self.may(visit.sender.id, shown));
+        let Some((_, id)) = working.into_iter().rev().find(|(_, id)| may(id)) else {
+            return self.only_say(&visit, "Only whoever asked for this can stop it.");
+        };
+        self.carry_out(&visit, vec![SessionOp::Act(id, Act::Stop)]);
     }
 
     fn new_chat(&mut self, visit: Visit) {

@@ -231,6 +231,7 @@ impl ChatState {
                 Event::Used { tool, what, .. } => {
                     shown.busy.iter_mut().for_each(|busy| busy.used(tool, what));
                 }
+                Event::Stopped { .. } => shown.failed_at = entry.seq,
                 Event::Failed { .. } => {
                     let session = shown.presenter.session();
                     shown.failed_at = entry.seq;
@@ -248,7 +249,8 @@ impl ChatState {
 
     /// Shows a session as it stands: its cards, its file, what it does.
     pub(super) fn refresh(&mut self, id: &SessionId) {
-        if let Some(shown) = self.sessions.get(id).filter(|shown| shown.presenter.session().is_failed()) {
+        let rests = |session: &Session| session.is_failed() || session.is_stopped();
+        if let Some(shown) = self.sessions.get(id).filter(|shown| rests(shown.presenter.session())) {
             let key =
                 CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: shown.failed_at };
             self.cards.know_tag(shown.room.chat, &key);

@@ -311,6 +311,10 @@ impl ChatState {
         if !self.access.allows(visit.sender.id) || self.dedup.requests.contains(&visit.update) {
             return self.finish(visit.ticket);
         }
+        if let Some(id) = self.stopped(&visit) {
+            let say = Act::Say { text, id: Some(visit.update.clone()) };
+            return self.carry_out(&visit, vec![visit.op(&id, say)]);
+        }
         let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
         let chat = chat.and_then(|id| Some((self.sessions.get(&id)?, id)));
         let Some((shown, id)) = chat.filter(|(shown, _)| !shown.presenter.session().is_over()) else {
@@ -325,6 +329,15 @@ impl ChatState {
         }
         let say = Act::Say { text, id: Some(visit.update.clone()) };
         self.carry_out(&visit, vec![visit.op(&id, say)]);
+    }
+
+    /// The session of a room that the sender may go on with, because its agent was stopped: the newest.
+    fn stopped(&self, visit: &Visit) -> Option<SessionId> {
+        let is_here = |shown: &ShownSession| shown.room == visit.room && shown.at_home;
+        let rests = |shown: &ShownSession| shown.presenter.session().is_stopped();
+        let here = self.sessions.iter().filter(|(_, shown)| is_here(shown) && rests(shown));
+        let theirs = here.filter(|(_, shown)| self.may(visit.sender.id, shown));
+        theirs.max_by_key(|(_, shown)| shown.began).map(|(id, _)| id.clone())
     }
 
     /// The plan of a room that is being clarified or waits for confirmation.

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use crate::bot_api::ChatAction;
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{Progress, SessionId};
+use rapport_core::{Progress, QuestionId, SessionId};
 
+use super::button::Button;
 use super::card::{self, Card, thread};
-use super::chat_state::{ChatState, ShownSession};
+use super::cards::CardKey;
+use super::chat_state::{ChatState, STOP, ShownSession};
 use super::effect::AfterSend;
 use crate::api_error::ApiError;
 use crate::outgoing::{Edit, Message, Outgoing, Sent};
@@ -101,6 +103,8 @@ impl ChatState {
             let busy = shown.busy.get_or_insert_with(|| Busy::new(known, self.now));
             busy.doing = doing.or(busy.doing.take());
             if is_new {
+                // Its message may be of the process before.
+                self.cards.know_tag(room.chat, &stop_key(id));
                 self.type_for(room);
             }
             return;
@@ -120,8 +124,9 @@ impl ChatState {
             self.type_for(room);
         }
         let now = self.now;
-        let about =
-            |(id, shown): (&SessionId, &mut ShownSession)| Some((id.clone(), shown.room, show(shown, now)?));
+        let about = |(id, shown): (&SessionId, &mut ShownSession)| {
+            Some((id.clone(), shown.room, show(id, shown, now)?))
+        };
         for (id, room, show) in self.sessions.iter_mut().filter_map(about).collect::<Vec<_>>() {
             match show {
                 Show::Edit(edit) => self.send(room, Outgoing::Progress(edit)),
@@ -159,17 +164,24 @@ impl ChatState {
 }
 
 /// What is to be sent about the agent of a session now, if anything.
-fn show(shown: &mut ShownSession, now: Timestamp) -> Option<Show> {
+fn show(id: &SessionId, shown: &mut ShownSession, now: Timestamp) -> Option<Show> {
     let busy = shown.busy.as_mut().filter(|busy| !shown.presenter.is_thinking() && !busy.sending)?;
     let text = card::working(busy.doing.as_deref(), now.duration_since(busy.since), busy.cost_micros);
     let text = text.text(&card::steps(busy.steps.make_contiguous(), &busy.words));
+    let rows = vec![vec![("⏹ Stop".to_owned(), Button::Stop.data(&stop_key(id).tag()))]];
+    let card = Card { rows, ..Card::plain(text) };
     let Some(message) = busy.message else {
         busy.sending = true;
-        return Some(Show::New(Box::new(Message { silent: true, ..Card::plain(text).message(shown.room) })));
+        return Some(Show::New(Box::new(Message { silent: true, ..card.message(shown.room) })));
     };
     if shown.room.chat < 0 && now.duration_since(busy.edited) < EVERY_IN_GROUP {
         return None;
     }
     busy.edited = now;
-    Some(Show::Edit(Edit::new(message, &text)))
+    Some(Show::Edit(card.edit(message)))
+}
+
+/// What the button is known by that stops the agent of a session.
+pub(super) fn stop_key(id: &SessionId) -> CardKey {
+    CardKey { session: id.clone(), question: QuestionId::new(STOP), since: 0 }
 }

@@ -8,16 +8,18 @@ use super::super::editor::Editor;
 use super::super::safe;
 use super::super::text::{Line, Tone, width};
 use super::block::Block;
+use super::prose;
 
 /// How many cells the bar of a round has.
 const BAR: usize = 10;
 
-/// The card in so many columns. `waiting` says how many rounds wait.
-pub(crate) fn block(card: &AskCard, waiting: usize, at: TextAt, columns: usize) -> Block {
+/// The card in so many columns, with its whole round in short. `waiting` says how many rounds wait.
+pub(crate) fn block(card: &AskCard, round: &[Line], waiting: usize, at: TextAt, columns: usize) -> Block {
     let mut block = Block::default();
-    if let Some(head) = head(&card.question, waiting) {
+    if let Some(head) = head(&card.question, waiting, round.is_empty()) {
         block.push(&head, columns);
     }
+    block.rows.extend(round.iter().cloned());
     for line in text(&card.question, at) {
         block.push(&line, columns);
     }
@@ -50,10 +52,10 @@ pub(crate) fn keys(card: &AskCard) -> Vec<&'static str> {
         _ if has_previews(question) => Some("p previews"),
         _ => None,
     };
-    let toggle = question.multi.then_some("space toggle");
+    let toggle = question.multi.then_some("space tick");
     let back = (question.number > 1).then_some("← back");
     let optional = toggle.into_iter().chain(["enter answer"]).chain(back);
-    ["↑↓ move"].into_iter().chain(optional).chain(whole).chain([leave, "? help"]).collect()
+    ["↑↓ move"].into_iter().chain(optional).chain(whole).chain(["d leave", leave, "? help"]).collect()
 }
 
 /// Words being typed, behind a sign.
@@ -72,7 +74,8 @@ pub(crate) fn editor(editor: &Editor, placeholder: &str, columns: usize, block: 
     block.focus = start + row..start + row + 1;
 }
 
-fn head(question: &OpenQuestion, waiting: usize) -> Option<Line> {
+/// How far the round is, and what the question is about, unless the round says so below.
+fn head(question: &OpenQuestion, waiting: usize, is_alone: bool) -> Option<Line> {
     let mut line = Line::empty();
     if question.of > 1 {
         let filled = (question.number * BAR / question.of).min(BAR);
@@ -82,7 +85,7 @@ fn head(question: &OpenQuestion, waiting: usize) -> Option<Line> {
         line = line.and(Tone::Here, &format!("  {bar}")).and(Tone::Dim, &format!(" {percent}%"));
     }
     let is_permission = matches!(question.purpose, Purpose::Permission { .. });
-    if let Some(header) = question.header.as_deref().filter(|_| !is_permission) {
+    if let Some(header) = question.header.as_deref().filter(|_| is_alone && !is_permission) {
         let gap = if line.spans.is_empty() { "" } else { "  " };
         line = line.and(Tone::Text, gap).and(Tone::Strong, header);
     }
@@ -98,9 +101,7 @@ fn text(question: &OpenQuestion, at: TextAt) -> Vec<Line> {
         return vec![Line::new(Tone::Strong, &format!("May the agent use {} for this?", asked.tool))];
     }
     let mut lines: Vec<Line> = match at {
-        TextAt::Card => {
-            safe::lines(question.text.trim()).iter().map(|line| Line::new(Tone::Text, line)).collect()
-        }
+        TextAt::Card => prose::lines(&question.text, Tone::Text),
         TextAt::History => {
             let short = Line::empty().and_giving(Tone::Text, &question.text);
             vec![short, Line::new(Tone::Dim, "The whole question is above.")]

@@ -26,9 +26,9 @@ pub(crate) fn block(card: &ConfirmCard, view: &View, columns: usize) -> Block {
 pub(crate) fn keys(card: &ConfirmCard) -> Vec<&'static str> {
     match card.mode {
         Mode::Choosing if card.answers.is_empty() => {
-            vec!["enter or c confirm", "t tell", "q cancel", "? help"]
+            vec!["enter or c confirm", "t tell", "d leave", "q cancel", "? help"]
         }
-        Mode::Choosing => vec!["enter or c confirm", "e edit", "t tell", "q cancel", "? help"],
+        Mode::Choosing => vec!["enter or c confirm", "e edit", "t tell", "d leave", "q cancel", "? help"],
         Mode::Picking => vec!["↑↓ move", "enter change this answer", "esc back"],
         Mode::Telling => vec!["enter send", "alt-enter new line", "esc back"],
     }

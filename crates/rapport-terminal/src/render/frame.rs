@@ -9,9 +9,10 @@ use super::super::ask::AskCard;
 use super::super::cards::{Card, Shown, TextAt};
 use super::super::safe;
 use super::super::screen::{Over, Screen};
+use super::super::story::Asked;
 use super::super::text::{Line, MEASURE, Tone, width};
 use super::block::Block;
-use super::{ask, confirm, permission, prose};
+use super::{ask, confirm, last_look, permission, prose};
 
 /// Columns left free at the left, where there is room.
 pub(crate) const MARGIN: usize = 2;
@@ -57,7 +58,7 @@ fn with_preview(card: &AskCard, waiting: usize, at: TextAt, screen: &Screen, col
         .map(|line| Line::new(Tone::Text, &line))
         .collect();
     if screen.size.columns < WIDE {
-        let mut block = ask::block(card, waiting, at, columns);
+        let mut block = ask::block(card, &chips(screen, columns), waiting, at, columns);
         if !lines.is_empty() {
             let mut below = Block::default();
             below.push(&Line::empty(), columns);
@@ -73,7 +74,7 @@ fn with_preview(card: &AskCard, waiting: usize, at: TextAt, screen: &Screen, col
         }
         return block;
     }
-    let left = ask::block(card, waiting, at, LEFT);
+    let left = ask::block(card, &chips(screen, LEFT), waiting, at, LEFT);
     let width = screen.size.columns - LEFT - 8;
     let preview =
         lines.iter().flat_map(|line| line.rows(width)).map(|row| Line::new(Tone::Dim, "│ ").then(row));
@@ -127,6 +128,9 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
         block.rows.extend(rows.into_iter().skip(top).take(page(screen.size)));
         return block;
     }
+    if let (Over::LastLook, Some(look), Some(shown)) = (screen.over, &screen.look, screen.cards.shown()) {
+        return block.above(last_look::block(look, &round(screen, shown), columns));
+    }
     let view = screen.story.view();
     match (screen.cards.shown(), view) {
         (Some(Shown { card: Card::Ask(card), text, .. }), Some(view))
@@ -135,7 +139,7 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
             block.above(with_preview(card, waiting(view), *text, screen, columns))
         }
         (Some(Shown { card: Card::Ask(card), text, .. }), Some(view)) => {
-            block.above(ask::block(card, waiting(view), *text, columns))
+            block.above(ask::block(card, &chips(screen, columns), waiting(view), *text, columns))
         }
         (Some(Shown { card: Card::Confirm(card), .. }), Some(view)) => {
             block.above(confirm::block(card, view, columns))
@@ -153,6 +157,18 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
             block
         }
     }
+}
+
+/// The questions of the round that the card on top belongs to.
+fn round<'a>(screen: &'a Screen, shown: &Shown) -> Vec<Asked<'a>> {
+    let question = shown.card.question();
+    screen.story.round(question.round, &question.id)
+}
+
+/// The questions of a round of several in short, and their answers so far.
+fn chips(screen: &Screen, columns: usize) -> Vec<Line> {
+    let asked = screen.cards.shown().filter(|shown| shown.card.question().of > 1);
+    asked.map_or_else(Vec::new, |shown| last_look::chips(&round(screen, shown), columns))
 }
 
 /// How many rounds wait for answers, but for the confirmation, which waits for them.
@@ -183,6 +199,10 @@ fn foot(screen: &Screen, columns: usize, now: Duration) -> Block {
             let end = (top + page(screen.size)).min(all);
             let keys = format!("{}-{end} of {all} · ↑↓ space scroll · q back", (top + 1).min(end));
             block.push(&Line::new(Tone::Dim, &keys), columns);
+        }
+        Over::LastLook => {
+            let keys: Vec<String> = screen.look.iter().flat_map(last_look::keys).map(str::to_owned).collect();
+            phrases(&keys, columns).iter().for_each(|row| block.push(row, columns));
         }
         Over::Nothing => {
             let keys = match shown {

@@ -5,6 +5,7 @@ pub(super) mod block;
 pub(super) mod confirm;
 pub(super) mod ending;
 pub(super) mod frame;
+pub(super) mod last_look;
 pub(super) mod permission;
 pub(super) mod progress;
 pub(super) mod prose;

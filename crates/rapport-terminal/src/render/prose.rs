@@ -1,11 +1,28 @@
-//! Longer texts: the agent's words, plans, tasks. Markdown stays as it is, except that headings stand out.
+//! Longer texts: the agent's words, plans, tasks. Their Markdown is rendered line by line, so that every line that was written
+//! is shown, whatever a Markdown reader would make of it: headings and bold words stand out, code has its own tone.
 
 use super::super::safe;
 use super::super::text::{Line, Tone, clip};
 
 /// All lines of a text.
 pub(crate) fn lines(text: &str, tone: Tone) -> Vec<Line> {
-    safe::lines(text.trim()).iter().map(|line| prose_line(line, tone)).collect()
+    let mut fence = None;
+    let mut rendered = Vec::new();
+    for line in safe::lines(text.trim()) {
+        rendered.push(match (fence, fence_mark(&line)) {
+            (None, Some(mark)) => {
+                fence = Some(mark);
+                Line::new(Tone::Dim, &line)
+            }
+            (Some(open), Some(mark)) if closes(open, mark, &line) => {
+                fence = None;
+                Line::new(Tone::Dim, &line)
+            }
+            (Some(_), _) => Line::new(Tone::Code, &line).hanging(indent(&line)),
+            (None, None) => prose_line(&line, tone),
+        });
+    }
+    rendered
 }
 
 /// The first lines of a text, and how many are left out.
@@ -34,11 +51,60 @@ pub(crate) fn in_passing(text: &str, rows: usize) -> Vec<Line> {
 
 fn prose_line(line: &str, tone: Tone) -> Line {
     let text = line.trim_start();
-    let indent = line.len() - text.len();
     if let Some(heading) = heading(text) {
-        return Line::new(Tone::Strong, heading);
+        return in_tones(heading, Tone::Strong);
     }
-    Line::new(tone, line).hanging(indent + marker(text))
+    in_tones(line, tone).hanging(indent(line) + marker(text))
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// A line whose `code` has its own tone, and whose **bold** words stand out. The signs around code stay: they are all that tells
+/// it from other words where there is no colour.
+fn in_tones(line: &str, tone: Tone) -> Line {
+    let mut rendered = Line::empty();
+    let mut rest = line;
+    while let Some((before, words, sign, after)) = next_marked(rest) {
+        rendered = rendered.and(tone, before);
+        rendered = match sign {
+            "`" => rendered.and(Tone::Code, &format!("`{words}`")),
+            _ => rendered.and(Tone::Strong, words),
+        };
+        rest = after;
+    }
+    rendered.and(tone, rest)
+}
+
+/// The first words that are marked as code or bold: what comes before them, the words, their sign, what comes after.
+fn next_marked(line: &str) -> Option<(&str, &str, &'static str, &str)> {
+    let marked = |sign: &'static str| {
+        let start = line.match_indices(sign).map(|(at, _)| at).find(|at| is_apart(&line[..*at]))?;
+        let inside = &line[start + sign.len()..];
+        let length = inside.find(sign)?;
+        let words = &inside[..length];
+        let is_text = !words.is_empty() && words.trim() == words;
+        is_text.then(|| (&line[..start], words, sign, &inside[length + sign.len()..]))
+    };
+    ["`", "**"].into_iter().filter_map(marked).min_by_key(|(before, ..)| before.len())
+}
+
+/// Whether a sign after this begins something: within a word it is a part of it, as in `2**3`.
+fn is_apart(before: &str) -> bool {
+    !before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '`' || c == '*')
+}
+
+/// The sign and the length of a fence around code.
+fn fence_mark(line: &str) -> Option<(char, usize)> {
+    let text = line.trim_start();
+    let sign = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = text.chars().take_while(|c| *c == sign).count();
+    (length >= 3).then_some((sign, length))
+}
+
+fn closes(open: (char, usize), mark: (char, usize), line: &str) -> bool {
+    mark.0 == open.0 && mark.1 >= open.1 && line.trim().chars().all(|c| c == mark.0)
 }
 
 fn heading(text: &str) -> Option<&str> {
@@ -68,6 +134,23 @@ mod tests {
         assert_eq!(rows[0], Line::new(Tone::Strong, "Steps"));
         let text: Vec<String> = rows[1..].iter().map(Line::text).collect();
         assert_eq!(text, ["- one two", "  three", "  12. four", "five"]);
+    }
+
+    #[test]
+    fn code_and_bold_words_are_rendered_and_nothing_is_hidden() {
+        let shown = |text: &str| lines(text, Tone::Text);
+        let plain = |words: &str| Line::new(Tone::Text, words);
+        let line =
+            plain("1. Add ").and(Tone::Code, "`users`").and(Tone::Text, " and ").and(Tone::Strong, "test it");
+        assert_eq!(shown("1. Add `users` and **test it**"), [line.hanging(3)]);
+        assert_eq!(shown("2**3**4 and a ` b"), [plain("2**3**4 and a ` b")]);
+        assert_eq!(shown("[//]: # (hidden)"), [plain("[//]: # (hidden)")]);
+        let code = |line: &str| Line::new(Tone::Code, line);
+        let fence = |line: &str| Line::new(Tone::Dim, line);
+        assert_eq!(
+            shown("````sh\n# no **heading**\n```\n````"),
+            [fence("````sh"), code("# no **heading**"), code("```"), fence("````"),]
+        );
     }
 
     #[test]

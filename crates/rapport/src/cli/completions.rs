@@ -8,17 +8,28 @@ use super::output::say;
 use crate::error::Outcome;
 
 /// Print completions for a shell
+///
+/// In bash, zsh and fish they know the sessions, questions and options that there are.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:
-  rapport completions bash > ~/.local/share/bash-completion/completions/rapport")]
+#[command(after_help = "Examples:
+  rapport completions bash > ~/.local/share/bash-completion/completions/rapport
+  rapport completions zsh > \"${fpath[1]}/_rapport\"
+  rapport completions fish > ~/.config/fish/completions/rapport.fish")]
 pub(super) struct Args {
     /// Which shell
     shell: Shell,
 }
 
 pub(super) fn execute(args: Args) -> Outcome {
-    // Into memory first: where it cannot be written, that is told and not a panic.
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "rapport", &mut script);
-    say(String::from_utf8_lossy(&script).trim_end())
+    match args.shell {
+        Shell::Bash => say(include_str!("completions/rapport.bash").trim_end()),
+        Shell::Zsh => say(include_str!("completions/rapport.zsh").trim_end()),
+        Shell::Fish => say(include_str!("completions/rapport.fish").trim_end()),
+        shell => {
+            // Into memory first: where it cannot be written, that is told and not a panic.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "rapport", &mut script);
+            say(String::from_utf8_lossy(&script).trim_end())
+        }
+    }
 }

@@ -197,6 +197,8 @@ fn words(fact: &Event) -> String {
         Event::Granted { question } => {
             format!("what {question} allowed for the project is kept in Rapport's home")
         }
+        Event::HostRefused { host, .. } => format!("{host} cannot be reached from the workplace"),
+        Event::HostAllowed { host, by } => format!("{by} lets the agent reach {host}"),
         Event::Revoked { rule, by } => format!("{by} revokes {rule}"),
         Event::Reopened { question, by } => format!("{by} opens {question} again"),
         Event::Kept { question, by } => format!("{by} leaves {question} as it was"),

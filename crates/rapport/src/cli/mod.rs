@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand. A subcommand's doc comment is its help.
 
 mod agent_flags;
+mod allow;
 mod answer;
 mod apply;
 mod ask;
@@ -9,6 +10,7 @@ mod branch_turn;
 mod cancel;
 mod choose;
 mod clipboard;
+mod complete;
 mod completions;
 mod demo;
 mod diff;
@@ -148,6 +150,7 @@ enum Command {
     Revise(revise::Args),
     Stop(stop::Args),
     Revoke(revoke::Args),
+    Allow(allow::Args),
     Branch(branch::Args),
     Log(log::Args),
     Diff(diff::Args),
@@ -158,6 +161,12 @@ enum Command {
     Trust(trust::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
+    /// Print what can come next on a command line, for the scripts of `rapport completions`
+    #[command(hide = true, disable_help_flag = true)]
+    Complete {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// Play a scenario as if it were the agent's CLI (speaks Claude Code's stream-json)
     ///
     /// Takes --scenario FILE or the name of a built-in scenario, and then the agent's own flags. This is what
@@ -213,6 +222,7 @@ impl Cli {
             Command::Revise(args) => revise::execute(common, args),
             Command::Stop(args) => stop::execute(common, args),
             Command::Revoke(args) => revoke::execute(common, args),
+            Command::Allow(args) => allow::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
             Command::Diff(args) => diff::execute(common, args),
@@ -223,6 +233,7 @@ impl Cli {
             Command::Trust(args) => trust::execute(common, args),
             Command::Doctor(args) => doctor::execute(common, args),
             Command::Completions(args) => completions::execute(args),
+            Command::Complete { words } => complete::execute(common, &words),
             Command::Rehearse { args } => return rehearsal::run(args.into_iter()),
             Command::Keep { args } => return keeper::run(args),
         };

@@ -16,6 +16,12 @@ pub(super) fn say(text: impl Display) -> Outcome {
     write(&format!("{}\n", shown(text)))
 }
 
+/// Prints the cells of a row, each safe to show, with tabs between them, for programs to take apart.
+pub(super) fn say_cells(cells: &[&str]) -> Outcome {
+    let cells: Vec<_> = cells.iter().map(|cell| safe::line(cell)).collect();
+    write(&format!("{}\n", cells.join("\t")))
+}
+
 /// Prints a value as JSON.
 pub(super) fn say_json(value: &impl serde::Serialize) -> Outcome {
     write(&format!("{}\n", escaped(&serde_json::to_string(value).map_err(io::Error::from)?)))

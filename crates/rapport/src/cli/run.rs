@@ -28,7 +28,7 @@ use crate::wiring::{Host, Place};
   rapport run --file task.md
   git log -1 --format=%B | rapport run -
   rapport run --worker worktree \"add a greeting\"   until you apply it
-  rapport run --worker sandbox \"add a greeting\"    and it reaches nothing else
+  rapport run --worker sandbox \"add a greeting\"    behind walls, too
   rapport run --agent rehearsal \"add a greeting\"   with the scripted agent")]
 pub(super) struct Args {
     /// What you want done; "-" reads it from standard input

@@ -286,6 +286,13 @@ fn detail(page: &mut Page, place: &Place, known: &Known) {
     }
     if let Some(workplace) = &view.workplace {
         page.push(row(&workplace.worker, workplace.state.word()));
+        for host in &workplace.allowed_hosts {
+            page.push(row("reaches", host));
+        }
+        for host in &workplace.refused_hosts {
+            let line = row("refused", &format!("{host}; let it be reached with: "));
+            page.push(line.and(Tone::Text, &format!("rapport allow {} {host}", view.id)));
+        }
     }
     for file in view.changes.iter().flat_map(|changes| &changes.files) {
         page.push(row(&file.status.to_string(), &file.path));

@@ -288,6 +288,7 @@ fn words(want: Want) -> Vec<String> {
         }
         Want::Replied { reply, .. } => vec![reply_words(reply)],
         Want::Granted { rule, .. } => vec![format!("allows the agent from now on, in this project: {rule}")],
+        Want::HostsAllowed(hosts) => vec![format!("lets the agent reach: {}", hosts.join(", "))],
         Want::Merged { .. } | Want::Applied { .. } => vec!["puts its work into the project".to_owned()],
         Want::WorkUndone(_) => vec!["undoes its work in the project".to_owned()],
         Want::Cleared => vec!["removes its worktree".to_owned()],
@@ -320,7 +321,7 @@ fn reply_words(reply: rapport_core::CallReply) -> String {
     }
 }
 
-/// The permissions that the log says were given, whether or not they are used up.
+/// The permissions that the log says were given, whether or not they are used up, and the hosts that may be reached.
 fn allowed(session: &Session) -> Vec<String> {
     let items = session.rounds().flat_map(|round| round.items);
     let words = items.filter_map(|item| {
@@ -334,7 +335,8 @@ fn allowed(session: &Session) -> Vec<String> {
         let (tool, what) = (&asked.tool, command.unwrap_or(&asked.what));
         Some(format!("{tool}: {what} -> {} (it says by {by})", words.join(", ")))
     });
-    words.collect()
+    let hosts = session.allowed_hosts().iter().map(|host| format!("to reach {host}"));
+    words.chain(hosts).collect()
 }
 
 /// What the agent would continue with, from the conversation that is kept with the session.

@@ -122,6 +122,7 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
             | Want::PlanChecked { .. }
             | Want::BatchRunning(_)
             | Want::ActionReplied { .. }
+            | Want::HostsAllowed(_)
             | Want::ReportFiled { .. }
             | Want::Undone { .. } => return Move::Put(asks(watch, whom, how)),
         };

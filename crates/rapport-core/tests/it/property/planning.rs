@@ -101,6 +101,7 @@ proptest! {
                         prop_assert!(false, "the agent makes it");
                     }
                     Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Granted { .. } => {}
+                    Want::HostsAllowed(_) => prop_assert!(false, "nobody allowed a host"),
                 }
             }
             let view = play.view();

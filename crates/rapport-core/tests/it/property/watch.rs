@@ -407,6 +407,7 @@ impl Watch {
             | Event::WorkUndoRefused { .. }
             | Event::WorkUndone { .. } => {}
             Event::Granted { .. } | Event::Revoked { .. } => {}
+            Event::HostRefused { .. } | Event::HostAllowed { .. } => {}
             Event::Created(_)
             | Event::Unreadable { .. }
             | Event::Noted { .. }
@@ -590,6 +591,7 @@ impl Watch {
                     hold!(waits && self.kind == TurnKind::Work, "round {round} is to be noted in vain");
                 }
                 Want::AgentRunning(order) => self.order_is_true(wants, order)?,
+                Want::HostsAllowed(_) => hold!(false, "nobody allowed a host"),
                 Want::Replied { call, reply, .. } => {
                     let taken = self.called(call).is_some_and(|seen| seen.taken);
                     hold!(

@@ -1,8 +1,10 @@
 //! What becomes of work that was done apart from the project: it is applied or discarded, once, and cleared away.
 
-use rapport_core::{Act, Created, Leave, Merged, NotMerged, Status, Terms, WorkplaceState, World};
+use rapport_core::{
+    Act, AgentDid, By, Created, Leave, Merged, NotMerged, Status, Terms, WorkplaceState, World,
+};
 
-use crate::support::{Story, created};
+use crate::support::{Story, ann, created, person};
 
 const APPLY: Act = Act::Apply { with_conflicts: false };
 
@@ -114,4 +116,35 @@ fn work_in_the_project_itself_is_neither() {
         .act(APPLY, &format!("refused: applying {why}"))
         .act(Act::Discard, &format!("refused: discarding {why}"));
     assert_eq!(story.play.view().workplace, None);
+}
+
+/// A host that the agent could not reach is noted once. A person lets it be reached, and nobody else.
+#[test]
+fn a_refused_host_is_noted_and_a_person_allows_it() {
+    let mut story = working_apart();
+    let missed = |host: &str| AgentDid::MissHost { host: host.into() };
+    let allow = |host: &str| Act::AllowHost { host: host.into() };
+    story
+        .did(missed("example.com:443"), "example.com:443 refused")
+        .did(missed("example.com:443"), "")
+        .did(missed("a\u{1b}[31m"), "")
+        .did(missed("other.com:443"), "other.com:443 refused")
+        .check(
+            &person(By::Lead { name: "main".into() }, allow("example.com")),
+            "refused: allowing a host is not possible now: only a person can let an agent reach more",
+        )
+        .act(allow("example.com"), "example.com allowed by ann (terminal)")
+        .act(allow("example.com"), "")
+        .saved()
+        .wants(&["example.com reachable", "turn 2 running to work []"]);
+    let place = story.play.view().workplace.unwrap();
+    assert_eq!(
+        (place.refused_hosts, place.allowed_hosts),
+        (vec!["other.com:443".into()], vec!["example.com".into()])
+    );
+    let mut local = Story::of("Add login");
+    local.check(
+        &person(ann(), allow("example.com")),
+        "refused: allowing a host is not possible now: the agent works in the project itself, where nothing keeps it from the network",
+    );
 }

@@ -63,13 +63,14 @@ pub(super) async fn drive(
     // Where that cannot be found out, nothing is changed, and the start fails as it would.
     let config = spawn_blocking(move || Arc::new(config.at(&*workplace))).await.unwrap_or(given);
     let (leave, rest) = match begin(&config, channel, &mut order, &place).await {
-        Ok((process, lines, talk)) => {
+        Ok((process, lines, talk, refused)) => {
             let driver = Driver {
                 config: &config,
                 run,
                 process,
                 talk,
                 lines: Some(lines),
+                refused: Some(refused),
                 commands: Some(commands),
                 reports: &reports,
                 heard_at: Instant::now(),
@@ -97,6 +98,8 @@ pub(super) async fn drive(
 }
 
 type Lines = mpsc::Receiver<Heard>;
+/// The hosts that the workplace keeps the agent from, as often as it tries.
+type Refused = mpsc::UnboundedReceiver<String>;
 
 /// Removes what the agent was started with, and keeps its conversation beside the session, before anybody hears that it is gone.
 /// The conversation is a copy: without it the session goes on as long as the CLI has its own, so not being able to keep it
@@ -133,7 +136,7 @@ async fn begin(
     channel: Channel,
     order: &mut Order,
     place: &Place,
-) -> Result<(Process, Lines, Talk), Leave> {
+) -> Result<(Process, Lines, Talk, Refused), Leave> {
     let failed = |reason: String| Leave::Failed { reason };
     let not_started = |why: String| {
         let (program, directory) = (config.program.display(), place.directory().display());
@@ -159,8 +162,9 @@ async fn begin(
     };
     let for_drafts = (order.kind == TurnKind::Draft).then(|| config.for_drafts());
     let config = for_drafts.as_ref().unwrap_or(config);
-    let (mut process, lines) = Process::spawn(config, &args, &*place.workplace, place.mark.clone())
-        .map_err(|error| not_started(error.to_string()))?;
+    let (refused_to, refused) = mpsc::unbounded_channel();
+    let spawned = Process::spawn(config, &args, &*place.workplace, place.mark.clone(), Some(refused_to));
+    let (mut process, lines) = spawned.map_err(|error| not_started(error.to_string()))?;
     let read = opening::read(order, &start);
     let mut talk = match channel {
         Channel::Live => Talk::live(start, order.replies.iter().cloned(), stays(order)),
@@ -173,7 +177,7 @@ async fn begin(
         }
     };
     read.into_iter().for_each(|message| talk.has_read(message));
-    Ok((process, lines, talk))
+    Ok((process, lines, talk, refused))
 }
 
 /// Whether a message can be the last word of a command line: what begins with a hyphen is taken for a flag.
@@ -238,6 +242,8 @@ struct Driver<'a> {
     talk: Talk,
     /// None once its output is at its end.
     lines: Option<Lines>,
+    /// None once no more can be refused.
+    refused: Option<Refused>,
     /// None once nobody can send any.
     commands: Option<mpsc::UnboundedReceiver<Command>>,
     reports: &'a mpsc::Sender<Report>,
@@ -284,6 +290,8 @@ enum Event<'a> {
     Room(Option<Permit<'a, Report>>),
     /// The agent printed something; or closed its output.
     Heard(Option<Heard>),
+    /// Its workplace kept it from a host; or nothing more can come of that.
+    Refused(Option<String>),
     /// No process is left.
     Gone(Option<ExitStatus>),
     /// It took too long.
@@ -311,10 +319,15 @@ impl<'a> Driver<'a> {
                     }
                 }
                 Event::Heard(None) => self.output_closed(),
+                Event::Refused(Some(host)) => self.talk.miss_host(host),
+                Event::Refused(None) => self.refused = None,
                 Event::Gone(status) => self.ending.gone(status, self.config.grace),
                 Event::TimeIsUp => self.time_is_up(),
                 Event::Prove => self.prove().await,
             }
+        }
+        while let Some(host) = self.refused.as_mut().and_then(|refused| refused.try_recv().ok()) {
+            self.talk.miss_host(host);
         }
         self.talk.end();
         let leave = self.ending.leave(&self.config.program, &mut self.process, self.config.grace).await;
@@ -333,6 +346,7 @@ impl<'a> Driver<'a> {
             permit = self.reports.reserve(), if has_reports => Event::Room(permit.ok()),
             () = self.reports.closed(), if !self.ending.has_begun() => Event::Room(None),
             heard = receive_line(self.lines.as_mut()), if may_read => Event::Heard(heard),
+            host = receive_refused(self.refused.as_mut()), if may_read => Event::Refused(host),
             status = self.process.gone(), if !self.ending.is_gone() => Event::Gone(status.ok()),
             () = until(prove_at) => Event::Prove,
             () = until(deadline) => Event::TimeIsUp,
@@ -532,6 +546,13 @@ async fn receive(commands: Option<&mut mpsc::UnboundedReceiver<Command>>) -> Opt
 async fn receive_line(lines: Option<&mut Lines>) -> Option<Heard> {
     match lines {
         Some(lines) => lines.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn receive_refused(refused: Option<&mut Refused>) -> Option<String> {
+    match refused {
+        Some(refused) => refused.recv().await,
         None => std::future::pending().await,
     }
 }

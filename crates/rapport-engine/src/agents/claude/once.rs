@@ -34,8 +34,9 @@ pub async fn ask(
     let leading = config.leading_args.iter().cloned().chain(config.extra_args.iter().cloned());
     let args: Vec<_> = leading.chain(flags.into_iter().chain(OWN_SETTINGS).map(OsString::from)).collect();
     let program = config.program.display().to_string();
-    let (mut process, lines) = Process::spawn(config, &args, &Directory::at(directory), Mark::unnamed())
-        .map_err(|error| format!("cannot start {program}: {error}"))?;
+    let (mut process, lines) =
+        Process::spawn(config, &args, &Directory::at(directory), Mark::unnamed(), None)
+            .map_err(|error| format!("cannot start {program}: {error}"))?;
     // Not as an argument: after a list of tools the CLI takes it for one more of them.
     process.tell(wire::user_message(prompt));
     process.close_input();

@@ -53,12 +53,14 @@ impl Heard {
 }
 
 impl Process {
-    /// Starts the agent in its workplace. What it prints comes line by line, until it closes its output.
+    /// Starts the agent in its workplace. What it prints comes line by line, until it closes its output. The hosts that the
+    /// workplace keeps it from are told to `refused`.
     pub(super) fn spawn(
         config: &ClaudeConfig,
         args: &[OsString],
         workplace: &dyn Workplace,
         mark: Mark,
+        refused: Option<mpsc::UnboundedSender<String>>,
     ) -> io::Result<(Self, mpsc::Receiver<Heard>)> {
         let (agent_stdin, stdin) = io::pipe()?;
         let (stdout, agent_stdout) = io::pipe()?;
@@ -79,6 +81,7 @@ impl Process {
             stderr: agent_stderr.into(),
             beside: stdin.try_clone()?.into(),
             service: Some(service),
+            refused,
         })?;
         let stdin = Sender::from_owned_fd(stdin.into())?;
         let (stdout, stderr) =

@@ -35,6 +35,7 @@ pub async fn call(
         &arguments(config, directory, call),
         &Directory::at(directory),
         Mark::unnamed(),
+        None,
     )
     .map_err(|error| {
         let place = directory.display();

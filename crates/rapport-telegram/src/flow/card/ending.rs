@@ -36,6 +36,15 @@ pub fn failed(id: &SessionId, seq: u64, presenter: &Presenter, reason: &str) -> 
     Card { rows: again(id, seq), ..Card::plain(text) }
 }
 
+/// What is said when somebody stopped the agent.
+pub fn stopped(id: &SessionId, seq: u64, presenter: &Presenter) -> Card {
+    let task = short(&presenter.session().created().task, TITLE);
+    let text = Text::new().plain("⏹ ").bold("Stopped").plain("\n").italic(&task);
+    let text = text.plain("\n\nNothing is lost. Write what to do now, and the agent goes on with that.");
+    let tag = Tag::of(id, &QuestionId::new(FAILED), seq);
+    Card { rows: vec![vec![named("▶️ Go on", Button::Again, &tag)]], ..Card::plain(text) }
+}
+
 fn again(id: &SessionId, seq: u64) -> Vec<Vec<(String, String)>> {
     let tag = Tag::of(id, &QuestionId::new(FAILED), seq);
     vec![vec![named("🔁 Try again", Button::Again, &tag), named("✖ Cancel", Button::Cancel, &tag)]]

@@ -17,7 +17,7 @@ use crate::outgoing::{Edit, Message};
 use crate::split::Reply;
 use crate::text::Text;
 
-pub use ending::{cost, duration, ended, failed, failed_start, no_questions, steps, working};
+pub use ending::{cost, duration, ended, failed, failed_start, no_questions, steps, stopped, working};
 pub use list::{Lately, Waiting, ago, help, waiting, which};
 pub use question::{is_listed, is_no, whole};
 pub use summary::edit_menu;

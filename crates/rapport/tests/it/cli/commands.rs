@@ -181,7 +181,7 @@ fn the_log_is_told_in_words() {
 fn completions_for_the_usual_shells() {
     let project = Project::with_agent("rehearsal");
     for (shell, says) in
-        [("bash", "complete -F _rapport"), ("zsh", "#compdef rapport"), ("fish", "complete -c rapport")]
+        [("bash", "-F _rapport rapport"), ("zsh", "#compdef rapport"), ("fish", "complete -c rapport")]
     {
         project.rapport(&["completions", shell]).check(0, says);
     }

@@ -106,6 +106,8 @@ fn in_a_terminal_the_person_answers() {
     pty.send("1\r");
     pty.wait_for("Q3 of 3");
     pty.send("1");
+    pty.wait_for("Send these answers");
+    pty.send("\r");
     pty.wait_for("Which tone should it have?");
     pty.wait_for("enter answer");
     pty.send("1");

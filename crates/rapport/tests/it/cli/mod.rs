@@ -2,9 +2,11 @@
 
 mod choosing;
 mod commands;
+mod completing;
 mod demo;
 mod logging;
 mod looks;
+mod pages;
 mod resuming;
 pub(crate) mod saying;
 mod tree;

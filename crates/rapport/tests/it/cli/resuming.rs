@@ -65,7 +65,26 @@ fn a_session_that_another_process_runs_is_answered_here() {
     terminal.wait_for("enter answer");
     terminal.send("1");
     terminal.wait_for("left 0");
+    let left = terminal.text();
+    assert!(left.lines().any(|line| line == "left 0"), "nothing is left of the card before it: {left}");
     running.until(|fact| matches!(fact, Event::PlanSaved { .. }));
+    running.kill();
+}
+
+/// More than is taken in before the screen is drawn again.
+#[test]
+fn a_session_with_a_long_past_is_shown_whole() {
+    let said: String = (1..=600).map(|n| format!("      - text: \"Thought {n}.\"\n")).collect();
+    let scenario = ONE_QUESTION.replace("      - text: \"One thing first.\"\n", &said);
+    let project = Project::with_scenario(&scenario);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    assert!(project.view().seq > 600);
+    let mut terminal = project.terminal(&["answer"], 100, 40);
+    terminal.wait_for("Which colour?");
+    terminal.wait_for("enter answer");
+    terminal.send("1");
+    terminal.wait_for("left 0");
     running.kill();
 }
 

@@ -133,6 +133,7 @@ async fn processes(place: &dyn Workplace) {
             stderr: written.into(),
             beside: told.into(),
             service: None,
+            refused: None,
         })
         .unwrap();
     assert_eq!(kept.gone().await.unwrap().code(), Some(3));

@@ -42,6 +42,8 @@ fn clarify_29_questions_answers_rounds_and_tokens_are_on_the_screen() {
     // While an answer is being saved, the next card takes none.
     pty.wait_until("the second card", |screen| screen.contains("Q2 of 2") && screen.contains("enter answer"));
     pty.send("SQLite\r");
+    pty.wait_for("Send these answers");
+    pty.send("\r");
     // Resumed, and asked again.
     pty.wait_for("Resuming session with your answers...");
     pty.wait_until("the second round", |screen| {

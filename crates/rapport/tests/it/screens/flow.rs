@@ -21,7 +21,7 @@ fn answers_collapse_into_history() {
     assert_eq!(sitting.last(), "✓ Auth method → JWT");
     sitting.press("1 2 enter");
     assert_eq!(sitting.last(), "✓ Tests → Unit, Integration");
-    sitting.press("1");
+    sitting.press("1 enter");
     assert!(sitting.frame().contains("Checking for follow-up questions"), "{}", sitting.frame());
 }
 
@@ -61,7 +61,7 @@ fn an_answer_from_elsewhere_collapses_the_card_at_once() {
     sitting.press("1");
     assert_eq!(sitting.submitted, [], "the next card came by itself, and takes no keys at first");
     sitting.pass(300);
-    sitting.press("1");
+    sitting.press("1 enter");
     assert_eq!(sitting.submitted, [answer("q2", 0)]);
 }
 
@@ -182,7 +182,9 @@ fn a_session_that_is_taken_up_is_told_in_brief() {
         .collect();
     let lines = effects.iter().flat_map(|effect| match effect {
         Effect::Print(lines) => lines.clone(),
-        Effect::Suspend | Effect::Submit { .. } | Effect::Leave(_) => panic!("nothing to do"),
+        Effect::Notify(_) | Effect::Suspend | Effect::Submit { .. } | Effect::Leave(_) => {
+            panic!("nothing to do")
+        }
     });
     insta::assert_snapshot!("taken-up", super::picture(&lines.collect::<Vec<_>>()));
     assert!(super::picture(&screen.frame(now).rows).contains("Q2 of 2"));
@@ -234,6 +236,7 @@ fn a_key_on_the_next_card_waits_for_the_last_act() {
     let entry = sitting.stage.person(stage::me(), answer("q1", 0)).expect("one may");
     sitting.see(entry);
     assert_eq!(sitting.screen.step(Happening::Key(key("2")), now), []);
+    assert_eq!(sitting.screen.step(Happening::Key(key("enter")), now), []);
     assert_eq!(sitting.screen.step(Happening::Submitted(Ok(())), now), sent(answer("q2", 1)));
     assert_eq!(sitting.screen.step(Happening::Submitted(Ok(())), now), []);
 }

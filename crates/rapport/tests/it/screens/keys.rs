@@ -224,7 +224,7 @@ fn what_could_do_harm_takes_no_keys_at_first() {
 #[test]
 fn a_card_that_follows_an_answer_takes_keys_at_once_unless_it_could_do_harm() {
     let mut sitting = Sitting::asked(80, 40, vec![stage::language(), stage::auth()]);
-    sitting.press("1 2");
+    sitting.press("1 2 enter");
     assert_eq!(sitting.submitted.len(), 2);
 
     let mut sitting = Sitting::asked(80, 40, vec![stage::language()]);

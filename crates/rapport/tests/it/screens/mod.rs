@@ -4,6 +4,7 @@ mod cards;
 mod flow;
 mod hostile;
 mod keys;
+mod last_look;
 mod plain;
 mod region;
 mod tour;
@@ -29,6 +30,8 @@ struct Sitting {
     outcome: Option<Outcome>,
     /// How often the shell was to have the terminal.
     suspended: usize,
+    /// What somebody who looks elsewhere was told.
+    notified: Vec<String>,
 }
 
 impl Sitting {
@@ -36,7 +39,16 @@ impl Sitting {
         let (stage, first) = Stage::new("Add user authentication");
         let screen = Screen::new(config(), stage::id(), 0, Size { columns, rows });
         let (now, history, submitted) = (Duration::ZERO, Vec::new(), Vec::new());
-        let mut sitting = Self { screen, stage, now, history, submitted, outcome: None, suspended: 0 };
+        let mut sitting = Self {
+            screen,
+            stage,
+            now,
+            history,
+            submitted,
+            outcome: None,
+            suspended: 0,
+            notified: Vec::new(),
+        };
         sitting.see(first);
         sitting.act(Stage::connect);
         sitting
@@ -53,7 +65,7 @@ impl Sitting {
     /// One whose plan waits for confirmation, after two answers.
     fn planned(columns: usize, rows: usize) -> Self {
         let mut sitting = Self::asked(columns, rows, vec![stage::auth(), stage::language()]);
-        sitting.press("1 2");
+        sitting.press("1 2 enter");
         sitting.act(|stage| stage.finish(stage::PLAN));
         sitting.act(Stage::save_plan);
         sitting.pass(1000);
@@ -114,6 +126,7 @@ impl Sitting {
                 Effect::Print(lines) => self.history.extend(lines),
                 Effect::Leave(outcome) => self.outcome = Some(outcome),
                 Effect::Suspend => self.suspended += 1,
+                Effect::Notify(what) => self.notified.push(what),
                 Effect::Submit { by, act } => self.submit(by, act),
             }
         }
@@ -174,6 +187,7 @@ fn marked(line: &Line) -> String {
         Tone::Dim => "dim",
         Tone::Here => "here",
         Tone::Good => "good",
+        Tone::Code => "code",
         Tone::Care => "care",
         Tone::Bad => "bad",
     };

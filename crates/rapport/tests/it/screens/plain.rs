@@ -46,7 +46,7 @@ impl Telling {
                 Effect::Print(lines) => {
                     lines.iter().for_each(|line| self.text.push_str(&format!("{}\n", line.text().trim_end())))
                 }
-                Effect::Suspend => {}
+                Effect::Notify(_) | Effect::Suspend => {}
                 Effect::Leave(outcome) => self.outcome = Some(outcome),
                 Effect::Submit { by, act } => {
                     let entry = self.stage.person(by, act);

@@ -74,6 +74,24 @@ fn the_cursor_is_where_words_are_typed() {
     assert!(drawn.terminal.screen().hide_cursor());
 }
 
+/// tmux keeps a copy of what is cleared from the first cell of its screen on.
+#[test]
+fn a_block_that_fills_the_screen_is_not_cleared_from_its_first_cell() {
+    let mut drawn = Drawn::new();
+    for row in ["one", "two", "three"] {
+        drawn.show(&[], block(&["card", row, "", "", "keys"], None));
+    }
+    assert_eq!(drawn.text(), "card\nthree\n\n\nkeys");
+    drawn
+        .region
+        .show(&[], block(&["card", "four", "", "", "keys"], None), SIZE)
+        .expect("memory can be written");
+    let bytes = std::mem::take(drawn.region.out());
+    let (before, _) = std::str::from_utf8(&bytes).unwrap().split_once("\x1b[J").unwrap();
+    drawn.terminal.process(before.as_bytes());
+    assert_eq!(drawn.terminal.screen().cursor_position(), (1, 0));
+}
+
 #[test]
 fn nothing_is_written_where_nothing_changed() {
     let mut drawn = Drawn::new();

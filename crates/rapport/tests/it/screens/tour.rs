@@ -52,6 +52,8 @@ fn from_the_first_question_to_the_end() {
     pty.send("\x1b");
     pty.wait_for("(as before)");
     pty.send("1");
+    pty.wait_for("Send these answers");
+    pty.send("\r");
     pty.wait_for("enter or c confirm");
     pty.send("e1");
     pty.wait_for("esc keep the answer");

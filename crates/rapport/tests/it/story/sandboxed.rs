@@ -170,3 +170,62 @@ fn a_session_in_a_sandbox_has_no_branches() {
     project.rapport(&["branch", "paint", "--at", "q1"]).check(3, "would work without its walls");
     running.kill();
 }
+
+/// The agent tries to reach a host, and once more after it was asked something.
+const REACH: &str = r##"
+version: 1
+name: reach
+invocations:
+  - result: "# Reach\n\n1. Reach out."
+  - steps:
+      - bash: { command: "REACH > first.txt; REACH > again.txt" }
+      - ask:
+          questions:
+            - question: "Go on?"
+              options: [{ label: "Yes" }, { label: "No" }]
+      - bash: { command: "REACH > second.txt" }
+    result: "Reached."
+"##;
+
+/// A host that was refused is a fact, which is shown; a person lets the agent reach it, while it runs.
+#[test]
+fn a_refused_host_is_told_and_can_be_allowed() {
+    if !needs::sandbox() {
+        return;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            drop(stream)
+        }
+    });
+    let reach = format!(
+        r#"bash -c 'exec 9<>/dev/tcp/127.0.0.1/${{HTTPS_PROXY##*:}}; printf \"CONNECT {host} HTTP/1.1\\r\\nhost: a\\r\\n\\r\\n\" >&9; head -n 1 <&9'"#
+    );
+    let project = Project::with_scenario(&REACH.replace("REACH >", &format!("{reach} >")));
+    let project = project.set("RAPPORT_WORKER", "sandbox");
+    let mut running = project.start(&["reach"], &[]);
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "reach", "confirm"]).check(0, "Answered.");
+    running.until(
+        |fact| matches!(fact, Event::HostRefused { host: refused, .. } if *refused == host.to_string()),
+    );
+    running.until_asked();
+    let again = format!("rapport allow {} {host}", project.session());
+    project.rapport(&["status", "reach"]).check(0, &again);
+    assert_eq!(project.view().workplace.unwrap().refused_hosts, [host.to_string()]);
+    project.rapport(&["allow", "reach", "not a host"]).check(2, "is not a host");
+    project.rapport(&["allow", "reach", &host.to_string()]).check(0, "may reach");
+    let question = project.wait_asked().remove(0).id;
+    project.rapport(&["answer", "reach", "--question", question.as_str(), "Yes"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    let facts = project.facts();
+    assert_eq!(facts.iter().filter(|fact| matches!(fact, Event::HostRefused { .. })).count(), 1, "told once");
+    assert!(facts.iter().any(|fact| matches!(fact, Event::HostAllowed { by, .. } if by.is_at_terminal())));
+    assert_eq!(project.view().workplace.unwrap().refused_hosts, [""; 0]);
+    project.rapport(&["allow", "reach", "example.com"]).check(3, "the session is over");
+    project.rapport(&["apply", "reach"]).check(0, "Applied to");
+    assert!(project.file("first.txt").contains("403") && project.file("again.txt").contains("403"));
+    assert!(project.file("second.txt").contains("200"), "{}", project.file("second.txt"));
+}

@@ -70,6 +70,8 @@ fn clarify(pty: &mut Pty) {
     pty.send("o");
     pty.wait_for("esc options");
     pty.send(&["the Moon", ENTER].concat());
+    pty.wait_for("Send these answers");
+    pty.send(ENTER);
     pty.wait_for("→ the Moon");
     pty.wait_for("Which tone should it have?");
     pty.wait_for("enter answer");

@@ -7,7 +7,7 @@ use crate::support::patience::wait_for;
 use crate::support::scenarios::ONE_QUESTION;
 use crate::support::telegram::{ChatMessage, Content, Fault};
 
-const ASKING: &str = r##"
+pub(super) const ASKING: &str = r##"
 version: 1
 name: asking
 invocations:

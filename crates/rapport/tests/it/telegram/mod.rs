@@ -13,6 +13,7 @@ mod left;
 mod looks;
 mod real;
 mod refused;
+mod stopping;
 mod strangers;
 mod turns;
 mod upgrades;

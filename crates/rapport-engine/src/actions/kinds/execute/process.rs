@@ -82,6 +82,7 @@ impl Process {
             stderr: written.into(),
             beside: told.into(),
             service: None,
+            refused: None,
         })?;
         Ok(Self {
             kept,

@@ -286,6 +286,11 @@ impl Talk {
         }
     }
 
+    /// Its workplace kept the agent from a host.
+    pub(super) fn miss_host(&mut self, host: String) {
+        self.did(AgentDid::MissHost { host });
+    }
+
     /// The agent printed something that cannot be its protocol.
     pub(super) fn babble(&mut self, text: &str) {
         if text.trim().is_empty() {

@@ -100,8 +100,20 @@ fn from_a_task_to_its_report(cast: Cast) {
 
 fn parked_at_every_question(cast: Cast) {
     let world = World::new(&cast);
-    let running = world.project.start(&[PARKED, &["add", "auth"]].concat(), &[]);
-    world.answer_everything(running);
+    let mut running = world.project.start(&[PARKED, &["add", "auth"]].concat(), &[]);
+    while let Some(entry) = running.next() {
+        let asked = entry.facts.into_iter().filter_map(|fact| match fact {
+            Event::Asked { questions, .. } => questions.into_iter().next(),
+            _ => None,
+        });
+        for question in asked {
+            if question.purpose == Purpose::Clarify {
+                running.until(|fact| matches!(fact, Event::Parked { .. }));
+            }
+            world.answer(&question);
+        }
+    }
+    assert_eq!(running.finish(), 0);
     world.assert_done();
     let facts = world.project.facts();
     let parked = facts.iter().filter(|fact| matches!(fact, Event::Parked { .. })).count();

@@ -74,6 +74,7 @@ async fn says((place, person): (&dyn Workplace, &Path), script: &str, service: O
             stderr: written.into(),
             beside: told.into(),
             service,
+            refused: None,
         })
         .unwrap();
     kept.gone().await.unwrap();
@@ -93,7 +94,7 @@ async fn an_agent_sees_its_worktree_and_the_tools_of_the_machine_and_nothing_els
         cat {person}/secret {project}/README.md /etc/shadow 2>&1 | sed 's/.*: //'
         echo x 2>&1 > /here | sed 's/.*: //'; (echo x > {person}/.cargo/bin/tool) 2>&1 | sed 's/.*: //'
         echo \"home $HOME\" | sed s,{home},HOME,; echo made > $HOME/made && cat $HOME/made; echo x > /tmp/x && cat /tmp/x
-        echo processes $(ls /proc | grep -c '^[0-9]'); echo proxy ${{HTTPS_PROXY-none}}
+        echo processes $(ls /proc | grep -c '^[0-9]'); echo proxy ${{HTTPS_PROXY%:*}}
         git log --format=%s; git status --short
         rm -f .git 2>&1 | sed 's/.*: //'; mv .git x 2>&1 | sed 's/.*: //'; git config user.name me 2>&1 | sed 's/.*: //'",
         person = person.display(),
@@ -114,7 +115,7 @@ async fn an_agent_sees_its_worktree_and_the_tools_of_the_machine_and_nothing_els
         "home HOME",
         "made",
         "x",
-        "proxy none",
+        "proxy http://127.0.0.1",
         "An app",
         "?? draft.txt",
         "Device or resource busy",

@@ -1,0 +1,72 @@
+//! Which hosts an agent behind walls tried to reach and could not, and which of them a person lets it reach in this session.
+
+use super::shared::Shared;
+use crate::answer::By;
+use crate::event::Event;
+use crate::id::TurnId;
+use crate::refusal::Refusal;
+
+/// So many refused hosts are noted. An agent could try any number of them.
+const MOST_REFUSED: usize = 100;
+/// The longest name of a host, with a port.
+const LONGEST: usize = 260;
+
+/// Hosts by name, and the port where it matters: `example.com:443`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hosts {
+    pub(crate) refused: Vec<String>,
+    pub(crate) allowed: Vec<String>,
+}
+
+impl Hosts {
+    pub(super) fn apply_refused(&mut self, host: &str) {
+        self.refused.push(host.to_owned());
+    }
+
+    pub(super) fn apply_allowed(&mut self, host: &str) {
+        let is_meant = |refused: &String| {
+            refused.strip_prefix(host).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        };
+        self.refused.retain(|refused| !is_meant(refused));
+        self.allowed.push(host.to_owned());
+    }
+}
+
+impl Shared {
+    /// Each is noted once: programs try again and again.
+    pub(super) fn miss_host(&self, turn: TurnId, host: &str) -> Vec<Event> {
+        let Hosts { refused, .. } = &self.hosts;
+        let is_news = refused.len() < MOST_REFUSED && !refused.iter().any(|known| known == host);
+        let fact = Event::HostRefused { turn, host: host.to_owned() };
+        (is_news && is_name(host)).then_some(fact).into_iter().collect()
+    }
+
+    pub(super) fn allow_host(&self, host: &str, by: &By) -> Result<Vec<Event>, Refusal> {
+        let not = |why: &str| Refusal::NotNow { what: "allowing a host".into(), why: why.to_owned() };
+        if !matches!(by, By::Person { .. }) {
+            return Err(not("only a person can let an agent reach more"));
+        }
+        if !self.created.works_apart() {
+            return Err(not(
+                "the agent works in the project itself, where nothing keeps it from the network",
+            ));
+        }
+        if self.is_over() {
+            return Err(not("the session is over"));
+        }
+        if !is_name(host) {
+            return Err(not("that is not the name of a host"));
+        }
+        if self.hosts.allowed.iter().any(|known| known == host) {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Event::HostAllowed { host: host.to_owned(), by: by.clone() }])
+    }
+}
+
+/// Whether it can be a host. What it leads to is for whoever connects to find out.
+fn is_name(host: &str) -> bool {
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '*' | '[' | ']');
+    !host.is_empty() && host.len() <= LONGEST && host.chars().all(is_plain)
+}

@@ -1,0 +1,70 @@
+//! A last look over the answers of a round, before the last of them is sent: the round is the agent's from then on.
+
+use crossterm::event::{KeyCode, KeyEvent};
+use rapport_core::{OpenQuestion, Purpose, QuestionId, Reply, View};
+
+use super::keys::{moved, plain_char};
+use super::story::Asked;
+
+/// The answer that is not sent yet, and where the cursor is: on sending, or on an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastLook {
+    pub question: QuestionId,
+    pub reply: Reply,
+    pub cursor: usize,
+}
+
+/// What somebody wants at a last look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    Nothing,
+    /// To send the answers.
+    Send,
+    /// To change the answer in this place, from 0.
+    Change(usize),
+    /// To go back to the question.
+    Back,
+    /// To leave, with everything staying as it is.
+    Detach,
+    /// To end the session; they will be asked whether they are sure.
+    Cancel,
+}
+
+/// Whether the answer to this question completes a round of several. One that was sent before, and is changed now, is looked
+/// over with the plan.
+pub(super) fn is_due(question: &OpenQuestion, view: &View) -> bool {
+    let is_last = view.questions.iter().filter(|other| other.round == question.round).count() == 1;
+    question.of > 1 && is_last && question.previous.is_none() && question.purpose == Purpose::Clarify
+}
+
+impl LastLook {
+    pub(super) fn new(question: QuestionId, reply: Reply) -> Self {
+        Self { question, reply, cursor: 0 }
+    }
+
+    /// Takes a key.
+    pub(super) fn key(&mut self, key: KeyEvent, answers: usize) -> Looked {
+        if let Some(row) = moved(self.cursor, answers + 1, key) {
+            self.cursor = row;
+            return Looked::Nothing;
+        }
+        let number = plain_char(key).and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
+        match (key.code, plain_char(key)) {
+            (KeyCode::Enter, _) => self.cursor.checked_sub(1).map_or(Looked::Send, Looked::Change),
+            (KeyCode::Left | KeyCode::Backspace | KeyCode::Esc, _) | (_, Some('b')) => Looked::Back,
+            (_, Some('d')) => Looked::Detach,
+            (_, Some('q')) => Looked::Cancel,
+            _ => match number.filter(|number| (1..=answers).contains(number)) {
+                Some(number) => Looked::Change(number - 1),
+                None => Looked::Nothing,
+            },
+        }
+    }
+
+    /// What is to be sent, in words, among the questions of its round.
+    pub(crate) fn words(&self, asked: &Asked<'_>) -> Option<String> {
+        let answer =
+            asked.question.resolve(&self.reply).ok().filter(|_| asked.question.id == self.question)?;
+        Some(asked.question.words(&answer))
+    }
+}

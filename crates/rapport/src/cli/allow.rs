@@ -1,0 +1,37 @@
+//! `rapport allow`: a host for the agent of a session that is kept from the network.
+
+use rapport_core::Act;
+use serde_json::json;
+
+use super::output::{say, say_json};
+use super::{Common, choose, sessions};
+use crate::error::{Code, Failure, Outcome};
+use crate::wiring::Place;
+use crate::workers::network::HostPattern;
+
+/// Let the agent of a session in a sandbox reach a host, for this session
+///
+/// It holds at once and until the session is over, also where the session is resumed. `rapport status SESSION` lists what was
+/// refused and what was allowed; `worker.allow` in the settings is for every session.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport allow add-auth crates.io
+  rapport allow add-auth \"*.crates.io\"
+  rapport allow add-auth localhost:8080")]
+pub(super) struct Args {
+    /// The session: its name, or a part of it that no other has
+    session: String,
+    /// The host, with its port where that is neither 80 nor 443; "*.example.com" means all below it
+    host: String,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    let id = choose::by_name(&place, &args.session)?;
+    let host = args.host.parse::<HostPattern>().map_err(|why| Failure::new(Code::Usage, why))?.to_string();
+    sessions::act(&place, &id, &Act::AllowHost { host: host.clone() })?;
+    if common.json {
+        return say_json(&json!({ "session": id, "allowed": host }));
+    }
+    say(format_args!("The agent of {id} may reach {host}."))
+}

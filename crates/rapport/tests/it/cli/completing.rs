@@ -1,0 +1,83 @@
+//! Completions: `rapport complete`, and the script for bash that asks it.
+
+use std::process::Command;
+
+use crate::files::{self, greeting};
+use crate::support::project::Project;
+use crate::support::scenarios::ONE_QUESTION;
+
+/// What these words can become; the last of them is the one that is completed.
+fn complete(project: &Project, words: &[&str]) -> Vec<String> {
+    let ran = project.rapport(&[&["complete", "--"], words].concat());
+    ran.check(0, "");
+    ran.out().lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+}
+
+fn waiting() -> Project {
+    let scenario =
+        ONE_QUESTION.replace("{ label: Blue }", "{ label: \"$(touch hit)\" }, { label: dark-blue }");
+    let project = Project::with_scenario(&scenario);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running.kill();
+    project
+}
+
+#[test]
+fn commands_flags_and_their_values() {
+    let project = Project::with_agent("rehearsal");
+    assert_eq!(complete(&project, &["ans"]), ["answer"]);
+    let all = complete(&project, &[""]);
+    assert!(all.contains(&"run".to_owned()) && !all.contains(&"keep".to_owned()), "{all:?}");
+    assert_eq!(complete(&project, &["run", "--work"]), ["--worker"]);
+    assert_eq!(complete(&project, &["status", "--color", "a"]), ["auto", "always"]);
+    assert_eq!(complete(&project, &["status", "--color", "=", "n"]), ["never"]);
+    assert_eq!(complete(&project, &["completions", "z"]), ["zsh"]);
+    assert!(complete(&project, &["answer", ""]).is_empty(), "there is no session");
+    assert!(complete(&project, &["no-such-command", ""]).is_empty());
+}
+
+#[test]
+fn sessions_questions_and_options_that_there_are() {
+    let project = waiting();
+    let id = project.session();
+    for command in ["answer", "resume", "log", "cancel"] {
+        assert_eq!(complete(&project, &[command, ""]), ["paint"], "{command}");
+        assert_eq!(complete(&project, &[command, "2"]), [id.as_str()], "{command}");
+    }
+    assert_eq!(complete(&project, &["answer", "paint", "--question", ""]), ["q1"]);
+    // What an agent wrote becomes a word only where it is no more than that.
+    assert_eq!(complete(&project, &["answer", "paint", ""]), ["Red", "2", "dark-blue"]);
+    assert_eq!(complete(&project, &["answer", "paint", "-q", "q1", "R"]), ["Red"]);
+    let described = project.rapport(&["complete", "--", "answer", "paint", "2"]);
+    described.check(0, "2\t$(touch hit)");
+    project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    assert!(complete(&project, &["answer", ""]).is_empty(), "nothing is asked any more");
+    assert_eq!(complete(&project, &["branch", "paint", "--at", ""]), ["q1"]);
+}
+
+#[test]
+fn turns_of_a_session_of_files() {
+    let project = files::project(&[&greeting()]);
+    project.plan_turn("one").check(0, "");
+    assert_eq!(complete(&project, &["resume", "greeting", "--turn", ""]), ["01"]);
+}
+
+#[test]
+fn bash_asks_for_them() {
+    let project = waiting();
+    let script = project.rapport(&["completions", "bash"]).out().to_owned();
+    let asks = |words: &str, place: usize| {
+        let program = env!("CARGO_BIN_EXE_rapport");
+        let line = format!(
+            "{script}\nCOMP_WORDS=(rapport {words}) COMP_CWORD={place}\n_rapport {program}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = Command::new("bash");
+        bash.args(["--norc", "-c", &line]).current_dir(project.root()).env("HOME", project.path("home"));
+        let out = bash.output().unwrap();
+        String::from_utf8(out.stdout).unwrap() + &String::from_utf8(out.stderr).unwrap()
+    };
+    assert_eq!(asks("answer ''", 2), "paint\n");
+    assert_eq!(asks("answer paint ''", 3), "Red\n2\ndark-blue\n");
+    assert!(!project.root().join("hit").exists(), "nothing was run");
+}

@@ -1,0 +1,21 @@
+//! `cargo xtask man` and `cargo xtask picture`: what is made from the program itself, for people to read and look at.
+
+use crate::shell::{self, Outcome, cargo, target};
+
+/// Writes the manual pages into `target/man`.
+pub(crate) fn man() -> Outcome {
+    let folder = target().join("man");
+    shell::run(example("man_pages").arg(&folder))?;
+    println!("Read them with: man -l {}", folder.join("rapport.1").display());
+    Ok(())
+}
+
+/// Plays a session in a terminal, and writes `docs/picture.svg`.
+pub(crate) fn picture() -> Outcome {
+    shell::run(&mut cargo(&["build", "--quiet", "--package", "rapport"]))?;
+    shell::run(example("picture").arg(target().join("debug/rapport")).arg("docs/picture.svg"))
+}
+
+fn example(name: &str) -> std::process::Command {
+    cargo(&["run", "--quiet", "--package", "rapport", "--example", name, "--"])
+}
