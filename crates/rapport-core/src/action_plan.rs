@@ -17,7 +17,7 @@ pub use error::PlanError;
 pub(crate) use fence::skip_block;
 pub(crate) use inline::{as_path, one_line, parameter};
 pub(crate) use kinds::amount;
-pub use kinds::{ActionKind, Effect};
+pub use kinds::{ActionKind, Effect, Shell};
 pub(crate) use lines::{Kind, Lines};
 pub use markdown::{Fenced, fenced};
 pub(crate) use markdown::{changes_as_lines, fact};

@@ -131,8 +131,8 @@ pub fn validate(plan: &ActionPlan, project: &dyn Project) -> Findings {
 
 struct Check<'p> {
     project: &'p dyn Project,
-    /// What the plan has made of files so far.
-    made: BTreeMap<String, String>,
+    /// What the plan has made of files so far; `Missing` where it has taken them away.
+    made: BTreeMap<String, Contents>,
     /// Whether a command was run, which may have made anything.
     has_run: bool,
     problems: Vec<Problem>,
@@ -147,16 +147,21 @@ impl Check<'_> {
 
     fn kind(&self, path: &str) -> Kind {
         let within = format!("{path}/");
-        if self.made.contains_key(path) {
-            return Kind::File;
+        match self.made.get(path) {
+            Some(Contents::Missing) => return Kind::Missing,
+            Some(_) => return Kind::File,
+            None => {}
         }
-        let holds =
-            self.made.range(within.clone()..).next().is_some_and(|(made, _)| made.starts_with(&within));
-        if holds { Kind::Directory } else { self.project.exists(path) }
+        let below = self.made.range(within.clone()..).take_while(|(made, _)| made.starts_with(&within));
+        if below.into_iter().any(|(_, made)| *made != Contents::Missing) {
+            Kind::Directory
+        } else {
+            self.project.exists(path)
+        }
     }
 
     fn read(&self, path: &str) -> Contents {
-        self.made.get(path).map_or_else(|| self.project.read(path), |text| Contents::Text(text.clone()))
+        self.made.get(path).cloned().unwrap_or_else(|| self.project.read(path))
     }
 }
 
@@ -228,11 +233,7 @@ impl Checked<'_, '_> {
 
     pub(crate) fn create(&mut self, path: &str, content: &str, overwrite: bool) {
         let Some(plain) = self.file(path) else { return };
-        let parents = plain.match_indices('/').filter_map(|(at, _)| plain.get(..at));
-        let blocked =
-            parents.into_iter().find(|parent| self.check.kind(parent) == Kind::File).map(str::to_owned);
-        if let Some(parent) = blocked {
-            self.wrong(format!("{path} cannot be made: {parent} is a file"), "Choose another path.");
+        if self.is_blocked(path, &plain) {
             return;
         }
         match self.check.kind(&plain) {
@@ -254,7 +255,79 @@ impl Checked<'_, '_> {
         }
         let before = if let Some(Contents::Text(text)) = before { text } else { String::new() };
         self.check_elided(path, self.line, content, &before);
-        self.check.made.insert(plain, content.to_owned());
+        self.check.made.insert(plain, Contents::Text(content.to_owned()));
+    }
+
+    /// Whether a file is where a directory would have to be.
+    fn is_blocked(&mut self, path: &str, plain: &str) -> bool {
+        let parents = plain.match_indices('/').filter_map(|(at, _)| plain.get(..at));
+        let blocked =
+            parents.into_iter().find(|parent| self.check.kind(parent) == Kind::File).map(str::to_owned);
+        if let Some(parent) = &blocked {
+            self.wrong(format!("{path} cannot be made: {parent} is a file"), "Choose another path.");
+        }
+        blocked.is_some()
+    }
+
+    pub(crate) fn delete(&mut self, path: &str) {
+        if let Some((plain, _)) = self.itself(path) {
+            self.check.made.insert(plain, Contents::Missing);
+        }
+    }
+
+    pub(crate) fn move_file(&mut self, from: &str, to: &str) {
+        let there = self.itself(from);
+        let Some(target) = self.file(to) else { return };
+        let Some((plain, content)) = there else { return };
+        if plain == target {
+            self.wrong(
+                format!("{from} and {to} are the same file"),
+                "Leave this out, or choose another New Path.",
+            );
+            return;
+        }
+        if self.is_blocked(to, &target) {
+            return;
+        }
+        match self.check.kind(&target) {
+            Kind::Missing => {}
+            Kind::File => self.wrong(
+                format!("{to} is there already"),
+                "Choose another New Path, or DELETE what is there first.",
+            ),
+            Kind::Directory => {
+                self.wrong(format!("{to} is a directory"), "Write the whole path, with the file's name.");
+            }
+        }
+        self.check.made.insert(plain, Contents::Missing);
+        self.check.made.insert(target, content);
+    }
+
+    /// A file that is to be gone from its path, and what is in it. What is behind a link is not what the plan names.
+    fn itself(&mut self, path: &str) -> Option<(String, Contents)> {
+        let plain = self.file(path)?;
+        if project_path(path).is_ok_and(|named| named != plain) {
+            self.wrong(format!("{path} is behind a link"), format!("Name the file itself: {plain}."));
+            return None;
+        }
+        match self.check.kind(&plain) {
+            Kind::Missing if self.check.has_run => return Some((plain, Contents::Binary)),
+            Kind::Missing => self.wrong(
+                format!("{path} is not there"),
+                "Check the path against the project's structure, or leave this out.",
+            ),
+            Kind::Directory => {
+                self.wrong(format!("{path} is a directory, not a file"), "Name each file, or use EXECUTE.");
+            }
+            Kind::File => match self.check.read(&plain) {
+                Contents::TooLarge => {
+                    self.wrong(format!("{path} is too large to be kept for undoing"), "Use EXECUTE.");
+                }
+                Contents::Missing => self.wrong(format!("{path} cannot be read"), "See whether it is there."),
+                content @ (Contents::Text(_) | Contents::Binary) => return Some((plain, content)),
+            },
+        }
+        None
     }
 
     pub(crate) fn read(&mut self, path: &str) {
@@ -314,7 +387,7 @@ impl Checked<'_, '_> {
                 Err(why) => self.mismatch((path, &place), &text, edit, &why),
             }
         }
-        self.check.made.insert(plain, text);
+        self.check.made.insert(plain, Contents::Text(text));
     }
 
     fn misplaced(&mut self, edit: &Replacement, what: String, hint: impl Into<String>) {

@@ -77,8 +77,8 @@ mod view;
 mod want;
 
 pub use action_plan::{
-    Action, ActionKind, ActionPlan, Change, Effect, Fenced, PlanError, Replacement, Resource, Sign, fenced,
-    first_heading,
+    Action, ActionKind, ActionPlan, Change, Effect, Fenced, PlanError, Replacement, Resource, Shell, Sign,
+    fenced, first_heading,
 };
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
@@ -95,7 +95,7 @@ pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };
 pub use permission::{Mark, Part, Pattern, Permission, Remark, Rule, ShownLine};
-pub use plan::PlanFile;
+pub use plan::{PLAN_IS_BEHIND, PlanFile};
 pub use presenter::{Focus, Followed, Presenter};
 pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
 pub use prompt::action_plan::ACTION_PLAN;

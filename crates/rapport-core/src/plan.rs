@@ -8,6 +8,9 @@ use crate::id::ConversationId;
 use crate::question::Purpose;
 use crate::session::{FlowRules, Shared, State};
 
+/// What is said of a plan that does not know every answer.
+pub const PLAN_IS_BEHIND: &str = "An answer came after this was proposed; the answers above count.";
+
 /// A plan: what the agent proposed. The answers it rests on are the session's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
@@ -148,7 +151,7 @@ fn markdown(shared: &Shared, plan: &Plan, is_begun: bool) -> String {
     if !plan.text.is_empty() {
         text.push_str("## Proposed Plan\n\n");
         if plan.is_behind {
-            text.push_str("An answer came after this was proposed; the answers above count.\n\n");
+            text.push_str(&format!("{PLAN_IS_BEHIND}\n\n"));
         }
         let _ = write!(text, "{}\n\n", demote(&plan.text));
     }

@@ -295,6 +295,9 @@ pub struct PlanView {
     pub path: Option<String>,
     /// Whether the file has what is shown here.
     pub saved: bool,
+    /// Whether an answer came after it was proposed, so that it may not fit.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub behind: bool,
 }
 
 /// A plan of actions that waits for a person.
@@ -390,6 +393,7 @@ impl Session {
                 text: plan.text.clone(),
                 path: plan.path.clone(),
                 saved: plan.saved == plan.revision,
+                behind: plan.is_behind,
             }),
             review: self.review().map(review),
             agent: shared.agent_view(),

@@ -11,6 +11,7 @@ pub mod confirm;
 pub mod editor;
 pub mod keys;
 pub mod last_look;
+pub mod one_key;
 pub mod plain;
 pub mod region;
 pub mod review;

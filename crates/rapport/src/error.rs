@@ -188,7 +188,7 @@ impl From<StoreError> for Failure {
                 .hint("If it is a session of another project, name that one: --project DIR"),
             StoreError::Busy { id, .. } => Self::new(Code::Busy, message)
                 .hint(format!("See it with: rapport status {id}"))
-                .hint(format!("Answer it from here (it goes on in that process): rapport answer {id} VALUE")),
+                .hint(format!("If it asks something, answer it from here (it goes on in that process): rapport answer {id}")),
             StoreError::Superseded { id } => Self::new(Code::Busy, message)
                 .hint(format!("See who runs it now with: rapport status {id}")),
             StoreError::Damaged { .. } => Self::new(Code::Store, message).hint(

@@ -44,10 +44,24 @@ pub enum ActionKind {
         /// How, in order.
         edits: Vec<Replacement>,
     },
+    /// A file is taken away.
+    Delete {
+        /// Which, from the project's root.
+        path: String,
+    },
+    /// A file gets another path.
+    Move {
+        /// Where it is, from the project's root.
+        from: String,
+        /// Where it will be, from the project's root.
+        to: String,
+    },
     /// A command is run.
     Execute {
-        /// As a shell takes it.
+        /// As the shell takes it.
         command: String,
+        /// Which shell, as the fence says.
+        shell: Shell,
         /// Where, from the project's root; the root where nothing is said.
         cwd: Option<String>,
         /// Variables beside the usual ones.
@@ -95,6 +109,15 @@ pub enum Effect<'a> {
         /// The replacements, in order.
         edits: &'a [Replacement],
     },
+    /// A file is taken away.
+    Deletes(&'a str),
+    /// A file gets another path.
+    Moves {
+        /// Where it is.
+        from: &'a str,
+        /// Where it will be.
+        to: &'a str,
+    },
     /// A file of the project is read.
     Reads(&'a str),
     /// A command runs on the project as it is.
@@ -106,12 +129,16 @@ pub enum Effect<'a> {
 }
 
 impl<'a> Effect<'a> {
-    /// The file that is changed, if one is.
-    pub fn changed(self) -> Option<&'a str> {
-        match self {
-            Effect::Creates { path, .. } | Effect::Edits { path, .. } => Some(path),
-            Effect::Reads(_) | Effect::Runs | Effect::Hands | Effect::Nothing => None,
-        }
+    /// The files that are changed, if any are.
+    pub fn changed(self) -> impl Iterator<Item = &'a str> {
+        let (first, second) = match self {
+            Effect::Creates { path, .. } | Effect::Edits { path, .. } | Effect::Deletes(path) => {
+                (Some(path), None)
+            }
+            Effect::Moves { from, to } => (Some(from), Some(to)),
+            Effect::Reads(_) | Effect::Runs | Effect::Hands | Effect::Nothing => (None, None),
+        };
+        first.into_iter().chain(second)
     }
 }
 
@@ -150,7 +177,8 @@ pub(super) enum Shape {
 }
 
 /// Every kind of action, in the order in which people are told them.
-pub(super) static ROWS: [&Row; 7] = [&CREATE, &READ, &EDIT, &EXECUTE, &RESEARCH, &CHAT_WITH_USER, &INVOKE];
+pub(super) static ROWS: [&Row; 9] =
+    [&CREATE, &READ, &EDIT, &DELETE, &MOVE, &EXECUTE, &RESEARCH, &CHAT_WITH_USER, &INVOKE];
 
 static CREATE: Row = Row {
     names: &["CREATE"],
@@ -188,6 +216,34 @@ static EDIT: Row = Row {
         let path = value.and_then(|value| path(reader, &value));
         let edits = edits(reader, body);
         Some(ActionKind::Edit { path: path?, edits })
+    },
+};
+static DELETE: Row = Row {
+    names: &["DELETE", "REMOVE"],
+    parameters: &[
+        &["File Path", "Path", "File", "File Name", "Filename", "Filepath", "Target File", "Target"],
+        &["Description", "Purpose", "Reason", "Why", "Summary"],
+    ],
+    shape: Shape::Bare,
+    read: |reader, body| {
+        no_block(reader, body);
+        let value = required(reader, body, "File Path")?;
+        path(reader, &value).map(|path| ActionKind::Delete { path })
+    },
+};
+static MOVE: Row = Row {
+    names: &["MOVE", "RENAME"],
+    parameters: &[
+        &["File Path", "Path", "File", "From", "Source", "Source Path", "Old Path"],
+        &["New Path", "To", "Destination", "Destination Path", "Target", "Target Path", "New Name"],
+        &["Description", "Purpose", "Reason", "Why", "Summary"],
+    ],
+    shape: Shape::Bare,
+    read: |reader, body| {
+        no_block(reader, body);
+        let (from, to) = (required(reader, body, "File Path"), required(reader, body, "New Path"));
+        let (from, to) = (from.and_then(|from| path(reader, &from)), to.and_then(|to| path(reader, &to)));
+        Some(ActionKind::Move { from: from?, to: to? })
     },
 };
 static EXECUTE: Row = Row {
@@ -230,6 +286,8 @@ impl ActionKind {
             ActionKind::Create { .. } => CREATE.name(),
             ActionKind::Read { .. } => READ.name(),
             ActionKind::Edit { .. } => EDIT.name(),
+            ActionKind::Delete { .. } => DELETE.name(),
+            ActionKind::Move { .. } => MOVE.name(),
             ActionKind::Execute { .. } => EXECUTE.name(),
             ActionKind::Research { .. } => RESEARCH.name(),
             ActionKind::ChatWithUser { .. } => CHAT_WITH_USER.name(),
@@ -244,6 +302,8 @@ impl ActionKind {
             ActionKind::Create { .. }
             | ActionKind::Read { .. }
             | ActionKind::Edit { .. }
+            | ActionKind::Delete { .. }
+            | ActionKind::Move { .. }
             | ActionKind::Research { .. }
             | ActionKind::ChatWithUser { .. }
             | ActionKind::Invoke { .. } => false,
@@ -257,6 +317,8 @@ impl ActionKind {
             ActionKind::Execute { .. } | ActionKind::Invoke { .. } => true,
             ActionKind::Create { .. }
             | ActionKind::Edit { .. }
+            | ActionKind::Delete { .. }
+            | ActionKind::Move { .. }
             | ActionKind::Read { .. }
             | ActionKind::Research { .. }
             | ActionKind::ChatWithUser { .. } => false,
@@ -266,7 +328,10 @@ impl ActionKind {
     /// The action in a few words, such as `EXECUTE cargo test`.
     pub fn in_brief(&self) -> String {
         let about = match self {
-            ActionKind::Create { path, .. } | ActionKind::Edit { path, .. } => path.clone(),
+            ActionKind::Create { path, .. } | ActionKind::Edit { path, .. } | ActionKind::Delete { path } => {
+                path.clone()
+            }
+            ActionKind::Move { from, to } => moved(from, to),
             ActionKind::Read { resource: Resource::File(what) | Resource::Url(what) } => what.clone(),
             ActionKind::Execute { command, .. } => beginning(command),
             ActionKind::Research { queries } => beginning(&queries.join("; ")),
@@ -281,6 +346,8 @@ impl ActionKind {
         match self {
             ActionKind::Create { path, content, .. } => Effect::Creates { path, content },
             ActionKind::Edit { path, edits } => Effect::Edits { path, edits },
+            ActionKind::Delete { path } => Effect::Deletes(path),
+            ActionKind::Move { from, to } => Effect::Moves { from, to },
             ActionKind::Read { resource: Resource::File(path) } => Effect::Reads(path),
             ActionKind::Execute { .. } => Effect::Runs,
             ActionKind::ChatWithUser { .. } | ActionKind::Invoke { .. } => Effect::Hands,
@@ -294,7 +361,8 @@ impl ActionKind {
             ActionKind::Create { path, overwrite, .. } => {
                 (path.clone(), overwrite.then_some("replaces one that is there"))
             }
-            ActionKind::Edit { path, .. } => (path.clone(), None),
+            ActionKind::Edit { path, .. } | ActionKind::Delete { path } => (path.clone(), None),
+            ActionKind::Move { from, to } => (moved(from, to), None),
             ActionKind::Read { resource: Resource::File(path) | Resource::Url(path) } => (path.clone(), None),
             ActionKind::Execute { command, .. } => (first_line(command), None),
             ActionKind::Research { queries } => (several(queries), None),
@@ -314,10 +382,14 @@ impl ActionKind {
             ActionKind::Edit { path, edits } => {
                 vec![one("File Path", path), one("Edits", &edits.len().to_string())]
             }
-            ActionKind::Read { resource: Resource::File(path) } => vec![one("File Path", path)],
+            ActionKind::Read { resource: Resource::File(path) } | ActionKind::Delete { path } => {
+                vec![one("File Path", path)]
+            }
+            ActionKind::Move { from, to } => vec![one("File Path", from), one("New Path", to)],
             ActionKind::Read { resource: Resource::Url(url) } => vec![one("Resource", url)],
-            ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } => {
+            ActionKind::Execute { command, shell, cwd, env, expected, allow_failure, timeout } => {
                 let mut named = vec![one("Command", command)];
+                named.extend((*shell == Shell::Bash).then(|| one("Shell", shell.name())));
                 named.extend(cwd.iter().map(|cwd| one("cwd", cwd)));
                 named.extend(env.iter().map(|(name, value)| one(&format!("env {name}"), value)));
                 named.extend(expected.iter().map(|words| one("Expected Outcome", words)));
@@ -342,6 +414,8 @@ impl ActionKind {
                 let edits = edits.iter().map(|edit| lines("-", &edit.find) + &lines("+", &edit.replace));
                 format!("{path}\n{}", edits.collect::<String>())
             }
+            ActionKind::Delete { path } => format!("{path} is deleted\n"),
+            ActionKind::Move { from, to } => format!("{}\n", moved(from, to)),
             ActionKind::Execute { command, .. } => lines("$", command),
             ActionKind::Read { .. }
             | ActionKind::Research { .. }
@@ -360,7 +434,10 @@ impl ActionKind {
                 let edits: Vec<_> = edits.iter().map(|edit| [&edit.find, &edit.replace]).collect();
                 json!([path, edits])
             }
-            ActionKind::Execute { command, cwd, env, expected: _, allow_failure, timeout } => {
+            ActionKind::Delete { path } => json!([path]),
+            ActionKind::Move { from, to } => json!([from, to]),
+            ActionKind::Execute { command, shell: _, cwd, env, expected: _, allow_failure, timeout } => {
+                // Journals of versions that ran everything with `sh` have this digest as well.
                 json!([command, cwd, env, allow_failure, timeout.map(|time| time.as_millis() as i64)])
             }
             ActionKind::Research { queries } => json!([queries]),
@@ -399,14 +476,23 @@ impl ActionKind {
                 parameter(f, "Description", description)?;
                 edits.iter().try_for_each(|edit| write!(f, "\n{}", replacement(edit, language(path))))
             }
-            ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } => {
+            ActionKind::Delete { path } => {
+                parameter(f, "File Path", Some(as_path(&one_line(path))))?;
+                parameter(f, "Description", description)
+            }
+            ActionKind::Move { from, to } => {
+                parameter(f, "File Path", Some(as_path(&one_line(from))))?;
+                parameter(f, "New Path", Some(as_path(&one_line(to))))?;
+                parameter(f, "Description", description)
+            }
+            ActionKind::Execute { command, shell, cwd, env, expected, allow_failure, timeout } => {
                 parameter(f, "Description", description)?;
                 parameter(f, "Expected Outcome", expected.as_deref().map(one_line))?;
                 parameter(f, "cwd", cwd.as_deref().map(|cwd| as_path(&one_line(cwd))))?;
                 write_variables(f, env)?;
                 parameter(f, "Allow Failure", allow_failure.then(|| "true".to_owned()))?;
                 parameter(f, "Timeout", timeout.map(written))?;
-                write!(f, "\n{}", fenced(command, "shell"))
+                write!(f, "\n{}", fenced(command, shell.language()))
             }
             ActionKind::Research { queries } => {
                 parameter(f, "Description", description)?;
@@ -442,6 +528,8 @@ impl ActionKind {
                 }
             }
             ActionKind::Edit { path, edits } => checked.edit(path, edits),
+            ActionKind::Delete { path } => checked.delete(path),
+            ActionKind::Move { from, to } => checked.move_file(from, to),
             ActionKind::Execute { command, cwd, .. } => checked.execute(command, cwd.as_deref()),
             ActionKind::Research { queries } => {
                 if queries.is_empty() || queries.iter().any(|query| query.trim().is_empty()) {
@@ -462,9 +550,10 @@ impl ActionKind {
     pub(crate) fn shows(&self) -> Option<Resource> {
         match self {
             ActionKind::Read { resource } => Some(resource.clone()),
-            ActionKind::Edit { path, .. } | ActionKind::Create { path, overwrite: true, .. } => {
-                Some(Resource::File(path.clone()))
-            }
+            ActionKind::Edit { path, .. }
+            | ActionKind::Create { path, overwrite: true, .. }
+            | ActionKind::Delete { path }
+            | ActionKind::Move { from: path, .. } => Some(Resource::File(path.clone())),
             ActionKind::Create { .. }
             | ActionKind::Execute { .. }
             | ActionKind::Research { .. }
@@ -492,6 +581,19 @@ impl ActionKind {
                 }
             }
             ActionKind::Edit { path, edits } => of_edit(path, edits, before, read),
+            ActionKind::Delete { path } => match as_will_be(&Resource::File(path.clone()), before, read) {
+                Ok(old) => Preview::change(format!("{name} {path}"), path, old, String::new()),
+                Err(why) => {
+                    Preview::text(format!("{name} {path}"), path, "txt", format!("It cannot be shown: {why}"))
+                }
+            },
+            ActionKind::Move { from, to } => {
+                let title = format!("{name} {}", moved(from, to));
+                match as_will_be(&Resource::File(from.clone()), before, read) {
+                    Ok(text) => Preview::file(title, to, text),
+                    Err(why) => Preview::text(title, to, "txt", format!("It cannot be shown: {why}")),
+                }
+            }
             ActionKind::Execute { command, .. } => {
                 Preview::text(format!("{name} {}", first(command)), "command", "sh", execution(self))
             }
@@ -521,6 +623,8 @@ pub(crate) fn amount(kinds: &[&ActionKind]) -> String {
         match kind {
             ActionKind::Create { path, .. }
             | ActionKind::Edit { path, .. }
+            | ActionKind::Delete { path }
+            | ActionKind::Move { from: path, .. }
             | ActionKind::Read { resource: Resource::File(path) } => drop(files.insert(path.as_str())),
             ActionKind::Read { resource: Resource::Url(_) } => pages += 1,
             ActionKind::Research { queries: more } => queries += more.len(),
@@ -535,7 +639,12 @@ pub(crate) fn amount(kinds: &[&ActionKind]) -> String {
         Some(ActionKind::Create { .. }) if !replaced.is_empty() => {
             format!("{} ({} overwritten)", count(files.len(), "file"), replaced.len())
         }
-        Some(ActionKind::Create { .. } | ActionKind::Edit { .. }) => count(files.len(), "file"),
+        Some(
+            ActionKind::Create { .. }
+            | ActionKind::Edit { .. }
+            | ActionKind::Delete { .. }
+            | ActionKind::Move { .. },
+        ) => count(files.len(), "file"),
         Some(ActionKind::Read { .. }) => match (files.len(), pages) {
             (0, pages) => count(pages, "page"),
             (files, 0) => count(files, "file"),
@@ -547,6 +656,11 @@ pub(crate) fn amount(kinds: &[&ActionKind]) -> String {
         Some(ActionKind::ChatWithUser { .. }) => count(kinds.len(), "message"),
         Some(ActionKind::Invoke { .. }) => count(kinds.len(), "agent"),
     }
+}
+
+/// Where a file is and will be.
+fn moved(from: &str, to: &str) -> String {
+    format!("{from} → {to}")
 }
 
 /// A count with its noun: `1 file`, `3 files`.
@@ -586,10 +700,11 @@ fn beginning(text: &str) -> String {
 
 /// A command with all that belongs to it, in comments around it.
 fn execution(kind: &ActionKind) -> String {
-    let ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout } = kind else {
+    let ActionKind::Execute { command, shell, cwd, env, expected, allow_failure, timeout } = kind else {
         return String::new();
     };
     let mut about = vec![format!("# cwd: {}", escaped(cwd.as_deref().unwrap_or(".")))];
+    about.extend((*shell == Shell::Bash).then(|| format!("# shell: {}", shell.name())));
     about.extend(env.iter().map(|(name, value)| format!("# env: {}={}", escaped(name), escaped(value))));
     about.extend(timeout.map(|timeout| format!("# timeout: {timeout:#}")));
     about.extend(expected.as_ref().map(|words| format!("# expected: {}", escaped(words))));
@@ -627,14 +742,17 @@ fn execute(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
     let env = body.take("env").map_or_else(BTreeMap::new, |parameter| variables(reader, &parameter));
     let allow_failure = body.take("Allow Failure").and_then(|value| flag(reader, &value)).unwrap_or(false);
     let timeout = body.take("Timeout").and_then(|parameter| duration(reader, &parameter));
-    let command = command(reader, body)?;
-    Some(ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout })
+    let (command, shell) = command(reader, body)?;
+    Some(ActionKind::Execute { command, shell, cwd, env, expected, allow_failure, timeout })
 }
 
-/// The command, in its fence or on the line that names it.
-fn command(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<String> {
+/// The command, in its fence or on the line that names it, and the shell it is for.
+fn command(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<(String, Shell)> {
     let Some(parameter) = body.take("Command").filter(|parameter| !parameter.value.is_empty()) else {
-        return Some(only_block(reader, body, "the command")?.text().to_owned());
+        let block = only_block(reader, body, "the command")?;
+        let shell = Shell::of(reader, block.open, block.info)?;
+        return without_prompt(reader, block.open + 1, block.text())
+            .map(|command| (command.to_owned(), shell));
     };
     let code = inline::code(&parameter.value).map(|(command, rest)| (command, rest.to_owned()));
     if !body.blocks.is_empty() || code.as_ref().is_some_and(|(_, rest)| !rest.trim().is_empty()) {
@@ -642,7 +760,64 @@ fn command(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<String> {
         reader.wrong(parameter.at, what, "Put one command into one fence, and nothing beside it.");
         return None;
     }
-    Some(code.map_or(parameter.value, |(command, _)| command))
+    let command = code.map_or_else(|| parameter.value.clone(), |(command, _)| command);
+    without_prompt(reader, parameter.at, &command)?;
+    Some((command, Shell::Sh))
+}
+
+/// The command, unless it is a copy of a terminal: a shell would take the prompt for a program.
+fn without_prompt<'c>(reader: &mut Reader<'_>, at: usize, command: &'c str) -> Option<&'c str> {
+    let prompted = command.lines().position(|line| line.trim_start().starts_with("$ "));
+    if let Some(line) = prompted {
+        let hint = "Leave out the prompt, and what the command prints.";
+        reader.wrong(at + line, "the command has a prompt in front of it", hint);
+        return None;
+    }
+    Some(command)
+}
+
+/// The shell that runs a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shell {
+    /// The system's own.
+    #[default]
+    Sh,
+    /// Bash, where there is one.
+    Bash,
+}
+
+impl Shell {
+    /// The program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shell::Sh => "sh",
+            Shell::Bash => "bash",
+        }
+    }
+
+    /// How a fence names it.
+    fn language(self) -> &'static str {
+        match self {
+            Shell::Sh => "shell",
+            Shell::Bash => "bash",
+        }
+    }
+
+    /// The shell that a fence names. What another program takes is not run by a shell, which would make something else of it.
+    fn of(reader: &mut Reader<'_>, at: usize, info: &str) -> Option<Self> {
+        let language = info.split([' ', '{', ',']).next().unwrap_or_default().to_ascii_lowercase();
+        match language.as_str() {
+            "" | "sh" | "shell" | "posix" | "dash" | "text" | "txt" | "plaintext" | "console"
+            | "terminal" | "shell-session" | "shellsession" | "command" => Some(Shell::Sh),
+            "bash" => Some(Shell::Bash),
+            _ => {
+                let what = format!("EXECUTE runs sh or bash, and the fence says {language}");
+                let hint = "Write the command that runs it, such as `python3 script.py`, in a fence ```sh; CREATE makes the script.";
+                reader.wrong(at, what, hint);
+                None
+            }
+        }
+    }
 }
 
 fn research(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {

@@ -1,5 +1,5 @@
-//! Dependencies between the actions of a plan: an EDIT depends on the CREATE of its file and on earlier EDITs whose text it
-//! looks for; an EXECUTE depends on all changes before it. They are computed once per plan.
+//! Dependencies between the actions of a plan: an EDIT depends on the CREATE or MOVE of its file and on earlier EDITs whose text it
+//! looks for; a CREATE depends on the DELETE or MOVE of what was there; an EXECUTE depends on all changes before it. They are computed once per plan.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,19 @@ const TELLING: usize = 3;
 /// The dependencies within a plan.
 #[derive(Clone, Debug)]
 pub struct Dependencies {
-    /// For every change of the context, the action that creates its file.
-    context: Vec<Option<usize>>,
+    /// For every change of the context, the action that brings its file.
+    context: Vec<Option<Needed>>,
     actions: Vec<Needs>,
 }
+
+/// An action that another needs: its place in the plan, and its name.
+type Needed = (usize, &'static str);
 
 /// What one action builds on; others by their place in the plan.
 #[derive(Clone, Debug, Default)]
 struct Needs {
-    /// The latest CREATE of the file before it.
-    create: Option<usize>,
+    /// The latest action before it that brought the file to its path, or took another one away from there.
+    path: Option<Needed>,
     /// EDITs of the same file that bring in text it looks for.
     edits: Vec<usize>,
     part: Part,
@@ -41,22 +44,38 @@ enum Part {
 impl Dependencies {
     /// Computes the dependencies of a plan.
     pub fn of(plan: &ActionPlan) -> Self {
-        let mut created: BTreeMap<&str, usize> = BTreeMap::new();
+        // Which action decided last what is at a path.
+        let mut decided: BTreeMap<&str, Needed> = BTreeMap::new();
         let mut edited: BTreeMap<&str, Vec<(usize, &[Replacement])>> = BTreeMap::new();
         let mut actions = Vec::with_capacity(plan.actions.len());
         for (place, action) in plan.actions.iter().enumerate() {
             let mut needs = Needs::default();
             match action.kind.effect() {
                 Effect::Creates { path, .. } => {
-                    created.insert(path, place);
+                    // One that replaces what another brought needs nothing of it.
+                    needs.path = decided.get(path).copied().filter(|(_, name)| *name != action.kind.name());
+                    decided.insert(path, (place, action.kind.name()));
                     edited.remove(path);
-                    needs.part = Part::Changes(format!("CREATE {path}"));
+                    needs.part = Part::Changes(action.kind.in_brief());
+                }
+                Effect::Deletes(path) => {
+                    needs.path = decided.insert(path, (place, action.kind.name()));
+                    edited.remove(path);
+                    needs.part = Part::Changes(action.kind.in_brief());
+                }
+                Effect::Moves { from, to } => {
+                    needs.path = decided.insert(from, (place, action.kind.name()));
+                    needs.path = needs.path.or(decided.get(to).copied());
+                    decided.insert(to, (place, action.kind.name()));
+                    let moved = edited.remove(from).unwrap_or_default();
+                    edited.insert(to, moved);
+                    needs.part = Part::Changes(action.kind.in_brief());
                 }
                 Effect::Reads(path) => {
-                    needs.create = created.get(path).copied();
+                    needs.path = decided.get(path).copied();
                 }
                 Effect::Edits { path, edits } => {
-                    needs.create = created.get(path).copied();
+                    needs.path = decided.get(path).copied();
                     let before = edited.entry(path).or_default();
                     let brings = before.iter().filter(|(_, earlier)| brings_in(earlier, edits));
                     needs.edits = brings.map(|(place, _)| *place).collect();
@@ -69,7 +88,7 @@ impl Dependencies {
             actions.push(needs);
         }
         let changes = plan.context.iter().flatten();
-        let context = changes.map(|change| created.get(change.what.as_str()).copied()).collect();
+        let context = changes.map(|change| decided.get(change.what.as_str()).copied()).collect();
         Self { context, actions }
     }
 
@@ -83,9 +102,9 @@ impl Dependencies {
     }
 
     fn context_notes(&self, checks: &Checks) -> Vec<Option<String>> {
-        let note = |(create, checked): (&Option<usize>, &bool)| {
-            let missing = create.filter(|place| *checked && !checks.of(Group::Actions)[*place]);
-            missing.map(|_| "its CREATE is not checked".to_owned())
+        let note = |(needed, checked): (&Option<Needed>, &bool)| {
+            let missing = needed.filter(|(place, _)| *checked && !checks.of(Group::Actions)[*place]);
+            missing.map(|(_, name)| format!("its {name} is not checked"))
         };
         self.context.iter().zip(checks.of(Group::Context)).map(note).collect()
     }
@@ -108,8 +127,8 @@ impl Dependencies {
 impl Needs {
     /// What to know about it where `missing` changes before it are not made, of which this is the first.
     fn note(&self, checked: &[bool], first: Option<&str>, missing: usize) -> Option<String> {
-        if self.create.is_some_and(|place| !checked[place]) {
-            return Some("its CREATE is not checked".into());
+        if let Some((_, name)) = self.path.filter(|(place, _)| !checked[*place]) {
+            return Some(format!("its {name} is not checked"));
         }
         match self.edits.iter().filter(|place| !checked[**place]).count() {
             0 => {}

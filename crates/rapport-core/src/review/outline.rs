@@ -9,7 +9,7 @@ const STEERS: &str = "changes what agents run here";
 
 /// What to know before all is approved: files that tell agents what to run, and what checking the plan found.
 pub fn warnings(actions: &[Action]) -> Vec<String> {
-    let paths = actions.iter().filter_map(|action| action.kind.effect().changed());
+    let paths = actions.iter().flat_map(|action| action.kind.effect().changed());
     let paths = paths.filter(|path| steers_agents(path));
     let steering = paths.map(|path| format!("{path} {STEERS}: hooks, servers, permissions"));
     let remarked = actions.iter().filter_map(|action| {
@@ -76,7 +76,7 @@ fn changed(change: &Change) -> Item {
 fn acted(action: &Action, of: usize) -> Item {
     let (what, remark) = action.kind.summary();
     let remark = match action.kind.effect() {
-        effect if effect.changed().is_some_and(steers_agents) => Some(STEERS),
+        effect if effect.changed().any(steers_agents) => Some(STEERS),
         // The only action of its kind needs no remark that tells it from others.
         Effect::Hands if of == 1 => None,
         // The project told it more precisely.

@@ -59,7 +59,10 @@ pub fn needed(plan: &ActionPlan, checks: &Checks, group: Group, item: Option<usi
         Group::Actions => (plan.actions.get(item)?.kind.shows()?, item),
     };
     let Resource::File(path) = &resource else { return Some(resource) };
-    created(path, &checked(plan, checks, first)).is_none().then_some(resource)
+    match origin(path, &checked(plan, checks, first)) {
+        Origin::Made { .. } => None,
+        Origin::OnDisk { path } => Some(Resource::File(path.to_owned())),
+    }
 }
 
 /// The preview of an item, as things would be with what is checked; of a whole group where no item is named. `read` is what
@@ -110,12 +113,27 @@ fn checked<'a>(plan: &'a ActionPlan, checks: &Checks, first: usize) -> Vec<&'a A
     actions.filter_map(|(action, checked)| checked.then_some(&action.kind)).collect()
 }
 
-fn created<'a>(path: &str, before: &[&'a ActionKind]) -> Option<(usize, &'a str)> {
-    let places = before.iter().enumerate().rev();
-    places.into_iter().find_map(|(place, kind)| match kind.effect() {
-        Effect::Creates { path: other, content } if other == path => Some((place, content)),
-        _ => None,
-    })
+/// Where the content of a file comes from.
+enum Origin<'a> {
+    /// An action makes it, at this place.
+    Made { place: usize, content: &'a str },
+    /// It is on disk, under this path.
+    OnDisk { path: &'a str },
+}
+
+/// Where the content of what will be at a path comes from, moves followed.
+fn origin<'a>(path: &'a str, before: &[&'a ActionKind]) -> Origin<'a> {
+    let mut path = path;
+    for (place, kind) in before.iter().enumerate().rev() {
+        match kind.effect() {
+            Effect::Creates { path: other, content } if other == path => {
+                return Origin::Made { place, content };
+            }
+            Effect::Moves { from, to } if to == path => path = from,
+            _ => {}
+        }
+    }
+    Origin::OnDisk { path }
 }
 
 /// A file as it will be when the checked actions before were run; anything else as it is now.
@@ -126,15 +144,26 @@ pub(crate) fn as_will_be(
 ) -> Result<String, String> {
     let unread = || Err("it was not read".to_owned());
     let Resource::File(path) = resource else { return read.unwrap_or_else(unread) };
-    let (text, later) = match created(path, before) {
-        Some((place, content)) => (content.to_owned(), place + 1),
-        None => (read.unwrap_or_else(unread)?, 0),
+    let (text, later) = match origin(path, before) {
+        Origin::Made { place, content } => (content.to_owned(), place + 1),
+        Origin::OnDisk { .. } => (read.unwrap_or_else(unread)?, 0),
     };
-    before.get(later..).unwrap_or_default().iter().try_fold(text, |text, kind| match kind.effect() {
-        Effect::Edits { path: other, edits } if other == path => apply_edits(&text, edits)
-            .map_err(|why| format!("an EDIT of it that comes before cannot be made: {why}")),
+    let rest = before.get(later..).unwrap_or_default();
+    rest.iter().enumerate().try_fold(text, |text, (at, kind)| match kind.effect() {
+        // The file may have another path by the time that it is edited.
+        Effect::Edits { path: other, edits }
+            if is_from(path, other, rest.get(at + 1..).unwrap_or_default()) =>
+        {
+            apply_edits(&text, edits)
+                .map_err(|why| format!("an EDIT of it that comes before cannot be made: {why}"))
+        }
         _ => Ok(text),
     })
+}
+
+/// Whether the file at `path` after these actions is the one that was at `other` before them.
+fn is_from(path: &str, other: &str, between: &[&ActionKind]) -> bool {
+    matches!(origin(path, between), Origin::OnDisk { path } if path == other)
 }
 
 pub(crate) fn of_edit(

@@ -184,6 +184,11 @@ impl Session {
         self.flow.rules().plan().map(|plan| plan.text.as_str())
     }
 
+    /// Whether an answer came after the plan was proposed, so that it may not fit.
+    pub fn is_plan_behind(&self) -> bool {
+        self.flow.rules().plan().is_some_and(|plan| plan.is_behind)
+    }
+
     /// Where the plan is, from the project's root, if its file has what was agreed on so far.
     pub fn plan_path(&self) -> Option<&str> {
         let plan = self.flow.rules().plan().filter(|plan| plan.saved == plan.revision)?;

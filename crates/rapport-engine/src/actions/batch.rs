@@ -2,6 +2,7 @@
 //! before and after; and going on with a batch that was interrupted.
 
 pub(super) mod changes;
+pub(super) mod snapshot;
 pub(super) mod step;
 
 use rapport_core::{ActionPlan, Interrupted};

@@ -1,4 +1,4 @@
-//! Changing a file at once or not at all, after the journal has it as it was. What is written lies beside the file under
+//! Changing a file, taking it away or moving it, at once or not at all, after the journal has it as it was. What is written lies beside the file under
 //! a name that follows from the batch, so that a kill leaves nothing that cannot be found and removed.
 
 use std::fs;
@@ -6,7 +6,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rapport_durable::{digest, make_folder, put, put_new, remove, remove_if_empty, write_beside};
+use rapport_core::check::project_path;
+use rapport_durable::{digest, make_folder, put, put_new, remove, remove_if_empty, sync_above, write_beside};
 
 use super::diff::unified;
 use super::journal::{Fact, Image, Intent, Journal};
@@ -60,11 +61,7 @@ pub(super) fn change(
         Ok(prepared) => prepared,
         Err(why) => return Outcome::failed(why),
     };
-    let noted = intent(desk, &prepared).and_then(|intent| {
-        let fact = Fact::Began { n, what, intent: Some(intent), irreversible: Some(false) };
-        Ok(desk.journal.note(fact)?)
-    });
-    if let Err(why) = noted {
+    if let Err(why) = intent(desk, &prepared).and_then(|intent| note(desk, n, what, intent)) {
         return Outcome::failed(why);
     }
     match make_it_so(desk, n, path, &prepared) {
@@ -76,19 +73,133 @@ pub(super) fn change(
     }
 }
 
+/// Takes a file away.
+pub(super) fn delete(desk: &mut Desk, n: usize, what: String, path: &str) -> Outcome {
+    let taken = (|| {
+        let there = There::look(desk, path)?;
+        let gone = there.gone(desk).map_err(|why| why.to_string())?;
+        note(desk, n, what, gone).map_err(|why| why.to_string())?;
+        there.check_untouched(desk, path)?;
+        remove(&there.place.real).map_err(|error| cannot("delete", &there.place.real, error))
+    })();
+    settled(taken, path, FileChange::Deleted)
+}
+
+/// Gives a file another path, where nothing is.
+pub(super) fn move_file(desk: &mut Desk, n: usize, what: String, from: &str, to: &str) -> Outcome {
+    let moved = (|| {
+        let there = There::look(desk, from)?;
+        let target = free(desk, to)?;
+        let intent = moving(desk, &there, &target).map_err(|why| why.to_string())?;
+        note(desk, n, what, intent).map_err(|why| why.to_string())?;
+        let put = (|| {
+            for directory in &target.missing {
+                make_folder(directory).map_err(|error| cannot("create the directory", directory, error))?;
+            }
+            there.check_untouched(desk, from)?;
+            free(desk, to)?;
+            put(&there.place.real, &target.real).map_err(|error| cannot("move", &there.place.real, error))
+        })();
+        if put.is_err() {
+            remove_empty(target.missing.iter().rev());
+        }
+        put?;
+        sync_above(&there.place.real).map_err(|error| cannot("move", &there.place.real, error))
+    })();
+    settled(moved, to, FileChange::Moved)
+}
+
+fn settled(done: Result<(), String>, path: &str, change: FileChange) -> Outcome {
+    match done {
+        Ok(()) => Outcome::Done { details: Details::File { path: path.to_owned(), change, diff: None } },
+        Err(why) => Outcome::failed(why),
+    }
+}
+
+fn note(desk: &mut Desk, n: usize, what: String, intent: Intent) -> Result<(), Box<dyn std::error::Error>> {
+    let fact = Fact::Began { n, what, intent: Some(intent), irreversible: Some(false) };
+    Ok(desk.journal.note(fact)?)
+}
+
+/// A file that is there under the very path that the plan names.
+struct There {
+    place: Resolved,
+    content: Vec<u8>,
+    mode: u32,
+}
+
+impl There {
+    fn look(desk: &Desk, path: &str) -> Result<Self, String> {
+        let place = placed(desk, path)?;
+        let is_itself = project_path(path).is_ok_and(|named| desk.root.join(named) == place.real);
+        if !is_itself {
+            return Err(format!("{path} is behind a symbolic link"));
+        }
+        let content = content(path, &place).map_err(|error| error.to_string())?;
+        let content = content.ok_or_else(|| format!("{path} is not there"))?;
+        let about = fs::metadata(&place.real).map_err(|error| cannot("look at", &place.real, error))?;
+        Ok(Self { place, content, mode: about.mode() & 0o7777 })
+    }
+
+    /// What is noted before it is gone from its path.
+    fn gone(&self, desk: &mut Desk) -> Result<Intent, Box<dyn std::error::Error>> {
+        let before = Image { sha256: desk.journal.keep(&self.content)?, mode: self.mode };
+        let file = inside(&desk.root, &self.place.real)?;
+        Ok(Intent { file, before: Some(before), after: None, directories: Vec::new(), also: None })
+    }
+
+    fn check_untouched(&self, desk: &Desk, path: &str) -> Result<(), String> {
+        let now = Self::look(desk, path)?;
+        if now.content != self.content {
+            return Err(format!("{path} was changed by somebody else at this very moment"));
+        }
+        Ok(())
+    }
+}
+
+/// What is noted before a file is moved.
+fn moving(desk: &mut Desk, there: &There, target: &Resolved) -> Result<Intent, Box<dyn std::error::Error>> {
+    let gone = there.gone(desk)?;
+    let directories = target.missing.iter().map(|directory| inside(&desk.root, directory));
+    Ok(Intent {
+        file: inside(&desk.root, &target.real)?,
+        before: None,
+        after: Some(digest(&there.content)),
+        directories: directories.collect::<Result<_, _>>()?,
+        also: Some(Box::new(gone)),
+    })
+}
+
+/// A place where nothing is.
+fn free(desk: &Desk, path: &str) -> Result<Resolved, String> {
+    let place = placed(desk, path)?;
+    if place.exists { Err(format!("{path} is there already")) } else { Ok(place) }
+}
+
+/// What a path leads to, which is not the journal.
+fn placed(desk: &Desk, path: &str) -> Result<Resolved, String> {
+    let place = resolve(&desk.root, path).map_err(|error| error.to_string())?;
+    let journal = desk.journal.directory();
+    let journal = journal.canonicalize().map_err(|error| cannot("find the journal in", journal, error))?;
+    if place.real.starts_with(&journal) {
+        return Err(PathError::Journal { path: path.to_owned() }.to_string());
+    }
+    Ok(place)
+}
+
+/// A place in the project, from its root.
+fn inside(root: &Path, path: &Path) -> Result<String, String> {
+    let inside = path.strip_prefix(root).ok().and_then(Path::to_str);
+    inside.map(str::to_owned).ok_or_else(|| format!("the path {} is not UTF-8 text", path.display()))
+}
+
 fn prepare(
     desk: &Desk,
     path: &str,
     make: impl FnOnce(Option<&[u8]>) -> Result<Vec<u8>, String>,
 ) -> Result<Prepared, String> {
-    let words = |error: PathError| error.to_string();
-    let place = resolve(&desk.root, path).map_err(words)?;
-    let journal = desk.journal.directory();
-    let journal = journal.canonicalize().map_err(|error| cannot("find the journal in", journal, error))?;
-    if place.real.starts_with(&journal) {
-        return Err(words(PathError::Journal { path: path.to_owned() }));
-    }
-    let before = content(path, &place).map_err(words)?;
+    let place = placed(desk, path)?;
+    let before = content(path, &place).map_err(|error| error.to_string())?;
     let mode =
         before.as_ref().and_then(|_| fs::metadata(&place.real).ok()).map(|about| about.mode() & 0o7777);
     let after = make(before.as_deref())?;
@@ -100,15 +211,13 @@ fn intent(desk: &mut Desk, change: &Prepared) -> Result<Intent, Box<dyn std::err
         (Some(before), Some(mode)) => Some(Image { sha256: desk.journal.keep(before)?, mode }),
         _ => None,
     };
-    let inside = |path: &PathBuf| {
-        let inside = path.strip_prefix(&desk.root).ok().and_then(Path::to_str);
-        inside.map(str::to_owned).ok_or_else(|| format!("the path {} is not UTF-8 text", path.display()))
-    };
+    let directories = change.place.missing.iter().map(|directory| inside(&desk.root, directory));
     Ok(Intent {
-        file: inside(&change.place.real)?,
+        file: inside(&desk.root, &change.place.real)?,
         before,
-        after: digest(&change.after),
-        directories: change.place.missing.iter().map(inside).collect::<Result<_, _>>()?,
+        after: Some(digest(&change.after)),
+        directories: directories.collect::<Result<_, _>>()?,
+        also: None,
     })
 }
 
@@ -151,12 +260,19 @@ pub(super) fn temporary(id: &str, n: usize, real: &Path) -> PathBuf {
     real.with_file_name(format!(".rapport-{id}-{n}"))
 }
 
-/// How the file is now, compared with what was to be done to it.
+/// How the file is now, compared with what was to be done to it; the same of both where two change.
 pub(super) fn state(root: &Path, intent: &Intent) -> Result<State, PathError> {
+    let mut states = intent.all().map(|intent| state_of_one(root, intent));
+    let Some(first) = states.next() else { return Ok(State::Other) };
+    let first = first?;
+    states.try_fold(first, |all, state| Ok(if state? == all { all } else { State::Other }))
+}
+
+fn state_of_one(root: &Path, intent: &Intent) -> Result<State, PathError> {
     let now = digest_of(root, &intent.file)?;
     let before = intent.before.as_ref().map(|image| &image.sha256);
     Ok(match now.as_ref() {
-        Some(now) if *now == intent.after => State::After,
+        now if now == intent.after.as_ref() => State::After,
         now if now == before => State::Before,
         _ => State::Other,
     })
@@ -164,6 +280,10 @@ pub(super) fn state(root: &Path, intent: &Intent) -> Result<State, PathError> {
 
 /// What came of a change that was made, and after which nothing was noted.
 pub(super) fn made(desk: &Desk, path: String, intent: &Intent) -> Details {
+    if intent.after.is_none() || intent.also.is_some() {
+        let change = if intent.also.is_some() { FileChange::Moved } else { FileChange::Deleted };
+        return Details::File { path, change, diff: None };
+    }
     let Some(image) = &intent.before else {
         return Details::File { path, change: FileChange::Made, diff: None };
     };

@@ -23,8 +23,9 @@ use rapport_durable::{
     AppendLog, Flush, Reserve, checked_line, digest, open_own, private_folder, read_own, replace_private,
 };
 
-/// The format of the lines.
-const FORMAT: u32 = 1;
+/// The latest format of lines. A line has the oldest that can say what it says: in 2, an intent may leave no file, and has `also`, and what
+/// commands did is known by snapshots.
+const FORMAT: u32 = 2;
 /// The least that is set aside, before anything is done: what undoing writes at most beside the files it restores.
 pub(super) const RESERVE: u64 = 16 * 1024;
 
@@ -66,6 +67,23 @@ pub enum Fact {
         /// The files, from the project's root, and the digest of what they are; nothing where they are gone.
         files: BTreeMap<String, Option<String>>,
     },
+    /// The state of the project's files before a command, as a Git tree.
+    Snapshot {
+        /// Which action the command is, from 0.
+        n: usize,
+        /// The tree's name.
+        tree: String,
+    },
+    /// What a command did to files, compared with the state before it: that is the batch's doing.
+    CommandChanged {
+        /// Which action the command is, from 0.
+        n: usize,
+        /// The files, from the project's root.
+        files: BTreeMap<String, CommandChange>,
+        /// Files that it changed as well, and that are not kept: links, and what is too large. They stay as they are.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left: Vec<String>,
+    },
     /// Nothing more is to be done.
     Finished,
     /// The batch is about to be undone.
@@ -78,6 +96,17 @@ pub enum Fact {
 }
 
 impl Fact {
+    /// The oldest format that can say this.
+    fn format(&self) -> u32 {
+        match self {
+            Fact::Began { intent: Some(intent), .. } if intent.all().any(|intent| intent.after.is_none()) => {
+                2
+            }
+            Fact::Snapshot { .. } | Fact::CommandChanged { .. } => 2,
+            _ => 1,
+        }
+    }
+
     /// Whether an action began that can neither be undone nor, where it was cut off, be known to have happened.
     pub fn is_irreversible(&self) -> bool {
         match self {
@@ -89,11 +118,22 @@ impl Fact {
             Fact::Started { .. }
             | Fact::Ended { .. }
             | Fact::Changed { .. }
+            | Fact::Snapshot { .. }
+            | Fact::CommandChanged { .. }
             | Fact::Finished
             | Fact::UndoBegan { .. }
             | Fact::Undone => false,
         }
     }
+}
+
+/// What a command did to a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandChange {
+    /// As it was before; nothing where there was none.
+    pub before: Option<Image>,
+    /// The digest of what it was afterwards, which is its name under `before/`; nothing where it was gone.
+    pub after: Option<String>,
 }
 
 /// What an action is about to do to a file.
@@ -103,10 +143,20 @@ pub struct Intent {
     pub file: String,
     /// As it is before; nothing where there is none.
     pub before: Option<Image>,
-    /// The digest of what it will be.
-    pub after: String,
+    /// The digest of what it will be; nothing where it will be gone.
+    pub after: Option<String>,
     /// Directories that are not there yet, from the project's root, outermost first.
     pub directories: Vec<String>,
+    /// The other file that changes at the same time: where a file is moved, the place it is moved from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also: Option<Box<Intent>>,
+}
+
+impl Intent {
+    /// Every file that changes.
+    pub fn all(&self) -> impl Iterator<Item = &Intent> {
+        std::iter::successors(Some(self), |intent| intent.also.as_deref())
+    }
 }
 
 /// A file as it was.
@@ -326,7 +376,7 @@ fn object(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
         #[serde(flatten)]
         fact: &'a Fact,
     }
-    serde_json::to_vec(&Line { v: FORMAT, seq, at: Timestamp::now(), fact })
+    serde_json::to_vec(&Line { v: fact.format(), seq, at: Timestamp::now(), fact })
 }
 
 /// The facts in these bytes, and how many bytes they take. What comes after the last newline was never acknowledged.
@@ -369,10 +419,16 @@ fn has_names(fact: &Fact) -> bool {
     let is_digest = |text: &String| text.len() == 64 && is_hex(text);
     match fact {
         Fact::Started { id, .. } => id.len() == 32 && is_hex(id),
-        Fact::Began { intent: Some(intent), .. } => {
-            intent.before.as_ref().is_none_or(|image| is_digest(&image.sha256)) && is_digest(&intent.after)
-        }
+        Fact::Began { intent: Some(intent), .. } => intent.all().all(|intent| {
+            intent.before.as_ref().is_none_or(|image| is_digest(&image.sha256))
+                && intent.after.as_ref().is_none_or(is_digest)
+        }),
         Fact::Changed { files } => files.values().flatten().all(is_digest),
+        Fact::Snapshot { tree, .. } => matches!(tree.len(), 40 | 64) && is_hex(tree),
+        Fact::CommandChanged { files, .. } => files.values().all(|change| {
+            let before = change.before.as_ref().map(|image| &image.sha256);
+            before.into_iter().chain(&change.after).all(is_digest)
+        }),
         Fact::Began { intent: None, .. }
         | Fact::Ended { .. }
         | Fact::Finished

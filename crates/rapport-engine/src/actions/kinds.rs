@@ -3,18 +3,30 @@
 
 mod chat;
 mod create;
+mod delete;
 mod edit;
 mod execute;
 mod invoke;
+mod move_file;
 pub mod read;
 mod research;
 
 use rapport_core::ActionKind;
 
 use super::batch::changes::note_changes;
+use super::batch::snapshot::note_state;
 use super::batch::step::{Came, Step, ended_early, stoppable};
 use super::files::Desk;
 use super::{ActionBatch, Observer, blocking};
+
+/// Has something noted in the journal of the batch.
+pub(super) async fn noting(mut desk: Desk, note: impl FnOnce(&mut Desk) + Send + 'static) -> Desk {
+    blocking(move || {
+        note(&mut desk);
+        desk
+    })
+    .await
+}
 
 impl Step<'_> {
     /// Does it.
@@ -31,15 +43,19 @@ impl Step<'_> {
             ActionKind::Edit { path, edits } => {
                 self.change(desk, move |desk, what| edit::run(desk, n, what, &path, &edits)).await
             }
-            ActionKind::Execute { command, cwd, env, timeout, expected: _, allow_failure: _ } => {
-                let order = execute::Order { command: &command, cwd: cwd.as_deref(), env: &env, timeout };
+            ActionKind::Delete { path } => {
+                self.change(desk, move |desk, what| delete::run(desk, n, what, &path)).await
+            }
+            ActionKind::Move { from, to } => {
+                self.change(desk, move |desk, what| move_file::run(desk, n, what, &from, &to)).await
+            }
+            ActionKind::Execute { command, shell, cwd, env, timeout, expected: _, allow_failure: _ } => {
+                let order =
+                    execute::Order { command: &command, shell, cwd: cwd.as_deref(), env: &env, timeout };
                 let running = ended_early(stop, execute::run(means, &root, n, order, observer, stop));
-                let (mut desk, came) = self.begin(desk, running).await;
-                let look = move || {
-                    note_changes(&mut desk);
-                    desk
-                };
-                (blocking(look).await, came)
+                let desk = noting(desk, move |desk| note_state(desk, n)).await;
+                let (desk, came) = self.begin(desk, running).await;
+                (noting(desk, note_changes).await, came)
             }
             ActionKind::Research { queries } => match means.research_command.split_first() {
                 Some((program, args)) => {

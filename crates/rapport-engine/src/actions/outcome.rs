@@ -113,6 +113,10 @@ pub enum FileChange {
     Changed,
     /// It was like this already.
     Unchanged,
+    /// It is gone.
+    Deleted,
+    /// It came from another path.
+    Moved,
 }
 
 /// What a command wrote, to stdout and stderr alike: the last of it, without colours.

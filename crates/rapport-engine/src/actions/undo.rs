@@ -9,8 +9,9 @@ use rapport_core::{LaterChanges, UndoneFiles};
 use rapport_durable::{folder, put, remove, sync_above, write_beside};
 use thiserror::Error;
 
+use super::batch::snapshot::note_command_changes;
 use super::files::{digest_of, remove_empty, temporary};
-use super::journal::{self, Fact, Image, Intent, Journal, JournalError};
+use super::journal::{self, CommandChange, Fact, Image, Intent, Journal, JournalError};
 use super::outcome::Outcome;
 use super::{ActionError, Place};
 
@@ -85,6 +86,10 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
         return Err(ActionError::NoBatch { path: place.journal.clone() }.into());
     }
     let mut journal = Journal::open(&place.journal, place.seals.clone())?;
+    if !journal.facts().iter().any(|fact| matches!(fact, Fact::UndoBegan { .. } | Fact::Undone)) {
+        // A command that was cut off: what it did is only known by now.
+        note_command_changes(&root, &mut journal)?;
+    }
     let past = Past::read(journal.facts());
     if journal.facts().contains(&Fact::Undone) {
         return Ok(undone(journal.facts(), journal.directory()));
@@ -106,7 +111,7 @@ pub fn undone(facts: &[Fact], journal: &Path) -> Undone {
     let past = Past::read(facts);
     let files = past.files.iter().filter(|file| !past.keep.contains(&file.name));
     let mut undone = Undone {
-        kept: past.keep.iter().cloned().collect(),
+        kept: past.keep.union(&past.left).cloned().collect(),
         remaining: past.remaining.clone(),
         ..Undone::default()
     };
@@ -131,6 +136,8 @@ struct Past {
     /// Directories that were made, outermost first.
     directories: Vec<String>,
     remaining: Vec<String>,
+    /// Files that commands changed, and that are not kept.
+    left: BTreeSet<String>,
     /// What may lie beside files: begun and not ended.
     half_written: Vec<(usize, String)>,
     /// Whether an undo was begun, and which files it was to leave alone.
@@ -160,7 +167,7 @@ impl Past {
             match fact {
                 Fact::Started { id, .. } => past.id.clone_from(id),
                 Fact::Began { n, intent: Some(intent), .. } => {
-                    past.began_file(&mut files, *n, intent, &facts[at + 1..]);
+                    intent.all().for_each(|intent| past.began_file(&mut files, *n, intent, &facts[at + 1..]));
                 }
                 Fact::Began { what, intent: None, .. } => {
                     past.remaining.extend(fact.is_irreversible().then(|| what.clone()));
@@ -173,11 +180,15 @@ impl Past {
                         }
                     }
                 }
+                Fact::CommandChanged { files: changed, left, .. } => {
+                    changed.iter().for_each(|(name, change)| command_changed(&mut files, name, change));
+                    past.left.extend(left.iter().cloned());
+                }
                 Fact::UndoBegan { keep } => {
                     past.began = true;
                     past.keep.extend(keep.iter().cloned());
                 }
-                Fact::Ended { .. } | Fact::Finished | Fact::Undone => {}
+                Fact::Snapshot { .. } | Fact::Ended { .. } | Fact::Finished | Fact::Undone => {}
             }
         }
         past.files = files.into_values().collect();
@@ -194,7 +205,7 @@ impl Past {
             after_command: None,
             mixed: false,
         });
-        let after = Some(intent.after.clone());
+        let after = intent.after.clone();
         let next = later.iter().find(
             |fact| matches!(fact, Fact::Began { n: other, .. } | Fact::Ended { n: other, .. } if *other == n),
         );
@@ -227,6 +238,19 @@ impl Past {
             let _ = remove(&restoring(&self.id, &root.join(&file.name)));
         }
     }
+}
+
+/// Takes in what a command did to a file. Of one that the batch had changed before, it is known how it was before the batch.
+fn command_changed(files: &mut BTreeMap<String, File>, name: &str, change: &CommandChange) {
+    let file = files.entry(name.to_owned()).or_insert_with(|| File {
+        name: name.to_owned(),
+        before: change.before.clone(),
+        ours: Vec::new(),
+        after_command: None,
+        mixed: false,
+    });
+    file.ours = vec![change.after.clone()];
+    file.after_command.clone_from(&change.after);
 }
 
 /// The name under which a file is written before it takes its place again. No action has this number.
@@ -275,8 +299,8 @@ impl<'a> Work<'a> {
 
     /// All that is undone now, whether by this undo or by one before that was cut off.
     fn told(&self, past: &Past, journal: &Journal) -> Undone {
-        let mut undone =
-            Undone { kept: self.kept.clone(), remaining: past.remaining.clone(), ..Undone::default() };
+        let kept = self.kept.iter().chain(&past.left).cloned().collect();
+        let mut undone = Undone { kept, remaining: past.remaining.clone(), ..Undone::default() };
         for file in self.remove.iter().chain(&self.restore).chain(&self.already) {
             undone.add(file, journal.directory());
         }

@@ -52,8 +52,17 @@ fn changed(id: &SessionId, session: &Session) -> Result<BTreeMap<String, Before>
             });
         };
         for fact in BatchDir::read(path.clone())?.facts {
+            if let Fact::CommandChanged { files, .. } = &fact {
+                for (file, change) in files {
+                    let before = || (path.clone(), change.before.clone());
+                    changed.entry(file.clone()).or_insert_with(before);
+                }
+            }
             if let Fact::Began { intent: Some(intent), .. } = fact {
-                changed.entry(intent.file).or_insert_with(|| (path.clone(), intent.before));
+                for intent in intent.all() {
+                    let before = || (path.clone(), intent.before.clone());
+                    changed.entry(intent.file.clone()).or_insert_with(before);
+                }
             }
         }
     }

@@ -58,7 +58,7 @@ impl Files {
         work: impl FnOnce(&Disk) -> Result<T, StoreError> + Send + 'static,
     ) -> Stored<'static, T> {
         let disk = self.disk.clone();
-        unblocked(move || work(&disk))
+        on_blocking_thread(move || work(&disk))
     }
 
     fn held(&self, id: &SessionId, log: FileLog) -> Box<dyn Log> {
@@ -69,7 +69,7 @@ impl Files {
 
 /// Has blocking work done: on one of the runtime's threads for that; outside of a runtime, where nothing else waits for this
 /// thread, right here. Begun, it is done to its end, whether or not anybody still waits for it.
-fn unblocked<T: Send + 'static>(
+fn on_blocking_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Stored<'static, T> {
     async move {
@@ -183,7 +183,7 @@ impl Log for HeldLog {
                 let source = io::Error::other(why);
                 return Err(StoreError::Io { what: "write to", place: self.place.clone(), source });
             };
-            let written = unblocked(move || {
+            let written = on_blocking_thread(move || {
                 let outcome = log.append(at, facts);
                 Ok((log, outcome))
             });
@@ -223,6 +223,6 @@ impl Reserved for ReservedDir {
         entries: Vec<Entry>,
         attachments: Vec<(String, Vec<u8>)>,
     ) -> Stored<'static, ()> {
-        unblocked(move || ReservedDir::fill(*self, &entries, &attachments))
+        on_blocking_thread(move || ReservedDir::fill(*self, &entries, &attachments))
     }
 }

@@ -92,7 +92,13 @@ impl BatchDir {
 
     /// Whether it did something to files, or may have.
     pub fn has_changes(&self) -> bool {
-        self.facts.iter().any(|fact| matches!(fact, Fact::Began { intent: Some(_), .. }))
+        self.facts.iter().any(|fact| match fact {
+            Fact::Began { intent, .. } => intent.is_some(),
+            Fact::CommandChanged { files, .. } => !files.is_empty(),
+            // A command that was cut off may have changed something.
+            Fact::Snapshot { .. } => !self.is_finished(),
+            _ => false,
+        })
     }
 
     /// Whether nothing more is to be done in it.

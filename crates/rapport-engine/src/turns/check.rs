@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use rapport_core::check::{Findings, Remark, validate};
-use rapport_core::{ActionPlan, fenced};
+use rapport_core::{ActionPlan, Effect, fenced};
 
 use super::{PLAN, TurnError, io_error};
 use crate::actions::OnDisk;
+use crate::workers::local::Directory;
 
 /// More problems than this are not told.
 pub const MOST: usize = 50;
@@ -33,11 +34,16 @@ pub fn checked(project: &Path, name: &str, text: &str) -> Result<CheckedPlan, Tu
         }
     };
     let on_disk = OnDisk::new(project).map_err(io_error("look at the project", project))?;
-    let Findings { problems, remarks } = validate(&plan, &on_disk);
+    let Findings { problems, mut remarks } = validate(&plan, &on_disk);
     let told = problems.iter().map(|problem| match problem.detail {
         Some(_) => named(name, problem),
         None => quoting(text, problem.line, named(name, problem)),
     });
+    let commands = plan.actions.iter().position(|action| action.kind.effect() == Effect::Runs);
+    if let Some(action) = commands.filter(|_| !Directory::at(project).has_history()) {
+        let text = "without Git, undo cannot take back what it does to files".to_owned();
+        remarks.push(Remark { action, text });
+    }
     Ok(CheckedPlan { problems: told.collect(), remarks })
 }
 

@@ -28,6 +28,11 @@ pub struct Gathered {
     pub tree: String,
 }
 
+/// So many files of each kind are suggested.
+const MOST_SUGGESTED: usize = 4;
+/// A word of a session's name that is shorter tells nothing.
+const SHORTEST_WORD: usize = 4;
+
 /// A file of the project, as it was found.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
@@ -43,6 +48,31 @@ pub fn gather(project: &Path, selection: &Selection, limit: u64) -> io::Result<G
     let paths: Vec<_> = all.iter().map(|found| found.path.as_str()).collect();
     let reader = Reader { project: &project, all: &all, limit };
     Ok(Gathered { files: reader.read_all(&selection.select(&paths)), tree: tree(&paths) })
+}
+
+/// Files of the project that whoever plans something of this name may want to see: what describes the project, and those with one
+/// of the name's words in their path.
+pub fn suggested(project: &Path, name: &str) -> Vec<String> {
+    const DESCRIBING: [&str; 9] = [
+        "README.md",
+        "CLAUDE.md",
+        "AGENTS.md",
+        "Cargo.toml",
+        "package.json",
+        "pyproject.toml",
+        "go.mod",
+        "pom.xml",
+        "Makefile",
+    ];
+    // Shorter words are in every other path.
+    let words: Vec<_> =
+        name.split('-').filter(|word| word.len() >= SHORTEST_WORD).map(str::to_lowercase).collect();
+    let all = project.canonicalize().map(|project| all_files(&project)).unwrap_or_default();
+    let is_about = |path: &str| words.iter().any(|word| path.to_lowercase().contains(word));
+    let (describing, rest): (Vec<_>, Vec<_>) =
+        all.into_iter().map(|found| found.path).partition(|path| DESCRIBING.contains(&path.as_str()));
+    let about = rest.into_iter().filter(|path| is_about(path)).take(MOST_SUGGESTED);
+    describing.into_iter().take(MOST_SUGGESTED).chain(about).collect()
 }
 
 /// Every file that git would not ignore, from the project's root, sorted. One thread lists ten thousand names in the time

@@ -53,6 +53,22 @@ pub struct Directory {
     repository: Option<(PathBuf, PathBuf)>,
 }
 
+/// What a state has at a path.
+#[derive(Clone, Debug)]
+pub enum Recorded {
+    /// Nothing is there.
+    Nothing,
+    /// A file.
+    File {
+        /// Its content.
+        content: Vec<u8>,
+        /// Its permissions, as far as Git knows them.
+        mode: u32,
+    },
+    /// Something else, such as a link.
+    Other,
+}
+
 /// How much of a repository a session may change, and its states therefore hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
@@ -110,6 +126,26 @@ impl Directory {
         let (from, to) = (named(from)?, named(to)?);
         let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", self.relative(), from, to];
         git(self.git_at(), None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
+    }
+
+    /// Whether Git knows its files, so that their state can be noted.
+    pub fn has_history(&self) -> bool {
+        line(self.git_at(), &["rev-parse", "--is-inside-work-tree"]).is_ok_and(|inside| inside == "true")
+    }
+
+    /// What a state has at a path.
+    pub fn file_at(&self, state: &str, path: &str) -> Result<Recorded, WorkerError> {
+        let listed = git(self.git_at(), None, &["ls-tree", "-z", named(state)?, "--", path])?;
+        let listed = String::from_utf8_lossy(&listed);
+        let mut fields = listed.split(['\0', '\t']).next().unwrap_or_default().split(' ');
+        let (mode, object) = match (fields.next(), fields.nth(1)) {
+            (Some("100644"), Some(object)) => (0o644, object),
+            (Some("100755"), Some(object)) => (0o755, object),
+            (Some(""), _) | (None, _) => return Ok(Recorded::Nothing),
+            _ => return Ok(Recorded::Other),
+        };
+        let content = git(self.git_at(), None, &["cat-file", "blob", object])?;
+        Ok(Recorded::File { content, mode })
     }
 
     fn between(&self, from: &str, to: &str, what: &str) -> Result<Vec<String>, WorkerError> {

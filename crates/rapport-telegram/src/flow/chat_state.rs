@@ -14,7 +14,7 @@ use super::effect::{AfterOps, AfterSend, Effect, Input, SessionOp, Thanks, Ticke
 use super::follow::Found;
 use super::messages::Early;
 use super::notes::Notes;
-use super::progress::Busy;
+use super::progress::{Busy, stop_key};
 use super::quiet::QuietHours;
 use super::recent::EndedWork;
 use crate::CHANNEL;
@@ -256,7 +256,10 @@ impl ChatState {
             }
             AfterSend::Prompt(card) => self.on_prompted(card, posted(results)),
             AfterSend::Before(card) => self.on_shown_before(&card, results.into_iter().find_map(Result::err)),
-            AfterSend::Progress(session) => self.on_progress_sent(&session, results.pop()),
+            AfterSend::Progress(session) => {
+                self.on_progress_sent(&session, results.pop());
+                self.look_at_early(&stop_key(&session));
+            }
         }
     }
 

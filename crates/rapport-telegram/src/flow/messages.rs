@@ -11,6 +11,7 @@ use super::cards::CardKey;
 use super::chat_state::{ChatState, ShownSession};
 use super::effect::{AfterOps, Effect, NewSession, NewUser, SessionOp, Ticket};
 use super::incoming::{Incoming, Sender, What};
+use super::progress::{Busy, stop_key};
 use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
 use crate::outgoing::{Message, Outgoing};
@@ -161,8 +162,13 @@ impl ChatState {
         if let Some(card) = replied {
             return self.answer_words(visit, &card, text);
         }
+        if let Some(id) = reply_to.and_then(|message| self.at_work(&visit, message)) {
+            return self.say_to(&visit, &id, text);
+        }
         // A reply may overtake the news that its card has arrived.
-        if let Some(card) = reply_to.and_then(|_| self.pending_in(room.chat)).filter(|_| !self.is_stopping) {
+        let pending =
+            reply_to.and_then(|_| self.pending_in(room.chat).or_else(|| self.showing_work_in(room.chat)));
+        if let Some(card) = pending.filter(|_| !self.is_stopping) {
             return self.early.push(Early { card, visit, text, message, reply_to });
         }
         let waiting = self.open_questions(room, visit.sender.id);
@@ -312,8 +318,7 @@ impl ChatState {
             return self.finish(visit.ticket);
         }
         if let Some(id) = self.stopped(&visit) {
-            let say = Act::Say { text, id: Some(visit.update.clone()) };
-            return self.carry_out(&visit, vec![visit.op(&id, say)]);
+            return self.say_to(&visit, &id, text);
         }
         let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
         let chat = chat.and_then(|id| Some((self.sessions.get(&id)?, id)));
@@ -327,8 +332,27 @@ impl ChatState {
         if shown.presenter.session().queued() >= MOST_QUEUED {
             return self.only_say(&visit, TOO_MANY);
         }
+        self.say_to(&visit, &id, text);
+    }
+
+    fn say_to(&mut self, visit: &Visit, id: &SessionId, text: String) {
         let say = Act::Say { text, id: Some(visit.update.clone()) };
-        self.carry_out(&visit, vec![visit.op(&id, say)]);
+        self.carry_out(visit, vec![visit.op(id, say)]);
+    }
+
+    /// The session whose work this message shows, if the sender may steer it.
+    fn at_work(&self, visit: &Visit, message: i32) -> Option<SessionId> {
+        let shows = |id: &SessionId| self.notes.of(id).is_some_and(|noted| noted.progress == Some(message));
+        let is_here = |shown: &ShownSession| shown.room.chat == visit.room.chat;
+        let mut here = self.sessions.iter().filter(|(id, shown)| is_here(shown) && shows(id));
+        here.find(|(_, shown)| self.may(visit.sender.id, shown)).map(|(id, _)| id.clone())
+    }
+
+    /// What a message that shows work is known by, while it is on its way to a chat.
+    fn showing_work_in(&self, chat: i64) -> Option<CardKey> {
+        let is_sent = |shown: &ShownSession| shown.busy.as_ref().is_some_and(Busy::is_on_its_way);
+        let mut here = self.sessions.iter().filter(|(_, shown)| shown.room.chat == chat && is_sent(shown));
+        here.next().map(|(id, _)| stop_key(id))
     }
 
     /// The session of a room that the sender may go on with, because its agent was stopped: the newest.

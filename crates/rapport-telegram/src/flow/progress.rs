@@ -35,8 +35,10 @@ pub(super) struct Busy {
     words: String,
     /// The message that says so.
     message: Option<i32>,
-    /// Whether that message is on its way.
+    /// Whether that message is on its way,
     sending: bool,
+    /// or was not taken.
+    refused: bool,
     edited: Timestamp,
 }
 
@@ -50,6 +52,7 @@ impl Busy {
             words: String::new(),
             message,
             sending: false,
+            refused: false,
             edited: now,
         }
     }
@@ -71,6 +74,11 @@ impl Busy {
         if self.steps.len() > MOST_STEPS {
             self.steps.pop_front();
         }
+    }
+
+    /// Whether its message may arrive any moment.
+    pub(super) fn is_on_its_way(&self) -> bool {
+        self.sending && !self.refused
     }
 
     /// The message cannot be reached any more.
@@ -146,7 +154,9 @@ impl ChatState {
             Some(Ok(Sent::Dropped)) => {
                 return shown.busy.iter_mut().for_each(|busy| busy.sending = false);
             }
-            Some(Ok(Sent::Done) | Err(_)) | None => return,
+            Some(Ok(Sent::Done) | Err(_)) | None => {
+                return shown.busy.iter_mut().for_each(|busy| busy.refused = true);
+            }
         };
         match &mut shown.busy {
             Some(busy) => {

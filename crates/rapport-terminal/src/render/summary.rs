@@ -1,6 +1,6 @@
 //! The summary before the work begins: the task, the answers, the plan, and the path of its file.
 
-use rapport_core::{OpenQuestion, Purpose, View};
+use rapport_core::{OpenQuestion, PLAN_IS_BEHIND, Purpose, View};
 
 use super::super::text::{Line, Tone};
 use super::super::words;
@@ -24,7 +24,16 @@ pub(crate) fn lines(view: &View) -> Vec<Line> {
     }
     if let Some(plan) = view.plan.as_ref().filter(|plan| !plan.text.trim().is_empty()) {
         lines.push(Line::empty());
-        lines.extend(prose::clipped(&plan.text, Tone::Text, PLAN_LINES));
+        if plan.behind {
+            let words = Line::new(Tone::Care, "! ").and(Tone::Care, PLAN_IS_BEHIND).hanging(2);
+            lines.extend([
+                words,
+                Line::new(Tone::Dim, "  To have it made again, tell the agent."),
+                Line::empty(),
+            ]);
+        }
+        let tone = if plan.behind { Tone::Dim } else { Tone::Text };
+        lines.extend(prose::clipped(&plan.text, tone, PLAN_LINES));
     }
     lines
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::choose::{self, Verb, Which};
 use super::output::{say, say_json};
+use super::screen::word;
 use super::{Common, handover};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
@@ -35,6 +36,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         Verb::new("rapport apply SESSION", "with work to apply", &|known| handover::can_apply(&known.view));
     let store = place.store();
     let id = choose::choose(&place, args.which.name(), &verb)?;
+    refuse_branch(&place, &id)?;
     let ended = handover::carry_out(&place, &id, &Act::Apply { with_conflicts: args.with_conflicts })?;
     if ended.state != WorkplaceState::Applied {
         return Err(not_applied(&id, &ended));
@@ -62,6 +64,19 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         )?;
     }
     handover::tell_left(&id, &ended)
+}
+
+/// A branch at a question is a project of its own, which git knows how to merge.
+fn refuse_branch(place: &Place, id: &SessionId) -> Outcome {
+    let view = choose::known(place, id)?.view;
+    if view.branched_from.is_none() || view.workplace.is_some() {
+        return Ok(());
+    }
+    let worktree = word(&view.project);
+    let what = format!("{id} is a branch with a git worktree of its own, which is taken over by git");
+    Err(Failure::new(Code::Refused, what).hint("What it changed, into this directory:").hint(format!(
+        "git -C {worktree} add -A && git -C {worktree} diff --cached --binary | git apply --3way"
+    )))
 }
 
 fn not_applied(id: &SessionId, ended: &WorkplaceView) -> Failure {

@@ -22,10 +22,22 @@ pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Out
     let folder = files::find_for(&place, session, &verb)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
     check_ours(&place, &folder)?;
-    refuse_at_work(&files::state(&place, &folder)?, &folder, turn)?;
+    let session = files::state(&place, &folder)?;
+    refuse_at_work(&session, &folder, turn)?;
     let origin = folder.turn(turn)?;
     let made = folder.make_branch(&origin, Clock::system().now())?;
-    tell(common, &folder, &origin, &made)
+    tell(common, &folder, (&origin, &made), &standing(&session, &folder, turn))
+}
+
+/// The batches that changed files since the turn began and were not undone, the latest first, as `undo` names them.
+fn standing(session: &Session, folder: &Folder, turn: &str) -> Vec<String> {
+    let first = session.file_turn(turn).and_then(|turn| turn.batches.first()).map(|batch| batch.approved_at);
+    let Some(first) = first else { return Vec::new() };
+    let batches = session.file_turns().iter().flat_map(|turn| &turn.batches);
+    let mut standing: Vec<_> =
+        batches.filter(|batch| batch.has_changes && batch.stands() && batch.approved_at >= first).collect();
+    standing.sort_by_key(|batch| std::cmp::Reverse(batch.approved_at));
+    standing.into_iter().map(|batch| format!("{}-{}", folder.id, batch.name)).collect()
 }
 
 /// A branch becomes the latest turn, and would hide that this one is being planned or carried out.
@@ -50,14 +62,23 @@ fn check_ours(place: &Place, folder: &Folder) -> Outcome {
     }
 }
 
-fn tell(common: &Common, folder: &Folder, origin: &Turn, made: &Turn) -> Outcome {
+fn tell(common: &Common, folder: &Folder, (origin, made): (&Turn, &Turn), standing: &[String]) -> Outcome {
     let path = made.path.display().to_string();
     if common.json {
         return say_json(&json!({
             "session": folder.id, "turn": made.name.to_string(), "branched_from": origin.name.to_string(), "path": path,
+            "standing": standing,
         }));
     }
     say(safe::line(&path))?;
+    if !standing.is_empty() {
+        // Planned from here, it would find what the other try made.
+        say(format_args!(
+            "The project's files are as they are now, not as before turn {}. To begin there, undo first:",
+            origin.name
+        ))?;
+        standing.iter().try_for_each(|batch| say(format_args!("  rapport undo --batch {batch}")))?;
+    }
     say(format_args!("Plan it anew with: rapport plan --session {} -m MESSAGE", folder.id))?;
     say(format_args!(
         "Compare the two with: rapport diff --session {} {} {}",

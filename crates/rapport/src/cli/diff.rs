@@ -1,7 +1,7 @@
 //! `rapport diff`: two turns of a session of files, side by side: what they were shown, planned and did.
 
 use rapport_core::report::Report;
-use rapport_core::{ActionKind, ActionPlan, Session};
+use rapport_core::{ActionKind, ActionPlan, Session, Status};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
@@ -39,7 +39,9 @@ pub(super) struct Args {
 /// A turn, as far as it is compared.
 struct Side {
     name: String,
-    status: String,
+    status: Status,
+    /// The same in words, with what exactly it is at.
+    standing: String,
     title: String,
     /// What it was shown, a path per line.
     context: String,
@@ -78,7 +80,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
     let mut page = Page::new(common);
     for (sign, side) in [("---", &one), ("+++", &other)] {
-        page.push(Line::new(Tone::Strong, &format!("{sign} {}  {}  {}", side.name, side.status, side.title)));
+        page.push(Line::new(
+            Tone::Strong,
+            &format!("{sign} {}  {}  {}", side.name, side.standing, side.title),
+        ));
     }
     for (heading, one, other) in [
         ("Context", &one.context, &other.context),
@@ -172,7 +177,8 @@ fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
     let kinds = || plan.iter().flat_map(|plan| &plan.actions).map(|action| &action.kind);
     Ok(Side {
         name: turn.name.to_string(),
-        status: drawn.standing,
+        status: drawn.status,
+        standing: drawn.standing,
         title: drawn.title.unwrap_or_default(),
         context: text(&turn.file(TURN_CONTEXT))?.unwrap_or_default(),
         actions: kinds().map(|kind| format!("{}\n", kind.in_brief())).collect(),
@@ -211,7 +217,7 @@ fn results(report: &str) -> String {
 fn as_json(side: &Side) -> serde_json::Value {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
     json!({
-        "turn": side.name, "status": side.status, "title": side.title, "context": lines(&side.context),
+        "turn": side.name, "status": side.status, "detail": side.standing, "title": side.title, "context": lines(&side.context),
         "plan": lines(&side.actions), "changes": lines(&side.changes), "state": lines(&side.state),
         "result": lines(&side.results),
     })

@@ -200,15 +200,18 @@ fn store(place: &Place) -> Check {
         return bad("sessions", failure.message, &failure.hints.join(" "));
     }
     let folders = Folder::all(&folder).unwrap_or_default();
-    let broken = folders.iter().find_map(|folder| seals::broken_in(place, folder).ok()?.into_iter().next());
+    let broken = folders.iter().find_map(|folder| {
+        let what = seals::broken_in(place, folder).ok()?.into_iter().next()?;
+        Some((&folder.id, what))
+    });
     match broken {
-        Some(what) => Check {
+        Some((id, what)) => Check {
             name: "sessions",
             state: State::Missing,
             found: what,
-            advice: Some(
-                "Bring it back from version control, or build on it as it is now: --accept-changes".into(),
-            ),
+            advice: Some(format!(
+                "Bring it back from version control, or build on it as it is now: rapport resume {id} --accept-changes"
+            )),
         },
         None => good("sessions", format!("{} in {}", all.len(), folder.display())),
     }

@@ -12,6 +12,7 @@ mod choose;
 mod clipboard;
 mod complete;
 mod completions;
+mod context;
 mod demo;
 mod diff;
 mod discard;
@@ -88,6 +89,7 @@ const EXAMPLES: &str = "Examples:
 
 Turn by turn, as files:
   rapport new add-auth                   a session of files
+  rapport context add README.md src      what the agent is shown
   rapport plan -m \"Add a login page\"     the agent proposes; nothing is done
   rapport resume                         review it, run what you approve
   rapport undo                           take back what that did to files
@@ -140,6 +142,7 @@ enum Command {
     Demo(demo::Args),
     Run(run::Args),
     New(new::Args),
+    Context(context::Args),
     Plan(plan::Args),
     Resume(resume::Args),
     Execute(execute::Args),
@@ -212,6 +215,7 @@ impl Cli {
             Command::Demo(args) => demo::execute(common, args),
             Command::Run(args) => run::execute(common, args),
             Command::New(args) => new::execute(common, args),
+            Command::Context(args) => context::execute(common, args),
             Command::Plan(args) => plan::execute(common, args),
             Command::Resume(args) => resume::execute(common, args),
             Command::Execute(args) => execute::execute(common, args),

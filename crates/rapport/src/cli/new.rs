@@ -7,11 +7,13 @@ use serde_json::json;
 
 use super::Common;
 use super::output::{say, say_json, warn};
+use super::screen::word;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Holder;
+use crate::turns::gathering::suggested;
 use crate::turns::{Folder, SESSION_CONTEXT, TurnError, io_error, replace};
 use crate::wiring::Place;
 
@@ -44,10 +46,18 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
     let folder = make(&place, &name)?;
     let path = folder.path.display().to_string();
+    let suggested = suggested(&place.project, &name);
     if common.json {
-        return say_json(&json!({ "session": folder.id, "path": path }));
+        return say_json(&json!({ "session": folder.id, "path": path, "suggested": suggested }));
     }
-    say(safe::line(&path))
+    say(safe::line(&path))?;
+    if !suggested.is_empty() {
+        // Standard output is the path alone: `cd "$(rapport new NAME)"`.
+        let named: Vec<_> = suggested.iter().map(|path| word(path)).collect();
+        let command = format!("rapport context add {} --session {}", named.join(" "), folder.id);
+        warn(format_args!("no file is shown to the agent yet; to show it some, such as these:\n  {command}"));
+    }
+    Ok(())
 }
 
 /// Makes a session of this name, and what all sessions share where it is missing.

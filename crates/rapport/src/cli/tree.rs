@@ -24,7 +24,7 @@ use crate::wiring::Place;
 pub(super) struct Drawn {
     pub(super) turn: String,
     parent: Option<String>,
-    status: Status,
+    pub(super) status: Status,
     /// The same with what exactly it is at.
     #[serde(rename = "detail")]
     pub(super) standing: String,
@@ -218,10 +218,7 @@ fn title(plan: &str) -> String {
 
 /// A turn in one line.
 pub(super) fn words(turn: &Drawn) -> String {
-    let title = turn.title.as_ref().map(|title| format!("  {title}")).unwrap_or_default();
-    let cost = if turn.cost > 0.0 { format!("  ${:.4}", turn.cost) } else { String::new() };
-    let undone = if turn.undone { ", undone" } else { "" };
-    format!("{}  {}{undone}{title}{cost}", turn.turn, turn.standing)
+    in_tones(turn).text()
 }
 
 fn in_tones(turn: &Drawn) -> Line {

@@ -62,7 +62,7 @@ fn file_9_a_plan_has_its_sections() {
 
 #[test]
 fn file_40_only_known_actions_and_parameters() {
-    check_actions("### `DELETE`\n- **File Path:** a\n", &[(1, "`DELETE` is no action")]);
+    check_actions("### `COPY`\n- **File Path:** a\n", &[(1, "`COPY` is no action")]);
     check_actions("### Tidy up\n\ntext\n\n### `READ`\n- **Resource:** a\n", &[(1, "Tidy up is no action")]);
     check_actions("### READ\n- **Resource:** a\n- **Lines:** 3\n", &[(3, "READ has no parameter \"Lines\"")]);
     check_actions("### READ\n", &[(1, "READ has no Resource")]);
@@ -89,15 +89,15 @@ fn file_40_only_known_actions_and_parameters() {
         "### EXECUTE\n- **Timeout:** -3s\n```\nls\n```\n",
         &[(2, "Timeout is \"-3s\", which is no length of time")],
     );
-    let unknown = ActionPlan::parse(&plan("### `DELETE`\n")).unwrap_err();
+    let unknown = ActionPlan::parse(&plan("### `COPY`\n")).unwrap_err();
     for (heading, hint) in [("READ the docs", "READ"), ("Now `EDIT` it", "EDIT")] {
         let errors = ActionPlan::parse(&plan(&format!("### {heading}\n"))).unwrap_err();
         assert_eq!(errors[0].hint, format!("Write the name and nothing else: ### `{hint}`."));
     }
     assert_eq!(
         unknown[0].to_string(),
-        "plan.md:9: `DELETE` is no action. The actions are CREATE, READ, EDIT, EXECUTE, RESEARCH, CHAT_WITH_USER, \
-         INVOKE."
+        "plan.md:9: `COPY` is no action. The actions are CREATE, READ, EDIT, DELETE, MOVE, EXECUTE, RESEARCH, \
+         CHAT_WITH_USER, INVOKE."
     );
 }
 
@@ -207,6 +207,6 @@ fn file_9_fences_that_do_not_end_or_end_unclearly() {
 
 #[test]
 fn file_9_not_every_mistake_is_told() {
-    let errors = ActionPlan::parse(&plan(&"### `DELETE`\n".repeat(1_000))).unwrap_err();
+    let errors = ActionPlan::parse(&plan(&"### `COPY`\n".repeat(1_000))).unwrap_err();
     assert_eq!(errors.len(), 50);
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use rapport_core::check::{Contents, Findings, validate};
-use rapport_core::{ActionPlan, Change, Sign};
+use rapport_core::{ActionKind, ActionPlan, Change, Shell, Sign};
 
 use crate::plan_check::Made;
 
@@ -62,7 +62,11 @@ fn checked(plan: &ActionPlan) -> String {
     }
     for action in &plan.actions {
         let about = action.description.as_ref().map(|about| format!(" {about:?}")).unwrap_or_default();
-        writeln!(read, "{}: {}{about}", action.line, action.kind.identity()).unwrap();
+        let shell = match action.kind {
+            ActionKind::Execute { shell: Shell::Bash, .. } => " in bash",
+            _ => "",
+        };
+        writeln!(read, "{}: {}{shell}{about}", action.line, action.kind.identity()).unwrap();
     }
     for remark in remarks {
         writeln!(read, "remark about {}: {}", remark.action, remark.text).unwrap();

@@ -7,7 +7,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
-use rapport_core::{Action, ActionKind, ActionPlan, Change, Replacement, Resource, Sign};
+use rapport_core::{Action, ActionKind, ActionPlan, Change, Replacement, Resource, Shell, Sign};
 
 use super::{parse, placeless};
 
@@ -98,12 +98,27 @@ fn kind() -> impl Strategy<Value = ActionKind> {
             option::of(line()),
             any::<bool>(),
             option::of(seconds),
+            prop_oneof![Just(Shell::Sh), Just(Shell::Bash)],
         )
+            // A prompt is no command.
+            .prop_filter("prompts", |(command, ..)| !command
+                .lines()
+                .any(|line| line.trim_start().starts_with("$ ")))
             .prop_map(
-                |(command, cwd, env, expected, allow_failure, timeout): (_, _, BTreeMap<_, _>, _, _, _)| {
-                    ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout }
+                |(command, cwd, env, expected, allow_failure, timeout, shell): (
+                    _,
+                    _,
+                    BTreeMap<_, _>,
+                    _,
+                    _,
+                    _,
+                    _
+                )| {
+                    ActionKind::Execute { command, shell, cwd, env, expected, allow_failure, timeout }
                 }
             ),
+        line().prop_map(|path| ActionKind::Delete { path }),
+        (line(), line()).prop_map(|(from, to)| ActionKind::Move { from, to }),
         vec(line(), 1..4).prop_map(|queries| ActionKind::Research { queries }),
         text().prop_map(|message| ActionKind::ChatWithUser { message }),
         (line(), text()).prop_map(|(agent, message)| ActionKind::Invoke { agent, message }),
@@ -181,7 +196,11 @@ fn to_see(plan: &ActionPlan) -> Vec<String> {
             }
             ActionKind::Execute { command, .. } => expected.push(block(command)),
             ActionKind::Research { queries } => expected.extend(queries.iter().map(|query| block(query))),
-            ActionKind::Read { .. } | ActionKind::ChatWithUser { .. } | ActionKind::Invoke { .. } => {}
+            ActionKind::Read { .. }
+            | ActionKind::Delete { .. }
+            | ActionKind::Move { .. }
+            | ActionKind::ChatWithUser { .. }
+            | ActionKind::Invoke { .. } => {}
         }
     }
     expected

@@ -177,6 +177,7 @@ fn whole() -> ActionPlan {
             action(
                 ActionKind::Execute {
                     command: "poetry lock".into(),
+                    shell: rapport_core::Shell::Sh,
                     cwd: Some("sub/dir".into()),
                     env: [("A", "1"), ("B", "two words")].map(|(k, v)| (k.into(), v.into())).into(),
                     expected: Some("It is locked".into()),

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::snapshot::note_command_changes;
 use crate::actions::files::{Desk, content_of};
 use rapport_durable::digest;
 
@@ -27,6 +28,8 @@ pub(in crate::actions) fn note_changes(desk: &mut Desk) {
         // Without it, undoing takes these changes for somebody else's, and asks.
         let _: Result<(), JournalError> = desk.journal.note(Fact::Changed { files });
     }
+    // The same for all that Git knows of.
+    let _: Result<(), JournalError> = note_command_changes(&desk.root, &mut desk.journal);
 }
 
 /// The files that were changed, and what they are by what was noted.
@@ -40,10 +43,13 @@ fn expected_files(facts: &[Fact]) -> BTreeMap<String, Option<String>> {
                         && matches!(settled.outcome, Outcome::Done { .. }))
                 });
                 if done {
-                    files.insert(intent.file.clone(), Some(intent.after.clone()));
+                    files.extend(intent.all().map(|intent| (intent.file.clone(), intent.after.clone())));
                 }
             }
             Fact::Changed { files: changed } => files.extend(changed.clone()),
+            Fact::CommandChanged { files: changed, .. } => {
+                files.extend(changed.iter().map(|(file, change)| (file.clone(), change.after.clone())));
+            }
             _ => {}
         }
     }

@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use rapport_core::{Action, Interrupted};
 
+use super::changes::note_changes;
 use super::{ActionBatch, Course, Known};
 use crate::actions::files::{Desk, State, made, state, temporary};
 use crate::actions::journal::{Fact, Intent};
+use crate::actions::kinds::noting;
 use crate::actions::outcome::{Outcome, Settled};
 use crate::actions::{Hands, Observer, Stop, blocking};
 
@@ -40,7 +42,7 @@ impl Step<'_> {
         let (desk, came) = match known {
             Known::Begun(None) if self.action.kind.is_irreversible() => match self.interrupted {
                 Interrupted::Again => self.perform(desk, observer).await,
-                Interrupted::GoOn => (desk, Came::Settled(Outcome::unsure())),
+                Interrupted::GoOn => (noting(desk, note_changes).await, Came::Settled(Outcome::unsure())),
                 Interrupted::Halt => {
                     let reason =
                         format!("after {} was interrupted; it may have run", self.action.kind.in_brief());
@@ -68,7 +70,7 @@ impl Step<'_> {
     /// Finds out whether a change that was begun was made. Nothing where it is still to be made.
     async fn look(&self, desk: Desk, intent: Intent) -> (Desk, Option<Outcome>) {
         let n = self.n;
-        let path = self.action.kind.effect().changed().unwrap_or(&intent.file).to_owned();
+        let path = self.action.kind.effect().changed().last().unwrap_or(&intent.file).to_owned();
         blocking(move || {
             let real = desk.root.join(&intent.file);
             let _ = rapport_durable::remove(&temporary(&desk.id, n, &real));

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use rapport_core::Shell;
 
 use self::output::Tail;
 use self::process::{Ending, Process};
@@ -23,6 +24,7 @@ const TIMED_OUT: i32 = 124;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order<'a> {
     pub(super) command: &'a str,
+    pub(super) shell: Shell,
     pub(super) cwd: Option<&'a str>,
     pub(super) env: &'a BTreeMap<String, String>,
     pub(super) timeout: Option<SignedDuration>,
@@ -53,7 +55,7 @@ pub(super) async fn run(
     };
     let env: Vec<_> = order.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let call = Call {
-        program: "sh",
+        program: environment::program(order.shell),
         args: vec!["-c", order.command],
         env: &env,
         directory: &directory,

@@ -1,6 +1,6 @@
 //! The card of a plan that waits for confirmation, and the list of answers that can be changed.
 
-use rapport_core::{Asker, PhaseView, Presenter, Purpose, RoundView, visible};
+use rapport_core::{Asker, PLAN_IS_BEHIND, PhaseView, Presenter, Purpose, RoundView, visible};
 
 use super::question::elsewhere;
 use super::{Card, DIVIDER, LONGEST_CARD, cut, named, short};
@@ -65,6 +65,9 @@ fn text(presenter: &Presenter, longest_plan: usize) -> Text {
         text = text.plain("\n").bold(&format!("Q{}:", number + 1)).plain(&words);
     }
     if let Some(plan) = plan(presenter) {
+        if session.is_plan_behind() {
+            text = text.plain(&format!("\n\n⚠️ {PLAN_IS_BEHIND}"));
+        }
         text = text.plain("\n\n").text(&markdown::text(&visible::lines(&plan)).trimmed(longest_plan));
     }
     match session.plan_path() {

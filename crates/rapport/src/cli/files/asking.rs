@@ -7,6 +7,7 @@ use rapport_core::SessionId;
 use tokio::sync::oneshot;
 
 use crate::channels::terminal::compose::{SentBy, compose};
+use crate::channels::terminal::one_key::{Pressed, one_of};
 use crate::cli::output::prompt;
 use crate::cli::screen::{self, StopSignal};
 use crate::cli::{Common, typed};
@@ -29,34 +30,43 @@ pub(in crate::cli) async fn line(asked: &str) -> Result<Option<String>, Failure>
     Ok(typed)
 }
 
-/// Asks a question that is answered by yes or no. Anything else is no.
-pub(in crate::cli) async fn yes(question: &str) -> Result<bool, Failure> {
-    let answer = line(&format!("{question} (y)es / (n)o › ")).await?.unwrap_or_default();
-    Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
+/// Asks for one of these letters: by one key, or, line by line, by a line that begins with it. `None` where nothing more can be
+/// typed.
+pub(in crate::cli) async fn letter(asked: &str, letters: &str) -> Result<Option<char>, Failure> {
+    if screen::is_interactive() {
+        let mut stop = StopSignal::listen()?;
+        let pressed = tokio::select! {
+            pressed = one_of(asked, letters) => pressed?,
+            () = stop.received() => Pressed::Left,
+        };
+        return match pressed {
+            Pressed::Key(letter) => Ok(Some(letter)),
+            Pressed::End => Ok(None),
+            Pressed::Left => Err(left()),
+        };
+    }
+    loop {
+        let Some(line) = line(&format!("{asked} ")).await? else { return Ok(None) };
+        if let Some(letter) = line.to_lowercase().chars().next().filter(|letter| letters.contains(*letter)) {
+            return Ok(Some(letter));
+        }
+    }
 }
 
-/// Asks for a decision about what was just shown, until it is yes or no. `None` where nothing more can be typed.
+/// Asks a question that is answered by yes or no. Where nothing more can be typed, that is no.
+pub(in crate::cli) async fn yes(question: &str) -> Result<bool, Failure> {
+    Ok(letter(&format!("{question} (y)es / (n)o ›"), "yn").await? == Some('y'))
+}
+
+/// The same about what was just shown. `None` where nothing more can be typed.
 pub(in crate::cli) fn decision(question: &str) -> Result<Option<bool>, Failure> {
     // What was typed before this was shown is no answer to it.
     let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let decided = runtime.block_on(async {
-        loop {
-            match line(&format!("{question} (y)es / (n)o › "))
-                .await?
-                .map(|line| line.to_lowercase())
-                .as_deref()
-            {
-                None => return Ok(None),
-                Some("y" | "yes") => return Ok(Some(true)),
-                Some("n" | "no") => return Ok(Some(false)),
-                Some(_) => {}
-            }
-        }
-    });
+    let decided = runtime.block_on(letter(&format!("{question} (y)es / (n)o ›"), "yn"));
     // A line may still be asked for that nobody waits for any more.
     runtime.shutdown_background();
-    decided
+    Ok(decided?.map(|letter| letter == 'y'))
 }
 
 /// Asks for a message to the agent of this session, of as many lines as it takes.

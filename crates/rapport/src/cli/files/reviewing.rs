@@ -101,7 +101,7 @@ impl Reviewing<'_> {
                     )));
                 }
                 match self
-                    .choice(&format!("{what}. (u)se it as it is now / (r)estore it / (q)uit › "), "urq")
+                    .choice(&format!("{what}. (u)se it as it is now / (r)estore it / (q)uit ›"), "urq")
                     .await?
                 {
                     'u' => accept,
@@ -116,12 +116,7 @@ impl Reviewing<'_> {
     }
 
     async fn choice(&self, prompt: &str, letters: &str) -> Result<char, Failure> {
-        loop {
-            let answer = asking::line(prompt).await?.unwrap_or_else(|| "q".into()).to_lowercase();
-            if let Some(letter) = answer.chars().next().filter(|letter| letters.contains(*letter)) {
-                return Ok(letter);
-            }
-        }
+        Ok(asking::letter(prompt, letters).await?.unwrap_or('q'))
     }
 
     async fn review(&self, folder: &str) -> Outcome {
@@ -194,8 +189,8 @@ impl Reviewing<'_> {
             .hint(format!("Take back what was done to files with: rapport undo {id}")));
         }
         let (prompt, letters) = match batch.unsure {
-            Some(_) => ("(a)gain, the interrupted one too / (g)o on after it / (u)ndo / (q)uit › ", "aguq"),
-            None => ("(g)o on / (u)ndo / (q)uit › ", "guq"),
+            Some(_) => ("(a)gain, the interrupted one too / (g)o on after it / (u)ndo / (q)uit ›", "aguq"),
+            None => ("(g)o on / (u)ndo / (q)uit ›", "guq"),
         };
         match self.choice(prompt, letters).await? {
             'a' => self.run(&directory, go_on(Interrupted::Again)).await,

@@ -48,6 +48,33 @@ async fn commands_are_what_they_say() {
     }
 }
 
+/// The fence's language chooses the shell, and what would wait for a person fails at once or prints.
+#[tokio::test]
+async fn commands_get_the_shell_of_their_fence_and_no_editor() {
+    let stage = Stage::new();
+    let bash = match execute("set -o pipefail; a=(1 2); [[ ${#a[@]} == 2 ]] && echo ${a[1]}") {
+        ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout, .. } => {
+            let shell = rapport_core::Shell::Bash;
+            ActionKind::Execute { command, shell, cwd, env, expected, allow_failure, timeout }
+        }
+        _ => unreachable!(),
+    };
+    let git =
+        "git init -q . && git -c user.name=a -c user.email=a@b commit --allow-empty 2>&1; echo $? $PAGER";
+    let ran = stage.run(&plan([bash, execute(git)])).await;
+    assert_eq!(command(&ran).1.text, "2");
+    match details(&ran, 1) {
+        Details::Command { output, .. } => {
+            assert!(
+                output.text.contains("editor 'false'") && output.text.ends_with("1 cat"),
+                "{}",
+                output.text
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 /// A session of its own has no terminal, so that what would ask a person there fails at once.
 #[tokio::test]
 async fn commands_are_not_in_the_session_of_a_terminal() {
@@ -62,6 +89,7 @@ async fn commands_run_where_and_with_what_the_plan_says() {
     let stage = Stage::new().with("sub/file", "").with("../outside/file", "");
     let kind = |cwd: &str| ActionKind::Execute {
         command: "pwd; echo \"$COLOUR $HOME\"".into(),
+        shell: rapport_core::Shell::Sh,
         cwd: Some(cwd.into()),
         env: [("COLOUR".to_owned(), "blue $x; `y`".to_owned())].into(),
         expected: None,

@@ -10,7 +10,10 @@ use rapport::actions::journal::Journal;
 use rapport::actions::{Choice, Interrupted, LaterChanges, Ran, Stop, undo};
 use rapport_core::ActionPlan;
 
-use super::{Nobody, Stage, allowed_to_fail, create, edit, execute, overwrite, plan, told};
+use super::snapshots::{files, git};
+use super::{
+    Nobody, Stage, allowed_to_fail, create, delete, edit, execute, move_file, overwrite, plan, told,
+};
 
 /// Where the child process finds its stage, and what it is to do there.
 const STAGE: &str = "RAPPORT_TEST_ACTIONS_STAGE";
@@ -24,11 +27,14 @@ fn story() -> ActionPlan {
         overwrite("b.txt", "two\n"),
         allowed_to_fail("echo again >> new/ran.txt; false"),
         create("c.txt", "c\n"),
+        delete("gone.txt"),
+        move_file("old/name.txt", "moved/deep/name.txt"),
     ])
 }
 
 fn stage(directory: &Path) -> Stage {
-    Stage::at(directory).with("b.txt", "one\n").with("untouched.txt", "x\n")
+    let stage = Stage::at(directory).with("b.txt", "one\n").with("untouched.txt", "x\n");
+    stage.with("gone.txt", "gone\n").with("old/name.txt", "name\n")
 }
 
 /// What has to come out.
@@ -36,6 +42,10 @@ fn expected() -> BTreeMap<String, String> {
     [
         ("b.txt", "two\n"),
         ("c.txt", "c\n"),
+        ("moved/", ""),
+        ("moved/deep/", ""),
+        ("moved/deep/name.txt", "name\n"),
+        ("old/", ""),
         ("new/", ""),
         ("new/deep/", ""),
         ("new/deep/a.txt", "a\n"),
@@ -122,6 +132,28 @@ async fn killed_anywhere_it_can_be_undone() {
     }
 }
 
+/// Where Git knows the project, that takes back what commands did as well, however far they came.
+#[tokio::test]
+async fn killed_anywhere_what_commands_did_is_undone_with_git() {
+    let mut points = 0;
+    for point in 1.. {
+        let directory = tempfile::tempdir().unwrap();
+        let stage = stage(directory.path());
+        git(&stage);
+        let before = files(&stage);
+        if !is_killed(directory.path(), "run", point) {
+            break;
+        }
+        points += 1;
+        if Journal::is_in(&stage.place.journal) {
+            stage.undo();
+        }
+        let _ = std::fs::remove_dir(stage.path("new"));
+        assert_eq!(files(&stage), before, "point {point}");
+    }
+    assert!(points >= 35, "only {points} points");
+}
+
 #[tokio::test]
 async fn an_undo_killed_anywhere_is_finished_by_the_next() {
     let mut points = 0;
@@ -142,7 +174,7 @@ async fn an_undo_killed_anywhere_is_finished_by_the_next() {
         if !undone.restored.is_empty() {
             assert_eq!(
                 (undone.restored, undone.removed.len()),
-                (vec!["b.txt".to_owned()], 2),
+                (["b.txt", "gone.txt", "old/name.txt"].map(str::to_owned).to_vec(), 3),
                 "point {points}"
             );
         }
@@ -191,7 +223,7 @@ fn check(stage: &Stage, ran: &Ran, point: u32) {
             assert_eq!((told.as_str(), times), (said, 1), "point {point}");
         }
     }
-    for n in [0, 1, 3, 5] {
+    for n in [0, 1, 3, 5, 6, 7] {
         assert_eq!(told(ran)[n], "done", "point {point}");
     }
 }

@@ -4,8 +4,10 @@ mod commands;
 mod files;
 mod full;
 mod killed;
+mod moving;
 mod order;
 mod reading;
+mod snapshots;
 mod undoing;
 
 use std::collections::BTreeMap;
@@ -176,6 +178,14 @@ fn overwrite(path: &str, content: &str) -> ActionKind {
     ActionKind::Create { path: path.into(), content: content.into(), overwrite: true }
 }
 
+fn delete(path: &str) -> ActionKind {
+    ActionKind::Delete { path: path.into() }
+}
+
+fn move_file(from: &str, to: &str) -> ActionKind {
+    ActionKind::Move { from: from.into(), to: to.into() }
+}
+
 fn edit(path: &str, edits: &[(&str, &str)]) -> ActionKind {
     let replacement = |(find, replace): &(&str, &str)| Replacement {
         find: (*find).into(),
@@ -188,6 +198,7 @@ fn edit(path: &str, edits: &[(&str, &str)]) -> ActionKind {
 fn execute(command: &str) -> ActionKind {
     ActionKind::Execute {
         command: command.into(),
+        shell: rapport_core::Shell::Sh,
         cwd: None,
         env: BTreeMap::new(),
         expected: None,
@@ -198,8 +209,8 @@ fn execute(command: &str) -> ActionKind {
 
 fn allowed_to_fail(command: &str) -> ActionKind {
     match execute(command) {
-        ActionKind::Execute { command, cwd, env, expected, timeout, .. } => {
-            ActionKind::Execute { command, cwd, env, expected, timeout, allow_failure: true }
+        ActionKind::Execute { command, shell, cwd, env, expected, timeout, .. } => {
+            ActionKind::Execute { command, shell, cwd, env, expected, timeout, allow_failure: true }
         }
         _ => unreachable!(),
     }
@@ -207,8 +218,8 @@ fn allowed_to_fail(command: &str) -> ActionKind {
 
 fn execute_within(command: &str, limit: SignedDuration) -> ActionKind {
     match execute(command) {
-        ActionKind::Execute { command, cwd, env, expected, allow_failure, .. } => {
-            ActionKind::Execute { command, cwd, env, expected, allow_failure, timeout: Some(limit) }
+        ActionKind::Execute { command, shell, cwd, env, expected, allow_failure, .. } => {
+            ActionKind::Execute { command, shell, cwd, env, expected, allow_failure, timeout: Some(limit) }
         }
         _ => unreachable!(),
     }

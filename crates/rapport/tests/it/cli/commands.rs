@@ -153,8 +153,8 @@ fn a_project_is_a_directory() {
 fn help_is_laid_out_for_people() {
     let project = Project::with_agent("rehearsal");
     let all = [
-        "demo", "run", "new", "plan", "resume", "execute", "undo", "status", "answer", "say", "stop",
-        "revise", "revoke", "branch", "log", "diff", "apply", "discard", "serve", "cancel", "doctor",
+        "demo", "run", "new", "context", "plan", "resume", "execute", "undo", "status", "answer", "say",
+        "stop", "revise", "revoke", "branch", "log", "diff", "apply", "discard", "serve", "cancel", "doctor",
     ];
     for command in all {
         let help = project.rapport(&[command, "--help"]).out();

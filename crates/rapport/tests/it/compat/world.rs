@@ -261,7 +261,7 @@ pub(super) fn compare(place: &str, expected: &Value, found: &Value, missing: &mu
 }
 
 /// What is said more exactly than it was: a plan that waits for review needs somebody, a batch or an agent that was cut off says
-/// so, and an agent that waits does nothing.
+/// so, an agent that waits does nothing, and what is wrong with a plan has other words.
 fn says_more(place: &str, expected: &Value, found: &Value) -> bool {
     const MORE: [(&str, &str, &str); 5] = [
         ("/agent/state", "working", "cut_off"),
@@ -272,7 +272,15 @@ fn says_more(place: &str, expected: &Value, found: &Value) -> bool {
     ];
     let is =
         |(field, was, now): &(&str, &str, &str)| place.ends_with(field) && expected == was && found == now;
-    place.ends_with("/agent/doing") && found.is_null() || MORE.iter().any(is)
+    let reported = place.ends_with("/report.md")
+        && valid_part(expected).is_some_and(|was| valid_part(found) == Some(was));
+    place.ends_with("/agent/doing") && found.is_null() || reported || MORE.iter().any(is)
+}
+
+/// A report without the words for what is wrong with its plan, if something is.
+fn valid_part(report: &Value) -> Option<(&str, &str)> {
+    let (before, errors) = report.as_str()?.split_once("## Validation Errors")?;
+    Some((before, errors.split_once("## Applied State Changes")?.1))
 }
 
 /// Whether a file of a world is worth keeping: of git only what somebody refers to.

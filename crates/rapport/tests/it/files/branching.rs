@@ -21,6 +21,27 @@ fn a_turn_that_is_carried_out_is_not_branched() {
     project.rapport(&["undo"]).check(0, "removed: a.txt");
 }
 
+/// Another try of a turn that ran finds the files as that left them: it is said, with what takes them back.
+#[test]
+fn a_branch_of_a_turn_that_ran_says_how_to_begin_where_it_began() {
+    let second = plan("Second", &[], &[], &[create("a.txt", "a")]);
+    let project = project(&[&greeting(), &second, &greeting()]);
+    for message in ["one", "two"] {
+        project.plan_turn(message).check(0, "");
+        project.rapport(&["resume", "-y"]).check(0, "Completed");
+    }
+    let said = project.rapport(&["branch", "01"]).out();
+    let commands: Vec<_> = said.lines().filter_map(|line| line.strip_prefix("  rapport ")).collect();
+    assert_eq!(commands.len(), 2, "{said}");
+    for command in commands {
+        project.rapport(&command.split(' ').collect::<Vec<_>>()).check(0, "");
+    }
+    assert_eq!(project.changes(), Vec::<String>::new());
+    project.plan_turn("again").check(0, "Add a greeting");
+    let json: Value = serde_json::from_str(&project.rapport(&["branch", "01", "--json"]).out()).unwrap();
+    assert_eq!(json["standing"], serde_json::json!([]));
+}
+
 // FILE-5, FILE-38, FILE-39: what a branch is made of, how it goes on, and how it is drawn and compared.
 #[test]
 fn file_38_file_39_a_branch_goes_on_as_its_own_line() {
@@ -80,6 +101,8 @@ fn file_38_file_39_a_branch_goes_on_as_its_own_line() {
     diff.check(0, "- Active Context: [+] a.txt").check(0, "the same in both");
     let compared: Value = project.json(&["diff", "02", "02-branch-01", "--json"]);
     assert_eq!(compared["turns"][1]["plan"][0], "CREATE b.txt");
+    assert_eq!(compared["turns"][1]["status"], "completed");
+    assert_eq!(compared["turns"][1]["detail"], "Completed 🟢");
     project.rapport(&["branch", "02-branch-01"]).check(0, "/02-branch-02\n");
     project.rapport(&["branch", "07"]).check(4, "no session with a turn 07");
     project.rapport(&["branch", "nonsense"]).check(2, "is not a turn");

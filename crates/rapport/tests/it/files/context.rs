@@ -3,7 +3,7 @@
 use rapport_core::context::ContextLog;
 use serde_json::Value;
 
-use super::{create, greeting, plan, project};
+use super::{create, greeting, plan, planning, project, without_session};
 use crate::support::project::Project;
 
 // FILE-7, FILE-8, FILE-12, FILE-13, FILE-14: the cascade, and what is written down of it.
@@ -125,4 +125,53 @@ fn more_than_the_budget_is_refused_where_nobody_can_be_asked() {
     assert!(project.transcripts().is_empty(), "nothing was sent");
     let project = project.set("RAPPORT_CONTEXT_MAX_TOKENS", "1000000");
     project.rapport(&["plan", "-m", "x"]).check(0, "Add a greeting");
+}
+
+fn write(project: &Project, path: &str, content: &str) {
+    let path = project.root().join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+// FILE-12, FILE-13, FILE-14: the three files are edited by one command, and the next turn is shown what they say.
+#[test]
+fn file_14_the_cascade_is_edited_and_shown() {
+    let project = project(&[&greeting()]);
+    write(&project, "src/a.rs", "fn a() {}\n");
+    write(&project, "src/b.rs", "fn b() {}\n");
+    project.rapport(&["context", "show"]).check(0, "rapport context add PATH");
+    project.rapport(&["context", "add", "src", "./README.md"]).check(0, "+ src\n+ README.md\n");
+    project.rapport(&["context", "add", "--global", "src/**/*.md"]).check(0, "global.context");
+    project.rapport(&["context", "remove", "src/b.rs"]).check(0, "- src/b.rs");
+    assert!(project.turn_file("session.context").ends_with("src\nREADME.md\n-src/b.rs\n"));
+    let shown = project.rapport(&["context", "show"]);
+    shown.check(0, "session  + src\n").check(0, "session  - src/b.rs\n").check(0, "  src/a.rs\n");
+    assert!(!shown.out().contains("  src/b.rs\n"), "{}", shown.out());
+    let json: serde_json::Value =
+        serde_json::from_str(&project.rapport(&["context", "show", "--json"]).out()).unwrap();
+    assert_eq!(json["levels"]["session"], serde_json::json!(["src", "README.md", "-src/b.rs"]));
+    project.plan_turn("Greet.").check(0, "src/a.rs");
+    assert!(!project.turn_file("01/_context.log").contains("fn b()"));
+    // What is there again is no longer taken away.
+    project.rapport(&["context", "add", "src/b.rs"]).check(0, "");
+    assert!(project.turn_file("session.context").ends_with("src\nREADME.md\nsrc/b.rs\n"));
+    for (path, code, why) in [
+        ("missing.rs", 4, "missing.rs is not there"),
+        ("../elsewhere", 2, "is not in the project"),
+        (".rapport/config.yaml", 2, "belongs to Rapport"),
+    ] {
+        project.rapport(&["context", "add", path]).check(code, why);
+    }
+    project.rapport(&["context", "add", "--turn", "README.md"]).check(3, "no turn waits to be planned");
+}
+
+/// A new session says what could be shown.
+#[test]
+fn a_new_session_suggests_files() {
+    let project = without_session(planning(&[]));
+    write(&project, "src/greeting.rs", "\n");
+    write(&project, "src/other.rs", "\n");
+    let ran = project.rapport(&["new", "add-greeting"]);
+    ran.check(0, "rapport context add README.md src/greeting.rs --session ");
+    assert!(!ran.err().contains("other.rs") && ran.out().lines().count() == 1, "{}", ran.out());
 }

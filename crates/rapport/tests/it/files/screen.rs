@@ -26,9 +26,9 @@ fn a_person_decides_whether_a_plan_is_made_again() {
     let mut terminal = project.terminal(&["plan", "-m", "Greet."], 100, 30);
     terminal.wait_for("missing.txt is not there");
     terminal.wait_for("Have it made again, with these mistakes told? (y)es / (n)o ›");
-    terminal.send("y\n");
+    terminal.send("y");
     terminal.wait_until("asked again", |text| text.matches("Have it made again").count() == 2);
-    terminal.send("n\n");
+    terminal.send("n");
     terminal.wait_for("the plan of turn 02 is not made again");
     terminal.wait_for("left 3");
     assert_eq!(terminal.text().matches("missing.txt is not there").count(), 2, "{}", terminal.text());
@@ -228,7 +228,7 @@ fn a_failure_offers_to_undo() {
     terminal.wait_for("(q)uit ›");
     terminal.send("a");
     terminal.wait_for("Undo what was done to files?");
-    terminal.send("y\n");
+    terminal.send("y");
     terminal.wait_for("removed: one.txt");
     terminal.wait_for("left 0");
     assert_eq!(project.changes(), Vec::<String>::new());
@@ -262,7 +262,7 @@ fn an_interrupted_batch_is_undone_in_the_terminal() {
     let mut terminal = project.terminal(&["resume"], 100, 30);
     terminal.wait_for("done         CREATE");
     terminal.wait_for("(g)o on after it / (u)ndo / (q)uit ›");
-    terminal.send("u\n");
+    terminal.send("u");
     terminal.wait_for("removed: a.txt");
     terminal.wait_for("left 0");
 }
@@ -273,7 +273,7 @@ fn an_interrupted_batch_is_gone_on_with_in_the_terminal() {
     let project = super::interrupted::cut_off();
     let mut terminal = project.terminal(&["resume"], 100, 30);
     terminal.wait_for("(g)o on after it / (u)ndo / (q)uit ›");
-    terminal.send("g\n");
+    terminal.send("g");
     terminal.wait_for("Partial 🟡: 2 of 3 actions done, 1 failed");
     terminal.wait_for("left 0");
     assert!(project.turn_file("01/report.md").contains("interrupted: it may have run"));

@@ -18,7 +18,8 @@ fn file_4_a_changed_turn_is_noticed_everywhere() {
     for command in [&["status"][..], &["log", "--tree"], &["branch", "01"], &["diff", "01", "01"]] {
         project.rapport(command).check(0, named);
     }
-    project.rapport(&["doctor"]).check(0, named);
+    let mend = format!("rapport resume {} --accept-changes", project.session());
+    project.rapport(&["doctor"]).check(0, named).check(0, &mend);
     std::fs::write(&report, &before).unwrap();
     project.rapport(&["status"]).check(0, "");
     assert!(!project.rapport(&["status"]).err().contains("was changed"), "as it was, it is fine again");

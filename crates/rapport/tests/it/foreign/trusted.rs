@@ -37,7 +37,7 @@ fn a_person_at_a_terminal_is_asked() {
     let (stranger, session) = strangers_session();
     let victim = victim();
     clone(&stranger, &victim);
-    for (answer, counts) in [("n\r", false), ("y\r", true)] {
+    for (answer, counts) in [("n", false), ("y", true)] {
         let mut pty = victim.terminal(&["trust", session.as_str()], 100, 40);
         pty.wait_for("count, just as it is? (y)es / (n)o");
         pty.send(answer);
@@ -96,7 +96,7 @@ fn sessions_from_before_are_taken_over_with_one_question() {
     person.rapport(&["trust", "--all-mine"]).check(9, "--yes");
     let mut pty = person.terminal(&["trust", "--all-mine"], 120, 40);
     pty.wait_for("Yours, all of them? (y)es / (n)o");
-    pty.send("y\r");
+    pty.send("y");
     pty.wait_for("left 0");
     for id in &ids {
         let view: serde_json::Value = person.json(&["status", "--json", id.as_str()]);

@@ -29,6 +29,7 @@ pub(crate) fn every_kind() -> ActionPlan {
     variables.insert("TRICKY".to_owned(), "two\nlines".to_owned());
     let command = ActionKind::Execute {
         command: "cargo test\ncargo doc".into(),
+        shell: rapport_core::Shell::Sh,
         cwd: Some("crates/core".into()),
         env: variables,
         expected: Some("All tests pass.".into()),
@@ -108,6 +109,7 @@ pub(crate) fn edit(path: &str, pairs: &[(&str, &str)]) -> Action {
 pub(crate) fn execute(command: &str) -> Action {
     action(ActionKind::Execute {
         command: command.into(),
+        shell: rapport_core::Shell::Sh,
         cwd: None,
         env: BTreeMap::new(),
         expected: None,

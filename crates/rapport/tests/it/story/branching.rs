@@ -115,6 +115,24 @@ fn a_parked_question_is_answered_two_ways_side_by_side() {
     assert_eq!(project.agent_inputs().iter().map(messages).collect::<Vec<_>>(), [1, 0, 1, 0, 1]);
 }
 
+/// Rapport does not merge a branch, and says what does.
+#[test]
+fn a_branch_is_taken_over_by_the_command_that_apply_names() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running.kill();
+    let branch = branch(&project, "paint", "q1");
+    finish(&project, &branch.session, "Blue");
+    let refused = project.rapport(&["apply", branch.session.as_str()]);
+    refused.check(3, "is taken over by git");
+    let said = refused.err();
+    let command = said.lines().find(|line| line.contains("git apply")).unwrap();
+    let mut shell = std::process::Command::new("sh");
+    assert!(shell.args(["-c", command]).current_dir(project.root()).status().unwrap().success(), "{command}");
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+}
+
 #[test]
 fn a_question_answered_in_the_middle_of_work_has_its_files_back() {
     let project = Project::with_scenario(ASKS_AT_WORK);

@@ -23,6 +23,8 @@ fn from_task_to_report(columns: u16, rows: u16) {
     pty.send("3");
     wait_for("the answer to be changed", || (project.view().answers[0].answer == "Esperanto").then_some(()));
     pty.wait_for("enter or c confirm");
+    let shown = String::from_utf8_lossy(pty.raw()).into_owned();
+    assert!(shown.contains("An answer came after"), "the plan of before is not shown as if it fitted");
     pty.send("c");
     pty.wait_for("Starting the work");
     pty.wait_for("How should the greeting end?");

@@ -148,7 +148,7 @@ fn in_a_terminal_it_is_shown_and_asked_about() {
     terminal.wait_for("modified  README.md");
     terminal.wait_for("deleted   gone.txt");
     terminal.wait_for("Take that back?");
-    terminal.send("n\r");
+    terminal.send("x\rn");
     terminal.wait_for("left 130");
     assert_eq!(files(&project), done);
     let mut terminal = project.terminal(&["undo", "--plain"], 100, 40);

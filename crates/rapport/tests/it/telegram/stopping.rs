@@ -73,6 +73,25 @@ async fn the_button_stops_work_and_words_go_on_with_it() {
     assert_eq!(stage.server.violations(), []);
 }
 
+/// A reply to the message that shows the work is told to the agent at work, and starts nothing new.
+#[tokio::test]
+async fn a_reply_to_the_work_reaches_its_agent() {
+    let stage = Stage::playing(LONG).await;
+    let anna = stage.anna();
+    anna.types("/plan build it");
+    anna.taps("One").await;
+    anna.taps("✅ Confirm & Start").await;
+    let progress = anna.sees("💬 This takes a while.").await;
+    anna.replies_to(progress.id, "with a roof, please");
+    anna.sees("It is built.").await;
+    assert_eq!(stage.sessions().len(), 1);
+    let heard = stage.sessions().into_iter().flat_map(|(_, _, facts)| facts).find_map(|fact| match fact {
+        Event::Heard { text, .. } => Some(text),
+        _ => None,
+    });
+    assert_eq!(heard.as_deref(), Some("with a roof, please"));
+}
+
 /// Stopped, it stays stopped over a kill, and the button goes on with it.
 #[tokio::test]
 async fn a_stopped_agent_stays_stopped_over_a_kill() {

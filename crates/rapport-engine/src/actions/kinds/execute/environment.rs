@@ -3,6 +3,8 @@
 
 use std::ffi::OsString;
 
+use rapport_core::Shell;
+
 use crate::environment::is_usual;
 
 /// Variables that every command gets beside the usual ones: where tools have their files.
@@ -36,10 +38,34 @@ const OF_TOOLS: [&str; 24] = [
 /// How the names of the desktop's directories begin.
 const DESKTOP: &str = "XDG_";
 
+/// What keeps a program from waiting for a person who is not there: editors fail, pagers print, Git does not ask.
+const NOBODY_THERE: [(&str, &str); 10] = [
+    ("EDITOR", "false"),
+    ("VISUAL", "false"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_SEQUENCE_EDITOR", "false"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("SYSTEMD_PAGER", "cat"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+];
+
+/// The program of a shell: Bash where there is one.
+pub(super) fn program(shell: Shell) -> &'static str {
+    let is_there = |name: &str| {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
+    };
+    if is_there(shell.name()) { shell.name() } else { Shell::Sh.name() }
+}
+
 /// This process's environment as far as a command gets it: the usual, and what is named.
 pub(super) fn of_commands(named: &[String]) -> Vec<(OsString, OsString)> {
     std::env::vars_os()
         .filter(|(name, _)| name.to_str().is_some_and(|name| is_passed_on(name, named)))
+        .chain(NOBODY_THERE.map(|(name, value)| (name.into(), value.into())))
         .collect()
 }
 

@@ -1,0 +1,103 @@
+//! The state of the project's files before a command, and what the command did to them, as Git tells it. So undoing takes back what
+//! commands did to tracked and untracked files.
+//!
+//! Somebody else may have changed a file while the command ran: every file is kept as it was afterwards, too.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rapport_durable::digest;
+
+use crate::actions::files::{Desk, content_of};
+use crate::actions::journal::{CommandChange, Fact, Image, Journal, JournalError};
+use crate::workers::local::{Directory, Recorded};
+use crate::workers::{WorkerError, Workplace as _};
+
+/// How much of what one command changed is kept, in bytes; twice, as it was before and after.
+const MOST: usize = 64 * 1024 * 1024;
+
+/// Notes the state before command `n`, unless it is known from a run that was cut off. A project without Git has none.
+pub(in crate::actions) fn note_state(desk: &mut Desk, n: usize) {
+    if unsettled(desk.journal.facts()).any(|(begun, _)| begun == n) {
+        return;
+    }
+    if let Ok(Some(tree)) = Directory::at(&desk.root).snapshot() {
+        // Without it, the command's own changes stay when the batch is undone, as in a project without Git.
+        let _: Result<(), JournalError> = desk.journal.note(Fact::Snapshot { n, tree });
+    }
+}
+
+/// Notes what commands did whose changes are not known yet.
+pub(in crate::actions) fn note_command_changes(
+    root: &Path,
+    journal: &mut Journal,
+) -> Result<(), JournalError> {
+    let due: Vec<_> = unsettled(journal.facts()).map(|(n, tree)| (n, tree.to_owned())).collect();
+    for (n, tree) in due {
+        let fact = match changes(root, journal, n, &tree) {
+            Ok(fact) => fact?,
+            Err(_) => {
+                tracing::warn!("Git does not tell what a command changed");
+                continue;
+            }
+        };
+        journal.note(fact)?;
+    }
+    Ok(())
+}
+
+/// The commands whose changes are not noted, and the state before each.
+fn unsettled(facts: &[Fact]) -> impl Iterator<Item = (usize, &str)> {
+    facts.iter().enumerate().filter_map(|(at, fact)| {
+        let Fact::Snapshot { n, tree } = fact else { return None };
+        let is_settled = |fact: &Fact| matches!(fact, Fact::CommandChanged { n: other, .. } if other == n);
+        (!facts[at..].iter().any(is_settled)).then_some((*n, tree.as_str()))
+    })
+}
+
+/// What is different from a state now.
+fn changes(
+    root: &Path,
+    journal: &mut Journal,
+    n: usize,
+    tree: &str,
+) -> Result<Result<Fact, JournalError>, WorkerError> {
+    let there = Directory::at(root);
+    let (mut files, mut left, mut kept) = (BTreeMap::new(), Vec::new(), 0);
+    let now = there.snapshot()?;
+    let changed = now.map(|now| there.files_between(tree, &now)).transpose()?.unwrap_or_default();
+    for path in changed.into_iter().map(|file| file.path) {
+        let before = match there.file_at(tree, &path)? {
+            Recorded::Nothing => Some(None),
+            Recorded::File { content, mode } => Some(Some((content, mode))),
+            Recorded::Other => None,
+        };
+        let (Some(before), Ok(after)) = (before, content_of(root, &path)) else {
+            left.push(path);
+            continue;
+        };
+        kept += before.as_ref().map_or(0, |(content, _)| content.len()) + after.as_ref().map_or(0, Vec::len);
+        if kept > 2 * MOST {
+            left.push(path);
+            continue;
+        }
+        match keep(journal, before, after.as_deref()) {
+            Ok(change) => drop(files.insert(path, change)),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(Fact::CommandChanged { n, files, left }))
+}
+
+fn keep(
+    journal: &mut Journal,
+    before: Option<(Vec<u8>, u32)>,
+    after: Option<&[u8]>,
+) -> Result<CommandChange, JournalError> {
+    let before =
+        before.map(|(content, mode)| Ok(Image { sha256: journal.keep(&content)?, mode })).transpose()?;
+    if let Some(after) = after {
+        journal.keep(after)?;
+    }
+    Ok(CommandChange { before, after: after.map(digest) })
+}

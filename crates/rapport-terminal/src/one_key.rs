@@ -1,0 +1,72 @@
+//! Asks for one of a few keys: whatever is offered as `(y)es / (n)o` is answered by one key, wherever it is asked.
+
+use std::io::{self, Write as _};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use futures_util::StreamExt as _;
+
+use super::Happening;
+use super::keys::plain_char;
+use super::live::{self, Raw};
+use super::safe;
+
+/// What was pressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pressed {
+    /// One of the keys that are offered.
+    Key(char),
+    /// Nothing more can be typed, or Ctrl-D.
+    End,
+    /// Ctrl-C.
+    Left,
+}
+
+/// Asks until one of these keys is pressed. What was typed before is no answer, and neither is a letter of a word: after any other
+/// key, Enter has it asked again.
+pub async fn one_of(asked: &str, keys: &str) -> io::Result<Pressed> {
+    let asked = format!("{} ", safe::lines(asked).join("\r\n"));
+    let _raw = Raw::enter()?;
+    // Keys are listened to before they are offered.
+    let mut typed = Box::pin(live::keys());
+    live::discard_all();
+    write(&asked)?;
+    let mut is_word = false;
+    loop {
+        let key = match typed.next().await {
+            Some(Happening::Key(key)) => key,
+            Some(Happening::Stopped) | None => return ended(Pressed::End),
+            Some(_) => continue,
+        };
+        match (key.code, plain_char(key)) {
+            _ if is_control(key, 'c') => return ended(Pressed::Left),
+            _ if is_control(key, 'd') => return ended(Pressed::End),
+            (_, Some(c)) if !is_word && keys.contains(c.to_ascii_lowercase()) => {
+                write(&safe::typed(c))?;
+                return ended(Pressed::Key(c.to_ascii_lowercase()));
+            }
+            (KeyCode::Enter | KeyCode::Esc | KeyCode::Backspace, _) if is_word => {
+                is_word = false;
+                write(&format!("\r\n{asked}"))?;
+            }
+            (_, Some(c)) => {
+                is_word = true;
+                write(&safe::typed(c))?;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn ended(pressed: Pressed) -> io::Result<Pressed> {
+    write("\r\n")?;
+    Ok(pressed)
+}
+
+fn is_control(key: KeyEvent, c: char) -> bool {
+    key.code == KeyCode::Char(c) && key.modifiers.contains(KeyModifiers::CONTROL)
+}
+
+fn write(text: &str) -> io::Result<()> {
+    io::stdout().write_all(text.as_bytes())?;
+    io::stdout().flush()
+}

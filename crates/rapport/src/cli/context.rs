@@ -1,0 +1,219 @@
+//! `rapport context`: which files the agent is shown, in the three files that say so.
+
+use std::path::{Component, Path, PathBuf};
+
+use rapport_core::check::project_path;
+use rapport_core::context::{Level, cascade, is_address, next_turn_context, rules};
+use rapport_core::{Change, Sign};
+use serde_json::json;
+
+use super::Common;
+use super::files::{self, drafting};
+use super::output::{say, say_json};
+use crate::channels::terminal::safe;
+use crate::config::{self, Layer};
+use crate::error::{Code, Failure, Outcome};
+use crate::turns::gathering::gather;
+use crate::turns::{Folder, SESSION_CONTEXT, TURN_CONTEXT, replace, text};
+use crate::wiring::Place;
+
+/// Say which files the agent is shown: add, remove, or show them
+///
+/// A path, a directory, a pattern (src/**/*.rs) or an address. They are for every turn of a session, unless --global or --turn says
+/// otherwise; what a later level removes is not shown, whatever an earlier one says.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport context add README.md src/auth
+  rapport context remove src/auth/old.rs
+  rapport context show                 what is shown, and how much that is
+
+docs/formats/context.md describes the files that say so.")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Show these as well
+    Add(Named),
+    /// Do not show these
+    Remove(Named),
+    /// List what is shown
+    Show(Whose),
+}
+
+#[derive(Debug, clap::Args)]
+struct Named {
+    /// Files, directories, patterns or addresses
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<String>,
+    /// In every session of the project
+    #[arg(long, conflicts_with_all = ["session", "turn"])]
+    global: bool,
+    /// Only in the turn that is planned next, where its directory is there (a branch)
+    #[arg(long)]
+    turn: bool,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+#[derive(Debug, clap::Args)]
+struct Whose {
+    /// The session (default: the one around the current directory, else the only one that fits)
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    let place = Place::find(common)?;
+    match args.what {
+        What::Add(named) => change(common, &place, &named, Sign::Add),
+        What::Remove(named) => change(common, &place, &named, Sign::Remove),
+        What::Show(whose) => show(common, &place, &folder(&place, &whose)?),
+    }
+}
+
+fn folder(place: &Place, whose: &Whose) -> Result<Folder, Failure> {
+    files::find(place, whose.session.as_deref(), "rapport context --session SESSION")
+}
+
+fn change(common: &Common, place: &Place, named: &Named, sign: Sign) -> Outcome {
+    let paths: Vec<_> = named.paths.iter().map(|path| inside(place, path)).collect::<Result<_, _>>()?;
+    if sign == Sign::Add {
+        paths.iter().try_for_each(|path| check_there(place, path))?;
+    }
+    let file = file(place, named)?;
+    let before = text(&file)?.unwrap_or_default();
+    let changes: Vec<_> =
+        paths.iter().map(|path| Change { sign, what: path.clone(), comment: None, line: 0 }).collect();
+    let after = next_turn_context(&before, &changes);
+    if after != before {
+        replace(&file, after.as_bytes())?;
+    }
+    if common.json {
+        let key = match sign {
+            Sign::Add => "added",
+            Sign::Remove => "removed",
+        };
+        return say_json(&json!({ "file": file.display().to_string(), key: paths }));
+    }
+    let (mark, then) = match sign {
+        Sign::Add => ("+", "From the next turn on they are shown."),
+        Sign::Remove => ("-", "From the next turn on they are not shown."),
+    };
+    paths.iter().try_for_each(|path| say(format_args!("{mark} {}", safe::line(path))))?;
+    say(format_args!("{then} It is in {}", safe::line(&file.display().to_string())))
+}
+
+/// The file that says it.
+fn file(place: &Place, named: &Named) -> Result<PathBuf, Failure> {
+    if named.global {
+        return Ok(config::global_context(&place.project));
+    }
+    let folder = folder(place, &named.whose)?;
+    if !named.turn {
+        return Ok(folder.path.join(SESSION_CONTEXT));
+    }
+    let session = files::state(place, &folder)?;
+    match session.latest_turn().filter(|turn| drafting::is_unplanned(turn)) {
+        Some(turn) => Ok(folder.turn(&turn.folder)?.file(TURN_CONTEXT)),
+        None => Err(Failure::new(Code::Refused, "no turn waits to be planned")
+            .hint("Without --turn it is for every turn of the session, from the next on.")
+            .hint("Another try of a turn has its own: rapport branch TURN")),
+    }
+}
+
+/// What was typed, as a `.context` file has it: from the project's root.
+fn inside(place: &Place, typed: &str) -> Result<String, Failure> {
+    if is_address(typed) {
+        return Ok(typed.to_owned());
+    }
+    let refused = |why: String| {
+        Err(Failure::new(Code::Usage, safe::line(&why))
+            .hint("Name files of the project, or patterns such as src/**/*.rs"))
+    };
+    let path = plain(&std::env::current_dir()?.join(typed));
+    let root = plain(&place.project);
+    let Some(path) = path.strip_prefix(&root).ok().and_then(Path::to_str) else {
+        return refused(format!("{typed} is not in the project"));
+    };
+    if path.starts_with('-') || path.starts_with('#') {
+        return Ok(format!("./{path}"));
+    }
+    match project_path(path) {
+        Ok(path) => Ok(path),
+        Err(fault) => refused(fault.what(typed)),
+    }
+}
+
+/// A path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+        plain
+    })
+}
+
+/// A file that is not there is likely a slip of the hand; a pattern may be for later.
+fn check_there(place: &Place, path: &str) -> Outcome {
+    let is_pattern = is_address(path) || path.contains(['*', '?', '[']);
+    if is_pattern || place.project.join(path).exists() {
+        return Ok(());
+    }
+    Err(Failure::new(Code::NotFound, format!("{} is not there", safe::line(path)))
+        .hint("Name files that are there, or a pattern such as src/**/*.rs"))
+}
+
+fn show(common: &Common, place: &Place, folder: &Folder) -> Outcome {
+    let settings = place.settings(Layer::default())?;
+    let session = files::state(place, folder)?;
+    let turn = match session.latest_turn() {
+        Some(turn) => text(&folder.turn(&turn.folder)?.file(TURN_CONTEXT))?.unwrap_or_default(),
+        None => String::new(),
+    };
+    let levels = [
+        ("global", Level::Global, text(&config::global_context(&place.project))?.unwrap_or_default()),
+        ("session", Level::Session, text(&folder.path.join(SESSION_CONTEXT))?.unwrap_or_default()),
+        ("turn", Level::Turn, turn),
+    ];
+    let [(_, _, global), (_, _, of_session), (_, _, of_turn)] = &levels;
+    let shown = gather(&place.project, &cascade(global, of_session, of_turn), settings.max_file_bytes)?.files;
+    let tokens: usize = shown.iter().map(|file| file.tokens).sum();
+    if common.json {
+        let named = |(name, level, text): &(&str, Level, String)| {
+            let rules = rules(text, *level).into_iter().map(|rule| match rule.sign {
+                Sign::Add => rule.pattern,
+                Sign::Remove => format!("-{}", rule.pattern),
+            });
+            ((*name).to_owned(), json!(rules.collect::<Vec<_>>()))
+        };
+        let levels: serde_json::Map<_, _> = levels.iter().map(named).collect();
+        let files: Vec<_> =
+            shown.iter().map(|file| json!({ "path": file.path, "tokens": file.tokens })).collect();
+        return say_json(
+            &json!({ "session": folder.id, "levels": levels, "files": files, "tokens": tokens }),
+        );
+    }
+    for (name, level, text) in &levels {
+        for rule in rules(text, *level) {
+            let sign = match rule.sign {
+                Sign::Add => '+',
+                Sign::Remove => '-',
+            };
+            say(format_args!("{name:<8} {sign} {}", safe::line(&rule.pattern)))?;
+        }
+    }
+    for file in &shown {
+        let why = file.unshown.as_ref().map(|why| format!(" (not shown: {why})")).unwrap_or_default();
+        say(format_args!("{:>8}  {}", file.tokens, safe::line(&format!("{}{why}", file.path))))?;
+    }
+    match shown.is_empty() {
+        true => say("No file is shown. Add some with: rapport context add PATH"),
+        false => say(format_args!("{tokens:>8}  tokens in all")),
+    }
+}
