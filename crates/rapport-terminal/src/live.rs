@@ -78,6 +78,9 @@ impl Front for Live {
     }
 }
 
+/// How long whoever read keys before may take to stop.
+const OLD_READER: Duration = Duration::from_millis(100);
+
 /// How large the terminal is.
 pub fn size() -> Size {
     match terminal::size() {
@@ -88,12 +91,22 @@ pub fn size() -> Size {
 
 /// What is typed. When there is no more to come, that is the same as leaving; it is never an answer.
 pub(super) fn keys() -> impl Stream<Item = Happening> {
-    // Whoever read keys before may have left a wake-up behind. It would come together with the first key, and hide it
-    // until the second.
-    let _ = crossterm::event::poll(Duration::ZERO);
+    static READ_BEFORE: AtomicBool = AtomicBool::new(false);
+    // Whoever read keys before was woken to stop. Until that has been taken in, it would come together with the first key, and
+    // hide it until the second.
+    let patience = if READ_BEFORE.swap(true, Ordering::SeqCst) { OLD_READER } else { Duration::ZERO };
+    let _ = crossterm::event::poll(patience);
     let events = EventStream::new().take_while(|event| std::future::ready(event.is_ok()));
     let happenings = events.filter_map(|event| std::future::ready(event.ok().and_then(happening)));
     happenings.chain(stream::once(std::future::ready(Happening::Stopped)))
+}
+
+/// Drops what was typed, also what was read by those who asked before.
+pub(super) fn discard_all() {
+    discard_typed();
+    while crossterm::event::poll(Duration::ZERO).is_ok_and(|is_there| is_there) {
+        let _ = crossterm::event::read();
+    }
 }
 
 /// Drops what was typed and is not read yet.

@@ -26,9 +26,10 @@ pub enum Pressed {
 pub async fn one_of(asked: &str, keys: &str) -> io::Result<Pressed> {
     let asked = format!("{} ", safe::lines(asked).join("\r\n"));
     let _raw = Raw::enter()?;
-    live::discard_typed();
-    write(&asked)?;
+    // Keys are listened to before they are offered.
     let mut typed = Box::pin(live::keys());
+    live::discard_all();
+    write(&asked)?;
     let mut is_word = false;
     loop {
         let key = match typed.next().await {
