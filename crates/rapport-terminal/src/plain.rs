@@ -209,7 +209,12 @@ impl<W: Write> Plain<W> {
     fn line(&mut self, line: &str, now: Duration) -> Vec<Effect> {
         self.prompt = None;
         let say = |words: &str| vec![Effect::Print(vec![Line::new(Tone::Text, &format!("! {words}"))])];
-        let Some((question, since)) = self.in_hand() else { return say("nothing is asked now") };
+        let Some((question, since)) = self.in_hand() else {
+            let id = self.story.view().map(|view| view.id.to_string()).unwrap_or_default();
+            return say(&format!(
+                "nothing is asked now; say something to the agent with: rapport say {id} WORDS"
+            ));
+        };
         if now < armed_at(question, since) {
             return say("this was typed before it was asked; type it again");
         }

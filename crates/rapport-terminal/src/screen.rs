@@ -9,9 +9,10 @@ use rapport_core::{
 };
 
 use super::cards::{Card, Cards, News, TextAt};
+use super::editor::Editor;
 use super::keys::{Intent, plain_char};
 use super::last_look::{self, LastLook, Looked};
-use super::render::{block::Block, frame, prose, summary};
+use super::render::{block::Block, ending, frame, prose, summary};
 use super::story::Story;
 use super::text::{Line, Tone};
 use super::words;
@@ -32,6 +33,10 @@ pub struct Screen {
     /// What was wrong with the last key or answer.
     pub(super) notice: Option<String>,
     pub(super) size: Size,
+    /// Words for the agent, as they are typed while no card is shown.
+    pub(super) words: Editor,
+    /// Words that are on their way to it.
+    said: Option<String>,
     /// The last answer of a round, which is looked over before it is sent.
     pub(super) look: Option<LastLook>,
     /// The card from which it was sent.
@@ -68,8 +73,9 @@ impl Screen {
     /// A screen on which nothing happened yet; entries up to `past` are told in brief.
     pub fn new(config: Terminal, session: SessionId, past: u64, size: Size) -> Self {
         let auto_by = config.auto.as_ref().map(|auto| auto.by.clone());
+        let story = Story::new(session, config.by.clone(), auto_by, past);
         Self {
-            story: Story::new(session, config.by.clone(), auto_by, past),
+            story: if config.auto.is_none() { story.asking_next() } else { story },
             cards: Cards::default(),
             work: Work::default(),
             auto: config.auto,
@@ -77,6 +83,8 @@ impl Screen {
             sending: false,
             notice: None,
             size,
+            words: Editor::default(),
+            said: None,
             look: None,
             sent_from: None,
             held: None,
@@ -131,6 +139,9 @@ impl Screen {
     /// question simply waits.
     pub fn wake(&self, now: Duration) -> Option<Duration> {
         if self.left {
+            return None;
+        }
+        if self.story.asks_next() {
             return None;
         }
         let Some(shown) = self.cards.shown() else { return Some(self.work.next_frame(now)) };
@@ -259,6 +270,7 @@ impl Screen {
             Over::LastLook => return self.key_looking(key),
             Over::Nothing => {}
         }
+        let listens = self.listens();
         let intent = match self.cards.shown_mut() {
             Some(shown) if shown.armed_at() > now => {
                 shown.pressed_ahead(now);
@@ -268,9 +280,44 @@ impl Screen {
                 self.notice = None;
                 shown.card.key(key)
             }
+            None if listens => return self.key_for_words(key),
             None => key_while_working(key),
         };
         self.intend(intent)
+    }
+
+    /// Whether the agent can be told something here, while no card is shown.
+    pub(super) fn listens(&self) -> bool {
+        let has_agent = |aim: &Aim| matches!(aim, Aim::Work | Aim::Progress(_) | Aim::Chat);
+        self.auto.is_none() && self.story.view().is_some_and(|view| has_agent(&view.aim))
+    }
+
+    /// What is typed is for the agent; Esc stops it, or leaves it where it was stopped.
+    fn key_for_words(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        self.notice = None;
+        match key.code {
+            KeyCode::Char('x') if is_control => self.over = Over::Cancel,
+            KeyCode::Char('d') if is_control && self.words.is_empty() => return self.detach(),
+            KeyCode::Char('?') if self.words.is_empty() => self.over = Over::Help,
+            KeyCode::Esc if !self.words.is_empty() => self.words = Editor::default(),
+            KeyCode::Esc if self.story.asks_next() => return self.detach(),
+            KeyCode::Esc => return self.submit(Act::Stop),
+            KeyCode::Enter if is_plain => return self.say(),
+            _ => drop(self.words.key(key)),
+        }
+        Vec::new()
+    }
+
+    /// Says what was typed. While something else is on its way, it stays where it is.
+    fn say(&mut self) -> Vec<Effect> {
+        if self.sending || self.words.is_blank() {
+            return Vec::new();
+        }
+        let text = std::mem::take(&mut self.words).text();
+        self.said = Some(text.clone());
+        self.submit(Act::Say { text, id: None })
     }
 
     fn key_looking(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -368,10 +415,15 @@ impl Screen {
     }
 
     fn paste(&mut self, text: &str, now: Duration) -> Vec<Effect> {
+        let listens = self.listens();
         match self.cards.shown_mut() {
             Some(shown) if self.over == Over::Nothing && shown.armed_at() <= now => {
                 let intent = shown.card.paste(text);
                 self.intend(intent)
+            }
+            None if self.over == Over::Nothing && listens => {
+                self.words.paste(text);
+                Vec::new()
             }
             _ => Vec::new(),
         }
@@ -422,7 +474,7 @@ impl Screen {
         let from = self.cards.shown().map(|shown| shown.card.question().id.clone());
         if self.sending {
             // The next card may come up before the last act is known to be done; a key pressed twice is another matter.
-            if from != self.sent_from || matches!(act, Act::Cancel { .. }) {
+            if from != self.sent_from || matches!(act, Act::Cancel { .. } | Act::Stop) {
                 self.held = Some(act);
             }
             return Vec::new();
@@ -433,6 +485,10 @@ impl Screen {
 
     fn submitted(&mut self, result: Result<(), String>) -> Vec<Effect> {
         self.sending = false;
+        // What was refused can be said in another way.
+        if let Some(said) = self.said.take().filter(|_| result.is_err() && self.words.is_empty()) {
+            self.words = Editor::with(&said);
+        }
         if let Some(act) = self.held.take() {
             return self.submit(act);
         }
@@ -459,6 +515,9 @@ impl Screen {
     fn detach(&mut self) -> Vec<Effect> {
         self.left = true;
         let open = self.story.view().map_or(0, |view| view.questions.len());
+        if let Some(view) = self.story.view().filter(|_| self.story.asks_next()) {
+            return vec![Effect::Print(ending::at_rest(view)), Effect::Leave(Outcome::Detached)];
+        }
         let stays = match open {
             0 => return vec![Effect::Leave(Outcome::Detached)],
             1 => "The question stays open. Answer from anywhere with:",

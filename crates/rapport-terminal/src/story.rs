@@ -44,13 +44,38 @@ pub struct Story {
     /// Words of the agent that may turn out to be its last, which are told in another place.
     held: Option<String>,
     ended: bool,
+    /// Whether somebody is asked here what an agent that was stopped is to do next.
+    asks_next: bool,
 }
 
 impl Story {
     /// A story nothing has been told of yet.
     pub fn new(id: SessionId, me: By, auto: Option<By>, past: u64) -> Self {
         let (presenter, view, rounds, held) = (None, None, Vec::new(), None);
-        Self { id, me, auto, past, presenter, view, rounds, clarifying: 0, held, ended: false }
+        Self {
+            id,
+            me,
+            auto,
+            past,
+            presenter,
+            view,
+            rounds,
+            clarifying: 0,
+            held,
+            ended: false,
+            asks_next: false,
+        }
+    }
+
+    /// The same where somebody is asked here what an agent that was stopped is to do next.
+    pub fn asking_next(self) -> Self {
+        Self { asks_next: true, ..self }
+    }
+
+    /// Whether the agent of a task was stopped, and somebody is asked here what it is to do next.
+    pub fn asks_next(&self) -> bool {
+        let rests = |view: &View| view.is_at_rest() && matches!(view.aim, Aim::Work | Aim::Progress(_));
+        self.asks_next && self.is_present() && self.view.as_ref().is_some_and(rests)
     }
 
     /// The session after what was told so far.
@@ -287,7 +312,7 @@ impl Story {
             return Vec::new();
         };
         // A turn is over when its plan is there, or its agent has answered; what comes next begins elsewhere.
-        let rests = || view.is_at_rest().then(|| ending::at_rest(view));
+        let rests = || (view.is_at_rest() && !self.asks_next()).then(|| ending::at_rest(view));
         let ending = ending::lines(view, self.clarifying).or_else(rests);
         let Some(lines) = ending else { return Vec::new() };
         self.ended = true;

@@ -769,7 +769,7 @@ fn command(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<(String, Shel
 fn without_prompt<'c>(reader: &mut Reader<'_>, at: usize, command: &'c str) -> Option<&'c str> {
     let prompted = command.lines().position(|line| line.trim_start().starts_with("$ "));
     if let Some(line) = prompted {
-        let hint = "Leave out the prompt, and what the command prints.";
+        let hint = "Leave out the prompt, and the output.";
         reader.wrong(at + line, "the command has a prompt in front of it", hint);
         return None;
     }

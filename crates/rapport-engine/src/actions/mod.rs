@@ -25,6 +25,7 @@ use thiserror::Error;
 
 use crate::seals::Seals;
 
+pub use batch::snapshot::has_history;
 pub use batch::{ActionBatch, Choice};
 pub use journal::JournalError;
 pub use kinds::read;

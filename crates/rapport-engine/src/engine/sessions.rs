@@ -155,6 +155,7 @@ impl ProjectSessions {
 
     /// Tries until the act is stored: a process that holds the session may be just starting or stopping.
     async fn submit(&self, id: &SessionId, by: &By, act: &Act) -> Result<Reached, DoorError> {
+        let act = &with_id(act);
         let mut last = Holder::UNKNOWN;
         for _ in 0..TRIES {
             if let Some(reached) = self.submit_here(id, by, act).await? {
@@ -555,6 +556,17 @@ async fn from_here(here: &mut Option<mpsc::UnboundedReceiver<Seen>>) -> Option<S
 
 async fn next_update(mut follower: Follower) -> Option<(Update, Follower)> {
     follower.next().await.map(|update| (update, follower))
+}
+
+/// The same act with an id, where it is a message without one: a process that is killed may have stored it and not said so, and
+/// when it is tried again it is not to be heard twice.
+fn with_id(act: &Act) -> Act {
+    match act {
+        Act::Say { text, id: None } => {
+            Act::Say { text: text.clone(), id: Some(uuid::Uuid::new_v4().to_string()) }
+        }
+        act => act.clone(),
+    }
 }
 
 /// Decides and stores, where no process runs the session.

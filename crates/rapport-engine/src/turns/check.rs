@@ -6,8 +6,7 @@ use rapport_core::check::{Findings, Remark, validate};
 use rapport_core::{ActionPlan, Effect, fenced};
 
 use super::{PLAN, TurnError, io_error};
-use crate::actions::OnDisk;
-use crate::workers::local::Directory;
+use crate::actions::{OnDisk, has_history};
 
 /// More problems than this are not told.
 pub const MOST: usize = 50;
@@ -40,7 +39,7 @@ pub fn checked(project: &Path, name: &str, text: &str) -> Result<CheckedPlan, Tu
         None => quoting(text, problem.line, named(name, problem)),
     });
     let commands = plan.actions.iter().position(|action| action.kind.effect() == Effect::Runs);
-    if let Some(action) = commands.filter(|_| !Directory::at(project).has_history()) {
+    if let Some(action) = commands.filter(|_| !has_history(project)) {
         let text = "without Git, undo cannot take back what it does to files".to_owned();
         remarks.push(Remark { action, text });
     }

@@ -144,8 +144,16 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
         (Some(Shown { card: Card::Confirm(card), .. }), Some(view)) => {
             block.above(confirm::block(card, view, columns))
         }
+        (None, _) | (_, None) if screen.story.asks_next() => {
+            block.push(&Line::new(Tone::Strong, "The agent was stopped. What is it to do next?"), columns);
+            ask::editor(&screen.words, "type your words", columns, &mut block);
+            block
+        }
         (None, _) | (_, None) => {
             block.push(&screen.work.line(view, now), columns);
+            if !screen.words.is_empty() {
+                ask::editor(&screen.words, "", columns, &mut block);
+            }
             block
         }
     }
@@ -197,12 +205,26 @@ fn foot(screen: &Screen, columns: usize, now: Duration) -> Block {
             phrases(&keys, columns).iter().for_each(|row| block.push(row, columns));
         }
         Over::Nothing => {
-            if let Some(shown) = shown {
-                phrases(&keys(screen, shown, now), columns).iter().for_each(|row| block.push(row, columns));
-            }
+            let keys = match shown {
+                Some(shown) => keys(screen, shown, now),
+                None => keys_for_words(screen),
+            };
+            phrases(&keys, columns).iter().for_each(|row| block.push(row, columns));
         }
     }
     block
+}
+
+/// The keys for words to the agent, once there are any.
+fn keys_for_words(screen: &Screen) -> Vec<String> {
+    let keys: &[&str] = match (screen.words.is_empty(), screen.story.asks_next()) {
+        _ if screen.sending => &["saving …"],
+        (_, true) => &["enter send", "alt-enter new line", "esc leave", "ctrl-x cancel the session"],
+        (false, false) => &["enter say it to the agent", "alt-enter new line", "esc clear"],
+        (true, false) => &[],
+    };
+    let is_shown = screen.listens() && (!screen.words.is_empty() || screen.story.asks_next());
+    keys.iter().filter(|_| is_shown).map(|key| (*key).to_owned()).collect()
 }
 
 /// The keys of the card; nothing yet while it takes none, so that what is shown is what works.
@@ -250,6 +272,9 @@ fn help(columns: usize, block: &mut Block) {
         ("← or b", "back to the question before, in the same round"),
         ("esc or q", "cancel the session; it asks first"),
         ("d or ctrl-c", "leave; everything stays open, and can be answered from anywhere"),
+        ("type, enter", "while the agent works: say something to it"),
+        ("esc", "while the agent works: stop it, and say what to do next"),
+        ("ctrl-x", "while the agent works: cancel the session; it asks first"),
         ("ctrl-z", "back to the shell for a while"),
     ] {
         block.push(

@@ -75,7 +75,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 fn folder(place: &Place, whose: &Whose) -> Result<Folder, Failure> {
-    files::find(place, whose.session.as_deref(), "rapport context --session SESSION")
+    files::find(place, whose.session.as_deref(), "rapport context show --session SESSION")
 }
 
 fn change(common: &Common, place: &Place, named: &Named, sign: Sign) -> Outcome {

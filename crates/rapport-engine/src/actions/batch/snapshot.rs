@@ -16,6 +16,11 @@ use crate::workers::{WorkerError, Workplace as _};
 /// How much of what one command changed is kept, in bytes; twice, as it was before and after.
 const MOST: usize = 64 * 1024 * 1024;
 
+/// Whether Git knows the files of a project, so that what commands do to them can be undone.
+pub fn has_history(project: &Path) -> bool {
+    Directory::at(project).has_history()
+}
+
 /// Notes the state before command `n`, unless it is known from a run that was cut off. A project without Git has none.
 pub(in crate::actions) fn note_state(desk: &mut Desk, n: usize) {
     if unsettled(desk.journal.facts()).any(|(begun, _)| begun == n) {

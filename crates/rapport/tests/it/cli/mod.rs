@@ -8,5 +8,5 @@ mod logging;
 mod looks;
 mod pages;
 mod resuming;
-mod saying;
+pub(crate) mod saying;
 mod tree;

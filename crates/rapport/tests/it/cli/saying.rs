@@ -100,7 +100,7 @@ invocations:
 }
 
 /// The agent plans, works until it is told something, and has something to do afterwards.
-pub(super) const STEERED: &str = r##"
+pub(crate) const STEERED: &str = r##"
 version: 1
 name: steered
 invocations:
@@ -117,7 +117,7 @@ invocations:
 "##;
 
 /// A run that is at work, and waits for words.
-pub(super) fn building(project: &Project) -> Running {
+pub(crate) fn building(project: &Project) -> Running {
     let mut running = project.start(&["build a shed"], &[]);
     running.until_asked();
     project.rapport(&["answer", "shed", "confirm"]).check(0, "Answered.");

@@ -1,6 +1,7 @@
 //! The crash test: a story of many steps, killed with `kill -9` before and after every durable write, taken up again
 //! and finished. What has to come out is written down here, once, and every run is held to it.
 
+mod said;
 mod together;
 
 mod soak;

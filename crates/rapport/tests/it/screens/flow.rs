@@ -144,7 +144,7 @@ fn cancelling() {
     assert_eq!(sitting.outcome, Some(Outcome::Ended(Status::Cancelled)));
     assert!(sitting.history().contains("✗ Cancelled"));
     let mut working = Sitting::new(80, 40);
-    working.press("q y");
+    working.press("ctrl-x y");
     assert_eq!(working.outcome, Some(Outcome::Ended(Status::Cancelled)));
 }
 
@@ -261,4 +261,55 @@ fn failing_at_the_end_says_how_to_go_on() {
     assert!(sitting.history().contains("✗ Failed while the agent was working\n  git is not installed"));
     assert!(sitting.history().contains("rapport resume 20260124-add-user-auth"));
     assert_eq!(sitting.outcome, Some(Outcome::Ended(Status::Failed)));
+}
+
+/// What is typed while the agent works is for the agent, and nothing of it is taken for a key.
+#[test]
+fn words_typed_while_it_works_go_to_the_agent() {
+    let mut sitting = Sitting::working(80, 40);
+    sitting.type_in("don't quit?");
+    assert!(sitting.frame().contains("❯ don't quit?"), "{}", sitting.frame());
+    assert!(sitting.frame().contains("enter say it to the agent"), "{}", sitting.frame());
+    sitting.press("enter");
+    assert_eq!(sitting.submitted, [Act::Say { text: "don't quit?".into(), id: None }]);
+    assert_eq!(sitting.last(), "· You: don't quit?");
+    assert!(!sitting.frame().contains('❯'), "{}", sitting.frame());
+    sitting.press("enter");
+    sitting.type_in("no");
+    sitting.press("esc");
+    assert_eq!(
+        (sitting.submitted.len(), &sitting.outcome),
+        (1, &None),
+        "an empty line says nothing, and esc clears"
+    );
+}
+
+/// Esc stops the agent and asks what next; the words go on in the same turn. Nothing ends, and nobody is asked anything.
+#[test]
+fn esc_stops_the_agent_and_asks_what_next() {
+    let mut sitting = Sitting::working(80, 40);
+    sitting.press("esc");
+    assert_eq!(sitting.submitted, [Act::Stop]);
+    let frame = sitting.frame();
+    assert!(frame.contains("The agent was stopped. What is it to do next?"), "{frame}");
+    assert!(frame.contains("enter send · alt-enter new line · esc leave"), "{frame}");
+    sitting.type_in("rather so");
+    sitting.press("enter");
+    assert_eq!(sitting.submitted.last(), Some(&Act::Say { text: "rather so".into(), id: None }));
+    assert!(sitting.frame().contains("The agent is working"), "{}", sitting.frame());
+    sitting.press("esc");
+    sitting.press("esc");
+    assert_eq!(sitting.outcome, Some(Outcome::Detached));
+    assert!(sitting.last().contains("rapport say"), "{}", sitting.last());
+}
+
+/// What was refused is still there, to be said in another way.
+#[test]
+fn what_was_refused_stays_typed() {
+    let mut sitting = Sitting::working(80, 40);
+    let long = "x".repeat(70_000);
+    sitting.step(Happening::Paste(long));
+    sitting.press("enter");
+    assert!(sitting.last().contains("at most"), "{}", sitting.last());
+    assert!(sitting.frame().contains("enter say it to the agent"), "{}", sitting.frame());
 }

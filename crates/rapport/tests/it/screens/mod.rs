@@ -16,7 +16,7 @@ use rapport::channels::terminal::screen::Screen;
 use rapport::channels::terminal::text::{Line, Tone};
 use rapport::channels::terminal::{ColourChoice, Effect, Happening, Outcome, Size, Terminal};
 use rapport::engine::Update;
-use rapport_core::{Act, Ask, By, Draft, Entry, Progress};
+use rapport_core::{Act, Ask, By, Draft, Entry, Progress, TurnId, World};
 
 use crate::support::stage::{self, Stage};
 
@@ -69,6 +69,17 @@ impl Sitting {
         sitting.act(|stage| stage.finish(stage::PLAN));
         sitting.act(Stage::save_plan);
         sitting.pass(1000);
+        sitting
+    }
+
+    /// One whose agent is at work.
+    fn working(columns: usize, rows: usize) -> Self {
+        let mut sitting = Self::planned(columns, rows);
+        sitting.press("c");
+        sitting.act(Stage::save_plan);
+        sitting.act(|stage| stage.world(World::Baseline { turn: TurnId(2), baseline: Some("b1".into()) }));
+        sitting.act(Stage::connect);
+        sitting.submitted.clear();
         sitting
     }
 

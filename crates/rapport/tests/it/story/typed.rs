@@ -175,3 +175,33 @@ fn what_is_pasted_key_by_key_is_not_left_for_the_shell() {
     pty.wait_for("rest: <>");
     assert!(!project.root().join("made-by-the-shell").exists());
 }
+
+/// Words typed while the agent works reach it; Esc stops it, and what is typed then is what it does next.
+#[test]
+fn an_agent_at_work_is_told_and_stopped_by_keys() {
+    let project = Project::with_scenario(crate::cli::saying::STEERED);
+    let mut pty = project.terminal(&["run", "build a shed"], 80, 30);
+    pty.wait_for("enter or c confirm");
+    pty.send("c");
+    pty.wait_for("Building.");
+    pty.send("\x1b");
+    pty.wait_for("The agent was stopped. What is it to do next?");
+    pty.send(&["rather paint it", ENTER].concat());
+    pty.wait_for("You: rather paint it");
+    pty.wait_for("✓ Done");
+    assert_left(&mut pty, 0);
+    assert_eq!(project.file("shed.txt"), "red wood\n");
+
+    let project = Project::with_scenario(crate::cli::saying::STEERED);
+    let mut pty = project.terminal(&["run", "build a shed"], 80, 30);
+    pty.wait_for("enter or c confirm");
+    pty.send("c");
+    pty.wait_for("Building.");
+    pty.send("mind the rain");
+    pty.wait_for("❯ mind the rain");
+    pty.send(ENTER);
+    pty.wait_for("You: mind the rain");
+    pty.wait_for("✓ Done");
+    assert_left(&mut pty, 0);
+    assert_eq!(project.file("shed.txt"), "wood\n");
+}

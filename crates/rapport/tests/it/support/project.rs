@@ -273,6 +273,12 @@ impl Project {
         entries.into_iter().flat_map(|entry| entry.facts).collect()
     }
 
+    /// The facts of its only session, entry by entry.
+    pub(crate) fn facts_by_entry(&self) -> Vec<Vec<Event>> {
+        let entries = self.store().read(&self.session(), 0).unwrap();
+        entries.into_iter().map(|entry| entry.facts).collect()
+    }
+
     /// Its only session as it stands.
     pub(crate) fn view(&self) -> View {
         let ran = self.rapport(&["status", "--json", self.session().as_str()]);

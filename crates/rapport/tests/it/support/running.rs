@@ -51,6 +51,15 @@ impl Running {
         }
     }
 
+    /// Reads on until a fact like this, or until it is gone.
+    pub(crate) fn until_gone_or(&mut self, what: impl Fn(&Event) -> bool) {
+        while let Some(entry) = self.next() {
+            if entry.facts.iter().any(&what) {
+                return;
+            }
+        }
+    }
+
     /// Reads on until a fact like this; panics if there is none.
     pub(crate) fn until(&mut self, what: impl Fn(&Event) -> bool) -> Event {
         while let Some(entry) = self.next() {

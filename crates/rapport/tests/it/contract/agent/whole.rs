@@ -10,6 +10,7 @@ use rapport_core::{AgentDid, Event, Purpose, Question, SessionId, View};
 
 use super::actor::{Actor, as_script, processes_in};
 use super::asking::{database, storage};
+use super::ending::WAIT;
 use crate::support::model::{Model, offline};
 use crate::support::needs;
 use crate::support::patience::wait_at_most;
@@ -257,6 +258,32 @@ async fn the_last_settings_of_ones_own_count() {
         let connected =
             |did: &AgentDid| matches!(did, AgentDid::Connect { model: Some(found), .. } if found == model);
         assert!(did.iter().any(connected), "{args:?}: {did:?}");
+    }
+}
+
+/// Words reach the agent after it was stopped, and after its work is done: in one conversation, once.
+#[test]
+fn words_reach_an_agent_that_was_stopped_and_one_that_is_done() {
+    let real = ["RAPPORT_TEST_CLAUDE", "RAPPORT_TEST_CLAUDE_2_1_197"].into_iter().filter_map(Actor::named);
+    for actor in [Actor::Rehearsal].into_iter().chain(real) {
+        let working = Scenario::new("steered").respond_with_text(PLAN).next_invocation().uses_bash(WAIT);
+        let working = working.respond_with_text("Built.").next_invocation().respond_with_text("Painted.");
+        let world = World::playing(&actor, working.next_invocation().respond_with_text("Polished."));
+        let mut running = world.project.start(&["add", "auth"], &[]);
+        running.until_asked();
+        world.project.rapport(&["answer", "auth", "confirm"]).check(0, "Answered.");
+        running.until(|fact| matches!(fact, Event::Used { .. }));
+        world.project.rapport(&["stop", "auth"]).check(0, "Stopped");
+        assert_eq!(running.finish(), 130, "{actor:?}");
+        assert_eq!(world.processes(), Vec::<i32>::new(), "{actor:?}");
+        std::fs::write(world.workplace().join("go"), "").unwrap();
+        for words in ["Rather so.", "And more."] {
+            world.project.rapport(&["say", "auth", words]).check(0, "");
+        }
+        let Some(model) = &world.model else { continue };
+        let last = model.seen().last().unwrap()["messages"].to_string();
+        let held = ["Rather so.", "And more.", "where you left off"].map(|words| last.matches(words).count());
+        assert_eq!(held, [1, 1, 0], "{actor:?}: {last}");
     }
 }
 
