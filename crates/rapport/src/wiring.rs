@@ -15,7 +15,6 @@ use crate::agents::claude::channel::ChannelChoice;
 use crate::agents::claude::{self, Claude, ClaudeConfig, brought};
 use crate::agents::{Agent, AgentsByName};
 use crate::channels::terminal::{self, safe};
-use crate::cli::{Common, ProjectHelpers, warn};
 use crate::clock::{self, Clock};
 use crate::config::{self, Layer, NetworkName, Secret, Settings, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
@@ -23,6 +22,8 @@ use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
 use crate::environment;
 use crate::error::{Code, Failure};
+use crate::options::Common;
+use crate::output::warn;
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
 use crate::projects::grants::Grants;
@@ -31,8 +32,8 @@ use crate::seals::Seals;
 use crate::stores::blocking::BlockingStore;
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
-use crate::turns::Workshop;
 use crate::turns::batches::{Batches, Naming};
+use crate::turns::{Helpers, Workshop};
 use crate::workers::Workers;
 use crate::workers::local::{self, Local};
 use crate::workers::network::{HostPattern, Network};
@@ -246,7 +247,12 @@ impl Shelf {
         }
     }
 
-    fn workshop(&self, place: &Place, settings: &Settings) -> Result<Workshop, Failure> {
+    fn workshop(
+        &self,
+        place: &Place,
+        settings: &Settings,
+        helpers: Arc<dyn Helpers>,
+    ) -> Result<Workshop, Failure> {
         let mut means = crate::actions::Means::new(env::current_exe()?);
         means.command_env.clone_from(&settings.command_env);
         means.command_timeout = Duration::try_from(settings.command_timeout).unwrap_or(means.command_timeout);
@@ -255,14 +261,14 @@ impl Shelf {
             Shelf::Sessions => (Naming::ByTurn, None),
             Shelf::Plans(name) => (Naming::Alone, Some(name.clone())),
         };
-        let (place, settings, seals) = (place.clone(), settings.clone(), Arc::new(place.seals()));
+        let seals = Arc::new(place.seals());
         Ok(Workshop {
             sessions: self.root(&place.project),
             batches: Batches::of(&place.project, naming).sealed_by(seals.clone()),
             plan_name,
             seals: Some(seals),
             means,
-            helpers: Arc::new(ProjectHelpers { place, settings }),
+            helpers,
         })
     }
 }
@@ -276,13 +282,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts an engine for this place. Needs a runtime around it.
-    pub fn start(place: &Place, settings: &Settings) -> Result<Self, Failure> {
-        Self::start_in(place, settings, &Shelf::Sessions)
-    }
-
-    /// The same for what is kept there.
-    pub fn start_in(place: &Place, settings: &Settings, shelf: &Shelf) -> Result<Self, Failure> {
+    /// Starts an engine for what is kept there, in which these do what an action cannot do alone. Needs a runtime around it.
+    pub fn start(
+        place: &Place,
+        settings: &Settings,
+        shelf: &Shelf,
+        helpers: Arc<dyn Helpers>,
+    ) -> Result<Self, Failure> {
         refuse_agents()?;
         raise_file_limit();
         place.tell_what_does_not_count()?;
@@ -299,7 +305,7 @@ impl Host {
             agents: Arc::new(agents(place, settings)?),
             planner: planner(place, settings)?,
             worker: Arc::new(place.workers_with(network(settings)?)),
-            workshop: Some(shelf.workshop(place, settings)?),
+            workshop: Some(shelf.workshop(place, settings, helpers)?),
             clock: Clock::system(),
             holder: Holder::this_process(Some(socket.address())),
             home: place.home.clone(),

@@ -9,12 +9,12 @@ use serde_json::json;
 
 use super::output::{say, say_json};
 use super::screen::{self, Answering, StopSignal};
-use super::{Common, follow, sessions};
+use super::{Common, follow, host, sessions};
 use crate::channels::terminal::safe;
 use crate::config::{AgentLayer, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
-use crate::wiring::{Host, Place};
+use crate::wiring::Place;
 use crate::workers::local::Directory;
 
 const TASK: &str = "add a greeting";
@@ -106,7 +106,7 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let id = runtime.block_on(async {
         let stop = StopSignal::listen()?;
-        let host = Host::start(place, &settings)?;
+        let host = host::start(place, &settings)?;
         let sessions = host.sessions();
         let story = async {
             let id = sessions.create(place.session(task.to_owned(), Aim::Work, &settings)?, None).await?;
