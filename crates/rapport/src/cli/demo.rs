@@ -47,7 +47,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let agent = command(args.scenario.as_deref())?;
     let folder = tempfile::Builder::new().prefix("rapport-demo-").tempdir()?;
-    let place = Place { home: folder.path().join("home"), project: folder.path().join("app") };
+    let place = Place::new(folder.path().join("home"), folder.path().join("app"));
     repository(&place.project)?;
     let answering = if screen::is_interactive() && !args.auto && !common.json {
         Answering::Person
