@@ -12,7 +12,7 @@ macro_rules! text_id {
         pub struct $name(String);
 
         impl $name {
-            /// Takes the name as it is.
+            /// Wraps the name without checking it.
             pub fn new(name: impl Into<String>) -> Self {
                 Self(name.into())
             }
@@ -55,7 +55,7 @@ text_id! {
     QuestionId
 }
 text_id! {
-    /// One tool call of an agent (Claude Code's `tool_use_id`): where an answer has to arrive.
+    /// One tool call of an agent (Claude Code's `tool_use_id`), to which an answer is delivered.
     CallId
 }
 text_id! {

@@ -1,12 +1,12 @@
-//! Dying on purpose, for the crash tests. Debug builds only: `RAPPORT_TRIAL_WRITES=3` kills this process at the third
+//! Crash points for the crash tests, in debug builds only: `RAPPORT_TRIAL_WRITES=3` kills this process at the third
 //! point that it passes, `RAPPORT_TRIAL_WRITES=report.md:3` at the third whose path contains `report.md`. There is a
 //! point before and after every write.
 
 use std::io;
 use std::path::Path;
 
-/// A point at which a crash test may kill this process, in what is done to this path. Nothing in release builds. Public for
-/// what another program writes for us, such as git.
+/// A point at which a crash test may kill this process, before or after a write to this path. Release builds ignore it.
+/// It is public for writes that another program, such as git, does for Rapport.
 #[inline]
 pub fn point(path: &Path) {
     #[cfg(debug_assertions)]
@@ -15,7 +15,7 @@ pub fn point(path: &Path) {
     let _ = path;
 }
 
-/// A write, with a point before and after it.
+/// Performs a write, with a crash point before and after it.
 pub(crate) fn counted<T>(path: &Path, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     point(path);
     let written = write();
@@ -33,7 +33,7 @@ mod armed {
     use nix::unistd::Pid;
 
     struct Orders {
-        /// What the path has to contain.
+        /// The text that the path has to contain.
         within: String,
         due: u64,
         passed: AtomicU64,

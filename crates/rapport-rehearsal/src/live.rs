@@ -24,7 +24,7 @@ pub(super) fn run(player: &mut Player) -> Result<(), Stop> {
     }
 }
 
-/// A deferred call is asked again before any message; the hooks must be known first.
+/// Repeats a deferred call before any message; the hooks must be known first.
 fn take_up_deferred(player: &mut Player) -> Result<(), Stop> {
     player.host.taking_up = true;
     while !player.host.initialized && !player.host.eof && player.host.messages.is_empty() {

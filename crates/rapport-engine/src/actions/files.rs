@@ -136,7 +136,7 @@ impl There {
             return Err(format!("{path} is behind a symbolic link"));
         }
         let content = content(path, &place).map_err(|error| error.to_string())?;
-        let content = content.ok_or_else(|| format!("{path} is not there"))?;
+        let content = content.ok_or_else(|| format!("{path} does not exist"))?;
         let about = fs::metadata(&place.real).map_err(|error| cannot("look at", &place.real, error))?;
         Ok(Self { place, content, mode: about.mode() & 0o7777 })
     }
@@ -173,7 +173,7 @@ fn moving(desk: &mut Desk, there: &There, target: &Resolved) -> Result<Intent, B
 /// A place where nothing is.
 fn free(desk: &Desk, path: &str) -> Result<Resolved, String> {
     let place = placed(desk, path)?;
-    if place.exists { Err(format!("{path} is there already")) } else { Ok(place) }
+    if place.exists { Err(format!("{path} already exists")) } else { Ok(place) }
 }
 
 /// What a path leads to, which is not the journal.

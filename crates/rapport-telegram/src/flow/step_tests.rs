@@ -313,7 +313,7 @@ fn operations_that_are_not_taken_are_told_in_their_room() {
         answer: "Yes".into(),
         by: By::Person { channel: "terminal".into(), id: "bo".into() },
     };
-    let closed = "❌ That could not be done: Rapport is shutting down. Please try again.";
+    let closed = "❌ That failed: Rapport is shutting down. Please try again.";
     let cases = [
         (Ok(()), None),
         // The card shows it by then.
@@ -331,7 +331,7 @@ fn operations_that_are_not_taken_are_told_in_their_room() {
 /// Nobody answers what they were not shown: words count by whether the card was in the chat before them.
 #[test]
 fn words_wait_for_the_card_they_may_answer() {
-    let early = "send \"You wrote that before you could see this question, so it is not taken as its answer. Please answer it now ☝️\" in 42";
+    let early = "send \"You wrote that before you could see this question, so it does not count as its answer. Please answer it now ☝️\" in 42";
     for (arrives_as, expected) in [(5, "act: answer q1 Text(\"blue\")"), (15, early)] {
         let mut stage = Stage::new();
         stage.happens(vec![created(HOME), asked(&["q1"])]);
@@ -388,10 +388,7 @@ fn words_answer_the_question_that_waits() {
     stage.asked();
     let q9 = more(&mut stage, terminal);
     let which = stage.writes("9000", 10);
-    assert_eq!(
-        which,
-        ["send \"Several questions wait. Which one do you answer with this?\" in 42", "finish 1"]
-    );
+    assert_eq!(which, ["send \"Several questions are open. Which one does this answer?\" in 42", "finish 1"]);
     let tap = |about: Option<&str>| What::Press {
         query: "t".into(),
         data: Button::Words.data(&q9.tag()),
@@ -659,7 +656,7 @@ fn words_and_commands_become_operations() {
     let wanted = stage.comes(ANNA, HOME, plan());
     assert_eq!(wanted, ["type in 42", "create \"paint it\" with 0 questions"]);
     stage.asked();
-    let replace = "act in s: Cancel { reason: Some(\"another task takes its place\") }";
+    let replace = "act in s: Cancel { reason: Some(\"another task replaces it\") }";
     let wanted = stage.comes(ANNA, HOME, plan());
     assert_eq!(wanted, ["type in 42", replace, "create \"paint it\" with 0 questions"]);
     let mut stage = Stage::new();
@@ -773,7 +770,7 @@ fn content_is_sent_where_it_was_asked_for() {
     let cases = [
         (ContentForm::Markdown, Ok("All **done**.".to_owned()), "send \"All done.\""),
         (block("Create a.txt"), Ok("hello".to_owned()), "send \"hello\""),
-        (block("Changes"), Ok("\n".to_owned()), "send \"There is nothing in it.\""),
+        (block("Changes"), Ok("\n".to_owned()), "send \"It is empty.\""),
         (file(), Ok("{}".to_owned()), "file log.jsonl"),
         (
             ContentForm::Markdown,

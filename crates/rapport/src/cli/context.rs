@@ -165,7 +165,7 @@ fn check_there(place: &Place, path: &str) -> Outcome {
     if is_pattern || place.project.join(path).exists() {
         return Ok(());
     }
-    Err(Failure::new(Code::NotFound, format!("{} is not there", safe::line(path)))
+    Err(Failure::new(Code::NotFound, format!("{} does not exist", safe::line(path)))
         .hint("Name files that are there, or a pattern such as src/**/*.rs"))
 }
 

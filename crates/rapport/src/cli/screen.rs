@@ -68,7 +68,7 @@ pub(super) async fn show(
         Err(error) => {
             // The session may be the reason, and knows better.
             sessions.view(id).await?;
-            let resume = format!("Nothing is lost. Go on with: rapport resume {id}{}", of_project(common));
+            let resume = format!("Nothing is lost. Continue with: rapport resume {id}{}", of_project(common));
             Err(Failure::new(Code::Trouble, error.to_string()).hint(resume))
         }
     }

@@ -13,7 +13,7 @@ pub(super) fn run(
 ) -> Outcome {
     change(desk, n, what, path, |before| match (before, overwrite) {
         (Some(_), Overwrite::No) => {
-            Err(format!("{path} is there already, and the plan does not say Overwrite"))
+            Err(format!("{path} already exists, and the plan does not say Overwrite"))
         }
         (Some(_), Overwrite::Yes) | (None, _) => Ok(content.as_bytes().to_vec()),
     })

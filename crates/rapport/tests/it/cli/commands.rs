@@ -53,7 +53,7 @@ fn a_run_whose_reader_is_gone_ends_quietly() {
 fn failures_are_json_where_json_is_asked_for() {
     let project = waiting();
     let cases: [(&[&str], i32, &str); 9] = [
-        (&["run", "--json", ""], 3, "an empty task is no task"),
+        (&["run", "--json", ""], 3, "the task is empty"),
         (&["run", "--json"], 2, "required arguments were not provided"),
         (&["run", "--json", "--hot", "soon", "x"], 2, "\"soon\" is not a time such as 30s, 5m or 2h"),
         (&["--json", "frobnicate"], 2, "unrecognized subcommand 'frobnicate'"),

@@ -131,7 +131,7 @@ fn a_plan_that_is_not_valid_is_reported_and_planned_again_with_consent() {
     let project = project(&[&bad, "no plan at all", &bad, &greeting()]);
     project
         .plan_turn("Greet.")
-        .check(3, "missing.txt is not there")
+        .check(3, "missing.txt does not exist")
         .check(3, " | ### `EDIT`")
         .check(3, "rapport plan --session 2");
     assert!(project.turn_file("01/report.md").contains("Overall Status:** Validation Failed"));
@@ -143,7 +143,7 @@ fn a_plan_that_is_not_valid_is_reported_and_planned_again_with_consent() {
     assert!(project.turn_file("02/meta.yaml").contains("is_replan: false"));
     assert!(project.turn_file("04/meta.yaml").contains("is_replan: true"));
     let told = project.turn_file("04/_context.log");
-    for part in ["missing.txt is not there", "# Bad", "Greet again."] {
+    for part in ["missing.txt does not exist", "# Bad", "Greet again."] {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(!told.contains("## 6. Previous Report"), "what was wrong is in the message");

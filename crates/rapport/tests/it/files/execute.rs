@@ -177,7 +177,7 @@ fn what_cannot_be_read_or_asked_is_said() {
     assert!(project.file("report.md").contains("Validation Failed"));
     // Nothing in a plan moves the cursor of who is told what is wrong with it.
     let moving = plan("Moving", &[], &[], &["### \u{1b}[2J\n".to_owned()]);
-    project.rapport_reading(&["execute", "-", "-y"], moving.as_bytes()).check(3, "␛[2J is no action");
+    project.rapport_reading(&["execute", "-", "-y"], moving.as_bytes()).check(3, "␛[2J is not an action");
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_plan_that_was_killed_is_told_of() {
     running.wait().unwrap();
     project
         .rapport(&["execute", "plan.md", "-y"])
-        .check(3, "a.txt is there already")
+        .check(3, "a.txt already exists")
         .check(3, "the last plan was not run to its end")
         .check(3, "done         CREATE a.txt")
         .check(3, "interrupted  EXECUTE touch begun; sleep 600");

@@ -24,14 +24,14 @@ fn a_person_decides_whether_a_plan_is_made_again() {
     let bad = plan("Bad", &[], &[], &[edit("missing.txt", "a", "b")]);
     let project = project(&[&bad, &bad, &greeting()]);
     let mut terminal = project.terminal(&["plan", "-m", "Greet."], 100, 30);
-    terminal.wait_for("missing.txt is not there");
+    terminal.wait_for("missing.txt does not exist");
     terminal.wait_for("Have it made again, with these mistakes told? (y)es / (n)o ›");
     terminal.send("y");
     terminal.wait_until("asked again", |text| text.matches("Have it made again").count() == 2);
     terminal.send("n");
     terminal.wait_for("the plan of turn 02 is not made again");
     terminal.wait_for("left 3");
-    assert_eq!(terminal.text().matches("missing.txt is not there").count(), 2, "{}", terminal.text());
+    assert_eq!(terminal.text().matches("missing.txt does not exist").count(), 2, "{}", terminal.text());
     assert_eq!(project.turn_names(), ["01", "02"]);
 }
 

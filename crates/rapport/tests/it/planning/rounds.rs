@@ -144,7 +144,7 @@ fn clarify_16_a_wrong_file_is_mended_once() {
             .next_invocation()
             .respond_with_text(&format!("Here it is:\n\n```markdown\n{}```\nDone.", file("Right", "x"))),
     );
-    project.plan(&[]).check(0, "That is no valid progress file; the agent is told what is wrong");
+    project.plan(&[]).check(0, "The progress file is invalid; the agent is told what is wrong");
     assert_eq!(project.progress(), file("Right", "x"));
     let facts = project.facts();
     let mut mend = facts.iter().filter_map(|fact| match fact {
@@ -234,7 +234,7 @@ fn mistakes_are_told_before_anything_begins() {
         (&["plan", "x", "--as", "progress", "--mode", "zen"], 2, "gsd"),
         (&["plan", "x", "--as", "progress", "--out", "../x.md"], 2, "is not within the project"),
         (&["plan", "x", "--as", "progress", "--out", "docs"], 2, "is a directory"),
-        (&["plan", " ", "--as", "progress"], 3, "an empty task is no task"),
+        (&["plan", " ", "--as", "progress"], 3, "the task is empty"),
     ] {
         project.rapport(args).check(code, says);
     }

@@ -70,7 +70,7 @@ async fn a_question_of_a_run_in_a_terminal_is_answered_on_the_phone() {
     let done = anna.sees("Done").await;
     assert!(done.text().contains("paint it"), "{}", done.text());
     anna.types("/diff");
-    let diff = anna.sees("What was changed: paint it").await;
+    let diff = anna.sees("Changes: paint it").await;
     assert!(diff.text().contains("+Blue"), "{}", diff.text());
     anna.types("/log");
     let log = anna.sees("paint it").await;
@@ -208,7 +208,7 @@ async fn a_long_permission_is_asked_when_all_of_it_was_shown() {
     let anna = stage.anna();
     anna.types("build it");
     let card = anna.sees("May the agent use Bash?").await;
-    let all = anna.sees("All of what the agent wants to do with Bash").await;
+    let all = anna.sees("Everything that the agent wants to do with Bash").await;
     assert!(all.id < card.id && card.text().contains("in the file above"), "{}", card.text());
     let file = document(&all);
     assert!(file.contains("echo line 400 of many") && file.contains("<U+202E>done > built.txt"), "{file}");

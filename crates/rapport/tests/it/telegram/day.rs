@@ -84,7 +84,7 @@ async fn quiet_hours_hush_and_hold_reminders() {
     let reminder = anna.sees("Still waiting for your answer").await;
     assert_eq!(reminder.sound, Sound::Heard);
     anna.taps_on(&reminder, "💤 In an hour");
-    assert_eq!(anna.toast().await, "💤 I remind you in an hour.");
+    assert_eq!(anna.toast().await, "💤 I will remind you in an hour.");
     anna.taps_on(&reminder, "Express");
     anna.sees("Q2 of 3").await;
 }
@@ -162,7 +162,7 @@ async fn always_is_listed_and_taken_back() {
     anna.taps("✖ 1. Bash(echo one >> built.txt)").await;
     assert_eq!(anna.toast().await, "From now on you are asked again.");
     anna.taps_on(&list, "✖ 1. Bash(echo one >> built.txt)");
-    assert_eq!(anna.toast().await, "That is not allowed any more. /always lists what is.");
+    assert_eq!(anna.toast().await, "That permission no longer exists. /always lists the current ones.");
     anna.types("third");
     anna.taps("Deny").await;
     anna.sees("⛔ Deny").await;

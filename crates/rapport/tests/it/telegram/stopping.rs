@@ -33,7 +33,7 @@ async fn stop_keeps_the_conversation() {
     let stage = Stage::playing(LONG).await;
     let anna = stage.anna();
     anna.types("/stop");
-    anna.sees("No agent is at work here.").await;
+    anna.sees("No agent is working here.").await;
     anna.types("build it");
     wait_for("the work", || stage.project.path("app/begun.txt").exists().then_some(()));
     anna.types("/stop");

@@ -101,7 +101,7 @@ fn check(url: &Url) -> Result<(), String> {
         return Err(format!("only http and https can be read, not {}", url.scheme()));
     }
     match host(url).parse::<IpAddr>() {
-        Ok(address) if is_metadata(address) => Err(format!("{address} is no address of a page")),
+        Ok(address) if is_metadata(address) => Err(format!("{address} is not the address of a page")),
         Ok(_) | Err(_) => Ok(()),
     }
 }
