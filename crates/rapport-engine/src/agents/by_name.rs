@@ -1,4 +1,4 @@
-//! Agents by name: a session says which agent it runs with and by which command, and gets that one.
+//! Agents by name: a session's facts contain its agent and command, which select the agent.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,25 +8,25 @@ use rapport_core::AgentCommand;
 
 use super::Agent;
 
-/// Makes an agent of one kind that is run with this command, or says why it cannot.
+/// Creates an agent of one kind with this command, or says why it cannot.
 pub type MakeAgent = Box<dyn Fn(&[String]) -> Result<Arc<dyn Agent>, String> + Send + Sync>;
 
-/// Every kind of agent there is. Each command is made into an agent once.
+/// All kinds of agents. Each command is turned into an agent once.
 pub struct AgentsByName {
     kinds: HashMap<String, MakeAgent>,
     usual: AgentCommand,
-    /// Whether the usual one runs every session, whatever it was begun with: somebody named it for this very run.
+    /// Whether the default agent runs every session, whatever it was begun with: it was named for this very run.
     for_all: bool,
     made: Mutex<HashMap<AgentCommand, Arc<dyn Agent>>>,
 }
 
 impl AgentsByName {
-    /// No kind yet; sessions that do not say have this agent.
+    /// No kinds yet, with this default agent for sessions that name none.
     pub fn new(usual: AgentCommand) -> Self {
         Self { kinds: HashMap::new(), usual, for_all: false, made: Mutex::default() }
     }
 
-    /// One agent for all sessions, whatever they say.
+    /// One agent for all sessions.
     pub fn only(agent: Arc<dyn Agent>) -> Self {
         let usual = AgentCommand { name: "only".into(), command: Vec::new() };
         let kind: MakeAgent = Box::new(move |_| Ok(agent.clone()));
@@ -40,18 +40,18 @@ impl AgentsByName {
         self
     }
 
-    /// Whether the usual agent runs every session.
+    /// Whether the default agent runs every session.
     #[must_use]
     pub fn for_all(self, for_all: bool) -> Self {
         Self { for_all, ..self }
     }
 
-    /// The agent that new sessions begin with.
+    /// The agent of new sessions.
     pub fn usual(&self) -> &AgentCommand {
         &self.usual
     }
 
-    /// The agent of a session, by what the session says.
+    /// The agent of a session, given what its facts say.
     pub fn find(&self, said: Option<&AgentCommand>) -> Result<Arc<dyn Agent>, String> {
         let named = said.filter(|_| !self.for_all).unwrap_or(&self.usual);
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! What the settings say and where, fit to be shown to others: a value is shown only where it cannot be a secret, a name or a path.
+//! Lists the settings and their sources, for showing to others: a value is shown only if it cannot be a secret, a name
+//! or a path.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use serde_json::Value;
 use super::{FILE, places};
 use rapport_durable as durable;
 
-/// Settings whose values are no secrets. All others are masked, also those that are yet to come.
+/// Settings whose values are not secret. All others are masked, including future ones.
 const HARMLESS: [&str; 23] = [
     "agent.hot",
     "agent.silence",
@@ -35,22 +36,22 @@ const HARMLESS: [&str; 23] = [
     "log",
 ];
 
-/// Variables by which Rapport and its agents are set up.
+/// Prefixes of the variables that configure Rapport and its agents.
 const PREFIXES: [&str; 7] =
     ["RAPPORT_", "TELEGRAM_", "RELAY_", "ANTHROPIC_", "CLAUDE_", "DISABLE_", "HTTPS_PROXY"];
 
-/// One thing that is said.
+/// One setting from one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Said {
-    /// Where: `home`, `project` or `environment`.
+    /// The source: `home`, `project` or `environment`.
     pub source: &'static str,
     /// The setting, or the variable.
     pub key: String,
-    /// What; `***` where that could be a secret.
+    /// The value; `***` if it could be a secret.
     pub value: String,
 }
 
-/// Everything that is said in the files and the environment, in the order in which it counts: later ones win.
+/// All settings in the files and the environment, in order of precedence: later ones win.
 pub fn said(home: &Path, project: &Path, env: impl Iterator<Item = (String, String)>) -> Vec<Said> {
     let mut said = Vec::new();
     let folders = [("home", home.to_owned()), ("project", places::rapport_folder(project))];
@@ -94,7 +95,7 @@ fn leaves(source: &'static str, key: &str, value: &Value, said: &mut Vec<Said>) 
     }
 }
 
-/// The variable of a setting, without its beginning.
+/// The variable of a setting, without its prefix.
 fn variable(key: &str) -> String {
     key.replace('.', "_").to_uppercase()
 }

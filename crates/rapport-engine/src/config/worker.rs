@@ -1,4 +1,4 @@
-//! Settings about the places that agents work in. `worker: sandbox` alone names the kind; more is said in a section.
+//! Settings of the workplaces of agents. `worker: sandbox` sets only the kind; a section sets more.
 
 use std::fmt;
 
@@ -9,18 +9,17 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use super::ConfigError;
 use super::layer::parsed;
 
-/// About the places that agents work in.
+/// Settings of the workplaces of agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerLayer {
-    /// The kind of place.
     pub kind: Option<WorkerName>,
-    /// What of the network can be reached from a place that is apart from the host.
+    /// The network access of a sandboxed workplace.
     pub network: Option<NetworkName>,
-    /// The hosts that can be reached from there where the network is an allowlist.
+    /// The hosts that it may reach, if the network is an allowlist.
     pub allow: Option<Vec<String>>,
 }
 
-/// The kind of place that agents work in.
+/// The kind of workplace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WorkerName {
     /// The project's directory itself.
@@ -32,7 +31,7 @@ pub enum WorkerName {
     Sandbox,
 }
 
-/// What of the network can be reached from a place that is apart from the host.
+/// The network access of a sandboxed workplace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkName {
@@ -40,14 +39,13 @@ pub enum NetworkName {
     None,
     /// The hosts that are named.
     Allowlist,
-    /// Everything.
     Open,
 }
 
 const KINDS: [WorkerName; 3] = [WorkerName::Local, WorkerName::Worktree, WorkerName::Sandbox];
 
 impl WorkerName {
-    /// The name that sessions keep.
+    /// The name in a session's facts.
     pub fn as_str(self) -> &'static str {
         match self {
             WorkerName::Local => "local",
@@ -56,7 +54,7 @@ impl WorkerName {
         }
     }
 
-    /// Whether it keeps an agent from what is outside of it.
+    /// Whether it confines the agent.
     pub(super) fn is_wall(self) -> bool {
         match self {
             WorkerName::Local | WorkerName::Worktree => false,
@@ -65,7 +63,6 @@ impl WorkerName {
     }
 }
 
-/// A worker by its name.
 pub fn worker(word: &str) -> Result<WorkerName, String> {
     let found = KINDS.into_iter().find(|kind| kind.as_str() == word);
     found.ok_or_else(|| format!("{word:?} is not one of local, worktree and sandbox"))
@@ -106,7 +103,6 @@ impl<'de> Deserialize<'de> for WorkerName {
     }
 }
 
-/// The section, where it is one.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Check sums of a finished turn, by which it is noticed when one of its files was changed afterwards.
+//! Check sums of a complete turn, which reveal later changes to its files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use rapport_durable as durable;
 
 use super::{CONTEXT_LOG, META, PLAN, REPORT, TURN_CONTEXT, TurnError, io_error};
 
-/// The files of a turn that are sealed.
+/// The files of a turn that get check sums.
 const SEALED: [&str; 5] = [TURN_CONTEXT, CONTEXT_LOG, PLAN, REPORT, META];
 
 /// The check sums of the files in a turn's directory.
@@ -26,7 +26,7 @@ pub fn sums(turn: &Path) -> Result<BTreeMap<String, String>, TurnError> {
     Ok(sums)
 }
 
-/// The check sum of what the agent is shown in a turn, once that is written down.
+/// The check sum of what the agent is shown in a turn, once that is written.
 pub fn shown(turn: &Path) -> Result<Option<String>, TurnError> {
     let path = turn.join(CONTEXT_LOG);
     match fs::read(&path) {
@@ -36,7 +36,7 @@ pub fn shown(turn: &Path) -> Result<Option<String>, TurnError> {
     }
 }
 
-/// What is no longer as it was sealed, in words for a person.
+/// The files that differ from their check sums, in words for a person.
 pub fn broken(turn: &Path, sealed: &BTreeMap<String, String>) -> Result<Vec<String>, TurnError> {
     if !turn.is_dir() {
         return Ok(vec![format!("{} is gone", turn.display())]);

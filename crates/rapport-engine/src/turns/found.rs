@@ -1,5 +1,5 @@
-//! What is in a session's directory, for a session that was just read from its log: turns that an older program or a person
-//! made, and what the journals of batches know. The core decides what of it is news.
+//! The content of a session's directory, for a session that was just replayed from its log: turns that an older program
+//! or a person made, and the state of journals. The core decides which of it is new.
 
 use rapport_core::report::Report;
 use rapport_core::{FoundTurn, FoundTurns, TurnOrigin};
@@ -7,7 +7,7 @@ use rapport_core::{FoundTurn, FoundTurns, TurnOrigin};
 use super::batches::Batches;
 use super::{CONTEXT_LOG, Folder, PLAN, REPORT, Standing, Turn, TurnError, checksum, text};
 
-/// What is there of a session's turns.
+/// The turns found in a session's directory.
 pub fn found(folder: &Folder, batches: &Batches) -> Result<FoundTurns, TurnError> {
     let turns = folder.turns()?;
     let found = turns.iter().map(|turn| {
@@ -20,10 +20,10 @@ pub fn found(folder: &Folder, batches: &Batches) -> Result<FoundTurns, TurnError
 fn found_turn(turn: &Turn, all: &[Turn]) -> Result<FoundTurn, TurnError> {
     let is_complete = turn.standing() == Standing::Complete;
     let report = if is_complete { text(&turn.file(REPORT))? } else { None };
-    // In a new branch what the agent is to be shown is a copy, and nobody was named yet to plan it.
+    // A new branch has a copy of the context, and no agent yet.
     let is_own = turn.name.branch == 0 || turn.meta.agent_name.is_some();
     let parent = turn.meta.parent_turn_id.clone();
-    // Turns of a tool that kept no parents follow each other.
+    // Turns of a tool without parents follow each other.
     let parent = parent.or_else(|| turn.before(all).map(|before| before.name.to_string()));
     Ok(FoundTurn {
         folder: turn.name.to_string(),

@@ -1,4 +1,4 @@
-//! CREATE: a file comes to be, or is replaced where the plan says so.
+//! CREATE: creates a file, or replaces it if the plan says so.
 
 use crate::actions::files::{Desk, change};
 use crate::actions::outcome::Outcome;
@@ -19,7 +19,7 @@ pub(super) fn run(
     })
 }
 
-/// Whether a file that is there is replaced.
+/// Whether an existing file is replaced.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Overwrite {
     Yes,

@@ -1,4 +1,4 @@
-//! EDIT: a file is changed as it is now, not as it was when the plan was made: each FIND has to be there exactly once.
+//! EDIT: changes a file's current content, not the content at planning time: each FIND has to occur exactly once.
 
 use rapport_core::{Replacement, apply_edits};
 

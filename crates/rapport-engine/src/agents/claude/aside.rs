@@ -1,4 +1,4 @@
-//! What Claude Code does beside driving a session: one-shot calls, cutting conversations, diagnosis.
+//! What Claude Code does besides running a session: one-shot calls, cutting conversations, diagnosis.
 
 use std::io;
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::agents::{
     Conversations, Cut, Diagnosed, Diagnosis, OneShot, Structured, StructuredCall, StructuredError,
 };
 
-/// How to get a version that can do everything.
+/// How to get a version that supports everything.
 const UPDATE: &str = "Update it with: npm install -g @anthropic-ai/claude-code";
 
-/// From which version on the CLI says whether somebody is logged in.
+/// The first version that can tell whether somebody is logged in.
 const TELLS_LOGIN: Version = Version(2, 1, 90);
 
 impl OneShot for Claude {
@@ -39,8 +39,8 @@ impl OneShot for Claude {
 }
 
 impl Conversations for Claude {
-    /// The CLI writes a moment after it asks, and may have been killed in that moment. Where nothing came after the
-    /// question, what there is came before it.
+    /// The CLI writes a moment after it asks, and may have been killed in that moment. If nothing follows the question,
+    /// the existing lines precede it.
     fn branch(&self, cut: &Cut<'_>) -> io::Result<Option<Vec<u8>>> {
         let fork = |original: Vec<u8>| {
             let forked = transcript::fork(&original, cut.call, cut.from, cut.to);
@@ -57,7 +57,7 @@ impl Conversations for Claude {
 }
 
 impl Claude {
-    /// What the CLI says about itself.
+    /// Runs the CLI and returns its output.
     fn run(&self, words: &[&str]) -> io::Result<Output> {
         let config = &self.config;
         let mut command = Command::new(&config.program);
@@ -65,8 +65,8 @@ impl Claude {
         command.env_clear().envs(config.env.iter().map(|(name, value)| (name, value))).output()
     }
 
-    /// Whether the CLI says that nobody is logged in. Older versions would take these words for a prompt, and our scripted agent
-    /// has no account.
+    /// Whether the CLI says that nobody is logged in. Older versions would interpret these words as a prompt, and the
+    /// scripted agent has no account.
     fn is_logged_out(&self, version: Option<Version>) -> bool {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]

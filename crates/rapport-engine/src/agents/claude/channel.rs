@@ -1,4 +1,4 @@
-//! How an agent is talked to: over the live channel, or, where the CLI is too old for that, message by message.
+//! The channel to an agent: live, or, if the CLI is too old for that, one process per message.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,31 +8,30 @@ use tokio::time::timeout;
 
 use super::command::ClaudeConfig;
 
-/// The first version with a live channel that carries questions.
+/// The first version with a live channel that supports questions.
 pub const LIVE_SINCE: Version = Version(2, 0, 0);
 
-/// The last version seen that does not offer the question tool over the live channel.
+/// The last known version without the question tool on the live channel.
 const LAST_WITHOUT_QUESTIONS: Version = Version(2, 0, 47);
 
-/// How long a CLI may take to say which version it is.
+/// How long a CLI may take to report its version.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How an agent is to be talked to.
+/// The configured channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChannelChoice {
-    /// As its version allows.
     #[default]
     Auto,
     /// Over the live channel.
     Live,
-    /// Message by message: what it asks is answered in the next one.
+    /// One process per message: the next message answers its questions.
     Print,
 }
 
-/// How an agent is talked to.
+/// The channel in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
-    /// Over its input and output, while it runs.
+    /// Over stdin and stdout, while it runs.
     Live,
     /// With one message on its command line.
     Print,
@@ -43,7 +42,7 @@ pub enum Channel {
 pub struct Version(pub u32, pub u32, pub u32);
 
 impl Version {
-    /// The version in what a CLI says about itself, such as `2.1.325 (Claude Code)`.
+    /// Parses a version from the CLI's output, such as `2.1.325 (Claude Code)`.
     pub fn find(text: &str) -> Option<Self> {
         text.split_whitespace().find_map(|word| {
             let mut numbers = word.trim_start_matches('v').splitn(3, '.');
@@ -60,7 +59,7 @@ impl std::fmt::Display for Version {
 }
 
 impl ChannelChoice {
-    /// The channel for a CLI that says this about its version. One that says nothing that can be read is taken to be new.
+    /// The channel for a CLI of this version. If the version is unknown, it is assumed to be new.
     pub fn decide(self, version: Option<Version>) -> Channel {
         match self {
             ChannelChoice::Live => Channel::Live,
@@ -72,7 +71,7 @@ impl ChannelChoice {
         }
     }
 
-    /// What a CLI of this version cannot do, in words.
+    /// What a CLI of this version does not support, in words.
     pub fn lacks(self, version: Option<Version>) -> Option<String> {
         let version = version.filter(|_| self.decide(version) == Channel::Live)?;
         (version <= LAST_WITHOUT_QUESTIONS).then(|| {
@@ -82,7 +81,7 @@ impl ChannelChoice {
         })
     }
 
-    /// Which channel it is for this CLI, and why, in words.
+    /// The channel for this CLI, and the reason, in words.
     pub fn explain(self, version: Option<Version>) -> String {
         let why = match (self, version) {
             (ChannelChoice::Live | ChannelChoice::Print, _) => "as agent.channel says".to_owned(),
@@ -99,7 +98,7 @@ impl ChannelChoice {
     }
 }
 
-/// Asks the CLI for its version where that matters, and decides.
+/// Asks the CLI for its version if that matters, and decides.
 pub(super) async fn choose(config: &ClaudeConfig) -> Channel {
     match config.channel {
         ChannelChoice::Auto => config.channel.decide(version(config).await),

@@ -1,9 +1,9 @@
-//! Claude Code, driven over its live stream-json channel, and whatever else speaks that protocol.
+//! Claude Code, driven over its live stream-json channel, and other programs that speak this protocol.
 //!
-//! `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
-//! language, `response` what came of a message, `transcript` what a conversation knows already, `driver` the talk itself.
-//! `once` and `structured` are talks of their own, outside of any session; `aside` has what the agent does beside driving.
-//! `brought` is what the CLI would take from a project, `credentials` what it takes from the person.
+//! `command` builds the command line, `process` runs it, `channel` selects the protocol, `wire` parses it, `response`
+//! collects the output for one message, `transcript` reads the conversation, `driver` runs the talk. `once` and
+//! `structured` are calls outside of any session; `aside` has what the agent does besides running sessions. `brought`
+//! finds what the CLI would use of a project, `credentials` what it uses of the person.
 
 pub mod brought;
 pub mod channel;
@@ -34,19 +34,18 @@ use channel::Channel;
 pub use command::{ClaudeConfig, FromProject, Opening, takes_variable};
 pub use driver::answers_message;
 
-/// What the agent is called in the facts of a session.
+/// The agent's name in the facts of a session.
 pub const NAME: &str = "claude";
 
 /// Claude Code, or a program that speaks its protocol.
 #[derive(Clone, Debug)]
 pub struct Claude {
     config: Arc<ClaudeConfig>,
-    /// How it is talked to, once that is known.
+    /// The channel, once it is decided.
     channel: Arc<OnceCell<Channel>>,
 }
 
 impl Claude {
-    /// An agent that is started like this.
     pub fn new(config: ClaudeConfig) -> Self {
         Self { config: Arc::new(config), channel: Arc::default() }
     }

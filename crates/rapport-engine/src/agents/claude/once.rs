@@ -1,4 +1,4 @@
-//! One question to the agent, in a conversation of its own that nobody goes on with: what it says is all that is wanted.
+//! One prompt to the agent, in a conversation of its own that is never resumed: only its reply is wanted.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::wire;
 use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
 
-/// Asks it, with only these tools, and gives its last words. Dropped before the end, the agent is ended.
+/// Sends the prompt, with only these tools, and returns the last text. Dropping the future ends the agent.
 pub async fn ask(
     config: &ClaudeConfig,
     directory: &Path,
@@ -37,7 +37,7 @@ pub async fn ask(
     let (mut process, lines) =
         Process::spawn(config, &args, &Directory::at(directory), Mark::unnamed(), None)
             .map_err(|error| format!("cannot start {program}: {error}"))?;
-    // Not as an argument: after a list of tools the CLI takes it for one more of them.
+    // Not as an argument: after a list of tools the CLI would take it for another tool.
     process.tell(wire::user_message(prompt));
     process.close_input();
     let Some(line) = result_line(&mut process, lines).await else {

@@ -43,7 +43,7 @@ fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
 fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     let (batches, turns) = (place.batches(), folder.turns()?);
     let refused = turns.iter().flat_map(|turn| batches.refused(&folder.id, &turn.name.to_string()));
-    let mut found: Vec<_> = refused.map(|error| format!("{error}; this journal does not count")).collect();
+    let mut found: Vec<_> = refused.map(|error| format!("{error}; this journal is not trusted")).collect();
     for turn in session.file_turns().iter().filter(|turn| !session.sealed().contains_key(&turn.folder)) {
         let path = folder.path.join(&turn.folder);
         if turn.shown.iter().zip(&checksum::shown(&path)?).any(|(was, is)| was != is) {

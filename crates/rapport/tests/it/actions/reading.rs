@@ -45,7 +45,7 @@ async fn file_40_read_shows_pages_as_text() {
         ("/json", "done", "{\"colour\": \"blue\"}"),
         ("/moved", "done", "{\"colour\": \"blue\"}"),
         ("/none", "failed: the server says 404 Not Found", ""),
-        ("/round", "failed: it leads elsewhere more than 5 times", ""),
+        ("/round", "failed: it redirects more than 5 times", ""),
         ("/metadata", "failed: 169.254.169.254 is not the address of a page", ""),
         ("/huge", "failed: it is larger than 10485760 bytes", ""),
     ];

@@ -1,4 +1,4 @@
-//! What Claude Code is told, one line each, without the newline.
+//! Lines to Claude Code, one each, without the newline.
 
 use std::collections::HashSet;
 
@@ -10,33 +10,33 @@ use serde_json::{Map, Value, json};
 
 use super::ASK;
 
-/// How long the CLI lets our hook wait. A hook that runs out of time fails open: the model goes on without an answer.
-/// Calls are put away long before; more than 24 days do not fit into a timer of the CLIs that run on Node.
+/// The hook timeout of the CLI. A hook that times out fails open: the model continues without an answer. Calls are
+/// parked long before; more than 24 days do not fit into a timer of CLIs that run on Node.
 pub const HOOK_TIMEOUT_SECONDS: u64 = 20 * 24 * 60 * 60;
 
-/// The first line of all: questions are to come to us, before anything else decides on them.
+/// The first line: it registers the hook for questions, before anything else decides on them.
 pub fn initialize() -> String {
     let hook = json!({"matcher": ASK, "hookCallbackIds": ["ask"], "timeout": HOOK_TIMEOUT_SECONDS});
     request("initialize", json!({"subtype": "initialize", "hooks": {"PreToolUse": [hook]}}))
 }
 
-/// Something for the model to read.
+/// A message for the model.
 pub fn user_message(text: &str) -> String {
     let message = json!({"role": "user", "content": as_words(text)});
     json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": ""}).to_string()
 }
 
-/// Something for the model to read, under a name by which it comes back when it is taken up.
+/// A message for the model, with a name by which the CLI echoes it.
 pub fn named_message(text: &str, name: &str) -> String {
     let message = json!({"role": "user", "content": as_words(text)});
     json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": "", "uuid": name})
         .to_string()
 }
 
-/// A message that is nothing but words. The CLI runs a message that begins with the name of a command, such as `/clear`,
-/// and reads every file that is mentioned as `@path` into it, without asking anybody, wherever the file is. It looks for
-/// both in the last piece of a message only. That is its own last line where that is nothing but words, so that nothing is
-/// said that is not in the message.
+/// A message that consists only of text. The CLI runs a message that begins with the name of a command, such as
+/// `/clear`, and includes every file that is mentioned as `@path`, without asking anybody, wherever the file is. It
+/// looks for both only in the last block of a message. That block is the message's own last line if it is plain text,
+/// so that nothing is added to the message.
 fn as_words(text: &str) -> Value {
     if is_words(text) {
         return text.into();
@@ -50,7 +50,6 @@ fn is_words(text: &str) -> bool {
     !text.contains('@') && !text.trim_start().starts_with('/')
 }
 
-/// Stop what you are doing.
 pub fn interrupt() -> String {
     request("interrupt", json!({"subtype": "interrupt"}))
 }
