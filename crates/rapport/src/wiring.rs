@@ -1,4 +1,4 @@
-//! Puts the parts together. The only place that knows them all.
+//! Assembles the parts. The only place that knows them all.
 
 use std::env;
 use std::ffi::OsString;
@@ -39,22 +39,22 @@ use crate::workers::network::{HostPattern, Network};
 use crate::workers::sandboxes::Sandboxes;
 use crate::workers::worktrees::Worktrees;
 
-/// How many rounds of questions before a plan, where nobody says otherwise.
+/// The default number of rounds of questions before a plan.
 pub const ROUNDS: u32 = 5;
 
-/// So many files are named where the agent is started without them.
+/// The maximum number of files to name in the warning that the agent is started without them.
 const MOST_NAMED: usize = 5;
 
-/// How long an agent gets to end after it was asked to.
+/// How long an agent may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How long a model may take to make a round of questions.
+/// The time limit of a model for a round of questions.
 const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Variables that only the scripted agent of our own takes.
+/// Variables of the scripted agent only.
 const REHEARSAL_ENV: [&str; 2] = ["FAKE_CLAUDE_CONFIG", "RAPPORT_REHEARSAL_RECORD"];
 
-/// Where a command is given.
+/// Where a command is run.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Rapport's home.
@@ -74,7 +74,7 @@ impl Place {
             Some(directory) => {
                 let refused = |why: &dyn std::fmt::Display| {
                     let what = format!("cannot use {} as the project: {why}", directory.display());
-                    Failure::new(Code::Usage, what).hint("Name a directory that is there: --project DIR")
+                    Failure::new(Code::Usage, what).hint("Name an existing directory: --project DIR")
                 };
                 let found = directory.canonicalize().map_err(|error| refused(&error))?;
                 if !found.is_dir() {
@@ -110,7 +110,7 @@ impl Place {
         Ok(Self { home, project })
     }
 
-    /// The settings that hold here. What the person has to know about them is told once, on stderr.
+    /// The effective settings. A warning about them is printed once, on stderr.
     pub fn settings(&self, flags: Layer) -> Result<Settings, Failure> {
         static TOLD: Once = Once::new();
         let settings = Settings::load(&self.home, &self.project, variable, flags)?;
@@ -120,30 +120,29 @@ impl Place {
         Ok(settings)
     }
 
-    /// The seals of the person here.
     pub fn seals(&self) -> Seals {
         Seals::new(self.home.clone(), self.project.clone())
     }
 
-    /// Where a batch is carried out or undone that has its journal there.
+    /// The place of a batch with this journal.
     pub fn batch(&self, journal: &Path) -> actions::Place {
         let (project, journal) = (self.project.clone(), journal.to_owned());
         actions::Place { project, journal, seals: Some(Arc::new(self.seals())) }
     }
 
-    /// What the project brings that counts only where the person trusts it: its settings, and what the agent's CLI would
-    /// take from it.
+    /// The project's configuration that needs the person's trust: its settings, and what the agent's CLI would use of
+    /// it.
     pub fn brought(&self) -> Vec<Brought> {
         let settings = config::brought(&self.home, &self.project);
         settings.into_iter().chain(brought::brought(&self.project, &own())).collect()
     }
 
-    /// What the person said about that.
+    /// The person's decision about that.
     pub fn trust(&self) -> Result<Trust, Failure> {
         Ok(config::trust(&self.home, &self.project, variable)?)
     }
 
-    /// Tells once, on stderr, what the agent's CLI is started without.
+    /// Warns once, on stderr, about what the agent's CLI is started without.
     fn tell_what_does_not_count(&self) -> Result<(), Failure> {
         static TOLD: Once = Once::new();
         let brought = brought::brought(&self.project, &own());
@@ -157,7 +156,7 @@ impl Place {
         TOLD.call_once(|| {
             warn(format_args!(
                 "the agent is started without {}{more}, which came with the project\n  \
-                 Look at what it brings, and let it count if you trust it: rapport trust",
+                 Look at what it brings, and decide whether to trust it: rapport trust",
                 names.join(", ")
             ));
         });
@@ -169,18 +168,18 @@ impl Place {
         self.sessions_in(&Shelf::Sessions)
     }
 
-    /// The same for those that are kept there.
+    /// The same for the sessions of a shelf.
     pub fn sessions_in(&self, shelf: &Shelf) -> ProjectSessions {
         ProjectSessions::new(self.store_in(shelf), None, Arc::new(self.workers()), Clock::system())
             .granting(Grants::of(&self.home, &self.project))
     }
 
-    /// Where this project's logs are, for commands that wait for what they read.
+    /// The store of this project's logs, for commands that block.
     pub fn store(&self) -> BlockingStore {
         self.store_in(&Shelf::Sessions).into()
     }
 
-    /// Where the logs are that are kept there.
+    /// The store of a shelf's logs.
     pub fn store_in(&self, shelf: &Shelf) -> Arc<dyn Store> {
         let files = Files::new(shelf.root(&self.project)).of(self.project.clone());
         Arc::new(files.sealed_by(self.seals()))
@@ -191,12 +190,12 @@ impl Place {
         Batches::of(&self.project, Naming::ByTurn).sealed_by(Arc::new(self.seals()))
     }
 
-    /// The kinds of places that agents of this project can work in.
+    /// The workers of this project.
     pub fn workers(&self) -> Workers {
         self.workers_with(Network::None)
     }
 
-    /// The same, where those that are apart from the host reach such a network.
+    /// The same, with this network access for sandboxes.
     fn workers_with(&self, network: Network) -> Workers {
         let folder = config::worktrees(&self.project);
         let person = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
@@ -205,7 +204,7 @@ impl Place {
         workers.with("sandbox", sandboxes)
     }
 
-    /// What a new session here starts from.
+    /// The first fact of a new session here.
     pub fn session(&self, task: String, aim: Aim, settings: &Settings) -> Result<Created, Failure> {
         let project = self.project.to_str().ok_or_else(|| {
             Failure::new(Code::Usage, format!("the path {} is not UTF-8 text", self.project.display()))
@@ -221,24 +220,22 @@ impl Place {
         // Other kinds of sessions change nothing, or belong where they are.
         let worker = if aim == Aim::Work { settings.worker } else { WorkerName::Local };
         let worker = worker.as_str().to_owned();
-        // Where there is none, whoever starts a turn is told.
+        // If there is none, whoever starts a turn is told.
         let agent = agent_command(settings).ok();
         let begun = Created::new(task, project.to_owned(), conversation, by);
         Ok(Created { aim, terms, agent, worker, ..begun })
     }
 }
 
-/// What is kept where in a project.
+/// The kinds of stored sessions in a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shelf {
-    /// Sessions.
     Sessions,
-    /// Plans that belong to no session of files, each with its batch, and what they are called.
+    /// Plans without a session, each with its batch, and the plan's name.
     Plans(String),
 }
 
 impl Shelf {
-    /// The directory.
     pub fn root(&self, project: &Path) -> PathBuf {
         match self {
             Shelf::Sessions => config::sessions(project),
@@ -276,12 +273,12 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts an engine for this place. Needs a runtime around it.
+    /// Starts an engine for this place. Requires a runtime.
     pub fn start(place: &Place, settings: &Settings) -> Result<Self, Failure> {
         Self::start_in(place, settings, &Shelf::Sessions)
     }
 
-    /// The same for what is kept there.
+    /// The same for the sessions of a shelf.
     pub fn start_in(place: &Place, settings: &Settings, shelf: &Shelf) -> Result<Self, Failure> {
         refuse_agents()?;
         raise_file_limit();
@@ -311,7 +308,7 @@ impl Host {
         Ok(Self { sessions, engine, socket })
     }
 
-    /// The door to all sessions of the place, those of this engine included.
+    /// The door to all sessions of the place, including those of this engine.
     pub fn sessions(&self) -> Arc<dyn Sessions> {
         Arc::new(self.sessions.clone())
     }
@@ -323,7 +320,7 @@ impl Host {
     }
 }
 
-/// What agents in places apart from the host reach of the network.
+/// The network access of sandboxed agents.
 fn network(settings: &Settings) -> Result<Network, Failure> {
     let patterns = settings.allowed_hosts.iter().map(|host| host.parse());
     let patterns = patterns.collect::<Result<Vec<HostPattern>, _>>();
@@ -335,7 +332,7 @@ fn network(settings: &Settings) -> Result<Network, Failure> {
     })
 }
 
-/// Refuses to act in a person's name where an agent started this program.
+/// Refuses to act in a person's name if an agent started this program.
 pub fn refuse_agents() -> Result<(), Failure> {
     if !descent::is_of_an_agent(std::process::id()) {
         return Ok(());
@@ -344,17 +341,17 @@ pub fn refuse_agents() -> Result<(), Failure> {
         .hint("Let the person do it, in a terminal of their own or in a channel such as Telegram."))
 }
 
-/// Each session that is held takes two descriptors, so as many are taken as the system gives.
+/// Raises the limit of file descriptors: each held session needs two.
 fn raise_file_limit() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
         && soft < hard
     {
-        // Fewer sessions at once is the worst that can come of it.
+        // Otherwise fewer sessions fit at once.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }
 
-/// The agents that sessions here may have, by name. New ones begin with the agent of the settings.
+/// The agents of sessions here, by name. New sessions use the agent of the settings.
 pub fn agents(place: &Place, settings: &Settings) -> Result<AgentsByName, Failure> {
     let keeper = env::current_exe()?;
     let (home, known, trust) = (place.home.clone(), settings.clone(), place.trust()?);
@@ -367,7 +364,7 @@ pub fn agents(place: &Place, settings: &Settings) -> Result<AgentsByName, Failur
         .for_all(settings.agent_is_named))
 }
 
-/// The agent of the settings, which new sessions begin with.
+/// The agent of the settings, for new sessions.
 pub fn agent(place: &Place, settings: &Settings) -> Result<Arc<dyn Agent>, Failure> {
     agents(place, settings)?.find(None).map_err(|why| Failure::new(Code::Usage, why))
 }
@@ -381,7 +378,7 @@ fn agent_command(settings: &Settings) -> Result<AgentCommand, Failure> {
     Ok(AgentCommand { name: claude::NAME.into(), command: settings.agent_command.clone() })
 }
 
-/// How Claude Code, or what speaks its protocol, is run with this command; `None` where the command is empty.
+/// The configuration of Claude Code, or a compatible program, for this command; `None` if the command is empty.
 fn claude_config(
     (home, keeper): (&Path, &Path),
     settings: &Settings,
@@ -400,7 +397,7 @@ fn claude_config(
         program,
         leading_args,
         extra_args: Vec::new(),
-        // Our own scripted agent speaks every way; there is nothing to find out.
+        // The scripted agent supports all channels; no need to ask.
         channel: if is_rehearsal && settings.channel == config::Channel::Auto {
             ChannelChoice::Live
         } else {
@@ -416,7 +413,7 @@ fn claude_config(
     })
 }
 
-/// Who makes rounds of questions here: a model, over its API where there is a key, else through the agent's CLI.
+/// The planner: a model, by its API if there is a key, else through the agent's CLI.
 pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, Failure> {
     let named = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     let said = &settings.planner;
@@ -447,7 +444,6 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
     })
 }
 
-/// How the agent is to be talked to.
 fn channel(settings: &Settings) -> ChannelChoice {
     match settings.channel {
         config::Channel::Auto => ChannelChoice::Auto,
@@ -471,7 +467,7 @@ fn agent_env(home: &Path, settings: &Settings, is_rehearsal: bool) -> Vec<(OsStr
     env
 }
 
-/// In debug builds the crash test can have a store that dies on purpose.
+/// In debug builds the crash test can use a store with injected faults.
 pub(crate) fn faulty(store: Arc<dyn Store>) -> Arc<dyn Store> {
     #[cfg(debug_assertions)]
     return crate::stores::faulty::wrap(store);
@@ -479,7 +475,7 @@ pub(crate) fn faulty(store: Arc<dyn Store>) -> Arc<dyn Store> {
     store
 }
 
-/// Where the person's own files for the agent's CLI are.
+/// The person's own files for the agent's CLI.
 fn own() -> brought::Own {
     let path = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     brought::Own::new(path("HOME"), path("CLAUDE_CONFIG_DIR"))

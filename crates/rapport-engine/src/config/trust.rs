@@ -72,12 +72,12 @@ pub(super) fn is_listed(trusted: &[PathBuf], project: &Path, home: Option<&str>)
 /// The warning for the person.
 pub(super) fn warning(names: &[&str], file: &Path) -> String {
     let (what, verb) = match names {
-        [one] => ((*one).to_owned(), "does"),
-        [more @ .., last] => (format!("{} and {last}", more.join(", ")), "do"),
-        [] => ("nothing".to_owned(), "does"),
+        [one] => ((*one).to_owned(), "is"),
+        [more @ .., last] => (format!("{} and {last}", more.join(", ")), "are"),
+        [] => ("nothing".to_owned(), "is"),
     };
     format!(
-        "{what} in {} {verb} not count: a project may not say that by itself\n  \
+        "{what} in {} {verb} ignored: a project may not set that by itself\n  \
          Look at what it brings, and let it count if you trust it: rapport trust",
         file.display(),
     )

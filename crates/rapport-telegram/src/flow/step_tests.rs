@@ -410,7 +410,7 @@ fn words_answer_the_question_that_waits() {
     let joined =
         Incoming { id, room: HOME, private: true, sender, message: 12, what, files, is_joined: true };
     let long = stage.put(Input::Update(Box::new(joined), Ticket(9)));
-    assert!(long[0].contains("Please send this in reply to the one that it answers"), "{long:?}");
+    assert!(long[0].contains("Please send this as a reply to the one that it answers"), "{long:?}");
 }
 
 /// One reminder, an hour after the question came to the front, and never a second one.

@@ -1,5 +1,5 @@
-//! What commands print, and the only place where they do: everything is made safe to show on the way, so that no text of
-//! others reaches the terminal as it came. A reader that has had enough is no failure.
+//! The output of commands, and the only module that prints: everything is made safe to show, so that no text of others
+//! reaches the terminal unchanged. A closed pipe is not a failure.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write as _};
@@ -11,12 +11,12 @@ use crate::channels::terminal::style::Theme;
 use crate::channels::terminal::text::Line;
 use crate::error::Outcome;
 
-/// Prints a line, or a few. Text from outside that has to stay in its line is made one by the caller (`safe::line`).
+/// Prints a line, or several. The caller makes text from outside that has to stay on its line one line (`safe::line`).
 pub(super) fn say(text: impl Display) -> Outcome {
     write(&format!("{}\n", shown(text)))
 }
 
-/// Prints the cells of a row, each safe to show, with tabs between them, for programs to take apart.
+/// Prints the cells of a row, each safe to show, separated by tabs, for programs to parse.
 pub(super) fn say_cells(cells: &[&str]) -> Outcome {
     let cells: Vec<_> = cells.iter().map(|cell| safe::line(cell)).collect();
     write(&format!("{}\n", cells.join("\t")))
@@ -27,25 +27,25 @@ pub(super) fn say_json(value: &impl serde::Serialize) -> Outcome {
     write(&format!("{}\n", escaped(&serde_json::to_string(value).map_err(io::Error::from)?)))
 }
 
-/// Prints lines in tones. What is in a line is safe to show.
+/// Prints lines in tones. Their content is safe to show.
 pub(super) fn show(theme: Theme, lines: &[Line]) -> Outcome {
     write(&painted(theme, lines))
 }
 
-/// Lines as a terminal takes them.
+/// Lines with the theme's control characters.
 pub(super) fn painted(theme: Theme, lines: &[Line]) -> String {
     lines.iter().map(|line| format!("{}\n", theme.paint(line))).collect()
 }
 
-/// Shows what somebody is to type after, on the same line.
+/// Prints a prompt; the input follows on the same line.
 pub(super) fn prompt(text: &str) -> Outcome {
     let lines: Vec<_> = text.split('\n').map(safe::line).collect();
     write(&lines.join("\n"))
 }
 
-/// Tells on stderr what the person should know and nothing fails for.
+/// Prints a warning on stderr.
 pub(crate) fn warn(text: impl Display) {
-    // Where not even this can be written, there is nobody to tell.
+    // If this fails too, there is nobody to tell.
     let _ = writeln!(io::stderr(), "rapport: {}", shown(text));
 }
 
@@ -58,8 +58,8 @@ fn write(text: &str) -> Outcome {
     Ok(out.write_all(text.as_bytes()).and_then(|()| out.flush())?)
 }
 
-/// JSON in which nothing can move a cursor or change the order of letters, where somebody looks at it in a terminal. Such
-/// characters are only ever in strings, where they can be written as numbers.
+/// JSON in which no character can move a cursor or reorder text in a terminal. Such characters only occur in strings,
+/// where they can be escaped.
 pub(crate) fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -79,7 +79,7 @@ pub(crate) fn escaped(json: &str) -> String {
     out
 }
 
-/// The beginning of a text, in at most so many characters.
+/// The beginning of a text, of at most this many characters.
 pub(super) fn shorten(text: &str, most: usize) -> String {
     match text.chars().nth(most) {
         None => text.to_owned(),
@@ -102,7 +102,7 @@ pub(super) fn ago(then: Timestamp, now: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    /// JSON is looked at in terminals as well.
+    /// JSON is shown in terminals too.
     #[test]
     fn json_moves_no_cursor_and_reorders_nothing() {
         let value = serde_json::json!({ "a": "\u{9b}31m \u{202e}txt \u{1b}[0m é 🎉" });

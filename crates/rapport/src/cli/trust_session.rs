@@ -1,4 +1,4 @@
-//! `rapport trust SESSION`: look at what a log from elsewhere would do, then let it count, just as it is.
+//! `rapport trust SESSION`: shows what a log from elsewhere would do, then trusts it exactly as it is.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::turns::batches::{self, BatchDir};
 use crate::turns::{Folder, PLAN, Standing, text};
 use crate::wiring::{self, Place};
 
-/// The session or batch that is meant, if there is one of that name.
+/// The named session or batch, if there is one.
 pub(super) enum Named {
     Session(SessionId),
     Batch(PathBuf),
 }
 
-/// Finds what is meant by a name: a session, else a batch.
+/// Finds a session, else a batch, by name.
 pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
     let batch = batches::all(&place.project)?.into_iter().find(|path| batches::name(path) == name);
     match (choose::by_name(place, name), batch) {
@@ -37,7 +37,7 @@ pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
     }
 }
 
-/// Shows what is meant, and lets it count if the person says so.
+/// Shows it, and trusts it if the person agrees.
 pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -> Outcome {
     let (what, findings) = match named {
         Named::Session(id) => (format!("session {id}"), vec![Finding::session(place, id)?]),
@@ -46,7 +46,7 @@ pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -
         }
     };
     if findings.iter().all(|finding| finding.seal().counts()) {
-        return told(common, &findings, &format!("There is nothing to trust: {what} counts already."));
+        return told(common, &findings, &format!("There is nothing to trust: {what} is already trusted."));
     }
     if common.json && !yes {
         return say_json(&findings.iter().map(Finding::json).collect::<Vec<_>>());
@@ -54,19 +54,20 @@ pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -
     if !common.json {
         findings.iter().try_for_each(Finding::show)?;
     }
-    let question = format!("Let {what} count, just as it is?");
+    let question = format!("Trust {what}, exactly as it is?");
     let names: Vec<_> = findings.iter().map(|finding| screen::word(&finding.name())).collect();
     let hint = format!("If you have looked at it, say so: rapport trust {} --yes", names.join(" "));
     if yes || ask(common, &question, &hint)? {
         return trust(common, place, &findings);
     }
-    told(common, &[], "It does not count, and nothing is started for it.")
+    told(common, &[], "It is not trusted, and nothing is started for it.")
 }
 
-/// Takes over with one question all that was written before entries were signed, or by this person in another checkout.
+/// Trusts, after one question, everything that was written before entries were signed, or by this person in another
+/// checkout.
 pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
     let mut findings = Vec::new();
-    // One that is damaged must not keep the others from being taken over.
+    // A damaged one must not prevent trusting the others.
     let mut add = |found: Result<Finding, Failure>| match found {
         Ok(finding) => findings.push(finding),
         Err(failure) => failure.print(common.json),
@@ -97,7 +98,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
     if yes || ask(common, &question, "If all of them are yours, say so: rapport trust --all-mine --yes")? {
         return trust(common, place, &findings);
     }
-    told(common, &[], "They do not count, and nothing is started for them.")
+    told(common, &[], "They are not trusted, and nothing is started for them.")
 }
 
 fn trust(common: &Common, place: &Place, findings: &[Finding]) -> Outcome {
@@ -105,13 +106,13 @@ fn trust(common: &Common, place: &Place, findings: &[Finding]) -> Outcome {
     for finding in findings {
         finding.trust(&store, &seals)?;
     }
-    told(common, findings, "It counts from now on, just as it is.")
+    told(common, findings, "It is trusted from now on, exactly as it is.")
 }
 
-/// Asks whether something counts. Nothing but a yes is one.
+/// Asks whether to trust something. Only a yes is one.
 fn ask(common: &Common, question: &str, hint: &str) -> Result<bool, Failure> {
     if !asking::is_possible(common) {
-        return Err(Failure::new(Code::Untrusted, "nobody can be asked here whether it counts").hint(hint));
+        return Err(Failure::new(Code::Untrusted, "nobody can be asked here whether to trust it").hint(hint));
     }
     Ok(asking::decision(question)? == Some(true))
 }
@@ -124,7 +125,7 @@ fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
     say(words)
 }
 
-/// Something that may be trusted, as it was when it was looked at.
+/// Something that may be trusted, as it was shown.
 enum Finding {
     Session { id: SessionId, looked: Arc<Looked>, would: Would, batches: Vec<(PathBuf, Verifier)> },
     Batch { path: PathBuf, verifier: Verifier, story: Vec<String> },
@@ -133,13 +134,13 @@ enum Finding {
 /// What a session would do.
 struct Would {
     task: String,
-    /// The program that its log names as its agent.
+    /// The agent's program, according to its log.
     program: Option<String>,
-    /// What happens as soon as it is taken up, line by line.
+    /// What happens as soon as it is resumed, line by line.
     at_once: Vec<String>,
-    /// What its log says was allowed.
+    /// Permissions granted in its log.
     allowed: Vec<String>,
-    /// What its plans would do that nobody has run yet.
+    /// What its pending plans would do.
     planned: Vec<String>,
     /// The calls that its agent would continue with.
     pending: Vec<String>,
@@ -235,7 +236,7 @@ impl Finding {
         Ok(())
     }
 
-    /// What is shown of it, each part with its label.
+    /// Its displayed parts, with labels.
     fn parts(&self) -> Vec<(&'static str, Vec<String>)> {
         let Self::Session { looked, would, batches, .. } = self else {
             let Self::Batch { story, .. } = self else { return Vec::new() };
@@ -268,7 +269,7 @@ fn look(batch: &Path, place: &Place) -> Result<(Vec<crate::actions::journal::Fac
     Journal::look(batch, &place.seals()).map_err(|error| Failure::new(Code::Store, error.to_string()))
 }
 
-/// What happens as soon as somebody takes the session up.
+/// What happens as soon as somebody resumes the session.
 fn at_once(mut session: Session, entries: &[Entry]) -> Vec<String> {
     let now = Clock::system().now();
     if let Ok(facts) = session.decide(&Input::World(World::Lost), now) {
@@ -321,7 +322,7 @@ fn reply_words(reply: rapport_core::CallReply) -> String {
     }
 }
 
-/// The permissions that the log says were given, whether or not they are used up, and the hosts that may be reached.
+/// The permissions granted according to the log, used up or not, and the allowed hosts.
 fn allowed(session: &Session) -> Vec<String> {
     let items = session.rounds().flat_map(|round| round.items);
     let words = items.filter_map(|item| {
@@ -339,17 +340,17 @@ fn allowed(session: &Session) -> Vec<String> {
     words.chain(hosts).collect()
 }
 
-/// What the agent would continue with, from the conversation that is kept with the session.
+/// What the agent would continue with, from the stored conversation.
 fn pending(place: &Place, session: &Session, looked: &Looked) -> Result<Vec<String>, Failure> {
     let kept = looked.attachments.iter().filter(|(name, _)| name.starts_with(CONVERSATION));
     let agents = wiring::agents(place, &place.settings(Layer::default())?)?;
-    // A log of somebody else may name an agent that there is none of here; nothing of it would be started either.
+    // The log may name an agent that does not exist here; then nothing of it would be started either.
     let Ok(agent) = agents.find(session.agent()) else { return Ok(Vec::new()) };
     let Some(conversations) = agent.conversations() else { return Ok(Vec::new()) };
     Ok(kept.flat_map(|(_, content)| conversations.pending(content)).collect())
 }
 
-/// What plans would do that were not carried out yet.
+/// What pending plans would do.
 fn planned(folder: &Folder) -> Result<Vec<String>, Failure> {
     let mut planned = Vec::new();
     for turn in folder.turns()? {

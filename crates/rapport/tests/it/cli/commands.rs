@@ -266,7 +266,7 @@ fn doctor_says_what_is_missing_and_how_to_get_it() {
     let doctor = project.rapport(&["doctor"]);
     doctor.check(1, "bad      agent     cannot run no-such-agent: No such file or directory");
     doctor.check(1, "npm install -g @anthropic-ai/claude-code");
-    doctor.check(1, "ok       sessions  0 in ").check(1, "what needs mending: agent");
+    doctor.check(1, "ok       sessions  0 in ").check(1, "what needs fixing: agent");
     let project = Project::with_agent("rehearsal").set("PATH", "/nonexistent");
     project.rapport(&["doctor"]).check(0, "missing  git       no git on the PATH");
     let project = Project::with_agent("rehearsal").set("RAPPORT_AGENT_HOT", "soon");

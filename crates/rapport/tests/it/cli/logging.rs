@@ -116,8 +116,8 @@ fn nothing_is_logged_unless_it_is_asked_for() {
     let logged = project.rapport(&["--log", "debug", "status", "--json"]);
     logged.check(0, "[]");
     assert!(logged.err().contains("started version="), "{}", logged.err());
-    project.rapport(&["--log", "no=such=level", "status"]).check(2, "is no level to log at");
-    project.rapport(&["--log", "!!!", "status"]).check(2, "is no level to log at");
+    project.rapport(&["--log", "no=such=level", "status"]).check(2, "is not a log level");
+    project.rapport(&["--log", "!!!", "status"]).check(2, "is not a log level");
     project.rapport(&["--log-file", "/no/such/place", "status"]).check(2, "cannot log to /no/such/place");
     let pipe = project.path("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

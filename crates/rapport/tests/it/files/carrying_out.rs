@@ -226,7 +226,7 @@ fn a_plan_that_was_changed_counts_when_it_is_accepted() {
     let path = project.folder().join("01/plan.md");
     std::fs::write(&path, greeting().replace("hello.txt", "moin.txt")).unwrap();
     let ran = project.rapport(&["resume", "-y"]);
-    ran.check(3, "01/plan.md is not what was planned").check(3, "--accept-changes").check(3, "moin.txt");
+    ran.check(3, "01/plan.md differs from the plan").check(3, "--accept-changes").check(3, "moin.txt");
     assert_eq!(project.changes(), Vec::<String>::new());
     project.rapport(&["resume", "-y", "--accept-changes"]).check(0, "Completed");
     assert_eq!(project.changes(), [" M README.md", "?? moin.txt"]);
@@ -241,7 +241,7 @@ fn a_plan_that_was_changed_is_restored() {
     project.plan_turn("x").check(0, "");
     std::fs::write(project.folder().join("01/plan.md"), "# Nothing\n").unwrap();
     let mut terminal = project.terminal(&["resume"], 100, 40);
-    terminal.wait_for("(u)se it as it is now / (r)estore it / (q)uit ›");
+    terminal.wait_for("(u)se the file as it is now / (r)estore it / (q)uit ›");
     terminal.send("r\n");
     terminal.wait_for("(a)pprove all");
     terminal.send("a");

@@ -39,7 +39,7 @@ fn file_1_a_session_that_was_cloned_goes_on_there() {
     std::fs::rename(project.root(), project.path("gone")).unwrap();
     // Nothing is believed that came with a clone, until somebody has looked at it.
     rapport_in(&project, &clone, &["plan", "-m", "two"]).check(9, "rapport trust ");
-    rapport_in(&project, &clone, &["trust", "--yes", "add-greeting"]).check(0, "counts from now on");
+    rapport_in(&project, &clone, &["trust", "--yes", "add-greeting"]).check(0, "is trusted from now on");
     let ran = rapport_in(&project, &clone, &["plan", "-m", "two"]);
     ran.check(0, "Second");
     assert_eq!(ran.err(), "", "what was sealed there is as it was");
@@ -57,7 +57,7 @@ fn the_agent_of_a_clone_works_in_the_clone() {
     project.git(&["commit", "--quiet", "-m", "A session"]);
     let clone = project.path("clone");
     project.git(&["clone", "--quiet", ".", clone.to_str().unwrap()]);
-    rapport_in(&project, &clone, &["trust", "--yes", "add-greeting"]).check(0, "counts from now on");
+    rapport_in(&project, &clone, &["trust", "--yes", "add-greeting"]).check(0, "is trusted from now on");
     rapport_in(&project, &clone, &["plan", "-m", "one"]).check(0, "");
     let folder = clone.join(".rapport/sessions").join(project.session().as_str());
     let conversation = std::fs::read_to_string(folder.join("kept/conversation-01-1")).unwrap();

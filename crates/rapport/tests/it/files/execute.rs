@@ -72,8 +72,8 @@ fn file_21_a_clipboard_without_a_plan_is_told() {
     let plan = "cat \"$HOME/clipboard\"";
     for (programs, variables, says) in [
         (&[("wl-paste", plan)][..], &[][..], "neither WAYLAND_DISPLAY nor DISPLAY is set"),
-        (&[], &["DISPLAY"], "it takes one of these programs: xclip, xsel"),
-        (&[], &["WAYLAND_DISPLAY", "DISPLAY"], "it takes one of these programs: wl-paste, xclip, xsel"),
+        (&[], &["DISPLAY"], "one of these programs is needed: xclip, xsel"),
+        (&[], &["WAYLAND_DISPLAY", "DISPLAY"], "one of these programs is needed: wl-paste, xclip, xsel"),
         (&[("wl-paste", fails)], &["WAYLAND_DISPLAY"], "wl-paste: No selection"),
         (&[("wl-paste", empty)], &["WAYLAND_DISPLAY"], "it is empty"),
         (&[("xsel", "printf '\\377'")], &["DISPLAY"], "not UTF-8 text"),
@@ -223,10 +223,7 @@ fn undo_is_offered_where_there_is_something_to_undo() {
     let ran = project.rapport_reading(&["execute", "-", "-y"], failing.as_bytes());
     ran.check(1, "an action failed");
     assert!(!ran.err().contains("undo"), "{}", ran.err());
-    project
-        .rapport(&["undo"])
-        .check(0, "No file had to be brought back")
-        .check(0, "cannot be undone: EXECUTE");
+    project.rapport(&["undo"]).check(0, "No file had to be restored").check(0, "cannot be undone: EXECUTE");
 }
 
 /// A plan that was run outside of any session is listed with those, as it stands, and undone by the name that is listed. Where its

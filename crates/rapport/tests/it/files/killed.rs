@@ -72,7 +72,7 @@ fn finish(project: &Project, story: &str) {
     if next.code() == 0 {
         next.check(0, "Completed 🟢: 3 of 3 actions done");
     }
-    project.rapport(&["resume"]).check(2, "nobody can be asked what to plan next");
+    project.rapport(&["resume"]).check(2, "without a terminal you cannot be asked what to plan next");
     same_as_the_directory(project, story);
     let count = |is: fn(&Event) -> bool| project.facts().iter().filter(|fact| is(fact)).count();
     assert_eq!(count(|fact| matches!(fact, Event::DraftStarted { .. })), 1, "{story}");

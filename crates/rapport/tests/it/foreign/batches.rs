@@ -48,7 +48,7 @@ fn what_was_looked_at_can_be_undone() {
     let victim = victim(&stranger);
     let session = victim.session();
     victim.rapport(&["trust", session.as_str()]).check(9, "nobody can be asked");
-    victim.rapport(&["trust", "--yes", session.as_str()]).check(0, "counts from now on");
+    victim.rapport(&["trust", "--yes", session.as_str()]).check(0, "is trusted from now on");
     victim.rapport(&["undo"]).check(0, "Undone");
     assert_eq!(victim.file("hello.txt"), "");
 }
@@ -100,10 +100,10 @@ fn a_name_in_a_journal_leads_nowhere() {
     let precious = stranger.path("precious-0");
     fs::write(&precious, "dear").unwrap();
     let ran = stranger.rapport(&["undo", "--force"]);
-    ran.check(6, "a name that is not one of ours");
+    ran.check(6, "an invalid name");
     assert_eq!(fs::read_to_string(&precious).unwrap(), "dear");
     let name = batch.file_name().unwrap().to_str().unwrap().to_owned();
-    stranger.rapport(&["trust", "--yes", &name]).check(6, "a name that is not one of ours");
+    stranger.rapport(&["trust", "--yes", &name]).check(6, "an invalid name");
 }
 
 /// The same line with another id, and the checksum right.

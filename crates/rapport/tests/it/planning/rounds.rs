@@ -182,7 +182,7 @@ fn a_file_that_is_there_is_replaced_only_by_force_and_keeps_what_its_owner_wrote
     let project = project(Scenario::new("again").respond_with_text(&file("New", "x")));
     let old = format!("{}\n## My Notes\n\nBuy milk.\n", file("Old", "y"));
     std::fs::write(project.root().join("progress.md"), &old).unwrap();
-    project.plan(&[]).check(3, "progress.md is already there, and stays as it is");
+    project.plan(&[]).check(3, "progress.md already exists and is not changed");
     assert_eq!(project.progress(), old);
     assert!(project.store().list().unwrap().is_empty(), "nothing was begun");
     project.plan(&["--force"]).check(0, "2 tasks in 1 phase");

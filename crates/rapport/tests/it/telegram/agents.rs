@@ -93,7 +93,7 @@ async fn typed_words_answer_the_question_that_waits() {
     let second = stage.project.start(&["varnish it"], &[]);
     anna.sees("varnish it").await;
     anna.types("Ochre");
-    let which = anna.sees("Which one do you answer with this?").await;
+    let which = anna.sees("Which one does this answer?").await;
     assert_eq!(which.buttons(), [vec!["1. Which colour?"], vec!["2. Which colour?"]]);
     anna.taps("2. Which colour?").await;
     anna.sees("✅ Ochre").await;

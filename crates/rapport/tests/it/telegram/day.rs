@@ -69,7 +69,7 @@ async fn quiet_hours_hush_and_hold_reminders() {
     anna.types("/quiet tomorrow");
     anna.sees("I do not understand that").await;
     anna.types("/quiet 2h");
-    anna.sees("I send without a sound").await;
+    anna.sees("messages make no sound").await;
     anna.types("/plan add JWT authentication");
     let card = anna.sees("Q1 of 3").await;
     assert_eq!(card.sound, Sound::Silent);
@@ -141,7 +141,7 @@ async fn always_is_listed_and_taken_back() {
     let mut stage = Stage::playing(REPEATS).await;
     let anna = stage.anna();
     anna.types("/always");
-    anna.sees("nothing is allowed for good").await;
+    anna.sees("no permanent permission exists").await;
     anna.types("first");
     anna.taps("Allow for this session").await;
     anna.sees("Built").await;

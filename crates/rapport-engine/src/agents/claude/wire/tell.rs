@@ -54,8 +54,8 @@ pub fn interrupt() -> String {
     request("interrupt", json!({"subtype": "interrupt"}))
 }
 
-/// The tool may be used this time, with this input. The CLI is never given rules or modes to note down: what they would
-/// allow is more than anybody was shown.
+/// Allows the tool this once, with this input. The CLI is never given rules or modes to store, because they would allow
+/// more than anybody was shown.
 pub fn allow(request_id: &str, input: &RawValue) -> String {
     respond(request_id, &Allow { behavior: "allow", updated_input: input })
 }
@@ -65,23 +65,23 @@ pub fn deny(request_id: &str, message: &str) -> String {
     respond(request_id, &json!({"behavior": "deny", "message": message}))
 }
 
-/// The hook has seen the call, and changed its input to this.
+/// The hook allows the call, with this input.
 pub fn hook_allow(request_id: &str, input: &RawValue) -> String {
     respond_to_hook(request_id, Decision { updated_input: Some(input), ..Decision::new("allow") })
 }
 
-/// The hook does not let the call pass.
+/// The hook denies the call.
 pub fn hook_deny(request_id: &str, reason: &str) -> String {
     let permission_decision_reason = Some(reason);
     respond_to_hook(request_id, Decision { permission_decision_reason, ..Decision::new("deny") })
 }
 
-/// The call is put away: the process ends and asks again when it is resumed.
+/// Defers the call: the process ends, and repeats the call when it is resumed.
 pub fn hook_defer(request_id: &str) -> String {
     respond_to_hook(request_id, Decision::new("defer"))
 }
 
-/// What an MCP server is told.
+/// The reply to an MCP server.
 pub fn elicitation_reply(request_id: &str, action: Consent, content: &Map<String, Value>) -> String {
     match action {
         Consent::Accept => respond(request_id, &json!({"action": action.as_str(), "content": content})),
@@ -89,15 +89,15 @@ pub fn elicitation_reply(request_id: &str, action: Consent, content: &Map<String
     }
 }
 
-/// A request nobody here understands. Without any response the agent would wait for one.
+/// The response to an unknown request. Without any response the agent would wait for one.
 pub fn unsupported(request_id: &str, subtype: &str) -> String {
     let error = format!("{subtype} is not supported by this host");
     let response = json!({"subtype": "error", "request_id": request_id, "error": error});
     json!({"type": "control_response", "response": response}).to_string()
 }
 
-/// The question tool's input with the answers in it. They are keyed by the question's text as the agent wrote it;
-/// texts that differ only in spaces around them are told apart by their order.
+/// The question tool's input with the answers. They are keyed by the question's text as the agent wrote it; texts that
+/// differ only in surrounding spaces are distinguished by their order.
 pub fn with_answers(input: &RawValue, told: &[Told]) -> Box<RawValue> {
     let mut input: Map<String, Value> = serde_json::from_str(input.get()).unwrap_or_default();
     let mut answers: Vec<(String, String)> = Vec::new();
@@ -108,11 +108,11 @@ pub fn with_answers(input: &RawValue, told: &[Told]) -> Box<RawValue> {
         answers.push((as_written, one.attributed()));
     }
     input.remove("answers");
-    // Maps of values can always be written.
+    // This cannot fail for these types.
     serde_json::value::to_raw_value(&Answered { input, answers: InOrder(answers) }).unwrap_or_default()
 }
 
-/// The tool's input, and the answers in the order in which they were asked: some CLIs tell the model in that order.
+/// The tool's input, and the answers in the order of the questions: some CLIs tell the model in that order.
 #[derive(Serialize)]
 struct Answered {
     #[serde(flatten)]
@@ -128,7 +128,7 @@ impl Serialize for InOrder {
     }
 }
 
-/// Whether two questions have the same text, so that one answer would take the other's place.
+/// Whether two questions have the same text, so that one answer would replace the other.
 pub fn has_equal_texts(input: Option<&RawValue>) -> bool {
     let input: Map<String, Value> =
         input.and_then(|input| serde_json::from_str(input.get()).ok()).unwrap_or_default();
@@ -192,7 +192,7 @@ fn respond<T: Serialize>(request_id: &str, response: &T) -> String {
         response: &'a T,
     }
     let response = Success { subtype: "success", request_id, response };
-    // Nothing in these can fail to be written.
+    // This cannot fail for these types.
     serde_json::to_string(&Line { r#type: "control_response", response }).unwrap_or_default()
 }
 
