@@ -104,7 +104,7 @@ impl Player {
     }
 
     /// Makes a deferred call again: same id, not shown again.
-    pub(super) fn take_up(&mut self, call: OpenCall) -> Result<Flow, Stop> {
+    pub(super) fn repeat_deferred(&mut self, call: OpenCall) -> Result<Flow, Stop> {
         let scripted = self.entry(call.place.entry).steps.get(call.place.step).and_then(|step| step.calls());
         let scripted = scripted.and_then(|calls| calls.get(call.place.call).cloned());
         let (kind, permission) = match &scripted {

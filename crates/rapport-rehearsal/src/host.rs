@@ -23,7 +23,7 @@ pub(super) struct Host {
     /// Whether everything but the end of stdin is ignored.
     pub(super) hung: bool,
     /// Whether a deferred call is about to be resumed; the response to `initialize` says so.
-    pub(super) taking_up: bool,
+    pub(super) is_resuming: bool,
     responses: Vec<(String, Value)>,
     ended: Vec<(u64, Done)>,
 }
@@ -145,8 +145,8 @@ impl Player {
     fn initialize(&mut self, id: &Value, request: &Value) -> Result<(), Stop> {
         self.host.initialized = true;
         self.host.hooks = hooks(&request["hooks"]["PreToolUse"]);
-        let state = if self.host.taking_up { "running" } else { "idle" };
-        if self.host.taking_up {
+        let state = if self.host.is_resuming { "running" } else { "idle" };
+        if self.host.is_resuming {
             self.output.event(&Event::command_lifecycle(&self.session))?;
         }
         let with_hooks = request["hooks"].is_object();

@@ -89,7 +89,7 @@ impl Player {
             return Ok(());
         };
         self.begin_turn(deferred.place);
-        match self.take_up(deferred.clone())? {
+        match self.repeat_deferred(deferred.clone())? {
             Flow::Next => {}
             other => return self.end_early(other),
         }

@@ -70,7 +70,7 @@ pub struct Posted {
 
 /// The webhook that is set.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Webhook {
+pub struct WebhookInfo {
     /// The address that updates are delivered to; empty if none is set.
     pub url: String,
     /// The number of updates that wait for delivery.
@@ -245,7 +245,7 @@ impl Api {
     }
 
     /// The webhook that is set.
-    pub async fn get_webhook_info(&self) -> Result<Webhook, ApiError> {
+    pub async fn get_webhook_info(&self) -> Result<WebhookInfo, ApiError> {
         self.call("getWebhookInfo", &Nothing {}).await
     }
 

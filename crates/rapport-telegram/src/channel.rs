@@ -103,7 +103,7 @@ impl Telegram {
         };
         let name = format!("@{}", me.username.as_deref().unwrap_or(&me.first_name));
         let _ = told.send(ChannelNotice::Serving { channel: CHANNEL, name });
-        let parts = flow::Parts {
+        let parts = flow::ChannelParts {
             sessions,
             api: Arc::new(config.api),
             me,

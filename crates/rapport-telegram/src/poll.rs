@@ -45,19 +45,19 @@ impl Source for Api {
 
 /// Removes a webhook, because Telegram refuses long polling while one is set. Retries while Telegram cannot be reached.
 pub async fn remove_webhook(api: &Api, notices: &Notices, now: Now) -> Result<(), ApiError> {
-    let mut trouble = Trouble::new(notices.clone(), now);
+    let mut connection = Connection::new(notices.clone(), now);
     let mut failures = 0;
     loop {
         match try_to_remove_webhook(api, notices).await {
             Err(error @ (ApiError::Unreachable(_) | ApiError::TooMany { .. })) => {
-                trouble.wait_out(error).await
+                connection.wait_out(error).await
             }
             Err(error @ ApiError::Failing(_)) if failures + 1 < MOST_FAILURES => {
                 failures += 1;
-                trouble.wait_out(error).await;
+                connection.wait_out(error).await;
             }
             removed => {
-                trouble.over();
+                connection.recovered();
                 return removed;
             }
         }
@@ -82,7 +82,7 @@ pub async fn run(
     now: Now,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), ApiError> {
-    let fetching = fetch(&*source, &intake, Trouble::new(notices, now));
+    let fetching = fetch(&*source, &intake, Connection::new(notices, now));
     tokio::select! {
         error = fetching => Err(error),
         // A dropped sender means stop too.
@@ -90,7 +90,7 @@ pub async fn run(
     }
 }
 
-async fn fetch(source: &dyn Source, intake: &Intake, mut trouble: Trouble) -> ApiError {
+async fn fetch(source: &dyn Source, intake: &Intake, mut connection: Connection) -> ApiError {
     let mut refusals = 0;
     loop {
         // Only updates that are on disk are confirmed.
@@ -99,12 +99,12 @@ async fn fetch(source: &dyn Source, intake: &Intake, mut trouble: Trouble) -> Ap
         match source.updates(point.offset).await {
             Ok(updates) if updates.is_empty() => {
                 refusals = 0;
-                trouble.over();
+                connection.recovered();
                 sleep_until(asked + SHORTEST).await;
             }
             Ok(updates) => {
                 refusals = 0;
-                trouble.over();
+                connection.recovered();
                 let done = updates.into_iter().map(|raw| intake.take(raw));
                 // Slower ones continue; they are in the ledger.
                 let _ = timeout(GRACE, join_all(done)).await;
@@ -112,14 +112,14 @@ async fn fetch(source: &dyn Source, intake: &Intake, mut trouble: Trouble) -> Ap
             Err(error @ ApiError::Unauthorized(_)) if refusals + 1 >= MOST_REFUSALS => return error,
             Err(error) => {
                 refusals = if matches!(error, ApiError::Unauthorized(_)) { refusals + 1 } else { 0 };
-                trouble.wait_out(error).await;
+                connection.wait_out(error).await;
             }
         }
     }
 }
 
 /// The state of the connection to Telegram, and what was reported about it.
-pub(super) struct Trouble {
+pub(super) struct Connection {
     notices: Notices,
     now: Now,
     unreachable: Option<Timestamp>,
@@ -127,13 +127,13 @@ pub(super) struct Trouble {
     backoff: Backoff,
 }
 
-impl Trouble {
+impl Connection {
     pub(super) fn new(notices: Notices, now: Now) -> Self {
         Self { notices, now, unreachable: None, conflict: false, backoff: Backoff::default() }
     }
 
     /// Handles a success.
-    pub(super) fn over(&mut self) {
+    pub(super) fn recovered(&mut self) {
         self.backoff.reset();
         if let Some(since) = self.unreachable.take() {
             self.tell(Notice::Reachable { since });

@@ -24,7 +24,7 @@ use super::api::{ALLOWED_UPDATES, Api};
 use super::api_error::ApiError;
 use super::intake::Intake;
 use super::notice::Notices;
-use super::poll::Trouble;
+use super::poll::Connection;
 use super::web_server;
 
 /// The header in which Telegram sends the secret.
@@ -105,7 +105,7 @@ impl Webhook {
         // The server listens before Telegram learns of it.
         let mut serving = tokio::spawn(web_server::serve(self.listener, router, self.headers_within, stop));
         let set = tokio::select! {
-            set = set_webhook(api, &params, Trouble::new(notices, now)) => set,
+            set = set_webhook(api, &params, Connection::new(notices, now)) => set,
             _ = told.wait_for(|stop| *stop) => Ok(()),
         };
         if let Err(error) = set {
@@ -170,15 +170,19 @@ fn knows_the_secret(headers: &HeaderMap, secret: &SecretString) -> bool {
     said.is_some_and(|said| said.ct_eq(secret.expose_secret().as_bytes()).into())
 }
 
-async fn set_webhook(api: &Api, params: &SetWebhookParams, mut trouble: Trouble) -> Result<(), ApiError> {
+async fn set_webhook(
+    api: &Api,
+    params: &SetWebhookParams,
+    mut connection: Connection,
+) -> Result<(), ApiError> {
     loop {
         match api.set_webhook(params).await {
             Ok(()) => {
-                trouble.over();
+                connection.recovered();
                 return Ok(());
             }
             Err(error @ (ApiError::Unreachable(_) | ApiError::Failing(_) | ApiError::TooMany { .. })) => {
-                trouble.wait_out(error).await
+                connection.wait_out(error).await
             }
             Err(error) => return Err(error),
         }

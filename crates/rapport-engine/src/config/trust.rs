@@ -78,7 +78,7 @@ pub(super) fn warning(names: &[&str], file: &Path) -> String {
     };
     format!(
         "{what} in {} {verb} ignored: a project may not set that by itself\n  \
-         Look at what it brings, and let it count if you trust it: rapport trust",
+         Look at what it brings, and decide whether to trust it: rapport trust",
         file.display(),
     )
 }

@@ -266,7 +266,7 @@ impl EventLoop {
         match done {
             Done::Taken { id, session, found, log, answer } => {
                 let span = info_span!("session", %id);
-                info!(parent: &span, seq = session.seq(), "session taken up");
+                info!(parent: &span, seq = session.seq(), "session resumed");
                 self.sessions.insert(id.clone(), Hosted::new(*session, log, span));
                 self.running.insert(id.clone());
                 match answer {
@@ -599,7 +599,7 @@ async fn take_up(
         Ok((session, found))
     });
     taken_up.await.unwrap_or_else(|error| {
-        let (what, place) = ("take up", "a session".to_owned());
+        let (what, place) = ("resume", "a session".to_owned());
         Err(StoreError::Io { what, place, source: std::io::Error::other(error) }.into())
     })
 }

@@ -80,7 +80,7 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
 /// What the channel consists of.
-pub struct Parts {
+pub struct ChannelParts {
     /// All sessions of the project.
     pub sessions: Arc<dyn Sessions>,
     pub api: Arc<Api>,
@@ -142,7 +142,7 @@ pub enum RunError {
 }
 
 /// Serves the bot until it is told to stop.
-pub async fn run(parts: Parts, stop: watch::Receiver<bool>) -> Result<(), RunError> {
+pub async fn run(parts: ChannelParts, stop: watch::Receiver<bool>) -> Result<(), RunError> {
     let seen = parts.sessions.watch().await?;
     let (back, inputs) = mpsc::unbounded_channel();
     let ledger = Ledger::open(&parts.files.offset())?;
@@ -153,7 +153,7 @@ pub async fn run(parts: Parts, stop: watch::Receiver<bool>) -> Result<(), RunErr
         None => None,
     };
     let (mut state, outbound) = start::assemble(parts, back.clone())?;
-    start::take_up(&mut state, &outbound, &now).await?;
+    start::resume_sessions(&mut state, &outbound, &now).await?;
     let handler = Arc::new(UpdateHandler { inputs: back, tickets: outbound.tickets.clone(), bot });
     let intake =
         Intake::start(intake::Parts { ledger, files, handler, notices: notices.clone(), now: now.clone() });

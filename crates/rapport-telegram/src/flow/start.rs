@@ -9,14 +9,14 @@ use super::effect::{Effect, Input};
 use super::notes::Notes;
 use super::outbound::{Outbound, Tickets, unfollowed};
 use super::writer::Writer;
-use super::{Parts, RunError, tick};
+use super::{ChannelParts, RunError, tick};
 use crate::Now;
 use crate::durable;
 use crate::outbox::Outbox;
 
 /// The initial state with the notes, and the executor of effects.
 pub(super) fn assemble(
-    parts: Parts,
+    parts: ChannelParts,
     inputs: mpsc::UnboundedSender<Input>,
 ) -> Result<(ChatState, Outbound), RunError> {
     let path = parts.files.cards();
@@ -61,7 +61,11 @@ fn open(path: &Path) -> std::io::Result<Notes> {
 }
 
 /// Shows what is not shown yet of existing sessions, and resumes those that should continue.
-pub(super) async fn take_up(state: &mut ChatState, outbound: &Outbound, now: &Now) -> Result<(), RunError> {
+pub(super) async fn resume_sessions(
+    state: &mut ChatState,
+    outbound: &Outbound,
+    now: &Now,
+) -> Result<(), RunError> {
     outbound.execute(state.step(tick(), now()));
     for id in outbound.sessions.list().await? {
         let entries = outbound.sessions.entries(&id, 0).await;

@@ -37,7 +37,7 @@ use crate::wiring::Place;
   rapport plan idea.md --as progress --adaptive    it may ask first
   rapport plan idea.md --as progress --mode gsd    backwards from the goal
   rapport plan idea.md --as progress --out docs/progress.md
-  rapport plan idea.md --as progress --force       replace what is there
+  rapport plan idea.md --as progress --force       replace an existing file
   git log -1 --format=%B | rapport plan - --as progress
 
 docs/files.md tells of turns, docs/formats/progress.md of progress files.")]

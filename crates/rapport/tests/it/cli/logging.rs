@@ -86,7 +86,7 @@ fn the_log_tells_the_story_without_its_words_and_without_secrets() {
         "started version=",
         "command=\"Run\"",
         "session{id=",
-        "session taken up",
+        "session resumed",
         "run{run=1 turn=1}: rapport_engine",
         "agent started",
         "process started",
