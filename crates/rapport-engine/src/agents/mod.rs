@@ -20,7 +20,7 @@ use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
 
 pub use crate::workers::keeper;
-pub use by_name::AgentsByName;
+pub use by_name::{AgentKind, AgentKinds, AgentSetup, AgentsByName, Environment};
 
 /// A program that does the work.
 ///
@@ -166,8 +166,9 @@ pub struct Whereabouts<'a> {
 
 /// Diagnosis of an agent's installation.
 pub trait Diagnosis: Send + Sync {
-    /// Runs the program and reports its version and channel. Blocks.
-    fn diagnose(&self) -> Diagnosed;
+    /// Runs the program in this directory and says what it is and how it can be talked to. Dropped before the end, the program
+    /// is ended.
+    fn diagnose<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Diagnosed>;
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,11 +181,22 @@ pub enum Diagnosed {
         found: String,
         advice: String,
     },
-    /// It is installed, and nobody is logged in.
-    LoggedOut(String),
+    /// It is there, and nobody is logged in to it.
+    LoggedOut {
+        /// Its version.
+        found: String,
+        /// How to log in.
+        advice: String,
+    },
     /// It runs, and does not work.
     Broken(String),
-    Missing(String),
+    /// It cannot be run.
+    Missing {
+        /// Why.
+        found: String,
+        /// How to get it.
+        advice: String,
+    },
 }
 
 /// Where an agent works, and where its driver stores what is needed to continue elsewhere.

@@ -50,7 +50,10 @@ pub struct Launch<'a> {
     /// The keeper's second descriptor: for an agent its input, to be held; for a command where to report leftover
     /// processes.
     pub beside: OwnedFd,
-    /// The service that it uses with a person's credentials, if any.
+    /// Folders of the person's home that it is installed in, beside those of usual tools. A place that is apart from the host lets
+    /// it read them.
+    pub tools: &'static [&'static str],
+    /// The service that it talks to with a person's credentials, if it does.
     pub service: Option<Service>,
     /// Receives the hosts that the workplace refused, at every attempt.
     pub refused: Option<UnboundedSender<String>>,

@@ -14,8 +14,8 @@ use crate::workers::proxy::Service;
 const ADDRESS: &str = "ANTHROPIC_BASE_URL";
 const USUAL_ADDRESS: &str = "https://api.anthropic.com";
 
-/// The variables with credentials; the last one is for a login.
-const CREDENTIALS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", LOGIN];
+/// The variables that hold what lets somebody in there; the last is for a login.
+pub(super) const CREDENTIALS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", LOGIN];
 const LOGIN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
 /// Variables that are useless outside of the person's home, or may contain a credential.
