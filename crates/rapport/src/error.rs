@@ -61,7 +61,6 @@ pub struct Failure {
 /// A session that may have been meant.
 #[derive(Clone, Debug, Serialize)]
 pub struct Candidate {
-    /// Its name.
     pub id: String,
     /// Its status, in one word.
     pub status: &'static str,

@@ -47,9 +47,7 @@ const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Where a command is given.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Rapport's home.
     pub home: PathBuf,
-    /// The project.
     pub project: PathBuf,
     /// The kinds of agents that there are.
     pub agents: AgentKinds,

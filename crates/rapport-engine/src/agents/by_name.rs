@@ -48,7 +48,6 @@ pub trait AgentKind: Send + Sync {
 /// What every kind of agent is made from, beside its command.
 #[derive(Clone, Debug)]
 pub struct AgentSetup {
-    /// Rapport's home.
     pub home: PathBuf,
     /// Our own binary, which keeps an agent from outliving us.
     pub keeper: PathBuf,

@@ -183,7 +183,6 @@ pub enum Diagnosed {
     },
     /// It is there, and nobody is logged in to it.
     LoggedOut {
-        /// Its version.
         found: String,
         /// How to log in.
         advice: String,
@@ -192,7 +191,6 @@ pub enum Diagnosed {
     Broken(String),
     /// It cannot be run.
     Missing {
-        /// Why.
         found: String,
         /// How to get it.
         advice: String,

@@ -16,7 +16,6 @@ use crate::error::Outcome;
   rapport completions zsh > \"${fpath[1]}/_rapport\"
   rapport completions fish > ~/.config/fish/completions/rapport.fish")]
 pub(super) struct Args {
-    /// The shell
     shell: Shell,
 }
 

@@ -58,7 +58,6 @@ impl Page {
         self.push(Line::new(Tone::Dim, &why).and(Tone::Text, command).indented(4));
     }
 
-    /// Prints it.
     pub(super) fn print(self) -> Outcome {
         output::show(self.theme, &self.lines)
     }

@@ -27,7 +27,6 @@ pub(super) struct Planning<'a> {
 /// What to do about a turn that is being planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnderWay {
-    /// Resume it.
     GoOn,
     /// Plan it again, with the new message.
     Leave,

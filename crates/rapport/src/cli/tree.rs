@@ -36,7 +36,6 @@ pub(super) struct Drawn {
 /// A session or a turn in the picture.
 struct Node {
     key: String,
-    /// Its parent.
     before: Option<String>,
     tone: Tone,
     line: Line,

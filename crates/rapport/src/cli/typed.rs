@@ -6,7 +6,6 @@ use nix::sys::termios::{FlushArg, tcflush};
 
 use crate::error::{Code, Failure};
 
-/// Reads everything.
 pub(super) fn all(mut from: impl Read, what: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     from.read_to_end(&mut bytes)

@@ -44,7 +44,6 @@ const BATCHES: &str = "A run can be undone once it is over, in a git repository.
 pub(super) struct Args {
     #[command(flatten)]
     which: Which,
-    /// The batch
     #[arg(long, value_name = "BATCH", conflicts_with_all = ["session", "flag"])]
     batch: Option<String>,
     /// Leave files that were changed since as they are, and undo the rest of a batch

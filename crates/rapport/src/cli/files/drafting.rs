@@ -43,7 +43,6 @@ impl Request {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Consent {
-    /// Given beforehand.
     Given,
     /// The person at the terminal is asked; without a terminal nobody consents.
     Ask,
