@@ -305,7 +305,7 @@ fn permission(id: QuestionId, asked: Permission) -> Question {
         ]
     });
     let deny =
-        Choice::described("Deny", DENY, "Refuses the call; type a text to tell the agent what to do instead");
+        Choice::described("Deny", DENY, "Refuses the call; a typed text says what to do instead");
     Question {
         id,
         text: format!("May the agent use {}: {}?", asked.tool, asked.what),

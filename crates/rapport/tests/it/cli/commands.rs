@@ -292,7 +292,7 @@ fn words_that_name_no_option_are_told_to_be_words() {
     let project = waiting();
     project
         .rapport(&["answer", "paint", "Rde"])
-        .check(0, "Answered. q1: Rde\nNo option is called that; it is taken as words");
+        .check(0, "Answered. q1: Rde\nNo option has that name; it is taken as free text");
     let project = Project::with_scenario(ONE_QUESTION);
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();

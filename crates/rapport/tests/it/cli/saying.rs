@@ -160,7 +160,7 @@ fn a_task_takes_words_while_it_is_worked_on_and_after() {
 fn what_a_person_changed_in_between_stays() {
     let project = Project::with_scenario(STEERED);
     let running = building(&project);
-    project.rapport(&["say", "shed", "go on"]).check(0, "Said.");
+    project.rapport(&["say", "shed", "go on"]).check(0, "Sent.");
     assert_eq!(running.finish(), 0);
     std::fs::write(project.root().join("mine.txt"), "mine\n").unwrap();
     project.rapport(&["revise", "shed", "rather red"]).check(0, "Painted.");
