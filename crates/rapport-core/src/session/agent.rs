@@ -304,8 +304,7 @@ fn permission(id: QuestionId, asked: Permission) -> Question {
             Choice::described("Allow for this project", FOR_PROJECT, &project),
         ]
     });
-    let deny =
-        Choice::described("Deny", DENY, "Refuses the call; a typed text says what to do instead");
+    let deny = Choice::described("Deny", DENY, "Refuses the call; a typed text says what to do instead");
     Question {
         id,
         text: format!("May the agent use {}: {}?", asked.tool, asked.what),
