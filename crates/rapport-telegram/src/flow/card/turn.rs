@@ -179,7 +179,7 @@ fn paused(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
     let mut rows = match unsure {
         Some(_) => vec![vec![
             named("🔁 Again, the interrupted one too", Button::Redo, tag),
-            named("▶️ Continue after it", Button::GoOn, tag),
+            named("▶️ Go on after it", Button::GoOn, tag),
         ]],
         None => vec![vec![named("▶️ Go on", Button::GoOn, tag)]],
     };
