@@ -40,6 +40,8 @@ pub(super) enum Need {
     Listening,
     Staying,
     Servers,
+    /// Agents of its own that it waits for, as the CLI has them. The scripted one has only those in the background.
+    SubAgents,
 }
 
 impl Need {
@@ -52,7 +54,7 @@ impl Need {
             Self::Permissions => by.permissions,
             Self::Listening => by.listens,
             Self::Staying => by.stays,
-            Self::Servers => by.servers,
+            Self::Servers | Self::SubAgents => by.servers,
         }
     }
 }
@@ -78,7 +80,7 @@ impl Actor {
     fn may_lack(&self, need: Need) -> bool {
         match self {
             Self::Claude(_) => false,
-            Self::Rehearsal => matches!(need, Need::Servers),
+            Self::Rehearsal => matches!(need, Need::Servers | Need::SubAgents),
             Self::Dummy => true,
         }
     }
@@ -384,7 +386,15 @@ fn used<'a>(call: &'a Call, app: &Path) -> (&'a Option<String>, &'static str, Va
             (&agent.id, "Task", input)
         }
         Call::ExitPlan(plan) => (&plan.id, "ExitPlanMode", json!({"plan": plan.plan})),
-        Call::Edit(_) | Call::Tool(_) => panic!("no story needs this yet: {call:?}"),
+        Call::Edit(edit) => {
+            let path = app.join(&edit.path);
+            (
+                &edit.id,
+                "Edit",
+                json!({"file_path": path, "old_string": edit.find, "new_string": edit.replace}),
+            )
+        }
+        Call::Tool(_) => panic!("no story needs this yet: {call:?}"),
     }
 }
 

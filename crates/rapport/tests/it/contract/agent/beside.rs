@@ -4,16 +4,19 @@
 use std::fs;
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
-use rapport::agents::rehearsal::scenario::{Bash, Call, OtherTool, Scenario, Step, SubAgent, WriteFile};
+use rapport::agents::rehearsal::scenario::{
+    Bash, Call, EditFile, ExitPlan, OtherTool, Scenario, Step, SubAgent, WriteFile,
+};
 use rapport::agents::{Command, Patience};
-use rapport_core::{AgentDid, Beside, CallId, Leave};
+use rapport_core::{AgentDid, Ask, Beside, CallId, CallReply, Consent, Leave, Order, TurnKind};
 use serde_json::json;
 
 use super::actor::{Actor, Stage};
 use super::asking::{database, finished, storage};
 use super::parking::answered;
 use super::{on_every_agent, on_every_version};
-use crate::support::driven::{Driven, answers, said};
+use crate::support::driven::{Driven, answers, order, said};
+use crate::support::model::{Model, Response, Script};
 
 on_every_version! {
     a_question_before_a_write [Parking]
@@ -25,6 +28,13 @@ on_every_version! {
     a_question_beside_a_background_agent [Parking]
     a_question_beside_a_background_command [Parking]
     a_question_beside_a_message_that_was_not_read [Parking]
+    a_question_before_a_call_that_needs_a_permission [Parking Permissions]
+    a_question_before_a_call_where_none_is_needed [Parking]
+    a_question_before_an_edit [Parking]
+    a_question_before_leaving_plan_mode [Parking Permissions]
+    a_question_before_a_tool_of_a_server [Parking Servers]
+    a_question_before_an_agent_that_is_waited_for [Parking SubAgents]
+    a_question_within_an_agent [Parking SubAgents]
 }
 
 /// What the background waits for before it ends.
@@ -50,6 +60,124 @@ async fn a_question_before_a_read(actor: Actor) {
 
 async fn a_question_between_reads(actor: Actor) {
     goes(&actor, || together(vec![read(), Call::Ask(database()), read()])).await;
+}
+
+/// The permission is asked once the question has its answer.
+async fn a_question_before_a_call_that_needs_a_permission(actor: Actor) {
+    let command = Bash { command: format!("echo x > {WRITTEN}"), permission: true, ..Bash::default() };
+    let calls = || together(vec![Call::Ask(database()), Call::Bash(command.clone())]);
+    stays_on(|| actor.with(calls()), order, Beside::Call).await;
+}
+
+/// In a mode in which nothing is asked but questions.
+async fn a_question_before_a_call_where_none_is_needed(actor: Actor) {
+    let command = Bash { command: format!("echo x > {WRITTEN}"), ..Bash::default() };
+    let calls = || together(vec![Call::Ask(database()), Call::Bash(command.clone())]);
+    let bypassing = || {
+        let mut stage = actor.with(calls());
+        stage.cli_mut().work_mode = "bypassPermissions".into();
+        // Without it, the CLI refuses this mode to root.
+        stage.set("IS_SANDBOX", "1");
+        stage
+    };
+    stays_on(bypassing, order, Beside::Call).await;
+}
+
+/// The CLI changes no file that the model has not read.
+async fn a_question_before_an_edit(actor: Actor) {
+    let edit = EditFile {
+        path: "read.txt".into(),
+        find: "Hello.".into(),
+        replace: "Bye.".into(),
+        ..EditFile::default()
+    };
+    let Call::Tool(read) = read() else { unreachable!() };
+    let scenario = || {
+        Scenario::new("edit")
+            .step(Step::Tool(read.clone()))
+            .together(vec![Call::Ask(database()), Call::Edit(edit.clone())])
+    };
+    let stage = || set(&actor, scenario().respond_with_text("Done."));
+    stays_on(stage, order, Beside::Call).await;
+    let stage = set(&actor, scenario().respond_with_text("Done."));
+    let mut run = stage.start();
+    let (call, ..) = run.asked().await;
+    park(&run, &call, Patience::Wait);
+    until_kept(&mut run, Beside::Call).await;
+    assert_eq!(stage.file("read.txt").as_deref(), Some("Hello.\n"), "nothing is changed before the answer");
+    answer_and_finish(&stage, &mut run, &call).await;
+    assert_eq!(stage.file("read.txt").as_deref(), Some("Bye.\n"));
+}
+
+async fn a_question_before_leaving_plan_mode(actor: Actor) {
+    let plan = || Call::ExitPlan(ExitPlan { plan: "# Auth\n\n1. Add JWT".into(), id: None });
+    let planning = || Order { kind: TurnKind::Plan, ..order() };
+    let stage = || actor.with(together(vec![Call::Ask(database()), plan()]));
+    stays_on(stage, planning, Beside::Call).await;
+}
+
+async fn a_question_before_a_tool_of_a_server(actor: Actor) {
+    let asks =
+        json!({"params": {"message": "Go on?", "requestedSchema": {"type": "object", "properties": {}}}});
+    let questions = Response::default().tool(
+        "toolu_0101a",
+        "AskUserQuestion",
+        json!({"questions": database().questions}),
+    );
+    let script = Script::default()
+        .say(questions.tool("toolu_0101b", "mcp__desk__ask_person", asks))
+        .say(Response::default().text("Done."));
+    stays_on(|| super::elicitation::with_server(&actor, script.clone()), order, Beside::Call).await;
+}
+
+/// It begins its work only after the answer, or before: either way the question does not wait alone.
+async fn a_question_before_an_agent_that_is_waited_for(actor: Actor) {
+    let looks = json!({"description": "Looks around", "prompt": "Look into the corner", "subagent_type": "general-purpose"});
+    let questions = Response::default().tool(
+        "toolu_0101a",
+        "AskUserQuestion",
+        json!({"questions": database().questions}),
+    );
+    let script = Script::default()
+        .say(questions.tool("toolu_0101b", "Task", looks))
+        .say(Response::default().text("Done."));
+    let works = json!({"command": WORKS, "description": "Does its part"});
+    let does = Script::default()
+        .say(Response::default().tool("toolu_does", "Bash", works))
+        .say(Response::default().text("My part is done."));
+    let script = script.apart("Look into the corner", does);
+    let stage = || {
+        let mut stage = actor.with(Scenario::new("agent")).with_model(Model::play(script.clone()));
+        stage.allow("Bash,Task,Agent");
+        stage
+    };
+    stays_on(stage, order, Beside::Call).await;
+}
+
+/// The CLI offers its agents no tool to ask with. Should the model call it all the same, it reads that there is none; nobody
+/// answers in anyone's name.
+async fn a_question_within_an_agent(actor: Actor) {
+    let looks = json!({"description": "Looks around", "prompt": "Look into the corner", "subagent_type": "general-purpose"});
+    let script = Script::default()
+        .say(Response::default().tool("toolu_0101", "Task", looks))
+        .say(Response::default().text("Done."));
+    let asks = Response::default().tool(
+        "toolu_inner",
+        "AskUserQuestion",
+        json!({"questions": database().questions}),
+    );
+    let script = script.apart(
+        "Look into the corner",
+        Script::default().say(asks).say(Response::default().text("My part is done.")),
+    );
+    let mut stage = actor.with(Scenario::new("agent")).with_model(Model::play(script));
+    stage.allow("Task,Agent");
+    let mut run = stage.start();
+    let (did, leave) = run.rest().await;
+    assert!(!did.iter().any(|did| matches!(did, AgentDid::Ask { .. })), "{did:?}");
+    assert_eq!(leave, finished("Done."));
+    let (told, is_error) = stage.tool_result("toolu_inner").unwrap();
+    assert!(is_error && told.contains("AskUserQuestion"), "{told}");
 }
 
 /// When one of them has its answer, the other waits alone.
@@ -96,35 +224,65 @@ async fn a_question_beside_a_message_that_was_not_read(actor: Actor) {
     assert_told(&stage, &call, "SQLite");
 }
 
-/// A question that does not wait alone: answered at once, kept and answered then, and cut off with its host.
+/// A question that does not wait alone, with tools that are allowed.
 async fn stays(actor: &Actor, scenario: impl Fn() -> ScenarioBuilder, beside: Beside) {
-    let stage = set(actor, scenario());
-    let mut run = stage.start();
+    stays_on(|| set(actor, scenario()), order, beside).await;
+}
+
+/// A question that does not wait alone: answered at once, kept and answered then, and cut off with its host.
+async fn stays_on(set: impl Fn() -> Stage, order: impl Fn() -> Order, beside: Beside) {
+    let stage = set();
+    let mut run = stage.start_with(order());
     let (call, ..) = run.asked().await;
     answer_and_finish(&stage, &mut run, &call).await;
 
-    let stage = set(actor, scenario());
-    let mut run = stage.start();
+    let stage = set();
+    let mut run = stage.start_with(order());
     let (call, ..) = run.asked().await;
     park(&run, &call, Patience::Wait);
     until_kept(&mut run, beside).await;
     assert_eq!(stage.file(WRITTEN), None, "nothing goes on before the answer");
     answer_and_finish(&stage, &mut run, &call).await;
 
-    let stage = set(actor, scenario());
-    let mut run = stage.start();
+    let stage = set();
+    let mut run = stage.start_with(order());
     let (call, ..) = run.asked().await;
     stage.until_written(call.as_str()).await;
     park(&run, &call, Patience::None);
     assert_eq!(run.leave().await, Leave::Stopped);
     stage.assert_nothing_runs();
     assert_eq!(stage.file(WRITTEN), None, "nothing goes on without the answer");
-    let mut run = stage.start_with(answered(&call, "SQLite"));
-    let (did, leave) = run.rest().await;
+    fs::write(stage.path("app").join("go"), "").unwrap();
+    let mut run = stage.start_with(Order { replies: answered(&call, "SQLite").replies, ..order() });
+    let (did, leave) = rest(&mut run).await;
     assert!(did.contains(&AgentDid::Take { call: call.clone() }), "{did:?}");
     assert_eq!(leave, finished("Done."));
     if let Some(model) = &stage.model {
         assert!(model.told().iter().any(|told| told.contains("1. SQLite")), "{:#?}", model.told());
+    }
+}
+
+/// Everything it does until it is gone. What else it asks on its way is allowed, and a server is told no.
+async fn rest(run: &mut Driven) -> (Vec<AgentDid>, Leave) {
+    let mut all = Vec::new();
+    loop {
+        match run.did().await.expect("a leave") {
+            AgentDid::Leave(leave) => return (all, leave),
+            AgentDid::Ask { call, ask: Ask::Permission(_) | Ask::LeavePlanMode { .. }, .. } => {
+                run.reply(call.as_str(), CallReply::Allow { asked: "May it?".into() });
+            }
+            AgentDid::Ask { call, ask: Ask::Questions(drafts), .. }
+                if drafts.iter().all(|draft| draft.field.is_some()) =>
+            {
+                let told = CallReply::Elicited {
+                    told: Vec::new(),
+                    action: Consent::Decline,
+                    content: serde_json::Map::new(),
+                };
+                run.reply(call.as_str(), told);
+            }
+            did => all.push(did),
+        }
     }
 }
 
@@ -152,7 +310,7 @@ async fn goes(actor: &Actor, scenario: impl Fn() -> ScenarioBuilder) {
 async fn answer_and_finish(stage: &Stage, run: &mut Driven, call: &CallId) {
     fs::write(stage.path("app").join("go"), "").unwrap();
     run.reply(call.as_str(), answers(&[("Which database?", "SQLite")]));
-    let (did, leave) = run.rest().await;
+    let (did, leave) = rest(run).await;
     assert!(did.contains(&AgentDid::Take { call: call.clone() }), "{did:?}");
     assert!(matches!(leave, Leave::Finished { .. }), "{leave:?}");
     assert_told(stage, call, "SQLite");

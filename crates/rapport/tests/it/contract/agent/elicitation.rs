@@ -130,6 +130,12 @@ fn form() -> Value {
 
 /// A stage on which the agent uses a server that asks this.
 fn set(actor: &Actor, asks: &Value) -> Stage {
+    let call = Response::default().tool("toolu_1", "mcp__desk__ask_person", json!({"params": asks}));
+    with_server(actor, Script::default().say(call).say(Response::default().text("Done.")))
+}
+
+/// A stage on which a model plays this and has the server at hand.
+pub(super) fn with_server(actor: &Actor, script: Script) -> Stage {
     let Actor::Claude(program) = actor else { panic!("the scripted agent has no servers") };
     let folder = tempfile::tempdir().unwrap();
     for name in ["home", "app", "tmp"] {
@@ -138,8 +144,6 @@ fn set(actor: &Actor, asks: &Value) -> Stage {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/contract/agent/server/elicits.mjs");
     let servers = json!({"mcpServers": {"desk": {"command": "node", "args": [server]}}});
     std::fs::write(folder.path().join("servers.json"), servers.to_string()).unwrap();
-    let call = Response::default().tool("toolu_1", "mcp__desk__ask_person", json!({"params": asks}));
-    let script = Script::default().say(call).say(Response::default().text("Done."));
     let mut stage = Stage::new(folder, program).with_model(Model::play(script));
     stage.cli_mut().extra_args = vec![
         "--allowedTools".into(),

@@ -1,5 +1,7 @@
 //! The whole program with each agent: from a task to its report, also when Rapport is killed while a question is open.
 
+mod killed_beside;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -300,13 +302,18 @@ impl World {
     }
 
     fn playing(cast: impl Into<Cast>, scenario: ScenarioBuilder) -> Self {
+        Self::with_arguments(cast, scenario, "")
+    }
+
+    /// The same, with a CLI that is given more arguments.
+    fn with_arguments(cast: impl Into<Cast>, scenario: ScenarioBuilder, arguments: &str) -> Self {
         let (Cast { actor, worker }, scenario) = (cast.into(), scenario.build());
         let Actor::Claude(program) = actor else {
             let scenario = serde_json::to_string(&scenario).unwrap();
             let project = Project::with_scenario(&scenario).set("RAPPORT_WORKER", worker);
             return Self { project, model: None, worker };
         };
-        let mut project = Project::with_agent(&format!("'{}'", program.display()));
+        let mut project = Project::with_agent(&format!("'{}' {arguments}", program.display()));
         project = project.set("RAPPORT_WORKER", worker);
         let model = Model::play(as_script(&scenario, &project.root()));
         let url = format!("http://{}", model.address());

@@ -1,0 +1,289 @@
+//! The whole program, killed while a question does not wait alone, or while what was allowed is being done: on the scripted agent
+//! and on the real CLI in three versions. The model hears nothing before the answer, hears it once, and nothing runs twice unasked.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+
+use rapport::agents::rehearsal::builder::ScenarioBuilder;
+use rapport::agents::rehearsal::scenario::{
+    Ask as Round, Bash, Call, ExitPlan, FullQuestion, Scenario, Step, SubAgent, WriteFile,
+};
+use rapport_core::{Beside, Event, Purpose, Status};
+use serde_json::Value;
+
+use super::super::actor::Actor;
+use super::{PARKED, PLAN, World};
+use crate::support::disk::Disk;
+use crate::support::patience::{wait_at_most, wait_for};
+use crate::support::project::Running;
+
+/// Each story on each agent.
+macro_rules! on_every_version {
+    (@ $row:ident ($actor:expr) $($story:ident)*) => {
+        mod $row {
+            use crate::contract::agent::actor::Actor;
+            $(#[test]
+            fn $story() {
+                if let Some(actor) = $actor {
+                    super::$story(&actor);
+                }
+            })*
+        }
+    };
+    ($($story:ident)*) => {
+        on_every_version! { @ rehearsal (Some(Actor::Rehearsal)) $($story)* }
+        on_every_version! { @ claude (Actor::claude()) $($story)* }
+        on_every_version! { @ claude_2_1_197 (Actor::named("RAPPORT_TEST_CLAUDE_2_1_197")) $($story)* }
+        on_every_version! { @ claude_2_1_90 (Actor::named("RAPPORT_TEST_CLAUDE_2_1_90")) $($story)* }
+    };
+}
+
+on_every_version! {
+    killed_beside_a_call
+    killed_beside_an_agent
+    killed_beside_a_command
+    killed_at_one_blow_beside_a_call
+    killed_at_one_blow_beside_an_agent
+    killed_at_one_blow_beside_a_command
+    a_command_that_had_begun_is_asked_about_anew
+    a_permission_that_cannot_be_stored_is_no_refusal
+}
+
+/// Tools that are allowed, so that nothing but the question is asked.
+const ALLOWED: &str = "--allowedTools Bash,Task,Agent,Write";
+/// What the background is busy with; it never ends by itself.
+const WORKS: &str = "touch begun; until [ -f go ]; do sleep 0.05; done";
+const CORNER: &str = "Look into the corner";
+const ANSWER: &str = "auth, for short";
+
+fn killed_beside_a_call(actor: &Actor) {
+    killed_beside(actor, Beside::Call, Blow::Host);
+}
+
+fn killed_beside_an_agent(actor: &Actor) {
+    killed_beside(actor, Beside::Agent, Blow::Host);
+}
+
+fn killed_beside_a_command(actor: &Actor) {
+    killed_beside(actor, Beside::Command, Blow::Host);
+}
+
+fn killed_at_one_blow_beside_a_call(actor: &Actor) {
+    killed_beside(actor, Beside::Call, Blow::Both);
+}
+
+fn killed_at_one_blow_beside_an_agent(actor: &Actor) {
+    killed_beside(actor, Beside::Agent, Blow::Both);
+}
+
+fn killed_at_one_blow_beside_a_command(actor: &Actor) {
+    killed_beside(actor, Beside::Command, Blow::Both);
+}
+
+/// What is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blow {
+    Host,
+    /// Host and keeper, so that nobody is left to end the agent.
+    Both,
+}
+
+fn killed_beside(actor: &Actor, beside: Beside, blow: Blow) {
+    let mut world = World::with_arguments(actor, story(beside), ALLOWED);
+    world.project = world.project.set("RAPPORT_AGENT_PERMISSION_MODE", "acceptEdits");
+    let mut running = world.project.start(&[PARKED, &["add", "auth"]].concat(), &[]);
+    let question = world.answer_until(&mut running, "Which name?");
+    running.until(|fact| matches!(fact, Event::StayedHot { beside: told, .. } if *told == beside));
+    if beside != Beside::Call {
+        wait_for("the background", || world.project.root().join("begun").exists().then_some(()));
+    }
+    says_why_it_is_kept(&world, beside);
+    let heard = requests(&world).len();
+    strike(&world, running, blow);
+    assert_eq!(world.project.file("auth.txt"), "", "nothing goes on without the answer");
+    world.answer(&question);
+    assert_eq!(requests(&world).len(), heard, "the model heard something before the answer");
+
+    let session = world.project.session();
+    let running = world.project.start(&[PARKED, &["--resume", session.as_str()]].concat(), &[]);
+    world.answer_everything(running);
+    assert_eq!(world.processes(), Vec::<i32>::new());
+    assert_eq!(world.project.view().result.as_deref(), Some("All done."));
+    let asked = world.project.facts().into_iter().filter(|fact| matches!(fact, Event::Asked { questions, .. } if questions.iter().any(|asked| asked.text == question.text)));
+    assert_eq!(asked.count(), 1, "nobody is asked twice");
+    let requests = requests(&world);
+    for request in &requests {
+        assert!(!request.contains("Tool result missing"), "it went on without the answer: {request}");
+    }
+    if world.model.is_some() {
+        assert!(requests[heard].contains(ANSWER), "the next it hears is the answer: {}", requests[heard]);
+        // Older CLIs leave a call that was cut off out of the conversation. The scripted model, which reads nothing, then makes it
+        // again, and gets the answer as its result, too; nobody tells it by message twice.
+        let last = requests.last().unwrap();
+        assert_eq!(last.matches(&format!("1. {ANSWER}")).count(), 1, "it is told once: {last}");
+    } else {
+        let said = world.project.transcripts().concat().into_iter().filter(|line| line["type"] == "user");
+        let told = said.map(|line| line["message"].to_string()).collect::<String>();
+        assert_eq!(told.matches(ANSWER).count(), 1, "it hears it once: {told}");
+    }
+}
+
+/// `status` says why the process stays, in words and as JSON.
+fn says_why_it_is_kept(world: &World, beside: Beside) {
+    let session = world.project.session();
+    let line = format!("kept running: {beside}");
+    world.project.rapport(&["status"]).check(0, &line);
+    world.project.rapport(&["status", session.as_str()]).check(0, &line);
+    let view: Value = world.project.json(&["status", session.as_str(), "--json"]);
+    assert_eq!(view["agent"]["kept_by"], serde_json::to_value(beside).unwrap(), "{view}");
+    assert_eq!(view["agent"]["state"], "hot", "{view}");
+}
+
+fn story(beside: Beside) -> ScenarioBuilder {
+    let name = || Round::one(FullQuestion::new("Which name?", "Name", &[("auth", ""), ("login", "")]));
+    let write = WriteFile { path: "auth.txt".into(), content: "Auth.\n".into(), ..WriteFile::default() };
+    let alone = |step: Step| working().step(step).asks(name()).uses_write("auth.txt", "Auth.\n");
+    let working = match beside {
+        Beside::Agent => {
+            alone(Step::Agent(SubAgent { prompt: CORNER.into(), command: WORKS.into(), id: None }))
+        }
+        Beside::Command => {
+            alone(Step::Bash(Bash { command: WORKS.into(), background: true, ..Bash::default() }))
+        }
+        _ => working().together(vec![Call::Ask(name()), Call::Write(write)]),
+    };
+    working.respond_with_text("All done.")
+}
+
+/// A plan that is agreed on, before the work.
+fn working() -> ScenarioBuilder {
+    let plan = Step::ExitPlan(ExitPlan { plan: PLAN.into(), id: None });
+    Scenario::new("beside").step(plan).respond_with_text("Planned.").next_invocation()
+}
+
+/// What the model was asked in the agent's own conversation, request by request.
+fn requests(world: &World) -> Vec<String> {
+    let seen = world.model.iter().flat_map(|model| model.seen());
+    let is_own = |request: &Value| !request["messages"][0]["content"].to_string().contains(CORNER);
+    seen.filter(is_own).map(|request| request["messages"].to_string()).collect()
+}
+
+/// `kill -9`; the agent is gone, and with its keeper all that it started.
+fn strike(world: &World, running: Running, blow: Blow) {
+    let keeper = world.project.agents_alive().into_iter().find(|(_, words)| words.contains(" keep -- "));
+    let (keeper, _) = keeper.expect("a keeper");
+    let agents = agents(world);
+    assert!(!agents.is_empty(), "the agent runs");
+    if blow == Blow::Both {
+        // So that it cannot see its host go.
+        kill(keeper, Signal::SIGSTOP).unwrap();
+    }
+    running.kill();
+    if blow == Blow::Both {
+        kill(keeper, Signal::SIGKILL).unwrap();
+    }
+    wait_at_most(Duration::from_secs(10), "the end of the agent", || {
+        let left = if blow == Blow::Both { agents_of(world, &agents) } else { world.processes() };
+        left.is_empty().then_some(())
+    });
+}
+
+/// The processes of the agent itself, without what it started.
+fn agents(world: &World) -> Vec<i32> {
+    let is_agent = |words: &str| words.contains("--permission-prompt-tool") && !words.contains(" keep -");
+    let ours = world.project.processes().into_iter().filter(|(_, words)| is_agent(words));
+    ours.map(|(id, _)| id.as_raw()).collect()
+}
+
+/// Those of these that are still there.
+fn agents_of(world: &World, known: &[i32]) -> Vec<i32> {
+    agents(world).into_iter().filter(|id| known.contains(id)).collect()
+}
+
+/// A command that was allowed once and has begun is not run a second time because its host was killed.
+fn a_command_that_had_begun_is_asked_about_anew(actor: &Actor) {
+    const CHARGE: &str = "echo charged >> n.txt; until [ -f go ]; do sleep 0.05; done";
+    // The model makes the call again, whether or not it was left a trace of the first.
+    let twice = working().uses_bash(CHARGE).with_permission().uses_bash(CHARGE).with_permission();
+    let world = World::playing(actor, twice.respond_with_text("All done."));
+    let mut running = world.project.start(&["add", "auth"], &[]);
+    loop {
+        let Event::Asked { questions, .. } = running.until_asked() else { unreachable!() };
+        world.answer(&questions[0]);
+        if matches!(questions[0].purpose, Purpose::Permission { .. }) {
+            break;
+        }
+    }
+    wait_for("the command to begin", || (world.project.file("n.txt") == "charged\n").then_some(()));
+    strike(&world, running, Blow::Host);
+    // Were it run unasked, it would come to its end now, and be seen.
+    std::fs::write(world.project.root().join("go"), "").unwrap();
+    let session = world.project.session();
+    let mut running = world.project.start(&["--resume", session.as_str()], &[]);
+    let mut asked_anew = 0;
+    while let Some(entry) = running.next() {
+        let asked = entry.facts.into_iter().filter_map(|fact| match fact {
+            Event::Asked { questions, .. } => questions.into_iter().next(),
+            _ => None,
+        });
+        for question in asked.filter(|question| world.is_open(question)) {
+            assert!(matches!(question.purpose, Purpose::Permission { .. }), "{question:?}");
+            if asked_anew == 0 {
+                world.project.rapport(&["status", session.as_str()]).check(0, "it may have run already");
+            }
+            asked_anew += 1;
+            let args = ["answer", session.as_str(), "--question", question.id.as_str(), "deny"];
+            world.project.rapport(&args).check(0, "Deny");
+        }
+    }
+    assert_eq!(running.finish(), 0);
+    assert!(asked_anew > 0, "{:#?}", world.project.facts());
+    assert_eq!(world.project.file("n.txt"), "charged\n");
+}
+
+/// The disk is too full to note what the agent asks: the agent is ended, and nobody tells the model that somebody said no.
+fn a_permission_that_cannot_be_stored_is_no_refusal(actor: &Actor) {
+    let content = "word\n".repeat(120_000);
+    let twice = working().uses_write("big.txt", &content).with_permission();
+    let twice = twice.uses_write("big.txt", &content).with_permission();
+    let world = World::playing(actor, twice.respond_with_text("All done."));
+    let Some(disk) = Disk::at(&world.project.root(), "8m") else { return };
+    world.project.begin();
+    let filler = nearly_full(&disk);
+    let mut running = world.project.start(&["add", "auth"], &[]);
+    while let Some(entry) = running.next() {
+        for fact in entry.facts {
+            if let Event::Asked { questions, .. } = fact {
+                let permission = |purpose: &Purpose| matches!(purpose, Purpose::Permission { .. });
+                assert!(!permission(&questions[0].purpose), "there is no room for it");
+                world.answer(&questions[0]);
+            }
+        }
+    }
+    let (code, said) = running.finish_saying();
+    assert!(code == 6 && said.contains("No space left on device"), "{code}: {said}");
+    wait_at_most(Duration::from_secs(10), "the end of the agent", || {
+        world.processes().is_empty().then_some(())
+    });
+    assert_eq!(world.project.file("big.txt"), "");
+    std::fs::remove_file(filler).unwrap();
+    let session = world.project.session();
+    let running = world.project.start(&["--resume", session.as_str()], &[]);
+    world.answer_everything(running);
+    assert_eq!(world.project.view().status, Status::Completed);
+    assert!(world.project.file("big.txt") == content, "what was asked then was allowed");
+    let heard = requests(&world).concat() + &Value::from(world.project.transcripts().concat()).to_string();
+    for words in ["rejected", "doesn't want", "Tool result missing"] {
+        assert!(!heard.contains(words), "the model read {words:?}");
+    }
+}
+
+/// Leaves little room; the file is what takes the rest.
+fn nearly_full(disk: &Disk) -> PathBuf {
+    let filler = disk.fill();
+    let size = std::fs::metadata(&filler).unwrap().len();
+    std::fs::File::options().write(true).open(&filler).unwrap().set_len(size - 512 * 1024).unwrap();
+    filler
+}
