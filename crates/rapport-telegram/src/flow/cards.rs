@@ -212,7 +212,7 @@ impl ChatState {
     }
 
     /// Whether somebody sees a card, or need not any more.
-    fn is_known(&self, key: &CardKey) -> bool {
+    pub(super) fn is_known(&self, key: &CardKey) -> bool {
         self.card_note(key).is_some_and(CardNote::is_known)
     }
 
@@ -263,7 +263,7 @@ impl ChatState {
         self.cards.refused.remove(key);
         self.cards.know_message(chat, message, key);
         self.notes.shown(&key.session, &key.question, key.since, message);
-        self.remind_later(key);
+        self.remind_later(key, Some(self.now));
         self.refresh(&key.session);
     }
 
@@ -302,7 +302,7 @@ impl ChatState {
             for message in note.shown.iter().chain(&note.prompts) {
                 self.cards.know_message(chat, *message, key);
             }
-            self.remind_later(key);
+            self.remind_later(key, None);
         }
     }
 

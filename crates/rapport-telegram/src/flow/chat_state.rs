@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{By, Presenter, Question, QuestionId, SessionId, TurnId};
 
+use super::backlog::Backlog;
 use super::card::{self, Card};
 use super::cards::{CardIndex, CardKey};
 use super::effect::{AfterOps, AfterSend, Effect, Input, SessionOp, Thanks, Ticket};
@@ -178,6 +179,8 @@ pub(super) struct ChatState {
     pub(super) ended: BTreeMap<(Timestamp, SessionId), EndedWork>,
     /// What is found at the start, until all of it is.
     pub(super) found: Found,
+    /// What waited already then and is not shown yet.
+    pub(super) backlog: Backlog,
     /// When what Telegram did not take was last sent again.
     pub(super) retried: Timestamp,
     pub(super) is_stopping: bool,
@@ -201,6 +204,7 @@ impl ChatState {
             early: Vec::new(),
             ended: BTreeMap::new(),
             found: Found::default(),
+            backlog: Backlog::default(),
             retried: Timestamp::UNIX_EPOCH,
             is_stopping: false,
             now: Timestamp::UNIX_EPOCH,

@@ -397,6 +397,7 @@ impl ChatState {
                 self.want(Effect::Notify(Notice::LetIn { user: id, name }));
                 self.greet(room, "You are in: this bot is yours now.");
                 // What waited while there was nobody to show it to is theirs now.
+                self.backlog.begin_again();
                 self.want(Effect::ReadAll);
             }
             Err(why) => self.say(room, &format!("❌ You could not be let in: {why}")),

@@ -1,6 +1,6 @@
 //! The conversation: what people in chats do, what they are shown, and when. `chat_state` holds all of it; its `step` takes an
 //! input and returns effects (`effect`), and `outbound` executes those. `messages`, `callbacks` and `commands` are what people
-//! do, `follow` what sessions do, `announce`, `cards`, `progress` and `remind` what is shown of it, `card` what is on a card,
+//! do, `follow` what sessions do, `backlog` what waited before, `announce`, `cards`, `progress` and `remind` what is shown of it, `card` what is on a card,
 //! `notes` what survives a restart beside the logs, `moved` a chat that became another.
 
 pub mod button;
@@ -11,6 +11,7 @@ pub mod quiet;
 
 mod always;
 mod announce;
+mod backlog;
 mod callbacks;
 mod cards;
 mod chat_state;

@@ -48,8 +48,9 @@ pub fn help(greeting: &str, commands: &[(&str, &str)]) -> Text {
     text.plain("\n\nAnything else you write goes to the agent of this chat.")
 }
 
-/// What waits, the oldest first, with buttons that show it again; what is being worked on, and what was.
-pub fn waiting(waiting: &[Waiting], working: &[String], lately: &Lately<'_>) -> Card {
+/// What waits, the oldest first, with buttons that show it again, and how much more is held back; what is being worked on, and
+/// what was.
+pub fn waiting(waiting: &[Waiting], held_back: usize, working: &[String], lately: &Lately<'_>) -> Card {
     let mut text = Text::new();
     if waiting.is_empty() && working.is_empty() {
         text = text.plain("Nothing waits for you, and nothing is being worked on.");
@@ -64,6 +65,9 @@ pub fn waiting(waiting: &[Waiting], working: &[String], lately: &Lately<'_>) -> 
     }
     if waiting.len() > MOST {
         text = text.plain(&format!("\nand {} more", waiting.len() - MOST));
+    }
+    if held_back > 0 {
+        text = text.plain(&format!("\nand {held_back} more; the next comes when one of these is answered"));
     }
     if !working.is_empty() {
         let gap = if waiting.is_empty() { "" } else { "\n\n" };
