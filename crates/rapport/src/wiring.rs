@@ -125,7 +125,8 @@ impl Place {
     /// Where a batch is carried out or undone that has its journal there.
     pub fn batch(&self, journal: &Path) -> actions::Place {
         let (project, journal) = (self.project.clone(), journal.to_owned());
-        actions::Place { project, journal, seals: Some(Arc::new(self.seals())) }
+        let seals = Some(Arc::new(self.seals()));
+        actions::Place { project, journal, seals, clock: Clock::system() }
     }
 
     /// What the project brings that counts only where the person trusts it: its settings, and what the agent's CLI would

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::outcome::Settled;
+use crate::clock::Clock;
 use crate::seals::{self, Seal, Sealing, Seals, Verifier};
 use rapport_durable::{
     AppendLog, Flush, Reserve, checked_line, digest, open_own, private_folder, read_own, replace_private,
@@ -224,12 +225,13 @@ pub struct Journal {
     facts: Vec<Fact>,
     reserve: Reserve,
     sealing: Sealing,
+    clock: Clock,
 }
 
 impl Journal {
     /// Opens the journal in this directory, and makes both where they are missing. What a writer before left unfinished is
     /// cut off. With the seals of a person, one that is somebody else's word is refused, and left as it is.
-    pub fn open(directory: &Path, seals: Option<Arc<Seals>>) -> Result<Self, JournalError> {
+    pub fn open(directory: &Path, seals: Option<Arc<Seals>>, clock: Clock) -> Result<Self, JournalError> {
         private_folder(directory).map_err(io_error("create the directory", directory))?;
         let path = directory.join("journal.jsonl");
         let mut log = AppendLog::open_or_create(&path).map_err(io_error("open", &path))?;
@@ -256,7 +258,7 @@ impl Journal {
         }
         log.accept(good).map_err(io_error("cut off the unfinished end of", &path))?;
         let reserve = Reserve::at(directory.join("reserve"));
-        Ok(Self { directory: directory.to_owned(), path, log, facts, reserve, sealing })
+        Ok(Self { directory: directory.to_owned(), path, log, facts, reserve, sealing, clock })
     }
 
     /// What was noted in this directory so far, for who only looks. Somebody may be writing on.
@@ -310,7 +312,7 @@ impl Journal {
 
     /// Notes a fact. When this returns, it is durable; when it fails, nothing was noted.
     pub fn note(&mut self, fact: Fact) -> Result<(), JournalError> {
-        let object = object(self.facts.len() as u64 + 1, &fact)
+        let object = object(self.facts.len() as u64 + 1, self.clock.now(), &fact)
             .map_err(|error| io_error("write to", &self.path)(error.into()))?;
         let line = self.sealing.line(object).map_err(io_error("seal a fact of", &self.path))?;
         self.log.append(&line).map_err(|error| io_error("write to", &self.path)(io::Error::other(error)))?;
@@ -367,7 +369,7 @@ pub(super) fn path_of(directory: &Path, sha256: &str) -> PathBuf {
     directory.join("before").join(sha256)
 }
 
-fn object(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
+fn object(seq: u64, at: Timestamp, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Serialize)]
     struct Line<'a> {
         v: u32,
@@ -376,7 +378,7 @@ fn object(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
         #[serde(flatten)]
         fact: &'a Fact,
     }
-    serde_json::to_vec(&Line { v: fact.format(), seq, at: Timestamp::now(), fact })
+    serde_json::to_vec(&Line { v: fact.format(), seq, at, fact })
 }
 
 /// The facts in these bytes, and how many bytes they take. What comes after the last newline was never acknowledged.

@@ -23,6 +23,7 @@ use std::time::Duration;
 use rapport_core::Action;
 use thiserror::Error;
 
+use crate::clock::Clock;
 use crate::seals::Seals;
 
 pub use batch::snapshot::has_history;
@@ -47,6 +48,8 @@ pub struct Place {
     pub journal: PathBuf,
     /// Whose seals its journal gets, and has to have.
     pub seals: Option<Arc<Seals>>,
+    /// What its journal takes the time from.
+    pub clock: Clock,
 }
 
 /// What actions need to know beside the plan.

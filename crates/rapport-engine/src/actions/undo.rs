@@ -85,7 +85,7 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     if !Journal::is_in(&place.journal) {
         return Err(ActionError::NoBatch { path: place.journal.clone() }.into());
     }
-    let mut journal = Journal::open(&place.journal, place.seals.clone())?;
+    let mut journal = Journal::open(&place.journal, place.seals.clone(), place.clock.clone())?;
     if !journal.facts().iter().any(|fact| matches!(fact, Fact::UndoBegan { .. } | Fact::Undone)) {
         // A command that was cut off: what it did is only known by now.
         note_command_changes(&root, &mut journal)?;

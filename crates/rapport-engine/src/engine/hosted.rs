@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tracing::Span;
 
 use super::batches::BatchRun;
+use super::deadlines::Deadline;
 use super::effects::Effect;
 use super::gateway::Answer;
 use crate::agents::{Controls, RunId};
@@ -31,7 +32,7 @@ pub(super) struct Hosted {
     /// Open once something is to be done there.
     pub(super) workplace: Option<Arc<dyn Workplace>>,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
-    pub(super) deadline: Option<Timestamp>,
+    pub(super) deadline: Option<Deadline>,
     /// Why nothing can be stored any more. Then nothing more is done either.
     pub(super) broken: Option<Arc<StoreError>>,
     /// What is logged about this session is logged inside of it.
@@ -46,11 +47,13 @@ pub(super) struct Incoming {
     pub(super) left: Option<RunId>,
     /// Without it nothing else in the session may be done.
     pub(super) is_vital: bool,
+    /// The deadline that was reached, if it is about time.
+    pub(super) reached: Option<Timestamp>,
 }
 
 impl Incoming {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, answer: None, left: None, is_vital: false }
+        Self { input, answer: None, left: None, is_vital: false, reached: None }
     }
 }
 

@@ -202,6 +202,11 @@ pub(super) const NOT_FOR_DRAFTS: &str = "Edit,Write,MultiEdit,NotebookEdit,Bash,
 const NOT_FOR_PLANS: &str =
     "EnterPlanMode,EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,Workflow";
 
+/// What an agent that works cannot use. Rapport says where a session works: that is where its changes are reported, undone and taken
+/// over from. An agent that moved to a worktree of its own would change files elsewhere, and versions of the CLI like 2.1.197 do not
+/// go back there when they are resumed: half of the files would be here, half there. `--worker worktree` is for that.
+const NOT_FOR_WORK: &str = "EnterWorktree,ExitWorktree";
+
 /// The flags with which the CLI takes settings, hooks and servers from the person alone. The versions from 2.1.90 to 2.1.325
 /// then pass over the project's servers as well.
 pub(super) const OWN_SETTINGS: [&str; 2] = ["--setting-sources", "user"];
@@ -244,7 +249,7 @@ fn told(kind: TurnKind, system: Option<&str>, from_project: &FromProject) -> Vec
     let without: &[&str] = match kind {
         TurnKind::Draft => &FOR_DRAFTS,
         TurnKind::Plan => &["--disallowedTools", NOT_FOR_PLANS],
-        TurnKind::Work | TurnKind::Chat => &[],
+        TurnKind::Work | TurnKind::Chat => &["--disallowedTools", NOT_FOR_WORK],
     };
     let is_own = kind == TurnKind::Draft || *from_project != FromProject::Everything;
     let own: &[&str] = if is_own { &OWN_SETTINGS } else { &[] };

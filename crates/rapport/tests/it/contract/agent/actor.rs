@@ -384,6 +384,7 @@ fn used<'a>(call: &'a Call, app: &Path) -> (&'a Option<String>, &'static str, Va
             (&agent.id, "Task", input)
         }
         Call::ExitPlan(plan) => (&plan.id, "ExitPlanMode", json!({"plan": plan.plan})),
+        Call::Tool(tool) if tool.name == "EnterWorktree" => (&tool.id, "EnterWorktree", tool.input.clone()),
         Call::Edit(_) | Call::Tool(_) => panic!("no story needs this yet: {call:?}"),
     }
 }
