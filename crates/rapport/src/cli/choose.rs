@@ -1,6 +1,8 @@
 //! Which session a command is about: one rule for every verb. The session that is named, else the one around the current
 //! directory, else the only one that fits the verb; where several do, they are listed, and none is taken.
 
+use std::collections::BTreeSet;
+
 use rapport_core::{Aim, Session, SessionId, Status, View};
 
 use super::output::shorten;
@@ -190,14 +192,10 @@ pub(super) fn all(place: &Place) -> Result<(Vec<Known>, Vec<Failure>), Failure> 
 
 /// The names of all sessions; also of directories of an older tool, which have no log.
 fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
-    let mut ids = place.store().list()?;
-    for folder in Folder::all(&files::sessions_of(place))? {
-        if !ids.contains(&folder.id) {
-            ids.push(folder.id);
-        }
-    }
-    ids.sort();
-    Ok(ids)
+    let logged = place.store().list()?;
+    let folders = Folder::all(&files::sessions_of(place))?;
+    let ids: BTreeSet<_> = logged.into_iter().chain(folders.into_iter().map(|folder| folder.id)).collect();
+    Ok(ids.into_iter().collect())
 }
 
 /// A session, whatever kind it is.
