@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::crash_points::counted;
+use crate::crash_points::{before_cut, before_sync, counted};
 use crate::folders::sync_above;
 use crate::lock::is_gone;
 use crate::read::open_own_with;
@@ -122,6 +122,7 @@ impl AppendLog {
 
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
         self.file.write_all(line)?;
+        before_sync(&self.path)?;
         self.file.sync_data()?;
         if !self.is_named {
             sync_above(&self.path)?;
@@ -134,7 +135,10 @@ impl AppendLog {
     fn cut_excess(&mut self) -> io::Result<()> {
         if self.excess {
             let path = self.path.clone();
-            counted(&path, || self.file.set_len(self.good).and_then(|()| self.file.sync_all()))?;
+            counted(&path, || {
+                before_cut(&path)?;
+                self.file.set_len(self.good).and_then(|()| self.file.sync_all())
+            })?;
             self.excess = false;
         }
         Ok(())
@@ -161,12 +165,13 @@ fn make_private(file: &File) {
 }
 
 /// Takes the end of a refused line away, if the line is all there. Whoever was told that it is not stored must not find it,
-/// and nobody else either: without its end it counts as unfinished.
+/// and nobody else either. A zero is what a file system puts in the place of what was not written, so that readers take the line
+/// for unfinished; anything else in the place of a newline is damage to a line that somebody was told of.
 fn spoil(path: &Path, end: u64) -> io::Result<()> {
     let file = File::options().write(true).open(path)?;
     match file.metadata()?.len() {
         there if there < end => Ok(()),
-        _ => file.write_all_at(b" ", end - 1),
+        _ => file.write_all_at(b"\0", end - 1),
     }
 }
 
@@ -179,7 +184,7 @@ mod tests {
     fn a_refused_line_that_cannot_be_cut_off_counts_as_unfinished() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log.jsonl");
-        for (there, left) in [("one\ntwo\n", "one\ntwo "), ("one\ntw", "one\ntw"), ("one\n", "one\n")] {
+        for (there, left) in [("one\ntwo\n", "one\ntwo\0"), ("one\ntw", "one\ntw"), ("one\n", "one\n")] {
             std::fs::write(&path, there).unwrap();
             spoil(&path, 8).unwrap();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), left);

@@ -1,6 +1,8 @@
-//! Dying on purpose, for the crash tests. Debug builds only: `RAPPORT_TRIAL_WRITES=3` kills this process at the third
-//! point that it passes, `RAPPORT_TRIAL_WRITES=report.md:3` at the third whose path contains `report.md`. There is a
-//! point before and after every write.
+//! Dying on purpose, and disks that fail on purpose, for the crash tests. Debug builds only.
+//!
+//! `RAPPORT_TRIAL_WRITES=3` kills this process at the third point that it passes, `RAPPORT_TRIAL_WRITES=report.md:3` at the third
+//! whose path contains `report.md`. There is a point before and after every write. `RAPPORT_TRIAL_SYNC=log.jsonl:3` has the third line
+//! that is added to such a file not become durable, as on a disk that breaks: the line is in the file and cannot be cut off again.
 
 use std::io;
 use std::path::Path;
@@ -23,12 +25,35 @@ pub(crate) fn counted<T>(path: &Path, write: impl FnOnce() -> io::Result<T>) -> 
     written
 }
 
+/// Fails where the line that was just added to this file is not to become durable. Nothing in release builds.
+#[inline]
+pub(crate) fn before_sync(path: &Path) -> io::Result<()> {
+    #[cfg(debug_assertions)]
+    armed::before_sync(path)?;
+    #[cfg(not(debug_assertions))]
+    let _ = path;
+    Ok(())
+}
+
+/// Fails where such a line cannot be cut off either. Nothing in release builds.
+#[inline]
+pub(crate) fn before_cut(path: &Path) -> io::Result<()> {
+    #[cfg(debug_assertions)]
+    armed::before_cut(path)?;
+    #[cfg(not(debug_assertions))]
+    let _ = path;
+    Ok(())
+}
+
 #[cfg(debug_assertions)]
 mod armed {
+    use std::cmp::Ordering::{Equal, Less};
+    use std::io;
     use std::path::Path;
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use nix::errno::Errno;
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
 
@@ -39,19 +64,42 @@ mod armed {
         passed: AtomicU64,
     }
 
-    static ORDERS: LazyLock<Option<Orders>> = LazyLock::new(|| {
-        let orders = std::env::var("RAPPORT_TRIAL_WRITES").ok()?;
-        let (within, due) = orders.rsplit_once(':').unwrap_or(("", &orders));
-        Some(Orders { within: within.to_owned(), due: due.parse().ok()?, passed: AtomicU64::new(0) })
-    });
+    static KILL: LazyLock<Option<Orders>> = LazyLock::new(|| Orders::from("RAPPORT_TRIAL_WRITES"));
+    static BREAK: LazyLock<Option<Orders>> = LazyLock::new(|| Orders::from("RAPPORT_TRIAL_SYNC"));
+
+    impl Orders {
+        fn from(variable: &str) -> Option<Self> {
+            let orders = std::env::var(variable).ok()?;
+            let (within, due) = orders.rsplit_once(':').unwrap_or(("", &orders));
+            Some(Self { within: within.to_owned(), due: due.parse().ok()?, passed: AtomicU64::new(0) })
+        }
+
+        fn concern(&self, path: &Path) -> bool {
+            path.to_string_lossy().contains(&self.within)
+        }
+
+        /// Counts one more, and says how that number compares with the one that is due.
+        fn count(&self) -> std::cmp::Ordering {
+            (self.passed.fetch_add(1, Ordering::SeqCst) + 1).cmp(&self.due)
+        }
+    }
 
     pub(super) fn point(path: &Path) {
-        let Some(orders) = ORDERS.as_ref() else { return };
-        if !path.to_string_lossy().contains(&orders.within) {
-            return;
-        }
-        if orders.passed.fetch_add(1, Ordering::SeqCst) + 1 == orders.due {
+        if KILL.as_ref().is_some_and(|orders| orders.concern(path) && orders.count() == Equal) {
             let _ = kill(Pid::this(), Signal::SIGKILL);
         }
+    }
+
+    pub(super) fn before_sync(path: &Path) -> io::Result<()> {
+        match BREAK.as_ref() {
+            Some(orders) if orders.concern(path) && orders.count() != Less => Err(Errno::EIO.into()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn before_cut(path: &Path) -> io::Result<()> {
+        let is_broken =
+            |orders: &Orders| orders.concern(path) && orders.passed.load(Ordering::SeqCst) >= orders.due;
+        if BREAK.as_ref().is_some_and(is_broken) { Err(Errno::EIO.into()) } else { Ok(()) }
     }
 }

@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
-use rapport_durable::{self as durable, Lock};
+use rapport_durable::{self as durable, Lock, point};
 
 use super::git::{AT_ONCE, At, git, git_as_far_as_it_goes, line};
 use super::process::{self, Kept, Launch};
@@ -183,7 +183,10 @@ impl Directory {
     pub(super) fn state_with(&self, files: &[PathBuf]) -> Result<String, WorkerError> {
         let scratch = Scratch::take(self.git_at())?;
         let index = Some(scratch.path());
+        // Git writes what a state holds into the repository: a crash test may kill this process around each of its steps.
+        point(scratch.path());
         self.add_all(index)?;
+        point(scratch.path());
         let there: Vec<_> = if files.is_empty() { Vec::new() } else { self.literally_there(files)? };
         for some in there.chunks(AT_ONCE) {
             let add = ["add", "--force", "--ignore-errors", "--"].map(OsString::from);
@@ -192,7 +195,9 @@ impl Directory {
         // Where it is committed, it is in the index that this one is a copy of.
         let forget = ["rm", "-r", "--force", "--cached", "--quiet", "--ignore-unmatch", "--"];
         git(self.git_at(), index, &[&forget[..], &OURS[..]].concat())?;
+        point(scratch.path());
         let tree = git(self.git_at(), index, &["write-tree"])?;
+        point(scratch.path());
         Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
     }
 

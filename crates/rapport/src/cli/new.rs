@@ -67,14 +67,17 @@ pub(super) fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
     let holder = Holder::this_process(None);
     let (id, _, log) = place.store().create(name, Clock::system().now(), facts, &holder)?;
     let folder = Folder::new(&config::sessions(&place.project), &id);
-    replace(&folder.path.join(SESSION_CONTEXT), SESSION_HEAD.as_bytes())?;
+    lay_out(place, &folder)?;
     drop(log);
-    for (path, content) in
-        [(config::global_context(&place.project), GLOBAL_HEAD), (config::memos(&place.project), "[]\n")]
-    {
-        make_if_missing(&path, content)?;
-    }
     Ok(folder)
+}
+
+/// Makes the files in which people say what the agent is shown, where they are missing: `new` may have been killed before it
+/// made them.
+pub(super) fn lay_out(place: &Place, folder: &Folder) -> Result<(), TurnError> {
+    make_if_missing(&folder.path.join(SESSION_CONTEXT), SESSION_HEAD)?;
+    make_if_missing(&config::global_context(&place.project), GLOBAL_HEAD)?;
+    make_if_missing(&config::memos(&place.project), "[]\n")
 }
 
 fn make_if_missing(path: &Path, content: &str) -> Result<(), TurnError> {

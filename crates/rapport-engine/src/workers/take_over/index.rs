@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use rapport_durable::point;
+
 use super::Place;
 use super::steps::{self, Step};
 use crate::workers::git::{AT_ONCE, git};
@@ -14,9 +16,12 @@ pub(super) fn unstage(place: &Place<'_>, taken_back: &[&Step]) -> Vec<String> {
     let unstaged = staged(place, taken_back).and_then(|staged| {
         let reset = ["reset", "--quiet", "HEAD", "--"].map(OsString::from);
         let paths: Vec<_> = staged.iter().map(|step| local::literally(&step.path)).collect();
-        paths
-            .chunks(AT_ONCE)
-            .try_for_each(|some| git(&place.top, None, &[&reset[..], some].concat()).map(drop))
+        paths.chunks(AT_ONCE).try_for_each(|some| {
+            point(&place.top);
+            git(&place.top, None, &[&reset[..], some].concat())?;
+            point(&place.top);
+            Ok(())
+        })
     });
     match unstaged {
         Ok(()) => Vec::new(),

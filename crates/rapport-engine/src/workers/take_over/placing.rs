@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rapport_core::Merged;
-use rapport_durable as durable;
+use rapport_durable::{self as durable, point};
 
 use super::Place;
 use super::steps::Step;
@@ -189,6 +189,7 @@ impl Staging {
         let folder = self.folder.join(way.folder());
         durable::folder(&folder).map_err(file_error("make", &folder))?;
         let index = self.folder.join("index");
+        point(&index);
         git(top, Some(&index), &["read-tree", local::named(state)?])?;
         let mut prefix = OsString::from("--prefix=");
         prefix.push(&folder);
@@ -198,6 +199,7 @@ impl Staging {
             let names: Vec<_> = some.iter().map(|path| path.as_os_str()).collect();
             git(top, Some(&index), &[&checkout[..], &names].concat())?;
         }
+        point(&index);
         for path in paths {
             let file = self.file(way, path);
             durable::sync_file(&file).map_err(file_error("sync", &file))?;

@@ -13,6 +13,7 @@ use super::held::Held;
 use super::told::{self, Base};
 use super::{asking, seals};
 use crate::channels::terminal::{review, safe};
+use crate::cli::new;
 use crate::cli::output::{say, say_json};
 use crate::clock::{self, Clock};
 use crate::config::Settings;
@@ -131,6 +132,7 @@ async fn begin(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) 
 /// Writes down what the agent will be shown, and shows what that takes.
 async fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
     let Held { place, settings, folder, common, .. } = held;
+    new::lay_out(place, folder)?;
     let mut base = Base::of(place, settings, folder, turn)?;
     if reason == Reason::Replan {
         // What was wrong is in the message.

@@ -2,6 +2,7 @@
 //! and finished. What has to come out is written down here, once, and every run is held to it.
 
 mod said;
+pub(crate) mod terminal;
 mod together;
 
 mod soak;

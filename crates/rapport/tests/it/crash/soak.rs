@@ -101,10 +101,21 @@ impl Dice {
 enum Blow {
     KillHost,
     KillKeeper,
-    KillBoth,
+    /// The first is gone when the second is struck.
+    KillHostAndKeeper,
+    KillKeeperAndHost,
     StopHost,
     StopKeeper,
 }
+
+const BLOWS: [Blow; 6] = [
+    Blow::KillHost,
+    Blow::KillKeeper,
+    Blow::KillHostAndKeeper,
+    Blow::KillKeeperAndHost,
+    Blow::StopHost,
+    Blow::StopKeeper,
+];
 
 /// Tells the story once, by hosts that get these variables while they are disturbed; what happened, and what is wrong in the end.
 fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
@@ -123,8 +134,7 @@ fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
             None => project.start(&["paint", "it"], env),
         };
         let host = Pid::from_raw(running.child.id() as i32);
-        let blow = [Blow::KillHost, Blow::KillKeeper, Blow::KillBoth, Blow::StopHost, Blow::StopKeeper]
-            [dice.below(5) as usize];
+        let blow = BLOWS[dice.below(BLOWS.len() as u64) as usize];
         let (after, pause) = (dice.below(300), dice.below(300));
         let over = AtomicBool::new(run >= DISTURBED);
         std::thread::scope(|scope| {
@@ -139,7 +149,7 @@ fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
             over.store(true, Ordering::SeqCst);
             match striking.join().unwrap() {
                 Some(Blow::StopHost | Blow::StopKeeper) => count.stops += 1,
-                Some(Blow::KillHost | Blow::KillKeeper | Blow::KillBoth) => count.kills += 1,
+                Some(_) => count.kills += 1,
                 None => {}
             }
         });
@@ -182,10 +192,14 @@ fn strike(
     let done = match blow {
         Blow::KillHost => send(host, Signal::SIGKILL),
         Blow::KillKeeper => keeper().is_some_and(|keeper| send(keeper, Signal::SIGKILL)),
-        Blow::KillBoth => {
-            let keeper = keeper();
-            let both = keeper.is_some_and(|keeper| send(keeper, Signal::SIGKILL));
-            send(host, Signal::SIGKILL) && (both || keeper.is_none())
+        Blow::KillHostAndKeeper | Blow::KillKeeperAndHost => {
+            let mut both: Vec<_> = keeper().into_iter().chain([host]).collect();
+            if matches!(blow, Blow::KillHostAndKeeper) {
+                both.reverse();
+            }
+            // All of them are struck, also where one is gone already.
+            let struck: Vec<_> = both.into_iter().map(|id| send(id, Signal::SIGKILL)).collect();
+            !struck.contains(&false)
         }
         Blow::StopHost => stop(host),
         Blow::StopKeeper => keeper().is_some_and(stop),

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use rapport_core::Event;
+
 use super::finish;
-use crate::support::project::Project;
+use crate::support::project::{Project, Ran};
 use crate::support::scenarios::ONE_QUESTION;
 
 /// A project with a session that waits for `q1`, that nobody runs; and where its log is.
@@ -73,6 +75,39 @@ fn a_damaged_session_or_journal_hides_no_other() {
     std::fs::write(batch.join("journal.jsonl"), "not a journal\n").unwrap();
     project.rapport(&["undo", good.as_str()]).check(0, "Undone");
     assert_eq!(project.file("hello.txt"), "");
+}
+
+/// Neither made durable nor cut off again, what was refused is all in the log: nobody is shown it, and the next holder cuts it.
+#[test]
+fn an_answer_that_was_refused_and_is_still_in_the_log_counts_for_nobody() {
+    let (project, log) = waiting();
+    let text = || std::fs::read_to_string(&log).unwrap();
+    let answers = || text().matches("\"answered\"").count();
+    let is_open = || assert_eq!(project.view().questions.len(), 1, "the question is open");
+    let entries = project.facts_by_entry().len();
+    // Nobody runs it: the answer is stored by the process that brings it.
+    let mut broken = project.command();
+    broken.args(["answer", "paint", "Red"]).env("RAPPORT_TRIAL_SYNC", "log.jsonl:1");
+    Ran(broken.output().unwrap()).check(6, "Input/output error");
+    let left = text();
+    assert_eq!(answers(), 1, "it is there: {left}");
+    project.rapport(&["status", "paint"]).check(0, "needs input").check(0, "Which colour?");
+    is_open();
+    assert_eq!(project.facts_by_entry().len(), entries);
+    assert_eq!(text(), left, "who only looks changes nothing");
+    // Somebody runs it, and their disk breaks at the answer, which comes after the process was found to be gone.
+    let mut running = project.start(&["--resume", "paint"], &[("RAPPORT_TRIAL_SYNC", "log.jsonl:2")]);
+    running.until(|fact| matches!(fact, Event::CutOff { .. }));
+    assert_eq!(answers(), 0, "the next holder cut it off");
+    project.rapport(&["answer", "paint", "Red"]).check(6, "Input/output error");
+    is_open();
+    assert_eq!(answers(), 1, "it is there: {}", text());
+    running.kill();
+    is_open();
+    project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+    assert_eq!(answers(), 1, "the next holder cut off the other: {}", text());
+    finish(&project);
+    assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
 #[test]

@@ -11,44 +11,54 @@ use rapport::turns::{Folder, found};
 use rapport_core::{Event, Input, Session, TurnStage, World};
 
 use super::{greeting, without_session};
+use crate::crash::terminal::every_point;
 use crate::support::project::Project;
 
+const NEW: &[&str] = &["new", "add-greeting"];
 const PLAN: &[&str] = &["plan", "-m", "Greet."];
 const RESUME: &[&str] = &["resume", "-y"];
 
 #[test]
 fn killed_around_any_write_of_planning_it_comes_out_the_same() {
-    let killed = every_point(PLAN);
+    let killed = killed_at_every_point(PLAN);
     assert!(killed >= 14, "there were only {killed} points to be killed at");
 }
 
 #[test]
 fn killed_around_any_write_of_carrying_out_it_comes_out_the_same() {
-    let killed = every_point(RESUME);
+    let killed = killed_at_every_point(RESUME);
     assert!(killed >= 20, "there were only {killed} points to be killed at");
 }
 
-/// Dies at every point there is, one run after another; gives how many there were.
-fn every_point(command: &[&str]) -> usize {
-    for point in 1..400 {
+#[test]
+fn killed_around_any_write_of_a_new_session_it_comes_out_the_same() {
+    let killed = killed_at_every_point(NEW);
+    assert!(killed >= 10, "there were only {killed} points to be killed at");
+}
+
+/// Dies at every point there is; gives how many there were.
+fn killed_at_every_point(command: &[&str]) -> usize {
+    every_point(|point| {
         let project = without_session(Scenario::new("plan").respond_with_text(&greeting()));
-        project.rapport(&["new", "add-greeting"]).check(0, "");
+        if command != NEW {
+            project.rapport(NEW).check(0, "add-greeting");
+        }
         if command == RESUME {
             project.rapport(PLAN).check(0, "Add a greeting");
         }
         let trial = point.to_string();
         let output = project.command().args(command).env("RAPPORT_TRIAL_WRITES", &trial).output().unwrap();
         finish(&project, &format!("point {point} of {command:?}"));
-        if output.status.signal().is_none() {
-            return point - 1;
-        }
-    }
-    panic!("there is no end of points to be killed at");
+        output.status.signal().is_some()
+    })
 }
 
 /// Says what is missing again, as a person would, and looks at what came out.
 fn finish(project: &Project, story: &str) {
     project.wait_alone(std::time::Duration::from_secs(5));
+    if project.store().list().unwrap().is_empty() {
+        project.rapport(NEW).check(0, "add-greeting");
+    }
     if !project.folder().join("01/plan.md").exists() {
         let ran = project.rapport(PLAN);
         assert_eq!(ran.code(), 0, "{story}: {}", ran.err());
@@ -56,6 +66,12 @@ fn finish(project: &Project, story: &str) {
     if !project.folder().join("01/report.md").exists() {
         let ran = project.rapport(RESUME);
         assert_eq!(ran.code(), 0, "{story}: {}", ran.err());
+    }
+    for (file, content) in [
+        ("session.context", "# What every turn of this session is shown"),
+        ("../../global.context", "# What every turn of every session is shown"),
+    ] {
+        assert!(project.turn_file(file).starts_with(content), "{story}: {file} is missing");
     }
     assert_eq!(project.turn_names(), ["01"], "{story}");
     assert_eq!(project.turn_file("01/plan.md"), greeting(), "{story}");

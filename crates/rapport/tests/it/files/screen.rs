@@ -116,6 +116,38 @@ fn story(project: &Project) {
     assert_eq!(project.changes(), [" M README.md", "?? hello.txt"]);
 }
 
+/// From the first word to the undo in one terminal: `new`, `plan`, two of three actions reviewed and run, all of it taken back.
+#[test]
+fn from_new_to_undo_in_one_terminal() {
+    let project = super::without_session(super::planning(&[&greeting()]));
+    let mut terminal = project.interactive_shell(100, 40);
+    terminal.wait_for("shell:");
+    let give = |terminal: &mut Pty, words: &str| {
+        terminal.send(&format!("clear; '{}' {words}\n", env!("CARGO_BIN_EXE_rapport")));
+    };
+    let is_over = |screen: &str| screen.ends_with("\nshell:");
+    give(&mut terminal, "new add-greeting");
+    terminal.wait_until("a session", |screen| screen.contains("-add-greeting") && is_over(screen));
+    give(&mut terminal, "plan -m Greet.");
+    terminal.wait_until("a plan", |screen| screen.contains("Add a greeting") && is_over(screen));
+    give(&mut terminal, "resume");
+    terminal.wait_for("(q)uit ›");
+    terminal.send("m");
+    terminal.wait_for("[✅] EXECUTE");
+    terminal.send(&DOWN.repeat(7));
+    terminal.send(" ");
+    terminal.wait_for("[ ]  EXECUTE");
+    terminal.send("\r");
+    terminal.wait_until("the report", |screen| screen.contains("2 of 3 actions done") && is_over(screen));
+    assert_eq!(project.changes(), [" M README.md", "?? hello.txt"]);
+    assert!(project.turn_file("01/report.md").contains("3 Total / 2 Approved / 1 Skipped"));
+    give(&mut terminal, "undo");
+    terminal.wait_until("the undo", |screen| screen.contains("removed: hello.txt") && is_over(screen));
+    assert_eq!(project.changes(), Vec::<String>::new());
+    terminal.send("exit\n");
+    terminal.wait_end();
+}
+
 // FILE-31: nothing is done, and a message makes another plan. FILE-32: everything stays as it is.
 #[test]
 fn file_31_file_32_skip_and_quit() {

@@ -69,7 +69,7 @@ fn nothing_below_the_commands_uses_a_command() {
 
 /// What writes to the disk, or opens a file such that it can. Only `rapport-durable` does that: it counts what it writes, and the
 /// crash tests kill a process around every one.
-const WRITES: [&str; 17] = [
+const WRITES: [&str; 22] = [
     "fs::write",
     "fs::copy",
     "fs::rename",
@@ -87,10 +87,15 @@ const WRITES: [&str; 17] = [
     "sync_all",
     "sync_data",
     "AtomicWriteFile",
+    "symlink(",
+    "tempfile::",
+    "NamedTempFile",
+    "mkfifo",
+    "fchown",
 ];
 
 /// What may write all the same, because nobody counts on it later.
-const NOT_DURABLE: [(&str, &[&str]); 5] = [
+const NOT_DURABLE: [(&str, &[&str]); 8] = [
     // An index of git's that is made anew for every use.
     ("rapport-engine/src/workers/local.rs", &["fs::copy", "remove_file"]),
     // Handles that lead to a pipe and to nowhere.
@@ -100,7 +105,13 @@ const NOT_DURABLE: [(&str, &[&str]); 5] = [
     // The socket of a process, which is of no use after it.
     ("rapport-engine/src/engine/socket.rs", &["remove_file"]),
     // A preview for another program to show, in a temporary directory.
-    ("rapport-terminal/src/review/viewer.rs", &["fs::write", "File::create", "remove_file"]),
+    ("rapport-terminal/src/review/viewer.rs", &["fs::write", "File::create", "remove_file", "tempfile::"]),
+    // What an editor is given to write a message into; the message counts once it was read back.
+    ("rapport/src/cli/message.rs", &["tempfile::"]),
+    // The demo's project, and its home, which are gone after it.
+    ("rapport/src/cli/demo.rs", &["tempfile::"]),
+    // Whether anything can be written to a directory, tried with a file without a name.
+    ("rapport/src/cli/doctor.rs", &["tempfile::"]),
 ];
 
 #[test]
@@ -128,11 +139,24 @@ fn only_the_durable_crate_writes_files() {
 
 #[test]
 fn a_write_is_recognized() {
-    for line in ["std::fs::write(path, text)?;", "use std::fs::OpenOptions;", "tokio::fs::rename(a, b).await"]
-    {
+    for line in [
+        "std::fs::write(path, text)?;",
+        "use std::fs::OpenOptions;",
+        "tokio::fs::rename(a, b).await",
+        "symlink(from, to)?;",
+        "let file = tempfile::Builder::new().tempfile()?;",
+        "use tempfile::NamedTempFile;",
+        "mkfifo(&path, mode)?;",
+        "fchown(&file, uid, gid)?;",
+    ] {
         assert!(!writes(line).is_empty(), "{line}");
     }
-    for line in ["// std::fs::write(path)", "fs::read(path)?;", "#[cfg(test)]\nmod tests { fs::write(x) }"] {
+    for line in [
+        "// std::fs::write(path)",
+        "fs::read(path)?;",
+        "about.is_symlink()",
+        "#[cfg(test)]\nmod tests { fs::write(x) }",
+    ] {
         assert!(writes(line).is_empty(), "{line}");
     }
 }
@@ -141,7 +165,11 @@ fn a_write_is_recognized() {
 fn writes(text: &str) -> Vec<&'static str> {
     let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let code: Vec<_> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-    WRITES.into_iter().filter(|call| code.iter().any(|line| line.contains(call))).collect()
+    // `is_symlink(` only looks.
+    let begins_there =
+        |line: &str, at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    let calls = |line: &str, call: &str| line.match_indices(call).any(|(at, _)| begins_there(line, at));
+    WRITES.into_iter().filter(|call| code.iter().any(|line| calls(line, call))).collect()
 }
 
 /// What is about the usual agent is in its folder. Elsewhere its name is only in what people read, and in paths that the
