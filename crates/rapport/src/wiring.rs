@@ -122,7 +122,8 @@ impl Place {
     /// The place of a batch with this journal.
     pub fn batch(&self, journal: &Path) -> actions::Place {
         let (project, journal) = (self.project.clone(), journal.to_owned());
-        actions::Place { project, journal, seals: Some(Arc::new(self.seals())) }
+        let seals = Some(Arc::new(self.seals()));
+        actions::Place { project, journal, seals, clock: Clock::system() }
     }
 
     /// The project's configuration that needs the person's trust: its settings, and what the agent's CLI would use of

@@ -86,11 +86,11 @@ impl ActionBatch<'_> {
         &self,
         prepare: impl FnOnce(&mut Journal) -> Result<String, ActionError> + Send + 'static,
     ) -> Result<Desk, ActionError> {
-        let Place { project, journal, seals } = self.place.clone();
+        let Place { project, journal, seals, clock } = self.place.clone();
         blocking(move || {
             let root =
                 project.canonicalize().map_err(|error| ActionError::Project { path: project, error })?;
-            let mut journal = Journal::open(&journal, seals)?;
+            let mut journal = Journal::open(&journal, seals, clock)?;
             let id = prepare(&mut journal)?;
             Ok(Desk { root, journal, id })
         })

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::outcome::Settled;
+use crate::clock::Clock;
 use crate::seals::{self, Seal, Sealing, Seals, Verifier};
 use rapport_durable::{
     AppendLog, Flush, Reserve, checked_line, digest, open_own, private_folder, read_own, replace_private,
@@ -206,12 +207,13 @@ pub struct Journal {
     facts: Vec<Fact>,
     reserve: Reserve,
     sealing: Sealing,
+    clock: Clock,
 }
 
 impl Journal {
     /// Opens the journal in this directory, and creates both if necessary. The unfinished end of a previous writer is
     /// truncated. With a person's seals, a journal that they do not trust is refused and not changed.
-    pub fn open(directory: &Path, seals: Option<Arc<Seals>>) -> Result<Self, JournalError> {
+    pub fn open(directory: &Path, seals: Option<Arc<Seals>>, clock: Clock) -> Result<Self, JournalError> {
         private_folder(directory).map_err(io_error("create the directory", directory))?;
         let path = directory.join("journal.jsonl");
         let mut log = AppendLog::open_or_create(&path).map_err(io_error("open", &path))?;
@@ -238,7 +240,7 @@ impl Journal {
         }
         log.accept(good).map_err(io_error("cut off the unfinished end of", &path))?;
         let reserve = Reserve::at(directory.join("reserve"));
-        Ok(Self { directory: directory.to_owned(), path, log, facts, reserve, sealing })
+        Ok(Self { directory: directory.to_owned(), path, log, facts, reserve, sealing, clock })
     }
 
     /// Reads the journal without locking it; a writer may still be appending.
@@ -291,7 +293,7 @@ impl Journal {
 
     /// Appends a fact. It is durable when this returns; if it fails, nothing was appended.
     pub fn note(&mut self, fact: Fact) -> Result<(), JournalError> {
-        let object = object(self.facts.len() as u64 + 1, &fact)
+        let object = object(self.facts.len() as u64 + 1, self.clock.now(), &fact)
             .map_err(|error| io_error("write to", &self.path)(error.into()))?;
         let line = self.sealing.line(object).map_err(io_error("seal a fact of", &self.path))?;
         self.log.append(&line).map_err(|error| io_error("write to", &self.path)(io::Error::other(error)))?;
@@ -348,7 +350,7 @@ pub(super) fn path_of(directory: &Path, sha256: &str) -> PathBuf {
     directory.join("before").join(sha256)
 }
 
-fn object(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
+fn object(seq: u64, at: Timestamp, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Serialize)]
     struct Line<'a> {
         v: u32,
@@ -357,7 +359,7 @@ fn object(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
         #[serde(flatten)]
         fact: &'a Fact,
     }
-    serde_json::to_vec(&Line { v: fact.format(), seq, at: Timestamp::now(), fact })
+    serde_json::to_vec(&Line { v: fact.format(), seq, at, fact })
 }
 
 /// Parses the facts in these bytes, and returns their length. Bytes after the last newline were never acknowledged.

@@ -23,6 +23,7 @@ use std::time::Duration;
 use rapport_core::Action;
 use thiserror::Error;
 
+use crate::clock::Clock;
 use crate::seals::Seals;
 
 pub use batch::snapshot::has_history;
@@ -46,6 +47,8 @@ pub struct Place {
     pub journal: PathBuf,
     /// The seals that sign its journal and verify it.
     pub seals: Option<Arc<Seals>>,
+    /// What its journal takes the time from.
+    pub clock: Clock,
 }
 
 /// What actions need besides the plan.

@@ -83,7 +83,7 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     if !Journal::is_in(&place.journal) {
         return Err(ActionError::NoBatch { path: place.journal.clone() }.into());
     }
-    let mut journal = Journal::open(&place.journal, place.seals.clone())?;
+    let mut journal = Journal::open(&place.journal, place.seals.clone(), place.clock.clone())?;
     if !journal.facts().iter().any(|fact| matches!(fact, Fact::UndoBegan { .. } | Fact::Undone)) {
         // The changes of an interrupted command are only known now.
         note_command_changes(&root, &mut journal)?;

@@ -166,7 +166,8 @@ impl Job {
     ) -> Result<Ran, String> {
         let BatchPlace { project, workshop, .. } = &self.place;
         let seals = workshop.seals.clone();
-        let place = Place { project: project.clone(), journal: ready.directory.clone(), seals };
+        let clock = self.place.clock.clone();
+        let place = Place { project: project.clone(), journal: ready.directory.clone(), seals, clock };
         let batch = ActionBatch { plan: &ready.plan, place: &place, means: &workshop.means };
         let hands = SessionHands { job: self, replied };
         let waiting = Arc::new(());

@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use rapport_core::{
     By, Changes, Created, Existing, Merged, NotMerged, PlanFile, ProgressFile, QuestionId, RoundId, Rule,
     SessionId, TurnId, UndoProblem, Want, World,
 };
 
 use super::turn_effects;
+use crate::clock::Clock;
 use crate::projects::grants::{Grant, Grants};
 use crate::stores::{Attacher, Store};
 use crate::turns::Workshop;
@@ -107,7 +107,7 @@ pub(super) struct Around {
     pub(super) attacher: Arc<dyn Attacher>,
     pub(super) workshop: Option<Workshop>,
     pub(super) home: PathBuf,
-    pub(super) now: Timestamp,
+    pub(super) clock: Clock,
 }
 
 /// Runs the effect for this want.
@@ -199,7 +199,7 @@ fn not_applied(error: WorkerError) -> NotMerged {
 }
 
 fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result<World, String> {
-    let grant = Grant { rule: rule.clone(), by: by.clone(), at: around.now };
+    let grant = Grant { rule: rule.clone(), by: by.clone(), at: around.clock.now() };
     let kept = Grants::of(&around.home, Path::new(&around.created.project)).add(grant);
     kept.map_err(|e| format!("cannot keep what is allowed in this project: {e}"))?;
     Ok(World::Granted { question: question.clone() })

@@ -1,6 +1,6 @@
 //! The event loop: it owns all sessions of the process.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use jiff::Timestamp;
 use rapport_core::{
     AgentDid, Aim, Created, Entry, Event, FoundTurns, Input, Purpose, QuestionRound, Refusal, Rule, Session,
     SessionId, World, ruled_by_project,
@@ -18,6 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, info_span, warn};
 
 use super::Parts;
+use super::deadlines::Deadlines;
 use super::effects::Effect;
 use super::gateway::{Answer, Follower, GatewayError, Request, Running};
 use super::hosted::{AgentRun, Hosted, Incoming};
@@ -52,7 +52,7 @@ pub(super) struct EventLoop {
     pub(super) runs: HashMap<RunId, SessionId>,
     running: Running,
     watchers: Vec<mpsc::UnboundedSender<Seen>>,
-    deadlines: BTreeSet<(Timestamp, SessionId)>,
+    deadlines: Deadlines,
     pub(super) last_run: u64,
     pub(super) stopping: bool,
 }
@@ -121,7 +121,7 @@ impl EventLoop {
             runs: HashMap::new(),
             running,
             watchers: Vec::new(),
-            deadlines: BTreeSet::new(),
+            deadlines: Deadlines::default(),
             last_run: 0,
             stopping: false,
         }
@@ -328,10 +328,8 @@ impl EventLoop {
     }
 
     fn tick(&mut self) {
-        let now = self.parts.clock.now();
-        let due: Vec<_> = self.deadlines.iter().take_while(|(at, _)| *at <= now).cloned().collect();
-        for (_, id) in due {
-            self.put(&id, Incoming::new(Input::World(World::Tick)));
+        for (at, id) in self.deadlines.due(self.parts.clock.now(), Instant::now()) {
+            self.put(&id, Incoming { reached: Some(at), ..Incoming::new(Input::World(World::Tick)) });
         }
     }
 
@@ -356,7 +354,9 @@ impl EventLoop {
                 return;
             }
             let Some(incoming) = hosted.inbox.pop_front() else { break };
-            match hosted.session.decide(&incoming.input, now) {
+            // A deadline that is reached is past, whatever the clock on the wall says.
+            let decided_at = incoming.reached.map_or(now, |reached| reached.max(now));
+            match hosted.session.decide(&incoming.input, decided_at) {
                 Ok(facts) if facts.is_empty() => self.settled(id, incoming, Ok(())),
                 Ok(facts) => {
                     let Some(mut log) = hosted.log.take() else { return };
@@ -459,7 +459,7 @@ impl EventLoop {
     fn remove(&mut self, id: &SessionId) {
         let deadline = self.sessions.remove(id).and_then(|hosted| hosted.deadline);
         if let Some(deadline) = deadline {
-            self.deadlines.remove(&(deadline, id.clone()));
+            self.deadlines.remove(id, deadline);
         }
         self.running.remove(id);
     }
@@ -509,24 +509,20 @@ impl EventLoop {
     pub(super) fn note_deadline(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         let deadline = hosted.session.deadline();
-        if deadline == hosted.deadline {
+        if deadline == hosted.deadline.map(|known| known.at) {
             return;
         }
         if let Some(old) = hosted.deadline.take() {
-            self.deadlines.remove(&(old, id.clone()));
+            self.deadlines.remove(id, old);
         }
-        hosted.deadline = deadline;
-        if let Some(new) = deadline {
-            self.deadlines.insert((new, id.clone()));
-        }
+        let (wall, steady) = (self.parts.clock.now(), Instant::now());
+        hosted.deadline = deadline.map(|at| self.deadlines.insert(id, at, wall, steady));
     }
 
     fn next_wake(&self) -> Instant {
-        let now = self.parts.clock.now();
-        let wait = self.deadlines.first().map(|(at, _)| Duration::try_from(at.duration_since(now)));
-        // An overdue deadline is due at once.
-        let wait = wait.map_or(LONGEST_SLEEP, Result::unwrap_or_default);
-        Instant::now() + wait.min(LONGEST_SLEEP)
+        let now = Instant::now();
+        let wait = self.deadlines.next(self.parts.clock.now(), now).unwrap_or(LONGEST_SLEEP);
+        now + wait.min(LONGEST_SLEEP)
     }
 
     async fn shut_down(mut self) {

@@ -167,7 +167,7 @@ impl EventLoop {
             attacher: hosted.attacher.clone(),
             workshop: self.parts.workshop.clone(),
             home: self.parts.home.clone(),
-            now: self.parts.clock.now(),
+            clock: self.parts.clock.clone(),
         };
         debug!(parent: &hosted.span, effect = variant(&effect), "effect begun");
         let (done, id) = (self.done_to.clone(), id.clone());

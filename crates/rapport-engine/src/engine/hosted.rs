@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tracing::Span;
 
 use super::batches::BatchRun;
+use super::deadlines::Deadline;
 use super::effects::Effect;
 use super::gateway::Answer;
 use crate::agents::{Controls, RunId};
@@ -30,8 +31,8 @@ pub(super) struct Hosted {
     /// The workplace, once it is open.
     pub(super) workplace: Option<Arc<dyn Workplace>>,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
-    pub(super) deadline: Option<Timestamp>,
-    /// Why nothing can be stored any more. Then nothing more happens either.
+    pub(super) deadline: Option<Deadline>,
+    /// Why nothing can be stored any more. Then nothing more is done either.
     pub(super) broken: Option<Arc<StoreError>>,
     /// The tracing span of this session.
     pub(super) span: Span,
@@ -45,11 +46,13 @@ pub(super) struct Incoming {
     pub(super) left: Option<RunId>,
     /// Whether nothing else may happen in the session if this fails.
     pub(super) is_vital: bool,
+    /// The deadline that was reached, if it is about time.
+    pub(super) reached: Option<Timestamp>,
 }
 
 impl Incoming {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, answer: None, left: None, is_vital: false }
+        Self { input, answer: None, left: None, is_vital: false, reached: None }
     }
 }
 

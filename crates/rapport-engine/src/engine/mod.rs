@@ -9,6 +9,7 @@ mod batch_diff;
 mod batches;
 pub mod claims;
 mod conversation_store;
+mod deadlines;
 mod diff;
 mod effects;
 mod event_loop;

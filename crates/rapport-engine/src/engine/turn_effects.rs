@@ -142,6 +142,7 @@ impl TurnEffect {
             project: PathBuf::from(&self.around.created.project),
             journal,
             seals: self.workshop.seals.clone(),
+            clock: self.around.clock.clone(),
         };
         if !crate::actions::journal::Journal::is_in(&place.journal) {
             return Ok(UndoneFiles::default());

@@ -211,7 +211,7 @@ impl ChatState {
     }
 
     /// Whether a card was shown, or need not be shown any more.
-    fn is_known(&self, key: &CardKey) -> bool {
+    pub(super) fn is_known(&self, key: &CardKey) -> bool {
         self.card_note(key).is_some_and(CardNote::is_known)
     }
 
@@ -262,7 +262,7 @@ impl ChatState {
         self.cards.refused.remove(key);
         self.cards.know_message(chat, message, key);
         self.notes.shown(&key.session, &key.question, key.since, message);
-        self.remind_later(key);
+        self.remind_later(key, Some(self.now));
         self.refresh(&key.session);
     }
 
@@ -301,7 +301,7 @@ impl ChatState {
             for message in note.shown.iter().chain(&note.prompts) {
                 self.cards.know_message(chat, *message, key);
             }
-            self.remind_later(key);
+            self.remind_later(key, None);
         }
     }
 

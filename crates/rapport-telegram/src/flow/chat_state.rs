@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{By, Presenter, Question, QuestionId, SessionId, TurnId};
 
+use super::backlog::Backlog;
 use super::card::{self, Card};
 use super::cards::{CardIndex, CardKey};
 use super::effect::{AfterOps, AfterSend, Effect, Input, SessionOp, Thanks, Ticket};
@@ -175,7 +176,9 @@ pub(super) struct ChatState {
     pub(super) ended: BTreeMap<(Timestamp, SessionId), EndedWork>,
     /// The sessions found at the start, until all are.
     pub(super) found: Found,
-    /// When undelivered cards were last retried.
+    /// What waited already then and is not shown yet.
+    pub(super) backlog: Backlog,
+    /// When what Telegram did not take was last sent again.
     pub(super) retried: Timestamp,
     pub(super) is_stopping: bool,
     /// The time of the current step.
@@ -198,6 +201,7 @@ impl ChatState {
             early: Vec::new(),
             ended: BTreeMap::new(),
             found: Found::default(),
+            backlog: Backlog::default(),
             retried: Timestamp::UNIX_EPOCH,
             is_stopping: false,
             now: Timestamp::UNIX_EPOCH,

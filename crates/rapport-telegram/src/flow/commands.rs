@@ -198,7 +198,8 @@ impl ChatState {
         let ended = self.ended_lately(visit.sender.id, |place| room.chat > 0 || place == room);
         let spent = (room.chat > 0).then(|| self.spent(visit.sender.id));
         let lately = Lately { ended: &ended, now: self.now, spent, budget: self.settings.budget };
-        self.send_card(room, &card::waiting(&waiting, &working, &lately));
+        let held_back = self.backlog.len(room.chat);
+        self.send_card(room, &card::waiting(&waiting, held_back, &working, &lately));
     }
 
     fn guest(&mut self, visit: &Visit, about: Option<Sender>, rest: &str, may: Guest) {
@@ -219,7 +220,7 @@ impl ChatState {
 }
 
 /// The text of an open card in the list. A result waits for nobody.
-fn waits_for(session: &Session, focus: &Focus) -> Option<String> {
+pub(super) fn waits_for(session: &Session, focus: &Focus) -> Option<String> {
     if let Some(card) = TurnCard::read(&focus.question) {
         let waits = card.kind != TurnCardKind::Result;
         return waits.then(|| format!("The plan of turn {} waits for review", card.folder));

@@ -74,7 +74,7 @@ pub(super) enum Effect {
     Operate { by: By, ops: Vec<SessionOp>, then: AfterOps },
     /// Read a log after this entry. [`Input::Read`] follows if there is anything, [`Input::Unfollowed`] on failure.
     Read { session: SessionId, after: u64 },
-    /// Read every log from its beginning. [`Input::Read`] follows for each.
+    /// Read every log from its beginning. [`Input::Found`] follows for each, then [`Input::AllFound`].
     ReadAll,
     /// Read content of a session. [`Input::Content`] follows.
     ReadContent { session: SessionId, content: Content, then: AfterContent },

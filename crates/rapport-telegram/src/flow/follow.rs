@@ -32,6 +32,10 @@ impl ChatState {
             Ok(entries) => entries,
             Err(error) => return self.on_unfollowed(&id, error),
         };
+        if self.sessions.contains_key(&id) {
+            // It is followed already.
+            return;
+        }
         let Some(presenter) = Presenter::replay(&entries) else { return };
         let session = presenter.session();
         if let Some(seed) = &session.created().grown_from {
@@ -56,8 +60,17 @@ impl ChatState {
         }
         match session.created().aim {
             Aim::Chat => self.found.conversations.push((id, entries)),
+            _ if self.is_held_back(&id, &presenter, &entries) => {}
             _ => self.on_replayed(&id, presenter, &entries),
         }
+    }
+
+    /// Whether a session waits until others are answered. What has to be announced or goes on here does not.
+    fn is_held_back(&mut self, id: &SessionId, presenter: &Presenter, entries: &[Entry]) -> bool {
+        let session = presenter.session();
+        let is_told = self.notes.of(id).is_none_or(|noted| noted.told >= session.seq());
+        let Some(place) = self.place(session.created()) else { return false };
+        is_told && !goes_on_here(session, entries) && self.hold_back(id, presenter, place)
     }
 
     /// Shows a session whose log is read to its end.
@@ -82,6 +95,7 @@ impl ChatState {
 
     /// Tells the host about a session that cannot be followed. The others are served anyway.
     pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
+        let chat = self.leave_backlog(id);
         let session = id.to_string();
         let notice = match error {
             DoorError::Store(StoreError::NotOurs { seal, .. }) => {
@@ -90,6 +104,9 @@ impl ChatState {
             error => Notice::Lost { session, why: error.to_string() },
         };
         self.want(Effect::Notify(notice));
+        if let Some(chat) = chat {
+            self.show_next(chat);
+        }
     }
 
     /// Shows what is not shown yet, and resumes sessions that should continue.
@@ -98,6 +115,7 @@ impl ChatState {
         for (id, entries) in conversations {
             self.on_entries(&id, &entries);
         }
+        self.begin_backlog();
         for id in resuming {
             self.want(Effect::Resume(id));
         }
@@ -122,7 +140,14 @@ impl ChatState {
 
     /// Applies new entries of one session, and shows the consequences.
     pub(super) fn on_entries(&mut self, id: &SessionId, entries: &[Entry]) {
+        if entries.is_empty() {
+            return;
+        }
+        let chat = self.leave_backlog(id);
         if !self.sessions.contains_key(id) && !self.is_news(id, entries) {
+            if let Some(chat) = chat {
+                self.show_next(chat);
+            }
             return;
         }
         let mut changed = false;
@@ -255,12 +280,16 @@ impl ChatState {
                 CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: shown.failed_at };
             self.cards.know_tag(shown.room.chat, &key);
         }
+        let chat = self.sessions.get(id).map(|shown| shown.room.chat);
         self.note_if_over(id);
         self.show_cards(id);
         self.write_file(id);
         self.look_busy(id);
         self.finish_if_over(id);
         self.release_at_rest(id);
+        if let Some(chat) = chat {
+            self.show_next(chat);
+        }
     }
 
     /// Forgets a session that is over, once everything about it is announced.

@@ -398,6 +398,7 @@ impl ChatState {
                 self.want(Effect::Notify(Notice::LetIn { user: id, name }));
                 self.greet(room, "You are in: this bot is yours now.");
                 // The new user now owns what waited while nobody had access.
+                self.backlog.begin_again();
                 self.want(Effect::ReadAll);
             }
             Err(why) => self.say(room, &format!("❌ You could not be let in: {why}")),

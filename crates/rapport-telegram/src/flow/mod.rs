@@ -11,6 +11,7 @@ pub mod quiet;
 
 mod always;
 mod announce;
+mod backlog;
 mod callbacks;
 mod cards;
 mod chat_state;

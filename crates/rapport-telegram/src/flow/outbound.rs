@@ -183,14 +183,10 @@ impl Outbound {
                 Err(error) => return drop(inputs.send(Input::Unlisted(error))),
             };
             for id in all {
-                let input = match sessions.entries(&id, 0).await {
-                    Ok(entries) => Some(Input::Read(id, entries)),
-                    Err(error) => unfollowed(id, error),
-                };
-                if let Some(input) = input {
-                    let _ = inputs.send(input);
-                }
+                let entries = sessions.entries(&id, 0).await;
+                let _ = inputs.send(Input::Found(id, entries));
             }
+            let _ = inputs.send(Input::AllFound);
         });
     }
 

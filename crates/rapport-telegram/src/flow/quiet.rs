@@ -146,7 +146,7 @@ impl ChatState {
         let (here, others): (Vec<_>, Vec<_>) = reminders.into_iter().partition(|(_, key)| is_here(key));
         self.cards.reminders.extend(others);
         for (_, key) in here {
-            self.remind_later(&key);
+            self.remind_later(&key, None);
         }
     }
 
@@ -154,7 +154,7 @@ impl ChatState {
     pub(super) fn snooze(&mut self, key: &CardKey) {
         let Ok(until) = self.now.checked_add(SNOOZE) else { return };
         self.notes.snoozed(&key.session, &key.question, key.since, until);
-        self.remind_later(key);
+        self.remind_later(key, None);
     }
 }
 

@@ -65,6 +65,7 @@ impl ChatState {
             let is_noted = self.ended.contains_key(&(view.updated_at, id.clone()));
             (is_lately(view.updated_at) && !is_noted).then_some(view.usage.cost_micros)
         };
-        ended.map(|ended| ended.cost_micros).sum::<u64>() + open.filter_map(cost).sum::<u64>()
+        let held_back = self.backlog.spent(user, self.now - LATELY);
+        ended.map(|ended| ended.cost_micros).sum::<u64>() + open.filter_map(cost).sum::<u64>() + held_back
     }
 }

@@ -11,7 +11,7 @@ use crate::text::Text;
 
 impl ChatState {
     /// Schedules the reminder of a card, unless it was sent.
-    pub(super) fn remind_later(&mut self, key: &CardKey) {
+    pub(super) fn remind_later(&mut self, key: &CardKey, shown_at: Option<Timestamp>) {
         // The result of a run waits for nobody.
         let is_result = TurnCard::read(&key.question).is_some_and(|card| card.kind == TurnCardKind::Result);
         let is_reminded = self.card_note(key).is_none_or(|card| card.reminded);
@@ -23,7 +23,8 @@ impl ChatState {
         let mut focus = shown.presenter.focus().iter();
         let Some(focus) = focus.find(|focus| CardKey::of(&key.session, focus) == *key) else { return };
         let snoozed = self.card_note(key).and_then(|card| card.snoozed);
-        if let Some(due) = snoozed.or_else(|| focus.at.checked_add(self.settings.remind).ok()) {
+        let since = shown_at.map_or(focus.at, |shown_at| shown_at.max(focus.at));
+        if let Some(due) = snoozed.or_else(|| since.checked_add(self.settings.remind).ok()) {
             self.cards.reminders.insert((due, key.clone()));
         }
     }

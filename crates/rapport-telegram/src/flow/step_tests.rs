@@ -881,3 +881,79 @@ fn reminders_wait_for_the_end_of_quiet_hours() {
     assert_eq!(snoozed[..1], ["note snoozed"]);
     assert_eq!(due(&stage), 180);
 }
+
+/// The log of a session that began at a terminal, and waits for an answer since that minute.
+fn asked_elsewhere(n: usize) -> (SessionId, Vec<Entry>) {
+    let by = By::Person { channel: "terminal".into(), id: "anna".into() };
+    let task = format!("task {n}");
+    let created = Created::new(task, "/app".into(), ConversationId::new(format!("c{n}")), by);
+    let at = START + SignedDuration::from_mins(n as i64);
+    let begun = vec![Event::Created(created), started(TurnKind::Plan, "task")];
+    let questions = match asked(&["q1"]) {
+        Event::Asked { questions, .. } => questions,
+        other => panic!("{other:?}"),
+    };
+    let asker = Asker::Agent { turn: TurnId(1), call: CallId::new("call"), parkable: true };
+    let asks = vec![Event::Asked { round: RoundId(1), asker, questions }];
+    let entries = vec![Entry { seq: 1, at, facts: begun }, Entry { seq: 2, at, facts: asks }];
+    (SessionId::new(format!("s{n:04}")), entries)
+}
+
+/// Of a thousand sessions that wait at the start, a few are held in memory and shown; the others come one by one, and a question
+/// that is asked now does not wait behind them.
+#[test]
+fn what_waited_before_comes_bit_by_bit() {
+    const WAITING: usize = 1_000;
+    let mut stage = Stage::new();
+    for n in 0..WAITING {
+        let (id, entries) = asked_elsewhere(n);
+        assert_eq!(
+            stage.put(Input::Found(id, Ok(entries))),
+            [""; 0],
+            "nothing is shown before all are found"
+        );
+    }
+    assert_eq!(stage.state.sessions.len(), 0, "none is held in memory");
+    let mut wanted: Vec<_> = (995..WAITING).rev().map(|n| format!("read s{n:04} after 0")).collect();
+    wanted.push(
+        r#"send "⏳ 995 more questions wait for you. The next comes when one of these is answered. /status" in 42"#
+            .into(),
+    );
+    assert_eq!(stage.put(Input::AllFound), wanted);
+    for n in (995..WAITING).rev() {
+        let (id, entries) = asked_elsewhere(n);
+        let shown = stage.put(Input::Read(id, entries));
+        assert!(shown.iter().any(|what| what.ends_with("in 42, card q1")), "{shown:?}");
+        assert!(!shown.iter().any(|what| what.starts_with("read")), "five are enough: {shown:?}");
+    }
+    assert_eq!(stage.state.sessions.len(), 5);
+
+    let status =
+        stage.comes(ANNA, HOME, What::Command { name: "status".into(), rest: String::new(), about: None });
+    assert!(status.iter().any(|what| what.contains("and 995 more; the next comes when")), "{status:?}");
+
+    let (new, entries) = (SessionId::new("new"), asked_elsewhere(5_000).1);
+    let shown = stage.put(Input::Seen(Seen {
+        session: new.clone(),
+        updates: entries.into_iter().map(Update::Entry).collect(),
+    }));
+    assert!(shown.iter().any(|what| what.ends_with("card q1")), "what is new is shown at once: {shown:?}");
+
+    let answer = |id: SessionId| {
+        let entry = Entry { seq: 3, at: START, facts: vec![answered("q1")] };
+        Input::Seen(Seen { session: id, updates: vec![Update::Entry(entry)] })
+    };
+    let shown = stage.put(answer(new));
+    assert!(!shown.iter().any(|what| what.starts_with("read")), "five still wait: {shown:?}");
+    let shown = stage.put(answer(SessionId::new("s0997")));
+    assert!(shown.contains(&"read s0994 after 0".to_owned()), "{shown:?}");
+
+    // One that cannot be read makes room for the next.
+    let gone = DoorError::Store(StoreError::NotFound(SessionId::new("s0994")));
+    let shown = stage.put(Input::Unfollowed(SessionId::new("s0994"), gone));
+    assert!(shown.contains(&"read s0993 after 0".to_owned()), "{shown:?}");
+
+    // What is held back and does something is shown at once, whatever else waits.
+    assert_eq!(stage.put(answer(SessionId::new("s0100"))), ["read s0100 after 0"]);
+    assert_eq!(stage.state.backlog.len(42), WAITING - 5 - 3);
+}

@@ -14,7 +14,7 @@ use super::{Common, handover, tree};
 use crate::channels::terminal::text::{Line, Tone, width};
 use crate::clock::Clock;
 use crate::config;
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::seals::Seal;
 use crate::turns::Folder;
 use crate::wiring::Place;
@@ -87,11 +87,15 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             Err(_) => {}
         }
     }
-    for failure in damaged {
-        // A damaged log must not hide the others.
-        failure.print(common.json);
-    }
-    Ok(())
+    left_out(damaged, common.json)
+}
+
+/// Tells of the sessions that could not be shown, after all others: one damaged log must not hide them. The exit code says that some
+/// are missing, because a script that counts sessions would count too few.
+fn left_out(mut damaged: Vec<Failure>, as_json: bool) -> Outcome {
+    let last = damaged.pop();
+    damaged.iter().for_each(|failure| failure.print(as_json));
+    last.map_or(Ok(()), Err)
 }
 
 /// A session for scripts: its state, the result of checking its signature, and whether a process runs it.

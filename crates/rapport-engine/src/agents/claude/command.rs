@@ -201,6 +201,11 @@ pub(super) const NOT_FOR_DRAFTS: &str = "Edit,Write,MultiEdit,NotebookEdit,Bash,
 const NOT_FOR_PLANS: &str =
     "EnterPlanMode,EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,Workflow";
 
+/// Tools that a working agent cannot use. Rapport reports, undoes and applies what changes in the session's workplace. An
+/// agent that moved to a worktree of its own would change files elsewhere, and some versions of the CLI (2.1.197) do not
+/// return there when they are resumed, which would split the work. `--worker worktree` is the way to work apart.
+const NOT_FOR_WORK: &str = "EnterWorktree,ExitWorktree";
+
 /// The flags that make the CLI use only the person's settings, hooks and servers. Versions 2.1.90 to 2.1.325 then
 /// ignore the project's servers too.
 pub(super) const OWN_SETTINGS: [&str; 2] = ["--setting-sources", "user"];
@@ -243,7 +248,7 @@ fn told(kind: TurnKind, system: Option<&str>, from_project: &FromProject) -> Vec
     let without: &[&str] = match kind {
         TurnKind::Draft => &FOR_DRAFTS,
         TurnKind::Plan => &["--disallowedTools", NOT_FOR_PLANS],
-        TurnKind::Work | TurnKind::Chat => &[],
+        TurnKind::Work | TurnKind::Chat => &["--disallowedTools", NOT_FOR_WORK],
     };
     let is_own = kind == TurnKind::Draft || *from_project != FromProject::Everything;
     let own: &[&str] = if is_own { &OWN_SETTINGS } else { &[] };

@@ -45,7 +45,7 @@ pub fn help(greeting: &str, commands: &[(&str, &str)]) -> Text {
 }
 
 /// The open questions, the oldest first, with buttons that show them again; current and recent work.
-pub fn waiting(waiting: &[Waiting], working: &[String], lately: &Lately<'_>) -> Card {
+pub fn waiting(waiting: &[Waiting], held_back: usize, working: &[String], lately: &Lately<'_>) -> Card {
     let mut text = Text::new();
     if waiting.is_empty() && working.is_empty() {
         text = text.plain("Nothing waits for you, and no agent is working.");
@@ -60,6 +60,9 @@ pub fn waiting(waiting: &[Waiting], working: &[String], lately: &Lately<'_>) -> 
     }
     if waiting.len() > MOST {
         text = text.plain(&format!("\nand {} more", waiting.len() - MOST));
+    }
+    if held_back > 0 {
+        text = text.plain(&format!("\nand {held_back} more; the next comes when one of these is answered"));
     }
     if !working.is_empty() {
         let gap = if waiting.is_empty() { "" } else { "\n\n" };

@@ -127,6 +127,28 @@ fn more_than_the_budget_is_refused_where_nobody_can_be_asked() {
     project.rapport(&["plan", "-m", "x"]).check(0, "Add a greeting");
 }
 
+// At a terminal the person is asked instead: what is declined is not sent, what is allowed is.
+#[test]
+fn more_than_the_budget_is_asked_about_at_a_terminal() {
+    let project = super::project(&[&super::greeting()]).set("RAPPORT_CONTEXT_MAX_TOKENS", "2000");
+    write(&project, "large.txt", &"x".repeat(40_000));
+    write(&project, ".rapport/global.context", "large.txt\n");
+    let mut pty = project.terminal(&["plan", "-m", "Greet."], 100, 50);
+    pty.wait_for("more than the 2000 of context.max_tokens. Send them all?");
+    pty.wait_for("›");
+    pty.send("n");
+    pty.wait_until("the end", |screen| screen.contains("left "));
+    assert!(!pty.text().contains("left 0"), "{}", pty.text());
+    assert!(project.transcripts().is_empty(), "nothing was sent");
+    let mut pty = project.terminal(&["plan", "-m", "Greet."], 100, 50);
+    pty.wait_for("Send them all?");
+    pty.wait_for("›");
+    pty.send("y");
+    pty.wait_for("Add a greeting");
+    pty.wait_for("left 0");
+    assert_eq!(project.turn_file("01/plan.md"), super::greeting());
+}
+
 fn write(project: &Project, path: &str, content: &str) {
     let path = project.root().join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

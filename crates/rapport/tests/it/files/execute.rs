@@ -336,3 +336,18 @@ fn plans_in_odd_shapes() {
     project.rapport_reading(&["execute", "-", "-y"], big.as_bytes()).check(0, "1 of 1 actions done");
     assert_eq!(project.file("big.txt"), long);
 }
+
+/// What was piped in is the plan; it is reviewed and approved at the terminal.
+#[test]
+fn a_plan_that_is_piped_in_is_reviewed_at_the_terminal() {
+    let project = Project::with_agent("rehearsal");
+    std::fs::write(project.root().join("plan.md"), greeting()).unwrap();
+    let program = env!("CARGO_BIN_EXE_rapport");
+    let mut pty = project.shell(&format!("cat plan.md | '{program}' execute -"), 100, 50);
+    pty.wait_for("(q)uit ›");
+    assert_eq!(project.file("hello.txt"), "", "nothing is done before it is approved");
+    pty.send("a");
+    pty.wait_for("actions done");
+    pty.wait_for("left 0");
+    assert_ne!(project.file("hello.txt"), "");
+}

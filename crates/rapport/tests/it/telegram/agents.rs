@@ -321,3 +321,37 @@ invocations:
       - bash: { command: "COMMAND", permission: true }
     result: "Built."
 "##;
+
+/// An option's preview is on the card, folded, and an edit is shown as what it takes away and puts there.
+#[tokio::test]
+async fn previews_are_folded_and_an_edit_is_shown_as_a_diff() {
+    const PREVIEWS: &str = r##"
+version: 1
+name: previews
+invocations:
+  - steps:
+      - ask: { questions: [{ question: "Which layout?", options: [{ label: Sidebar, preview: "+---+\n| S |\n+---+" }, { label: Top bar }] }] }
+    result: "# Layout\n\n1. {{answer:1}}."
+  - steps:
+      - edit: { path: README.md, find: "# An app", replace: "# An app with a bar", permission: true }
+    result: "Laid out."
+"##;
+    let mut stage = Stage::quiet(PREVIEWS).await;
+    stage.serve_with(&[("RAPPORT_AGENT_PERMISSION_MODE", "default")]);
+    let anna = stage.anna();
+    let run = stage.project.start(&["lay it out"], &[("RAPPORT_AGENT_PERMISSION_MODE", "default")]);
+    let card = anna.sees("Which layout?").await;
+    let folded = card.marked("expandable_blockquote");
+    assert!(folded.len() == 1 && folded[0].contains("+---+\n| S |\n+---+"), "{folded:?}: {}", card.text());
+    anna.taps("Top bar").await;
+    anna.sees("Plan Ready").await;
+    anna.taps("✅ Confirm & Start").await;
+    let card = anna.sees("May the agent use Edit?").await;
+    let shown = card.marked("pre").concat();
+    assert!(shown.contains("\n- # An app\n+ # An app with a bar"), "{}", card.text());
+    assert_eq!(stage.project.file("README.md"), "# An app\n", "nothing is done before it is allowed");
+    anna.taps("Allow once").await;
+    assert_eq!(run.finish(), 0);
+    assert_eq!(stage.project.file("README.md"), "# An app with a bar\n");
+    assert_eq!(stage.server.violations(), []);
+}

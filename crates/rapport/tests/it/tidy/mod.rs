@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const ENGINE: [(&str, &[&str]); 13] = [
     ("clock", &[]),
     ("config", &["projects"]),
-    ("actions", &["environment", "seals", "workers"]),
+    ("actions", &["clock", "environment", "seals", "workers"]),
     ("environment", &[]),
     ("projects", &[]),
     ("seals", &[]),
