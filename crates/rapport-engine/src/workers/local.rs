@@ -15,7 +15,10 @@ use rapport_durable::{self as durable, Lock};
 
 use super::git::{AT_ONCE, At, git, git_as_far_as_it_goes, line};
 use super::process::{self, Kept, Launch};
-use super::{OURS, Worker, WorkerError, Workplace, file_error, leads_inside};
+use super::{
+    NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error,
+    leads_inside,
+};
 
 /// How often git is asked to take all files in, and how long is waited after the first time.
 const TRIES: u32 = 20;
@@ -41,6 +44,27 @@ impl Worker for Local {
 
     fn clear(&self, _: &SessionId, _: &Created) -> Result<(), WorkerError> {
         Ok(())
+    }
+}
+
+/// The directory itself, as a kind.
+pub(super) struct LocalKind;
+
+impl WorkerKind for LocalKind {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    fn in_brief(&self) -> &'static str {
+        "the project itself"
+    }
+
+    fn check(&self, _: &Path) -> Result<(), NoWorkplace> {
+        Ok(())
+    }
+
+    fn add_to(&self, workers: Workers, _: &WorkerSetup) -> Workers {
+        workers.with(self.name(), Local)
     }
 }
 
