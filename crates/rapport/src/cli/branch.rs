@@ -110,7 +110,7 @@ fn make(
         let what =
             format!("a session in a {name} cannot be branched: the branch would work without its walls");
         return Err(Failure::new(Code::Refused, what)
-            .hint(format!("Begin another with the same task: rapport run --worker {name} TASK")));
+            .hint(format!("Begin another with the same task and the worker {name}")));
     }
     let project = Path::new(&branch.project);
     let workplace = place.workers().find(origin, session.created()).map_err(failed)?;

@@ -169,8 +169,7 @@ fn worker(kind: &dyn WorkerKind) -> Option<Check> {
     Some(match kind.diagnose()? {
         Ok(found) => good(name, found),
         Err(none) => {
-            let advice =
-                format!("Only `rapport run --worker {name} TASK` needs it. {}", none.advice.join("\n"));
+            let advice = format!("Only a run with the worker {name} needs it. {}", none.advice.join("\n"));
             Check { name, state: State::Missing, found: none.why, advice: Some(advice) }
         }
     })
