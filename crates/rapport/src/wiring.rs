@@ -29,11 +29,8 @@ use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Helpers, Workshop};
-use crate::workers::Workers;
-use crate::workers::local::{self, Local};
 use crate::workers::network::{HostPattern, Network};
-use crate::workers::sandboxes::Sandboxes;
-use crate::workers::worktrees::Worktrees;
+use crate::workers::{WorkerSetup, Workers, local};
 
 /// The default number of rounds of questions before a plan.
 pub const ROUNDS: u32 = 5;
@@ -197,11 +194,8 @@ impl Place {
 
     /// The same, with this network access for sandboxes.
     fn workers_with(&self, network: Network) -> Workers {
-        let folder = config::worktrees(&self.project);
         let person = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        let sandboxes = Sandboxes::new(&folder, person).with_network(network);
-        let workers = Workers::default().with("local", Local).with("worktree", Worktrees::new(folder));
-        workers.with("sandbox", sandboxes)
+        Workers::of_every_kind(&WorkerSetup { worktrees: config::worktrees(&self.project), person, network })
     }
 
     /// The first fact of a new session here.
@@ -218,7 +212,7 @@ impl Place {
         };
         let (conversation, by) = (clock::new_conversation(), socket::person_here());
         // Other kinds of sessions change nothing, or belong where they are.
-        let worker = if aim == Aim::Work { settings.worker } else { WorkerName::Local };
+        let worker = if aim == Aim::Work { settings.worker } else { WorkerName::default() };
         let worker = worker.as_str().to_owned();
         // Where there is none, whoever starts a turn is told.
         let agent = self.agents.command(settings).ok();

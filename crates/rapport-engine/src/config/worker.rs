@@ -8,6 +8,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::ConfigError;
 use super::layer::parsed;
+use crate::workers::{WorkerKind, kinds};
 
 /// Settings of the workplaces of agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,17 +20,9 @@ pub struct WorkerLayer {
     pub allow: Option<Vec<String>>,
 }
 
-/// The kind of workplace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WorkerName {
-    /// The project's directory itself.
-    #[default]
-    Local,
-    /// A git worktree of its own.
-    Worktree,
-    /// A sandbox around a git worktree.
-    Sandbox,
-}
+/// The kind of place that agents work in, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerName(&'static str);
 
 /// The network access of a sandboxed workplace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -42,30 +35,26 @@ pub enum NetworkName {
     Open,
 }
 
-const KINDS: [WorkerName; 3] = [WorkerName::Local, WorkerName::Worktree, WorkerName::Sandbox];
+impl Default for WorkerName {
+    fn default() -> Self {
+        Self(kinds::usual().name())
+    }
+}
 
 impl WorkerName {
     /// The name in a session's facts.
     pub fn as_str(self) -> &'static str {
-        match self {
-            WorkerName::Local => "local",
-            WorkerName::Worktree => "worktree",
-            WorkerName::Sandbox => "sandbox",
-        }
+        self.0
     }
 
     /// Whether it confines the agent.
     pub(super) fn is_wall(self) -> bool {
-        match self {
-            WorkerName::Local | WorkerName::Worktree => false,
-            WorkerName::Sandbox => true,
-        }
+        kinds::find(self.0).is_ok_and(WorkerKind::is_wall)
     }
 }
 
 pub fn worker(word: &str) -> Result<WorkerName, String> {
-    let found = KINDS.into_iter().find(|kind| kind.as_str() == word);
-    found.ok_or_else(|| format!("{word:?} is not one of local, worktree and sandbox"))
+    kinds::find(word).map(|kind| WorkerName(kind.name()))
 }
 
 fn network(word: &str) -> Result<NetworkName, String> {
@@ -149,7 +138,7 @@ mod tests {
     #[test]
     fn a_name_or_a_section_is_read() {
         let read = |text: &str| serde_saphyr::from_str::<super::super::Layer>(text).map(|layer| layer.worker);
-        let sandbox = WorkerLayer { kind: Some(WorkerName::Sandbox), ..WorkerLayer::default() };
+        let sandbox = WorkerLayer { kind: Some(WorkerName("sandbox")), ..WorkerLayer::default() };
         assert_eq!(read("worker: sandbox").unwrap(), sandbox);
         let whole = WorkerLayer {
             network: Some(NetworkName::Allowlist),

@@ -15,7 +15,10 @@ use rapport_durable::{self as durable, Lock, point};
 
 use super::git::{AT_ONCE, At, git, git_as_far_as_it_goes, line};
 use super::process::{self, Kept, Launch};
-use super::{OURS, Worker, WorkerError, Workplace, file_error, leads_inside};
+use super::{
+    NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error,
+    leads_inside,
+};
 
 /// The number of attempts to add all files to the index, and the first pause.
 const TRIES: u32 = 20;
@@ -43,6 +46,28 @@ impl Worker for Local {
     }
 }
 
+/// The directory itself, as a kind.
+pub(super) struct LocalKind;
+
+impl WorkerKind for LocalKind {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    fn in_brief(&self) -> &'static str {
+        "the project itself"
+    }
+
+    fn check(&self, _: &Path) -> Result<(), NoWorkplace> {
+        Ok(())
+    }
+
+    fn add_to(&self, workers: Workers, _: &WorkerSetup) -> Workers {
+        workers.with(self.name(), Local)
+    }
+}
+
+/// A directory of this machine.
 #[derive(Clone, Debug)]
 pub struct Directory {
     path: PathBuf,

@@ -4,6 +4,7 @@
 
 mod git;
 pub mod keeper;
+pub mod kinds;
 pub mod local;
 pub mod network;
 pub mod process;
@@ -24,6 +25,7 @@ use thiserror::Error;
 
 use process::{Kept, Launch};
 
+pub use kinds::{NoWorkplace, WorkerKind, WorkerSetup};
 pub use take_over::{take_all_back, take_back};
 
 /// Paths that Rapport itself writes, plans included, which are not the agent's work. Other sessions in the same
@@ -91,7 +93,12 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Adds a worker.
+    /// One of every kind.
+    pub fn of_every_kind(setup: &WorkerSetup) -> Self {
+        kinds::all().fold(Self::default(), |workers, kind| kind.add_to(workers, setup))
+    }
+
+    /// The same with another one.
     #[must_use]
     pub fn with(mut self, name: &'static str, worker: impl Worker + 'static) -> Self {
         self.by_name.insert(name, Arc::new(worker));

@@ -22,8 +22,10 @@ use rapport_durable as durable;
 use super::network::{Network, Reach};
 use super::process::{self, Door, Kept, Kind, Launch};
 use super::proxy::Proxy;
-use super::worktrees::Worktrees;
-use super::{Worker, WorkerError, Workplace, file_error, leads_inside};
+use super::worktrees::{WorktreeKind, Worktrees};
+use super::{
+    NoWorkplace, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error, leads_inside,
+};
 use walls::Walls;
 
 /// The sandbox program.
@@ -103,7 +105,42 @@ impl Sandboxes {
     }
 }
 
-/// Why this machine cannot create a sandbox.
+/// A sandbox, as a kind.
+pub(super) struct SandboxKind;
+
+impl WorkerKind for SandboxKind {
+    fn name(&self) -> &'static str {
+        "sandbox"
+    }
+
+    fn in_brief(&self) -> &'static str {
+        "such a worktree with walls around it"
+    }
+
+    fn is_wall(&self) -> bool {
+        true
+    }
+
+    fn check(&self, project: &Path) -> Result<(), NoWorkplace> {
+        Sandboxes::check().map_err(|none| NoWorkplace {
+            why: format!("cannot make a sandbox: {}", none.why),
+            advice: vec![none.advice, "Or work without a sandbox: --worker worktree"],
+        })?;
+        WorktreeKind.check(project)
+    }
+
+    fn diagnose(&self) -> Option<Result<String, NoWorkplace>> {
+        let found = Sandboxes::check();
+        Some(found.map_err(|none| NoWorkplace { why: none.why, advice: vec![none.advice] }))
+    }
+
+    fn add_to(&self, workers: Workers, setup: &WorkerSetup) -> Workers {
+        let sandboxes = Sandboxes::new(&setup.worktrees, setup.person.clone());
+        workers.with(self.name(), sandboxes.with_network(setup.network.clone()))
+    }
+}
+
+/// Why there can be no sandbox on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoSandbox {
     pub why: String,

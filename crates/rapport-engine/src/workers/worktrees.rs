@@ -21,7 +21,10 @@ use super::local::{self, Directory, Scratch};
 use super::process::{Kept, Launch};
 use super::take_over::{self, WriteAhead};
 use super::worktree::{lock, make_folder, prefix};
-use super::{OURS, Worker, WorkerError, Workplace, file_error, repositories};
+use super::{
+    NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error,
+    repositories,
+};
 
 /// The project's file that names ignored files to copy to a worktree, in the syntax of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
@@ -40,6 +43,36 @@ impl Worktrees {
     /// Whether a project can have worktrees.
     pub fn check(project: &Path) -> Result<(), WorkerError> {
         prefix(project).map(drop)
+    }
+}
+
+/// A git worktree, as a kind.
+pub(super) struct WorktreeKind;
+
+impl WorkerKind for WorktreeKind {
+    fn name(&self) -> &'static str {
+        "worktree"
+    }
+
+    fn in_brief(&self) -> &'static str {
+        "a git worktree and branch of its own"
+    }
+
+    fn check(&self, project: &Path) -> Result<(), NoWorkplace> {
+        Worktrees::check(project).map_err(|error| NoWorkplace {
+            why: format!("cannot make a worktree: {error}"),
+            advice: match error {
+                WorkerError::NoRepository { .. } | WorkerError::NoCommit { .. } => vec![
+                    "Put the project into a repository: git init && git add --all && git commit -m Begin",
+                    "Or work in the project itself: --worker local",
+                ],
+                _ => Vec::new(),
+            },
+        })
+    }
+
+    fn add_to(&self, workers: Workers, setup: &WorkerSetup) -> Workers {
+        workers.with(self.name(), Worktrees::new(&setup.worktrees))
     }
 }
 

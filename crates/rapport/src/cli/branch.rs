@@ -15,7 +15,7 @@ use super::{Common, branch_turn, sessions};
 use crate::agents::{Cut, Whereabouts};
 use crate::channels::terminal::safe;
 use crate::clock::{self, Clock};
-use crate::config::{self, AgentLayer, Layer, WorkerName};
+use crate::config::{self, AgentLayer, Layer};
 use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
@@ -23,7 +23,7 @@ use crate::turns::TurnName;
 use crate::wiring::{self, Place, Shelf};
 use crate::workers::local::Directory;
 use crate::workers::worktree::Worktree;
-use crate::workers::{Worker as _, WorkerError};
+use crate::workers::{Worker as _, WorkerError, kinds};
 
 /// The maximum length of the task in the branch's name, so that the rest of the name fits.
 const NAME: usize = 48;
@@ -104,10 +104,12 @@ fn make(
     let entries = store.counted(origin, 0)?;
     let session = sessions::replay(store, origin, &entries)?;
     let branch = Branch::at(&entries, at)?;
-    if session.created().worker == WorkerName::Sandbox.as_str() {
-        let what = "a session in a sandbox cannot be branched: the branch would not be confined";
+    if let Some(kind) = kinds::find(&session.created().worker).ok().filter(|kind| kind.is_wall()) {
+        let name = kind.name();
+        let what =
+            format!("a session in a {name} cannot be branched: the branch would not be confined");
         return Err(Failure::new(Code::Refused, what)
-            .hint("Begin another with the same task: rapport run --worker sandbox TASK"));
+            .hint(format!("Begin another with the same task and the worker {name}")));
     }
     let project = Path::new(&branch.project);
     let workplace = place.workers().find(origin, session.created()).map_err(failed)?;

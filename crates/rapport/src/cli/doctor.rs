@@ -18,7 +18,7 @@ use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
 use crate::wiring::{self, Place, ROUNDS};
-use crate::workers::sandboxes::Sandboxes;
+use crate::workers::{WorkerKind, kinds};
 
 /// Check what Rapport needs, and say how to get what is missing
 ///
@@ -63,16 +63,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if let Some(file) = args.report {
         return report::write(common, &place, &file);
     }
-    let checks = [
-        settings(&place),
-        agent(&place),
-        git(&place),
-        sandbox(),
-        home(&place),
-        store(&place),
-        terminal(),
-        telegram(&place),
-    ];
+    let programs = [settings(&place), agent(&place), git(&place)].into_iter();
+    let workers = kinds::all().filter_map(worker);
+    let rest = [home(&place), store(&place), terminal(), telegram(&place)];
+    let checks: Vec<_> = programs.chain(workers).chain(rest).collect();
     if common.json {
         say_json(&checks)?;
     } else {
@@ -169,16 +163,16 @@ fn git(place: &Place) -> Check {
     }
 }
 
-fn sandbox() -> Check {
-    match Sandboxes::check() {
-        Ok(version) => good("sandbox", version),
-        Err(none) => Check {
-            name: "sandbox",
-            state: State::Missing,
-            found: none.why,
-            advice: Some(format!("Only `rapport run --worker sandbox TASK` needs it. {}", none.advice)),
-        },
-    }
+/// What a kind of place needs beside git, if it needs anything.
+fn worker(kind: &dyn WorkerKind) -> Option<Check> {
+    let name = kind.name();
+    Some(match kind.diagnose()? {
+        Ok(found) => good(name, found),
+        Err(none) => {
+            let advice = format!("Only a run with the worker {name} needs it. {}", none.advice.join("\n"));
+            Check { name, state: State::Missing, found: none.why, advice: Some(advice) }
+        }
+    })
 }
 
 fn home(place: &Place) -> Check {

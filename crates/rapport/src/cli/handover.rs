@@ -12,9 +12,7 @@ use crate::config::{Layer, WorkerName};
 use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
-use crate::workers::WorkerError;
-use crate::workers::sandboxes::Sandboxes;
-use crate::workers::worktrees::Worktrees;
+use crate::workers::kinds;
 
 /// The maximum number of diff lines at the end of a run.
 const SHOWN: usize = 400;
@@ -83,30 +81,10 @@ pub(super) fn tell_left(id: &SessionId, ended: &WorkplaceView) -> Outcome {
 
 /// Refuses a worker that this project or this machine does not support.
 pub(super) fn check_worker(project: &Path, worker: WorkerName) -> Outcome {
-    match worker {
-        WorkerName::Local => Ok(()),
-        WorkerName::Worktree => check_worktrees(project),
-        WorkerName::Sandbox => {
-            Sandboxes::check().map_err(|none| {
-                Failure::new(Code::Refused, format!("cannot make a sandbox: {}", none.why))
-                    .hint(none.advice)
-                    .hint("Or work without a sandbox: --worker worktree")
-            })?;
-            check_worktrees(project)
-        }
-    }
-}
-
-/// Refuses a project that cannot have worktrees.
-fn check_worktrees(project: &Path) -> Outcome {
-    Worktrees::check(project).map_err(|error| {
-        let failure = Failure::new(Code::Refused, format!("cannot make a worktree: {error}"));
-        match error {
-            WorkerError::NoRepository { .. } | WorkerError::NoCommit { .. } => failure
-                .hint("Put the project into a repository: git init && git add --all && git commit -m Begin")
-                .hint("Or work in the project itself: --worker local"),
-            _ => failure,
-        }
+    let kind = kinds::find(worker.as_str()).map_err(|why| Failure::new(Code::Usage, why))?;
+    kind.check(project).map_err(|none| {
+        let failure = Failure::new(Code::Refused, none.why);
+        none.advice.into_iter().fold(failure, Failure::hint)
     })
 }
 

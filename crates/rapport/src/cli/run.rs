@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rapport_core::{Act, Aim, Created, SessionId, Status};
 
 use super::agent_flags::AgentFlags;
@@ -17,6 +18,7 @@ use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Holder;
 use crate::wiring::Place;
+use crate::workers::kinds;
 
 /// Clarify a task with the agent, agree on a plan, let it work, see the report
 ///
@@ -42,10 +44,16 @@ pub(super) struct Args {
     resume: Option<Option<String>>,
     /// Where the agent works: "local" (the project itself), "worktree" (a git worktree and branch of its own) or
     /// "sandbox" (a confined worktree)
-    #[arg(long, value_name = "WORKER", value_parser = config::worker, conflicts_with = "resume")]
+    #[arg(long, value_name = "WORKER", value_parser = worker_parser(), conflicts_with = "resume")]
     worker: Option<WorkerName>,
     #[command(flatten)]
     agent: AgentFlags,
+}
+
+/// The kinds of places, each with its help.
+fn worker_parser() -> impl TypedValueParser<Value = WorkerName> {
+    let kinds = kinds::all().map(|kind| PossibleValue::new(kind.name()).help(kind.in_brief()));
+    PossibleValuesParser::new(kinds).try_map(|name| config::worker(&name))
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
