@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{ActionPlan, Entry, Input, Part, Purpose, Session, SessionId, Want, World};
+use rapport_core::{
+    ActionPlan, Aim, Entry, Event, FileTurn, FoundTurn, FoundTurns, Input, Part, Purpose, Session, SessionId,
+    TurnStage, Want, World,
+};
 use serde_json::{Value, json};
 
-use super::files::{asking, sessions_of};
+use super::files::{self, asking, sessions_of, told};
 use super::output::{say, say_json};
 use super::{Common, choose, screen, sessions};
 use crate::actions::journal::Journal;
@@ -15,11 +18,11 @@ use crate::clock::Clock;
 use crate::config::Layer;
 use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
-use crate::seals::{Seal, Seals, Verifier};
-use crate::stores::Looked;
+use crate::seals::{Seal, Verifier};
 use crate::stores::blocking::BlockingStore;
+use crate::stores::{Holder, Looked, StoreError};
 use crate::turns::batches::{self, BatchDir};
-use crate::turns::{Folder, PLAN, Standing, text};
+use crate::turns::{CONTEXT_LOG, Folder, found, text};
 use crate::wiring::{self, Place};
 
 /// The session or batch that is meant, if there is one of that name.
@@ -71,7 +74,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
         Ok(finding) => findings.push(finding),
         Err(failure) => failure.print(common.json),
     };
-    place.store().list()?.into_iter().for_each(|id| add(Finding::session(place, id)));
+    choose::ids(place)?.into_iter().for_each(|id| add(Finding::session(place, id)));
     batches::all(&place.project)?.into_iter().for_each(|path| add(Finding::batch(place, path)));
     let of_sessions: Vec<_> = findings.iter().flat_map(Finding::batches).cloned().collect();
     findings.retain(|finding| {
@@ -101,10 +104,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
 }
 
 fn trust(common: &Common, place: &Place, findings: &[Finding]) -> Outcome {
-    let (store, seals) = (place.store(), place.seals());
-    for finding in findings {
-        finding.trust(&store, &seals)?;
-    }
+    findings.iter().try_for_each(|finding| finding.trust(place))?;
     told(common, findings, "It counts from now on, just as it is.")
 }
 
@@ -126,11 +126,26 @@ fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
 
 /// Something that may be trusted, as it was when it was looked at.
 enum Finding {
-    Session { id: SessionId, looked: Arc<Looked>, would: Would, batches: Vec<(PathBuf, Verifier)> },
+    Session(Box<FoundSession>),
     Batch { path: PathBuf, verifier: Verifier, story: Vec<String> },
 }
 
+/// A session as it was found: its log, and what is in its directory.
+struct FoundSession {
+    id: SessionId,
+    /// Its log; nothing where it came without one.
+    looked: Option<Arc<Looked>>,
+    /// What a log of its own begins with, where it came without one.
+    first: Vec<Event>,
+    /// What is in the directories of its turns, where something of that is in no log that counts.
+    unknown: Option<FoundTurns>,
+    seal: Seal,
+    would: Would,
+    batches: Vec<(PathBuf, Verifier)>,
+}
+
 /// What a session would do.
+#[derive(Default)]
 struct Would {
     task: String,
     /// The program that its log names as its agent.
@@ -141,34 +156,106 @@ struct Would {
     allowed: Vec<String>,
     /// What its plans would do that nobody has run yet.
     planned: Vec<String>,
+    /// What its agent would be told for turns that wait to be planned.
+    told: Vec<String>,
     /// The calls that its agent would continue with.
     pending: Vec<String>,
     origin: Option<String>,
 }
 
-impl Finding {
-    fn session(place: &Place, id: SessionId) -> Result<Self, Failure> {
-        let store = place.store();
-        let looked = Arc::new(store.look(&id)?);
-        let session = sessions::replay(&store, &id, &looked.entries)?;
-        let folder = Folder::new(&sessions_of(place), &id);
-        let mut batches = Vec::new();
+impl FoundSession {
+    fn look(place: &Place, id: SessionId) -> Result<Self, Failure> {
+        let (store, folder) = (place.store(), Folder::new(&sessions_of(place), &id));
+        let mut found = match store.look(&id) {
+            Ok(looked) => {
+                let (seal, looked) = (looked.seal.clone(), Some(Arc::new(looked)));
+                Self::with(id, looked, Vec::new(), seal)
+            }
+            // Nobody signed what has no log.
+            Err(StoreError::NotFound(_)) => {
+                let first = files::first_facts(place, &folder)?;
+                Self::with(id, None, first, Seal::Unsigned)
+            }
+            Err(error) => return Err(error.into()),
+        };
         for path in batches::all(&place.project)? {
             if batches::turn_of(&folder.id, &path).is_some() {
                 let (_, verifier) = look(&path, place)?;
-                batches.push((path, verifier));
+                found.batches.push((path, verifier));
             }
         }
-        let would = Would {
+        let mut session = found.session(&store)?;
+        if session.created().aim == Aim::Files {
+            let counted = files::found(place, &folder, found.seal.counts())?;
+            found.seal = found::seal(found.seal.clone(), &session, &counted);
+            // What is trusted as a whole is shown as it says.
+            let turns =
+                if found.seal.counts() { counted } else { files::found(place, &folder, false)? };
+            take_in(&mut session, &turns)?;
+            found.would.told = contexts(&folder, &session, &turns)?;
+            found.unknown = Some(turns).filter(|_| !found.seal.counts());
+        }
+        found.would = Would {
             task: session.created().task.clone(),
             program: session.created().agent.as_ref().map(|agent| agent.command.join(" ")),
-            at_once: at_once(session.clone(), &looked.entries),
             allowed: allowed(&session),
-            planned: planned(&folder)?,
-            pending: pending(place, &session, &looked)?,
+            planned: planned(&session),
+            told: std::mem::take(&mut found.would.told),
+            pending: pending(place, &session, found.attachments())?,
             origin: session.created().origin.as_ref().map(|at| format!("{} {}", at.channel, at.key)),
+            at_once: at_once(session),
         };
-        Ok(Self::Session { id, looked, would, batches })
+        Ok(found)
+    }
+
+    fn with(id: SessionId, looked: Option<Arc<Looked>>, first: Vec<Event>, seal: Seal) -> Self {
+        let (unknown, would, batches) = (None, Would::default(), Vec::new());
+        Self { id, looked, first, unknown, seal, would, batches }
+    }
+
+    /// The session, from its log or from what that would begin with.
+    fn session(&self, store: &BlockingStore) -> Result<Session, Failure> {
+        let first = Entry { seq: 1, at: Clock::system().now(), facts: self.first.clone() };
+        let first = [first];
+        let entries = self.looked.as_ref().map_or(first.as_slice(), |looked| looked.entries.as_slice());
+        Ok(sessions::replay(store, &self.id, entries)?)
+    }
+
+    fn attachments(&self) -> &[(String, Vec<u8>)] {
+        self.looked.as_ref().map_or(&[], |looked| looked.attachments.as_slice())
+    }
+
+    /// Lets it count, just as it was looked at: the log, and what is in the directories as facts in it.
+    fn trust(&self, place: &Place) -> Outcome {
+        let (store, seals, now) = (place.store(), place.seals(), Clock::system().now());
+        self.batches.iter().try_for_each(|(_, verifier)| seals.trust(verifier, &[]))?;
+        match &self.looked {
+            Some(looked) if looked.seal.counts() => {}
+            Some(looked) => store.trust(looked.clone())?,
+            None => store.enlist(&self.id, now, self.first.clone())?,
+        }
+        let Some(found) = &self.unknown else { return Ok(()) };
+        let (entries, mut log) = store.hold(&self.id, &Holder::this_process(None))?;
+        let session = sessions::replay(&store, &self.id, &entries)?;
+        let facts = session.decide(&Input::World(World::Found(found.clone())), now)?;
+        if !facts.is_empty() {
+            log.append(now, facts)?;
+        }
+        Ok(())
+    }
+}
+
+/// Has a session know what was found of its turns.
+fn take_in(session: &mut Session, found: &FoundTurns) -> Outcome {
+    let now = Clock::system().now();
+    let facts = session.decide(&Input::World(World::Found(found.clone())), now)?;
+    session.apply_entry(&Entry { seq: session.seq() + 1, at: now, facts });
+    Ok(())
+}
+
+impl Finding {
+    fn session(place: &Place, id: SessionId) -> Result<Self, Failure> {
+        Ok(Self::Session(Box::new(FoundSession::look(place, id)?)))
     }
 
     fn batch(place: &Place, path: PathBuf) -> Result<Self, Failure> {
@@ -179,12 +266,10 @@ impl Finding {
 
     fn seal(&self) -> Seal {
         match self {
-            Self::Session { looked, batches, .. } => {
-                let worst = batches.iter().map(|(_, verifier)| verifier.seal()).find(|seal| !seal.counts());
-                Some(looked.seal.clone())
-                    .filter(|seal| !seal.counts())
-                    .or(worst)
-                    .unwrap_or_else(|| looked.seal.clone())
+            Self::Session(found) => {
+                let of_batches = found.batches.iter().map(|(_, verifier)| verifier.seal());
+                let mut seals = std::iter::once(found.seal.clone()).chain(of_batches);
+                seals.find(|seal| !seal.counts()).unwrap_or_else(|| found.seal.clone())
             }
             Self::Batch { verifier, .. } => verifier.seal(),
         }
@@ -192,7 +277,7 @@ impl Finding {
 
     fn name(&self) -> String {
         match self {
-            Self::Session { id, .. } => id.to_string(),
+            Self::Session(found) => found.id.to_string(),
             Self::Batch { path, .. } => batches::name(path).to_owned(),
         }
     }
@@ -200,26 +285,22 @@ impl Finding {
     /// The batches that are trusted with it.
     fn batches(&self) -> impl Iterator<Item = &PathBuf> {
         let batches = match self {
-            Self::Session { batches, .. } => batches.as_slice(),
+            Self::Session(found) => found.batches.as_slice(),
             Self::Batch { .. } => &[],
         };
         batches.iter().map(|(path, _)| path)
     }
 
-    fn trust(&self, store: &BlockingStore, seals: &Seals) -> Outcome {
+    fn trust(&self, place: &Place) -> Outcome {
         match self {
-            Self::Session { looked, batches, .. } => {
-                batches.iter().try_for_each(|(_, verifier)| seals.trust(verifier, &[]))?;
-                Ok(store.trust(looked.clone())?)
-            }
-            Self::Batch { verifier, .. } => Ok(seals.trust(verifier, &[])?),
+            Self::Session(found) => found.trust(place),
+            Self::Batch { verifier, .. } => Ok(place.seals().trust(verifier, &[])?),
         }
     }
 
     fn brief(&self) -> Outcome {
         let does = match self {
-            Self::Session { would, .. } if would.at_once.is_empty() => "starts nothing by itself".to_owned(),
-            Self::Session { would, .. } => would.at_once.join("; "),
+            Self::Session(found) => found.would.brief(),
             Self::Batch { story, .. } => format!("a batch of {} actions", story.len()),
         };
         say(format_args!("{}  {}", safe::line(&self.name()), safe::line(&does)))
@@ -237,19 +318,21 @@ impl Finding {
 
     /// What is shown of it, each part with its label.
     fn parts(&self) -> Vec<(&'static str, Vec<String>)> {
-        let Self::Session { looked, would, batches, .. } = self else {
-            let Self::Batch { story, .. } = self else { return Vec::new() };
-            return vec![("did", story.clone())];
+        let found = match self {
+            Self::Session(found) => found,
+            Self::Batch { story, .. } => return vec![("did", story.clone())],
         };
+        let (would, batches) = (&found.would, &found.batches);
         let nothing = || vec!["nothing by itself".to_owned()];
-        let kept =
-            looked.attachments.iter().map(|(name, content)| format!("{name}, {} bytes", content.len()));
+        let kept = found.attachments().iter().filter(|(name, _)| name.starts_with(CONVERSATION));
+        let kept = kept.map(|(name, content)| format!("{name}, {} bytes", content.len()));
         vec![
             ("task", vec![would.task.clone()]),
             ("program", would.program.iter().cloned().collect()),
             ("would do", if would.at_once.is_empty() { nothing() } else { would.at_once.clone() }),
             ("allowed", would.allowed.clone()),
             ("in a plan", would.planned.clone()),
+            ("is told", would.told.clone()),
             ("conversation", kept.collect()),
             ("continues", would.pending.clone()),
             ("writes to", would.origin.iter().cloned().collect()),
@@ -269,11 +352,10 @@ fn look(batch: &Path, place: &Place) -> Result<(Vec<crate::actions::journal::Fac
 }
 
 /// What happens as soon as somebody takes the session up.
-fn at_once(mut session: Session, entries: &[Entry]) -> Vec<String> {
+fn at_once(mut session: Session) -> Vec<String> {
     let now = Clock::system().now();
     if let Ok(facts) = session.decide(&Input::World(World::Lost), now) {
-        let seq = entries.last().map_or(0, |entry| entry.seq) + 1;
-        session.apply_entry(&Entry { seq, at: now, facts });
+        session.apply_entry(&Entry { seq: session.seq() + 1, at: now, facts });
     }
     session.wants().into_iter().flat_map(words).collect()
 }
@@ -340,8 +422,12 @@ fn allowed(session: &Session) -> Vec<String> {
 }
 
 /// What the agent would continue with, from the conversation that is kept with the session.
-fn pending(place: &Place, session: &Session, looked: &Looked) -> Result<Vec<String>, Failure> {
-    let kept = looked.attachments.iter().filter(|(name, _)| name.starts_with(CONVERSATION));
+fn pending(
+    place: &Place,
+    session: &Session,
+    attachments: &[(String, Vec<u8>)],
+) -> Result<Vec<String>, Failure> {
+    let kept = attachments.iter().filter(|(name, _)| name.starts_with(CONVERSATION));
     let agents = wiring::agents(place, &place.settings(Layer::default())?)?;
     // A log of somebody else may name an agent that there is none of here; nothing of it would be started either.
     let Ok(agent) = agents.find(session.agent()) else { return Ok(Vec::new()) };
@@ -350,16 +436,56 @@ fn pending(place: &Place, session: &Session, looked: &Looked) -> Result<Vec<Stri
 }
 
 /// What plans would do that were not carried out yet.
-fn planned(folder: &Folder) -> Result<Vec<String>, Failure> {
-    let mut planned = Vec::new();
-    for turn in folder.turns()? {
-        if turn.standing() != Standing::Pending {
-            continue;
+fn planned(session: &Session) -> Vec<String> {
+    let waits = |turn: &&FileTurn| matches!(turn.stage, TurnStage::Planned | TurnStage::Paused);
+    let planned = session.file_turns().iter().filter(waits).flat_map(|turn| {
+        let source = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
+        match ActionPlan::parse(source) {
+            Ok(plan) => plan
+                .actions
+                .iter()
+                .map(|action| format!("{}: {}", turn.folder, action.kind.in_brief()))
+                .collect(),
+            Err(_) => vec![format!("{}: a plan that cannot be read", turn.folder)],
         }
-        let source = text(&turn.file(PLAN))?.unwrap_or_default();
-        let plan = ActionPlan::parse(&source);
-        let actions = plan.iter().flat_map(|plan| &plan.actions);
-        planned.extend(actions.map(|action| format!("{}: {}", turn.name, action.kind.in_brief())));
+    });
+    planned.collect()
+}
+
+/// What the agent would be told for turns that wait to be planned: the message, and how much beside it.
+fn contexts(folder: &Folder, session: &Session, found: &FoundTurns) -> Result<Vec<String>, Failure> {
+    let waits = |stage: &TurnStage| {
+        matches!(stage, TurnStage::Unplanned { is_ready: true } | TurnStage::Drafting)
+    };
+    let mut lines = Vec::new();
+    for turn in session.file_turns().iter().filter(|turn| waits(&turn.stage)) {
+        let directory = folder.turn(&turn.folder)?;
+        let path = directory.file(CONTEXT_LOG);
+        let Some(log) = text(&path)? else { continue };
+        let is_looked_at = |found: &FoundTurn| found.folder == turn.folder && found.shown.is_some();
+        let looked_at = found.turns.iter().find(|found| is_looked_at(found));
+        if looked_at.is_some_and(|found| found.shown != Some(rapport_durable::digest(log.as_bytes()))) {
+            let what = format!("{} was changed while it was looked at", path.display());
+            return Err(Failure::new(Code::Refused, what).hint("Look again with the same command."));
+        }
+        let message = told::message_to(&directory)?.unwrap_or_default();
+        let shown = message.lines().map(|line| format!("{}: {line}", turn.folder));
+        lines.extend(shown.collect::<Vec<_>>());
+        let beside = format!("{}: with {} bytes in all, in {}", turn.folder, log.len(), path.display());
+        lines.push(beside);
     }
-    Ok(planned)
+    Ok(lines)
+}
+
+impl Would {
+    /// What matters most of it, in a line.
+    fn brief(&self) -> String {
+        let planned = self.planned.iter().map(|action| format!("plans {action}"));
+        let does: Vec<_> = self.at_once.iter().cloned().chain(planned).collect();
+        match (does.is_empty(), self.told.is_empty()) {
+            (true, true) => "starts nothing by itself".to_owned(),
+            (true, false) => "has an agent plan what it is told".to_owned(),
+            (false, _) => does.join("; "),
+        }
+    }
 }

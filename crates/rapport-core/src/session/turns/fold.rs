@@ -297,8 +297,12 @@ impl TurnsFlow {
         let (asked, project) = (asked_by_header(shared), shared.created.project.as_str());
         self.with_file_turn(&found.folder, |turn| {
             turn.origin = Some(found.origin.clone());
+            if turn.shown.is_none() {
+                turn.shown.clone_from(&found.shown);
+            }
             if let TurnStage::Unplanned { .. } = turn.stage {
                 turn.stage = TurnStage::Unplanned { is_ready: found.is_ready };
+                turn.shown.clone_from(&found.shown);
                 if let Some(text) = &found.plan {
                     turn.plan = Some(TurnPlan::unchecked(text.clone(), 1, project));
                     turn.stage = TurnStage::Planned;

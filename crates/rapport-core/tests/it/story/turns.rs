@@ -533,6 +533,8 @@ fn found_turn(folder: &str, plan: Option<&str>, batches: Vec<FoundBatch>) -> Fou
         folder: folder.into(),
         origin: origin(None, 1),
         is_ready: true,
+        shown: None,
+        is_ours: true,
         plan: plan.map(str::to_owned),
         is_complete: false,
         status: None,
