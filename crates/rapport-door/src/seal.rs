@@ -67,7 +67,11 @@ impl fmt::Display for Seal {
             Seal::Unknown => f.write_str("is not signed by anybody you know"),
             Seal::Added(turns) => {
                 let (turn, came) = if turns.len() == 1 { ("turn", "is") } else { ("turns", "are") };
-                write!(f, "is yours, but for {turn} {}, which {came} not: it came from elsewhere", turns.join(", "))
+                write!(
+                    f,
+                    "is yours, but for {turn} {}, which {came} not: it came from elsewhere",
+                    turns.join(", ")
+                )
             }
             Seal::RolledBack => f.write_str("is not the one that was here last: it was cut back or replaced"),
         }

@@ -613,12 +613,11 @@ fn look_around(
 ) -> Result<Option<FoundTurns>, GatewayError> {
     let Some(workshop) = workshop.filter(|_| session.created().aim == Aim::Files) else { return Ok(None) };
     let folder = workshop.folder(id);
-    let found =
-        found::found(&folder, &workshop.batches, &store.into()).map_err(|error| StoreError::Io {
-            what: "look at the turns in",
-            place: folder.path.display().to_string(),
-            source: std::io::Error::other(error),
-        })?;
+    let found = found::found(&folder, &workshop.batches, &store.into()).map_err(|error| StoreError::Io {
+        what: "look at the turns in",
+        place: folder.path.display().to_string(),
+        source: std::io::Error::other(error),
+    })?;
     match found::seal(Seal::Ours, session, &found) {
         seal if seal.counts() => Ok(Some(found)),
         seal => Err(StoreError::NotOurs { id: id.clone(), seal }.into()),

@@ -1,7 +1,8 @@
 //! Every command of ours in a repository that was made to harm: a program, a file outside, a process, a message and a request
 //! that nobody approved are each looked for after each command, and not found.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::CommandFactory as _;
@@ -104,8 +105,9 @@ fn every_command_has_its_part() {
     let cli = rapport::cli::Cli::command();
     let names = cli.get_subcommands().map(|command| command.get_name().to_owned());
     // A keeper is started by Rapport alone, and reads nothing of a project.
-    let missing: Vec<_> =
-        names.filter(|name| !run.contains(name) && !APART.contains(&name.as_str()) && name != "keep").collect();
+    let missing: Vec<_> = names
+        .filter(|name| !run.contains(name) && !APART.contains(&name.as_str()) && name != "keep")
+        .collect();
     assert_eq!(missing, Vec::<String>::new(), "without a part in this test");
 }
 
@@ -141,7 +143,7 @@ fn holds(logs: Logs) {
 
 /// What is outside of the repository, and what git has of its own.
 struct Before {
-    outside: std::collections::BTreeMap<std::path::PathBuf, Vec<u8>>,
+    outside: BTreeMap<PathBuf, Vec<u8>>,
     git: String,
 }
 
@@ -157,9 +159,9 @@ impl Before {
         assert_eq!(clone.marks(), [""; 0], "a program: {what}");
         assert_eq!(world.reached(), 0, "a request: {what}");
         let outside = clone.outside();
-        let news: Vec<_> = outside.iter().filter(|(path, content)| self.outside.get(*path) != Some(content));
-        let news: Vec<_> = news.iter().map(|(path, _)| path.display().to_string()).collect();
-        let news: Vec<_> = news.into_iter().filter(|path| !path.contains("/records/")).collect();
+        let is_new = |(path, content): &(&PathBuf, &Vec<u8>)| self.outside.get(*path) != Some(content);
+        let names = outside.iter().filter(is_new).map(|(path, _)| path.display().to_string());
+        let news: Vec<_> = names.filter(|path| !path.contains("/records/")).collect();
         assert_eq!(news, Vec::<String>::new(), "a file outside: {what}");
         assert!(self.outside.keys().all(|path| outside.contains_key(path)), "a file is gone: {what}");
         wait_for("processes to be gone", || clone.project.processes().is_empty().then_some(()));
