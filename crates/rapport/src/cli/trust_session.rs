@@ -124,7 +124,7 @@ fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
 /// Something that may be trusted, as it was when it was looked at.
 enum Finding {
     Session(Box<FoundSession>),
-    Batch { path: PathBuf, verifier: Verifier, story: Vec<String> },
+    Batch { path: PathBuf, verifier: Box<Verifier>, story: Vec<String> },
 }
 
 /// A session as it was found: its log, and what is in its directory.
@@ -230,7 +230,7 @@ impl Finding {
     fn batch(place: &Place, path: PathBuf) -> Result<Self, Failure> {
         let (facts, verifier) = look(&path, place)?;
         let story = BatchDir { path: path.clone(), facts }.story();
-        Ok(Self::Batch { path, verifier, story })
+        Ok(Self::Batch { path, verifier: Box::new(verifier), story })
     }
 
     fn seal(&self) -> Seal {

@@ -168,8 +168,6 @@ impl TurnsFlow {
     fn draft_left(&mut self, shared: &mut Shared, folder: &str) {
         self.with_file_turn(folder, |turn| {
             turn.stage = TurnStage::Unplanned { is_ready: true };
-            // The next plan is made from something else.
-            turn.shown = None;
         });
         self.end_agent_turn(shared, folder);
         self.leave_drafting(shared);

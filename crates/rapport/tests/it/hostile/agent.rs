@@ -75,7 +75,7 @@ fn nothing_of_a_clone_runs_before_trust(variable: &str) {
     assert!(said.contains("the agent is started without .mcp.json, .claude/settings.json"), "{said}");
     let last = model.seen().last().unwrap().to_string();
     assert!(last.contains("A plan."), "the work goes on after the plan: {last}");
-    clone.project.rapport(&["status", "greet-at-work"]).check(0, "It is done.");
+    clone.project.rapport(&["status", "--json", "greet-at-work"]).check(0, "It is done.");
     // The same project has them run once they are trusted: the marks would have been there.
     clone.project.rapport(&["trust", "--yes"]).check(0, "");
     plan(&clone);

@@ -121,7 +121,14 @@ fn bring_journals(clone: &Hostile, session: &SessionId) {
     let written = batches.join(format!("{session}-01/journal.jsonl"));
     let journal = std::fs::read_to_string(&written).unwrap();
     let forged = journal.replace("hello.txt", "../precious/file").replace("\"id\":\"", "\"id\":\"x/../../");
+    let forged: String = forged.lines().map(with_checksum).collect();
     clone.brings(".rapport/batches/20260101-000000/journal.jsonl", forged);
+}
+
+/// The line with a checksum that is right: that is no secret.
+fn with_checksum(line: &str) -> String {
+    let (content, _) = line.rsplit_once(",\"crc\":").unwrap();
+    format!("{content},\"crc\":\"{:08x}\"}}\n", crc32fast::hash(content.as_bytes()))
 }
 
 fn bring_links(clone: &Hostile, session: &SessionId) {
