@@ -365,7 +365,10 @@ pub struct FoundTurn {
     /// Whether the files that the agent will be shown exist.
     #[serde(default)]
     pub is_ready: bool,
-    /// The content of its `plan.md`, if there is no report.
+    /// The check sum of what the agent is to be shown, where that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
+    /// What its `plan.md` says, where there is no report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     /// Whether there is a report.
@@ -380,6 +383,17 @@ pub struct FoundTurn {
     /// Its batches, the latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<FoundBatch>,
+    /// Whether Rapport itself wrote what is in it, as a sealed note says. What it writes there before the facts tell of it has
+    /// such a note, because a kill in between must not make it somebody else's.
+    #[serde(skip)]
+    pub is_ours: bool,
+}
+
+impl FoundTurn {
+    /// Whether something in it would be run, sent to an agent or believed.
+    pub fn says_anything(&self) -> bool {
+        self.plan.is_some() || self.is_complete || self.is_ready
+    }
 }
 
 /// A batch as its journal describes it.

@@ -17,7 +17,9 @@ pub enum Seal {
     Unsigned,
     /// Signed by an unknown key, or changed after signing.
     Unknown,
-    /// Shorter than it was, or replaced by another one.
+    /// The log is this person's, and these turns beside it are not: they came from elsewhere.
+    Added(Vec<String>),
+    /// Shorter than it was, or another one than the one that was here.
     RolledBack,
 }
 
@@ -26,7 +28,12 @@ impl Seal {
     pub fn counts(&self) -> bool {
         match self {
             Seal::Ours | Seal::By(_) => true,
-            Seal::Offered(_) | Seal::Elsewhere | Seal::Unsigned | Seal::Unknown | Seal::RolledBack => false,
+            Seal::Offered(_)
+            | Seal::Elsewhere
+            | Seal::Unsigned
+            | Seal::Unknown
+            | Seal::Added(_)
+            | Seal::RolledBack => false,
         }
     }
 
@@ -39,6 +46,7 @@ impl Seal {
             Seal::Elsewhere => "elsewhere",
             Seal::Unsigned => "unsigned",
             Seal::Unknown => "unknown",
+            Seal::Added(_) => "added",
             Seal::RolledBack => "rolled_back",
         }
     }
@@ -57,6 +65,14 @@ impl fmt::Display for Seal {
                 f.write_str("is not signed: it was written by an older Rapport, or came from elsewhere")
             }
             Seal::Unknown => f.write_str("is not signed by anybody you know"),
+            Seal::Added(turns) => {
+                let (turn, came) = if turns.len() == 1 { ("turn", "is") } else { ("turns", "are") };
+                write!(
+                    f,
+                    "is yours, but for {turn} {}, which {came} not: it came from elsewhere",
+                    turns.join(", ")
+                )
+            }
             Seal::RolledBack => f.write_str("is not the one that was here last: it was cut back or replaced"),
         }
     }

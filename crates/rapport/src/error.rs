@@ -209,6 +209,7 @@ impl From<TurnError> for Failure {
         match error {
             TurnError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
             TurnError::Journal(_) => Self::new(Code::Store, message),
+            TurnError::Store(error) => error.into(),
             TurnError::Wrong { .. } => {
                 Self::new(Code::Store, message).hint("Nothing was changed. Fix or remove it.")
             }

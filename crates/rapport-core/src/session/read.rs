@@ -12,7 +12,7 @@ use crate::id::RoundId;
 use crate::input::Merged;
 use crate::permission::Rule;
 use crate::question::Question;
-use crate::turn::{FileBatch, FileTurn};
+use crate::turn::{FileBatch, FileTurn, FoundTurns};
 use crate::view::PhaseView;
 
 /// The check sums of a session without turn directories.
@@ -209,6 +209,11 @@ impl Session {
     /// The turns that have directories, in the order in which they became known.
     pub fn file_turns(&self) -> &[FileTurn] {
         self.flow.turns().map_or(&[], |flow| flow.file_turns())
+    }
+
+    /// The turns whose directories say something that neither the facts say nor Rapport wrote.
+    pub fn unknown_turns(&self, found: &FoundTurns) -> Vec<String> {
+        self.flow.turns().map_or_else(Vec::new, |flow| flow.unknown_turns(found))
     }
 
     /// The turn in this directory.

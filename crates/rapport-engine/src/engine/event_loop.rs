@@ -21,7 +21,7 @@ use super::deadlines::Deadlines;
 use super::effects::Effect;
 use super::gateway::{Answer, Follower, GatewayError, Request, Running};
 use super::hosted::{AgentRun, Hosted, Incoming};
-use rapport_door::{Doing, Seen, Update};
+use rapport_door::{Doing, Seal, Seen, Update};
 
 use crate::agents::{Command, Happened, Patience, Report, RunId};
 use crate::logged::variant;
@@ -588,7 +588,7 @@ async fn take_up(
 ) -> Result<(Session, Option<FoundTurns>), GatewayError> {
     let taken_up = tokio::task::spawn_blocking(move || {
         let session = store.replay(&id, &entries)?;
-        let found = look_around(&id, &session, workshop.as_ref())?;
+        let found = look_around(&id, store, &session, workshop.as_ref())?;
         if session.may_have_process() {
             mark::end_left_behind(&id);
         }
@@ -603,17 +603,21 @@ async fn take_up(
 /// The turns found in a session's directory.
 fn look_around(
     id: &SessionId,
+    store: Arc<dyn Store>,
     session: &Session,
     workshop: Option<&Workshop>,
 ) -> Result<Option<FoundTurns>, GatewayError> {
     let Some(workshop) = workshop.filter(|_| session.created().aim == Aim::Files) else { return Ok(None) };
     let folder = workshop.folder(id);
-    let found = found::found(&folder, &workshop.batches).map_err(|error| StoreError::Io {
+    let found = found::found(&folder, &workshop.batches, &store.into()).map_err(|error| StoreError::Io {
         what: "look at the turns in",
         place: folder.path.display().to_string(),
         source: std::io::Error::other(error),
     })?;
-    Ok(Some(found))
+    match found::seal(Seal::Ours, session, &found) {
+        seal if seal.counts() => Ok(Some(found)),
+        seal => Err(StoreError::NotOurs { id: id.clone(), seal }.into()),
+    }
 }
 
 /// The rules of the project, if these facts ask for something that a rule may allow.

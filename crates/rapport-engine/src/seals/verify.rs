@@ -111,6 +111,7 @@ fn rank(seal: &Seal) -> u8 {
         Seal::Offered(_) => 3,
         Seal::Unsigned => 4,
         Seal::Unknown => 5,
-        Seal::RolledBack => 6,
+        Seal::Added(_) => 6,
+        Seal::RolledBack => 7,
     }
 }

@@ -1,13 +1,12 @@
 //! Check sums of a complete turn, which reveal later changes to its files.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use rapport_durable as durable;
 
-use super::{CONTEXT_LOG, META, PLAN, REPORT, TURN_CONTEXT, TurnError, io_error};
+use super::{CONTEXT_LOG, META, PLAN, REPORT, TURN_CONTEXT, TurnError, io_error, read};
 
 /// The files of a turn that get check sums.
 const SEALED: [&str; 5] = [TURN_CONTEXT, CONTEXT_LOG, PLAN, REPORT, META];
@@ -17,7 +16,7 @@ pub fn sums(turn: &Path) -> Result<BTreeMap<String, String>, TurnError> {
     let mut sums = BTreeMap::new();
     for name in SEALED {
         let path = turn.join(name);
-        match fs::read(&path) {
+        match read(&path) {
             Ok(content) => drop(sums.insert(name.to_owned(), durable::digest(&content))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(io_error("read", &path)(error)),
@@ -29,7 +28,7 @@ pub fn sums(turn: &Path) -> Result<BTreeMap<String, String>, TurnError> {
 /// The check sum of what the agent is shown in a turn, once that is written.
 pub fn shown(turn: &Path) -> Result<Option<String>, TurnError> {
     let path = turn.join(CONTEXT_LOG);
-    match fs::read(&path) {
+    match read(&path) {
         Ok(content) => Ok(Some(durable::digest(&content))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io_error("read", &path)(error)),
@@ -57,6 +56,8 @@ pub fn broken(turn: &Path, sealed: &BTreeMap<String, String>) -> Result<Vec<Stri
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

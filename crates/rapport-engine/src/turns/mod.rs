@@ -15,6 +15,7 @@ pub mod gathering;
 pub mod memos;
 pub mod meta;
 pub mod name;
+pub mod notes;
 pub mod report;
 pub mod workshop;
 
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::actions::JournalError;
+use crate::stores::StoreError;
 
 use rapport_durable as durable;
 
@@ -59,6 +61,9 @@ pub enum TurnError {
     /// The journal of a batch cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// What is noted beside the log cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// There is no such turn.
     #[error("there is no turn {name} in {session}")]
     NoTurn { name: String, session: String },

@@ -28,6 +28,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let id = choose::by_name(&place, &args.session)?;
+    choose::check_counts(&place, &id)?;
     let host = args.host.parse::<HostPattern>().map_err(|why| Failure::new(Code::Usage, why))?.to_string();
     sessions::act(&place, &id, &Act::AllowHost { host: host.clone() })?;
     if common.json {

@@ -89,8 +89,13 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
     sessions::next_step(reached, &id).map_or(Ok(()), say)
 }
 
-/// The session to answer in. If the first word names none, it is part of the answer: but only if all words name options
-/// of open questions, so that a typo in a session's name does not become an answer elsewhere.
+/// A session that was named, if it counts.
+fn counted(place: &Place, id: SessionId) -> Result<SessionId, Failure> {
+    choose::check_counts(place, &id).map(|()| id)
+}
+
+/// The session that is meant. Where the first word names none, it is a part of the answer: but only where all words name
+/// options of what is open, so that a slip in a session's name does not become an answer somewhere else.
 fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
     let verb = Verb::new("rapport answer SESSION VALUE", "with an open question", &|known| {
         !known.view.questions.is_empty()
@@ -98,12 +103,12 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
     let Some(first) = args.first.take() else { return choose::choose(place, args.session.as_deref(), &verb) };
     if let Some(named) = &args.session {
         args.value.insert(0, first);
-        return choose::by_name(place, named);
+        return counted(place, choose::by_name(place, named)?);
     }
     let name = first.to_string_lossy();
     let not_found = match choose::by_name(place, &name) {
         // A number occurs in every session's name, and more likely means an option.
-        Ok(id) if !is_number(&name) || id.as_str() == name => return Ok(id),
+        Ok(id) if !is_number(&name) || id.as_str() == name => return counted(place, id),
         Err(failure) if !failure.candidates.is_empty() && !is_number(&name) => return Err(failure),
         Ok(_) | Err(_) => Failure::from(StoreError::NotFound(SessionId::new(&*name))),
     };
@@ -117,6 +122,7 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
             let message = format!("there is no session {name}, and none with an open question");
             return Err(Failure { message, ..not_found });
         }
+        Err(failure) if failure.code == Code::Untrusted => return Err(failure),
         Err(_) => return Err(not_found),
     };
     args.value.insert(0, first);

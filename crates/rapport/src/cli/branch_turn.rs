@@ -10,7 +10,6 @@ use super::output::{say, say_json};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::StoreError;
 use crate::turns::{Folder, Turn};
 use crate::wiring::Place;
 
@@ -21,7 +20,6 @@ pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Out
     let verb = Verb::new("rapport branch --session SESSION TURN", format!("with a turn {turn}"), &fits);
     let folder = files::find_for(&place, session, &verb)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
-    check_ours(&place, &folder)?;
     let session = files::state(&place, &folder)?;
     refuse_at_work(&session, &folder, turn)?;
     let origin = folder.turn(turn)?;
@@ -53,14 +51,6 @@ fn refuse_at_work(session: &Session, folder: &Folder, turn: &str) -> Outcome {
     };
     let failure = Failure::new(Code::Refused, format!("{what} {why}"));
     Err(failure.hint(format!("{hint} first: rapport resume {id}")))
-}
-
-/// Refuses to build on an untrusted session. One without a log, from an older tool, is accepted.
-fn check_ours(place: &Place, folder: &Folder) -> Outcome {
-    match place.store().counted(&folder.id, u64::MAX) {
-        Err(StoreError::NotFound(_)) => Ok(()),
-        counted => Ok(counted.map(drop)?),
-    }
 }
 
 fn tell(common: &Common, folder: &Folder, (origin, made): (&Turn, &Turn), standing: &[String]) -> Outcome {

@@ -10,7 +10,7 @@ use super::{files, handover, sessions};
 use crate::channels::terminal::safe;
 use crate::channels::terminal::text::Tone;
 use crate::config;
-use crate::error::{Candidate, Code, Failure};
+use crate::error::{Candidate, Code, Failure, Outcome};
 use crate::seals::Seal;
 use crate::stores::StoreError;
 use crate::turns::Folder;
@@ -102,7 +102,22 @@ impl<'a> Verb<'a> {
     }
 }
 
+/// The session that is meant. A verb that does something does it only in a session that counts.
 pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<SessionId, Failure> {
+    let id = choose_any(place, named, verb)?;
+    let is_beside = verb.beside.as_ref().is_some_and(|beside| beside.id == id.as_str());
+    if !verb.shows && !is_beside {
+        check_counts(place, &id)?;
+    }
+    Ok(id)
+}
+
+/// Refuses a session that somebody else wrote: nothing is done in it before the person has looked at it.
+pub(super) fn check_counts(place: &Place, id: &SessionId) -> Outcome {
+    known(place, id)?.check_counts()
+}
+
+fn choose_any(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<SessionId, Failure> {
     if let Some(id) = named_or_around(place, named)? {
         return Ok(id);
     }
@@ -190,26 +205,30 @@ pub(super) fn all(place: &Place) -> Result<(Vec<Known>, Vec<Failure>), Failure> 
 }
 
 /// The names of all sessions, including directories of an older tool without a log.
-fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
-    let logged = place.store().list()?;
-    let folders = Folder::all(&files::sessions_of(place))?;
-    let ids: BTreeSet<_> = logged.into_iter().chain(folders.into_iter().map(|folder| folder.id)).collect();
-    Ok(ids.into_iter().collect())
+pub(super) fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
+    let mut ids = place.store().list()?;
+    for folder in Folder::all(&files::sessions_of(place))? {
+        if !ids.contains(&folder.id) {
+            ids.push(folder.id);
+        }
+    }
+    ids.sort();
+    Ok(ids)
 }
 
 pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
     let store = place.store();
     let folder = Folder::new(&files::sessions_of(place), id);
-    let (session, seal, logged) = match store.sealed(id, 0) {
+    let ((session, seal), logged) = match store.sealed(id, 0) {
         Ok((entries, seal)) => {
             let session = sessions::replay(&store, id, &entries)?;
             let logged = (session.seq(), session.view(id).updated_at);
             match session.created().aim {
-                Aim::Files => (files::state(place, &folder)?, seal, Some(logged)),
-                Aim::Work | Aim::Progress(_) | Aim::Chat => (session, seal, Some(logged)),
+                Aim::Files => (files::sealed_state(place, &folder)?, Some(logged)),
+                Aim::Work | Aim::Progress(_) | Aim::Chat => ((session, seal), Some(logged)),
             }
         }
-        Err(StoreError::NotFound(_)) => (files::state(place, &folder)?, Seal::Ours, None),
+        Err(StoreError::NotFound(_)) => (files::sealed_state(place, &folder)?, None),
         Err(error) => return Err(error.into()),
     };
     let mut view = session.view(id);
@@ -248,7 +267,15 @@ impl Known {
         self.seal.counts()
     }
 
-    /// Whether it has not ended.
+    /// Refuses it where it does not.
+    pub(super) fn check_counts(&self) -> Outcome {
+        match &self.seal {
+            seal if seal.counts() => Ok(()),
+            seal => Err(StoreError::NotOurs { id: self.id.clone(), seal: seal.clone() }.into()),
+        }
+    }
+
+    /// Whether something may still come of it.
     pub(super) fn goes_on(&self) -> bool {
         !matches!(self.view.status, Status::Completed | Status::Cancelled)
     }

@@ -21,7 +21,7 @@ use crate::stores::blocking::BlockingStore;
 use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
 use crate::turns::check::CheckedPlan;
 use crate::turns::report::{self, Carried};
-use crate::turns::{Folder, PLAN, REPORT, check, memos, replace, text};
+use crate::turns::{Folder, PLAN, REPORT, check, memos, notes, replace, text};
 use crate::wiring::{Place, Shelf};
 
 /// Review a plan and run what you approve, outside of any session
@@ -195,10 +195,12 @@ impl Job<'_> {
         let facts = Session::begin(self.place.session(self.name.clone(), Aim::Files, self.settings)?)?;
         let holder = Holder::this_process(None);
         let time = now.strftime("%H%M%S").to_string();
-        let (id, _, log) =
-            BlockingStore::from(self.place.store_in(&shelf)).create(&time, now, facts, &holder)?;
+        let store = self.place.store_in(&shelf);
+        let (id, _, log) = BlockingStore::from(store.clone()).create(&time, now, facts, &holder)?;
         let folder = Folder::new(&shelf.root(&self.place.project), &id);
         let turn = folder.make_next(None, now)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(notes::note(&*store, &id, ONLY_TURN, &[self.source.as_bytes()]))?;
         replace(&turn.file(PLAN), self.source.as_bytes())?;
         drop(log);
         Ok(folder)

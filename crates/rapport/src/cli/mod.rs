@@ -46,6 +46,7 @@ mod trust_session;
 mod typed;
 mod undo;
 mod undo_work;
+mod would;
 
 use std::ffi::OsString;
 use std::io;

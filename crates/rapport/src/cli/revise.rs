@@ -36,6 +36,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let known = choose::known(&place, &choose::by_name(&place, &args.session)?)?;
+    known.check_counts()?;
     let confirmation = known.view.questions.iter().find(|question| question.purpose == Purpose::Confirm);
     if let Some(question) = confirmation {
         return plan_again(common, &place, &known, &question.id, say::words(&args.feedback)?);

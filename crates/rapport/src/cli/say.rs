@@ -33,6 +33,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let known = choose::known(&place, &choose::by_name(&place, &args.session)?)?;
+    known.check_counts()?;
     refuse_if_asked(&known)?;
     say_to(common, &place, &known, &words(&args.text)?)
 }

@@ -26,7 +26,24 @@ impl TurnsFlow {
         is_due.then(|| Event::Filed { turn, path: path.into() }).into_iter().collect()
     }
 
-    /// The facts that follow from the directories and are not in the log, after the session was replayed.
+    /// The turns whose directories say something that neither the facts say nor Rapport wrote: it came from elsewhere, with a
+    /// pull for example. Nothing is done about them before a person has looked at them.
+    pub(crate) fn unknown_turns(&self, found: &FoundTurns) -> Vec<String> {
+        let is_unknown = |found: &&FoundTurn| !found.is_ours && self.is_untold(found);
+        found.turns.iter().filter(is_unknown).map(|found| found.folder.clone()).collect()
+    }
+
+    /// Whether a directory says something that would count and that the facts do not say.
+    fn is_untold(&self, found: &FoundTurn) -> bool {
+        let Some(known) = self.file_turn(&found.folder) else { return found.says_anything() };
+        let is_ready = found.is_ready || known.stage == TurnStage::Unplanned { is_ready: true };
+        let is_unplanned = matches!(known.stage, TurnStage::Unplanned { .. });
+        known.origin.is_none() && found.says_anything()
+            || found.is_complete && !matches!(known.stage, TurnStage::Ended | TurnStage::Complete)
+            || is_unplanned && (found.plan.is_some() || is_ready && found.shown != known.shown)
+    }
+
+    /// What the directories tell that the facts do not, after the session was replayed from its log.
     pub(super) fn found_turns(&self, shared: &Shared, found: &FoundTurns) -> Vec<Event> {
         let mut facts = Vec::new();
         for turn in &found.turns {
@@ -197,5 +214,6 @@ fn is_open(turn: &FileTurn, batch: &str) -> bool {
 /// there.
 fn is_news(known: &FileTurn, found: &FoundTurn) -> bool {
     known.origin.is_none()
-        || matches!(known.stage, TurnStage::Unplanned { .. }) && (found.plan.is_some() || found.is_complete)
+        || matches!(known.stage, TurnStage::Unplanned { .. })
+            && (found.plan.is_some() || found.is_complete || found.is_ready && found.shown != known.shown)
 }

@@ -168,8 +168,6 @@ impl TurnsFlow {
     fn draft_left(&mut self, shared: &mut Shared, folder: &str) {
         self.with_file_turn(folder, |turn| {
             turn.stage = TurnStage::Unplanned { is_ready: true };
-            // The next plan will be made from a different file.
-            turn.shown = None;
         });
         self.end_agent_turn(shared, folder);
         self.leave_drafting(shared);
@@ -297,8 +295,12 @@ impl TurnsFlow {
         let (asked, project) = (asked_by_header(shared), shared.created.project.as_str());
         self.with_file_turn(&found.folder, |turn| {
             turn.origin = Some(found.origin.clone());
+            if turn.shown.is_none() {
+                turn.shown.clone_from(&found.shown);
+            }
             if let TurnStage::Unplanned { .. } = turn.stage {
                 turn.stage = TurnStage::Unplanned { is_ready: found.is_ready };
+                turn.shown.clone_from(&found.shown);
                 if let Some(text) = &found.plan {
                     turn.plan = Some(TurnPlan::unchecked(text.clone(), 1, project));
                     turn.stage = TurnStage::Planned;

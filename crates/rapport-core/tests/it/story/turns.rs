@@ -470,6 +470,52 @@ fn what_is_in_the_directories_is_found() {
     assert_eq!(story.play.view().status, Status::Idle);
 }
 
+/// What would run or be sent counts where the facts tell of it, or where Rapport itself wrote it; anything else is unknown.
+#[test]
+fn what_neither_the_facts_nor_rapport_vouch_for_is_unknown() {
+    let empty = || FoundTurn { is_ready: false, is_ours: false, ..found_turn("01", None, vec![]) };
+    let plan = || FoundTurn { plan: Some(PLAN.into()), ..empty() };
+    let ready = |digest: &str| FoundTurn { is_ready: true, shown: Some(digest.into()), ..empty() };
+    let reported = || FoundTurn { is_complete: true, files: sums(), ..empty() };
+    let ours = |found: FoundTurn| FoundTurn { is_ours: true, ..found };
+    let unknown = |story: &Story, found: FoundTurn| {
+        !story.play.session.unknown_turns(&FoundTurns { turns: vec![found] }).is_empty()
+    };
+    // A directory that no fact tells of.
+    let new = files();
+    for (found, is_unknown) in
+        [(empty(), false), (plan(), true), (ready("a"), true), (reported(), true), (ours(ready("a")), false)]
+    {
+        assert_eq!(unknown(&new, found.clone()), is_unknown, "{found:?}");
+    }
+    // One that waits to be planned, as it was found.
+    let mut waits = files();
+    waits.world(World::Found(FoundTurns { turns: vec![ours(ready("a"))] }), "01 found");
+    for (found, is_unknown) in [
+        (ready("a"), false),
+        (ready("b"), true),
+        (ours(ready("b")), false),
+        (FoundTurn { plan: Some(PLAN.into()), ..ready("a") }, true),
+        (FoundTurn { is_ready: false, ..ready("b") }, true),
+        (reported(), true),
+    ] {
+        assert_eq!(unknown(&waits, found.clone()), is_unknown, "{found:?}");
+    }
+    // One with a plan that the facts tell of: where its file differs, that is asked about in its review.
+    let planned = planned();
+    for (found, is_unknown) in [(plan(), false), (reported(), true)] {
+        assert_eq!(unknown(&planned, found.clone()), is_unknown, "{found:?}");
+    }
+    // Once a person has looked at it, all of it is told by the facts.
+    for found in [plan(), ready("a"), reported()] {
+        let mut looked_at = files();
+        let turns = FoundTurns { turns: vec![found.clone()] };
+        let told = if found.is_complete { "01 found; 01 sealed" } else { "01 found" };
+        looked_at.world(World::Found(turns), told);
+        assert!(!unknown(&looked_at, found.clone()), "{found:?}");
+    }
+}
+
 /// A seal holds until somebody accepts what was changed since, and who did is a fact.
 #[test]
 fn a_seal_holds_until_somebody_accepts_another() {
@@ -530,6 +576,8 @@ fn found_turn(folder: &str, plan: Option<&str>, batches: Vec<FoundBatch>) -> Fou
         folder: folder.into(),
         origin: origin(None, 1),
         is_ready: true,
+        shown: None,
+        is_ours: true,
         plan: plan.map(str::to_owned),
         is_complete: false,
         status: None,

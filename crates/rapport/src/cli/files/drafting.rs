@@ -3,7 +3,6 @@
 //! Everything is in the turn's directory before the agent starts, and the agent is shown exactly what is written there.
 //! So a kill at any moment leaves a turn that can be resumed, and never creates a turn twice.
 
-use rapport_core::context::Payload;
 use rapport_core::report::Overall;
 use rapport_core::{
     Act, ActionPlan, Asking, FileTurn, Session, Status, TurnOrigin, TurnPlan, TurnStage, fenced,
@@ -19,9 +18,10 @@ use crate::clock::{self, Clock};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::{
-    CONTEXT_LOG, Folder, Meta, PLAN, TURN_CONTEXT, Turn, check, checksum, replace, replace_in_pieces, text,
+    CONTEXT_LOG, Folder, Meta, PLAN, TURN_CONTEXT, Turn, check, checksum, notes, replace, replace_in_pieces,
+    text,
 };
-use crate::wiring::Place;
+use crate::wiring::{Place, Shelf};
 
 /// The maximum number of attempts to replace an invalid plan.
 const MOST_REPLANS: u32 = 3;
@@ -140,10 +140,13 @@ async fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason
         told::estimate(&payload, &turn.name.to_string())?;
     }
     told::agree(common, settings, &payload).await?;
-    write_down(turn, &base, &payload, reason)
+    let log = payload.log();
+    let pieces: Vec<_> = log.iter().map(|piece| piece.as_bytes()).collect();
+    held.note(&turn.name.to_string(), &pieces).await?;
+    write_down(turn, &base, &pieces, reason)
 }
 
-fn write_down(turn: &Turn, base: &Base, payload: &Payload, reason: Reason) -> Outcome {
+fn write_down(turn: &Turn, base: &Base, log: &[&[u8]], reason: Reason) -> Outcome {
     let meta = Meta {
         agent_name: Some(base.agent.clone()),
         cumulative_cost: base.cost,
@@ -155,7 +158,7 @@ fn write_down(turn: &Turn, base: &Base, payload: &Payload, reason: Reason) -> Ou
         }
     };
     replace(&turn.file(TURN_CONTEXT), base.context.as_bytes())?;
-    replace_in_pieces(&turn.file(CONTEXT_LOG), payload.log().iter().map(|piece| piece.as_bytes()))?;
+    replace_in_pieces(&turn.file(CONTEXT_LOG), log)?;
     Ok(meta.write(&turn.path)?)
 }
 
@@ -330,7 +333,7 @@ fn tell(held: &Held<'_>, session: &Session, turn: &Turn) -> Outcome {
 }
 
 /// Creates a session for another agent, with a first turn that is ready to be planned.
-pub(in crate::cli) fn prepare_for(
+pub(in crate::cli) async fn prepare_for(
     place: &Place,
     settings: &Settings,
     folder: &Folder,
@@ -342,7 +345,10 @@ pub(in crate::cli) fn prepare_for(
     base.agent = agent.to_owned();
     let request = Request { message: message.to_owned(), ..Request::plain() };
     let payload = told::payload(place, settings, folder, &base, &request)?;
-    write_down(&turn, &base, &payload, Reason::Message)
+    let log = payload.log();
+    let pieces: Vec<_> = log.iter().map(|piece| piece.as_bytes()).collect();
+    notes::note(&*place.store_in(&Shelf::Sessions), &folder.id, &turn.name.to_string(), &pieces).await?;
+    write_down(&turn, &base, &pieces, Reason::Message)
 }
 
 /// Preconditions for planning and running: wait until everything that proceeds by itself has ended, and check that

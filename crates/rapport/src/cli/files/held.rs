@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use rapport_core::{Act, Aim, Entry, FileBatch, Session, UndoState, View};
+use rapport_core::{Act, Entry, FileBatch, Session, UndoState, View};
 
 use crate::cli::screen::{self, Answering, StopSignal};
 use crate::cli::{Common, follow, host};
-use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{Sessions, Update, socket};
 use crate::error::{Code, Failure, KEPT, Outcome};
 use crate::stores::Store;
-use crate::turns::Folder;
+use crate::turns::{Folder, notes};
 use crate::wiring::{Place, Shelf};
 
 pub(in crate::cli) struct Held<'a> {
@@ -34,7 +33,6 @@ pub(in crate::cli) fn hold<T>(
     folder: Folder,
     work: impl AsyncFnOnce(&Held<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    enlist(place, settings, &folder)?;
     hold_in(common, place, settings, (Shelf::Sessions, folder), work)
 }
 
@@ -63,18 +61,7 @@ pub(in crate::cli) fn hold_in<T>(
     outcome
 }
 
-/// Creates a log for a directory without one. Its turns are found when it is held.
-fn enlist(place: &Place, settings: &Settings, folder: &Folder) -> Outcome {
-    let store = place.store();
-    if store.read(&folder.id, 0).is_ok() {
-        return Ok(());
-    }
-    let task = folder.id.as_str().split_once('-').map_or(folder.id.as_str(), |(_, name)| name);
-    let facts = Session::begin(place.session(task.to_owned(), Aim::Files, settings)?)?;
-    Ok(store.enlist(&folder.id, Clock::system().now(), facts)?)
-}
-
-/// The error if a log cannot be followed.
+/// Its log cannot be followed, and what happens in it is not known here.
 fn lost(why: String) -> Failure {
     Failure::new(Code::Store, why).hint(KEPT)
 }
@@ -114,6 +101,11 @@ impl<'a> Held<'a> {
     pub(in crate::cli) async fn submit(&self, act: Act) -> Outcome {
         self.sessions.act(&self.folder.id, &socket::person_here(), &act).await?;
         Ok(())
+    }
+
+    /// Notes that Rapport itself is about to write this into the directory of a turn, before the facts tell of it.
+    pub(in crate::cli) async fn note(&self, turn: &str, pieces: &[&[u8]]) -> Outcome {
+        Ok(notes::note(&*self.store, &self.folder.id, turn, pieces).await?)
     }
 
     /// Follows it from after this entry.

@@ -12,13 +12,14 @@ pub(super) mod told;
 
 use std::path::PathBuf;
 
-use rapport_core::{Aim, Entry, Event, FileTurn, Input, Session, World};
+use rapport_core::{Aim, Entry, Event, FileTurn, FoundTurns, Input, Session, World};
 
 use super::choose::{self, Known, Verb};
 use super::sessions;
 use crate::clock::Clock;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure};
+use crate::seals::Seal;
 use crate::stores::StoreError;
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Folder, TurnError, found};
@@ -69,31 +70,45 @@ fn has_turns(place: &Place, folder: &Folder) -> Result<bool, Failure> {
 
 /// A session's current state: its log, and its directory. Nothing is written.
 pub(super) fn state(place: &Place, folder: &Folder) -> Result<Session, Failure> {
+    Ok(sealed_state(place, folder)?.0)
+}
+
+/// The same, and whose word all of that is.
+pub(super) fn sealed_state(place: &Place, folder: &Folder) -> Result<(Session, Seal), Failure> {
     let store = place.store();
     let now = Clock::system().now();
-    let (mut session, counts) = match store.sealed(&folder.id, 0) {
-        Ok((entries, seal)) => (sessions::replay(&store, &folder.id, &entries)?, seal.counts()),
-        // One of an older tool has no log.
+    let (mut session, seal) = match store.sealed(&folder.id, 0) {
+        Ok((entries, seal)) => (sessions::replay(&store, &folder.id, &entries)?, seal),
+        // Nobody signed what has no log: it is from an older tool, or came from elsewhere.
         Err(StoreError::NotFound(_)) => {
-            let settings = place.settings(Layer::default())?;
-            let task = folder.id.to_string();
-            let facts = Session::begin(place.session(task, Aim::Files, &settings)?)?;
-            let first = Entry { seq: 1, at: now, facts };
-            (Session::open(&first).ok_or_else(|| StoreError::NotFound(folder.id.clone()))?, false)
+            let first = Entry { seq: 1, at: now, facts: first_facts(place, folder)? };
+            (Session::open(&first).ok_or_else(|| StoreError::NotFound(folder.id.clone()))?, Seal::Unsigned)
         }
         Err(error) => return Err(error.into()),
     };
     if store.holder(&folder.id).ok().flatten().is_some() {
-        // The holder knows the directory.
-        return Ok(session);
+        // Whoever holds it knows what is there.
+        return Ok((session, seal));
     }
-    // All parts of an untrusted session are shown as they are.
-    let batches = if counts { place.batches() } else { Batches::of(&place.project, Naming::ByTurn) };
-    let found = found::found(folder, &batches)?;
+    let found = found(place, folder, seal.counts())?;
+    let seal = found::seal(seal, &session, &found);
     let facts = session.decide(&Input::World(World::Found(found)), now)?;
     let entry = Entry { seq: session.seq() + 1, at: now, facts };
     session.apply_entry(&entry);
-    Ok(session)
+    Ok((session, seal))
+}
+
+/// What is in a session's directory. Of a session that does not count itself, everything is shown as it says.
+pub(super) fn found(place: &Place, folder: &Folder, counts: bool) -> Result<FoundTurns, Failure> {
+    let batches = if counts { place.batches() } else { Batches::of(&place.project, Naming::ByTurn) };
+    Ok(found::found(folder, &batches, &place.store())?)
+}
+
+/// What a log begins with where a directory came without one.
+pub(super) fn first_facts(place: &Place, folder: &Folder) -> Result<Vec<Event>, Failure> {
+    let settings = place.settings(Layer::default())?;
+    let task = folder.id.as_str().split_once('-').map_or(folder.id.as_str(), |(_, name)| name);
+    Ok(Session::begin(place.session(task.to_owned(), Aim::Files, &settings)?)?)
 }
 
 /// The named turn, else the latest.

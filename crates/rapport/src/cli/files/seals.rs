@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rapport_core::{Act, Session};
+use rapport_core::{Act, FileTurn, Session, TurnStage};
 
 use super::held::Held;
 use crate::channels::terminal::safe;
@@ -42,8 +42,12 @@ fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
 fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     let (batches, turns) = (place.batches(), folder.turns()?);
     let refused = turns.iter().flat_map(|turn| batches.refused(&folder.id, &turn.name.to_string()));
-    let mut found: Vec<_> = refused.map(|error| format!("{error}; this journal is not trusted")).collect();
-    for turn in session.file_turns().iter().filter(|turn| !session.sealed().contains_key(&turn.folder)) {
+    let mut found: Vec<_> = refused.map(|error| format!("{error}; this journal does not count")).collect();
+    let is_told = |turn: &&FileTurn| {
+        // What waits to be planned is looked at when the session is taken up.
+        !matches!(turn.stage, TurnStage::Unplanned { .. }) && !session.sealed().contains_key(&turn.folder)
+    };
+    for turn in session.file_turns().iter().filter(is_told) {
         let path = folder.path.join(&turn.folder);
         if turn.shown.iter().zip(&checksum::shown(&path)?).any(|(was, is)| was != is) {
             found.push(format!("{} was changed, after planning began", path.join(CONTEXT_LOG).display()));

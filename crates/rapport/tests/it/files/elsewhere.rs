@@ -65,7 +65,7 @@ fn the_agent_of_a_clone_works_in_the_clone() {
     assert_eq!(project.turn_names(), Vec::<String>::new());
 }
 
-/// To look at a directory of turns that came without a log writes nothing; the log comes when somebody goes on with it.
+/// To look at a directory of turns that came without a log writes nothing; the log comes when somebody says that it is theirs.
 #[test]
 fn looking_at_turns_without_a_log_writes_nothing() {
     let project = without_session(planning(&[&greeting()]));
@@ -79,7 +79,9 @@ fn looking_at_turns_without_a_log_writes_nothing() {
         project.rapport(words);
         assert_eq!(everything(&project.root().join(".rapport")), before, "{words:?}");
     }
-    project.rapport(&["resume", "-y", "--session", "20260124-older"]);
+    project.rapport(&["resume", "-y", "--session", "20260124-older"]).check(9, "is not signed");
+    assert_eq!(everything(&project.root().join(".rapport")), before, "nobody has said that it counts");
+    project.rapport(&["trust", "20260124-older", "--yes"]).check(0, "counts from now on");
     assert!(turn.with_file_name("log.jsonl").exists(), "who goes on with it has one");
 }
 

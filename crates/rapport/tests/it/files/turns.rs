@@ -160,7 +160,7 @@ fn file_25_which_session_is_meant() {
     project.rapport(&["status"]).check(0, "rapport resume 2");
 }
 
-/// A directory of an older tool is used as it is, and gets a log when it needs one.
+/// A directory of an older tool is used as it is, and gets a log when the person says that it is theirs.
 #[test]
 fn file_2_a_directory_of_an_older_tool_is_used_as_it_is() {
     let project = without_session(planning(&[&greeting()]));
@@ -172,6 +172,8 @@ fn file_2_a_directory_of_an_older_tool_is_used_as_it_is() {
         std::fs::write(old.join("01").join(name), content).unwrap();
     }
     std::fs::write(project.root().join(".teddy/global.context"), "").unwrap();
+    project.plan_turn("go on").check(9, "rapport trust 20250101-old");
+    project.rapport(&["trust", "--all-mine", "--yes"]).check(0, "counts from now on");
     project
         .plan_turn("go on")
         .check(0, "Turn 02 is shown")

@@ -16,7 +16,7 @@ const ENGINE: [(&str, &[&str]); 13] = [
     ("projects", &[]),
     ("seals", &[]),
     ("stores", &["seals"]),
-    ("turns", &["actions", "config", "seals"]),
+    ("turns", &["actions", "config", "seals", "stores"]),
     ("workers", &[]),
     ("agents", &["config", "environment", "projects", "workers"]),
     ("planners", &["agents"]),
