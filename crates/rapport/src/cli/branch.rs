@@ -106,8 +106,7 @@ fn make(
     let branch = Branch::at(&entries, at)?;
     if let Some(kind) = kinds::find(&session.created().worker).ok().filter(|kind| kind.is_wall()) {
         let name = kind.name();
-        let what =
-            format!("a session in a {name} cannot be branched: the branch would not be confined");
+        let what = format!("a session in a {name} cannot be branched: the branch would not be confined");
         return Err(Failure::new(Code::Refused, what)
             .hint(format!("Begin another with the same task and the worker {name}")));
     }

@@ -206,14 +206,10 @@ pub(super) fn all(place: &Place) -> Result<(Vec<Known>, Vec<Failure>), Failure> 
 
 /// The names of all sessions, including directories of an older tool without a log.
 pub(super) fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
-    let mut ids = place.store().list()?;
-    for folder in Folder::all(&files::sessions_of(place))? {
-        if !ids.contains(&folder.id) {
-            ids.push(folder.id);
-        }
-    }
-    ids.sort();
-    Ok(ids)
+    let logged = place.store().list()?;
+    let folders = Folder::all(&files::sessions_of(place))?;
+    let ids: BTreeSet<_> = logged.into_iter().chain(folders.into_iter().map(|folder| folder.id)).collect();
+    Ok(ids.into_iter().collect())
 }
 
 pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
